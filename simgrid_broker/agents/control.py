@@ -1,0 +1,61 @@
+"""What the agents share: the clock, the world, the fabric, gdpconfig, and the books that they keep together.
+
+What lives here: `Control`, and the loop of an agent that wakes on a period. What does not: any agent.
+"""
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.agents.decision_log import DecisionLog
+from simgrid_broker.agents.policies import policies_in_use
+from simgrid_broker.policy.funnel import MaskCache
+from simgrid_broker.views import Gdpconfig
+from simgrid_broker.world import observe
+from simgrid_broker.world.counts import take_snapshot
+
+
+class Control:
+    """Everything an agent can reach.
+
+    env: SimPy environment over the fabric; world, fabric: the data plane; cfg: gdpconfig in force; policies: the
+    decisions in use. `gdpconfig` is a function that gives the values in force, by (component, key), after the changes
+    in a mapping of names to values; write(name, rows, times=None) is the recorder; validate: check all invariants at
+    every sample.
+    """
+
+    def __init__(self, env, world, fabric, gdpconfig, write, validate=False):
+        self.env, self.world, self.fabric = env, world, fabric
+        self.gdpconfig, self.write, self.validate = gdpconfig, write, validate
+        scenario = world.scenario
+        self.policies = policies_in_use(scenario.policies)
+        self.config_changes = {}
+        self.cfg = Gdpconfig(gdpconfig({}))
+        self.seed, self.edition, self.periods = scenario.seed, scenario.edition, scenario.agents
+        self.live_tasks: list[int] = []
+        self.snapshot = take_snapshot(world.arrays, 0.0)
+        self.queues = observe.queues(world)
+        self.mask_cache = MaskCache()
+        self.decisions = DecisionLog(world, scenario.record.decisions, self.seed)
+
+    @property
+    def now(self) -> float:
+        """Simulated time, s."""
+        return self.env.now
+
+    def set_config(self, name: str, value) -> None:
+        """Change one key of gdpconfig from now on."""
+        self.config_changes[name] = value
+        self.cfg = Gdpconfig(self.gdpconfig(self.config_changes))
+
+    def refresh_queues(self) -> None:
+        """Read the description of the queues anew after it has changed."""
+        self.world.describe_anew()
+        self.queues = observe.queues(self.world)
+
+    def every(self, period: float, work, name: str, number: int = 0):
+        """Generator of a process that calls `work()` on a period, first at a phase that luck gives to its name."""
+        key = int(np.frombuffer(name.encode().ljust(8)[:8], np.int64)[0] & 0x7FFFFFFF)
+        yield self.env.timeout(float(luck.uniforms(self.seed, "phase", key, number)) * period)
+        while True:
+            work()
+            yield self.env.timeout(period)

@@ -1,0 +1,145 @@
+"""JEDI's JobGenerator: one process for each work queue (share x resource type) makes jobs where they are lacking.
+
+Throttler, selection of tasks by priority, job brokerage, the draw of queues for blocks of jobs, submission. Source:
+Global Shares paper, section 2.3; PanDA brokerage documentation, production job brokerage; lifecycle reference, 2.2.
+Simplified: an input is split into jobs of fixed size, and analysis tasks go through the same rules as production.
+"""
+
+import math
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
+from simgrid_broker.policy.resource_types import job_ramcount
+from simgrid_broker.policy.throttle import throttle_limits
+from simgrid_broker.world import observe
+from simgrid_broker.world.share_tree import leaf_shares
+from simgrid_broker.world.task_transitions import set_status
+
+GENERATING = (TaskStatus.READY, TaskStatus.RUNNING)
+"""Statuses of a task for which jobs are made."""
+
+
+class WorkQueues:
+    """Which tasks of each work queue have input to make jobs of, priority first; read anew when it is `age_s` old."""
+
+    def __init__(self, control, age_s: float):
+        self.control, self.age_s = control, age_s
+        self.read_at = -math.inf
+        self.tasks: dict[tuple[int, int], list[int]] = {}
+
+    def tasks_of(self, share: int, resource_type: int) -> list[int]:
+        """Rows of the tasks of one work queue in the order in which they are served."""
+        if self.control.now - self.read_at >= self.age_s:
+            self._read()
+        return self.tasks.get((share, resource_type), [])
+
+    def _read(self) -> None:
+        rows = np.array(self.control.live_tasks, np.int64)
+        tasks = self.control.world.arrays.tasks[rows]
+        wanted = np.isin(tasks["status"], GENERATING) & (input_left(tasks) > 0)
+        rows, tasks = rows[wanted], tasks[wanted]
+        self.tasks = {}
+        for k in np.lexsort((rows, -tasks["priority"])).tolist():
+            self.tasks.setdefault((int(tasks["share"][k]), int(tasks["resource_type"][k])), []).append(int(rows[k]))
+        self.read_at = self.control.now
+
+
+def input_left(tasks):
+    """Chunks of tasks (rows of the table) for which a job can be made now."""
+    return tasks["n_retry"] + tasks["n_jobs"] - tasks["next_chunk"]
+
+
+def job_generator(control):
+    """The processes, one for each work queue."""
+    period = control.periods.job_generator
+    work_queues = WorkQueues(control, period / 4)
+    shares = leaf_shares(control.world.scenario.shares)
+    number = 0
+    for share, leaf in enumerate(shares):
+        for resource_type in range(len(control.world.scenario.resource_types)):
+            generator = Generator(control, work_queues, share, resource_type, leaf.throttled)
+            number += 1
+            yield control.every(period, generator.cycle, "jobgen", number)
+
+
+class Generator:
+    """Job generation of one work queue."""
+
+    def __init__(self, control, work_queues: WorkQueues, share: int, resource_type: int, throttled: bool):
+        self.control, self.work_queues = control, work_queues
+        self.share, self.resource_type, self.throttled = share, resource_type, throttled
+        self.cfg = self.limits = None
+
+    def cycle(self) -> None:
+        """Make as many jobs as the throttler allows, task by task."""
+        rows = self.work_queues.tasks_of(self.share, self.resource_type)
+        if not rows:
+            return
+        counts = observe.work_queue_counts(self.control.snapshot, self.share, self.resource_type)
+        decision = self.control.policies.throttle(counts, self._limits())
+        left = 0 if decision.skip else decision.max_jobs
+        tasks = self.control.world.arrays.tasks
+        for row in rows:
+            if left <= 0:
+                break
+            task = tasks[row]
+            if task["status"] in GENERATING:
+                wanted = min(int(input_left(task)), left)
+                left -= self._make(row, wanted) if wanted > 0 else 0
+
+    def _limits(self):
+        """The throttler's limits under gdpconfig as it now is."""
+        control = self.control
+        if self.cfg is not control.cfg:
+            words = control.world.vocabularies
+            self.cfg = control.cfg
+            self.limits = throttle_limits(
+                control.cfg, words["shares"][self.share], words["resource_types"][self.resource_type],
+                edition=control.edition, throttled=self.throttled)
+        return self.limits
+
+    def _make(self, row: int, wanted: int) -> int:
+        """Broker `wanted` jobs of a task and make those that find a queue; returns how many."""
+        control, now = self.control, self.control.now
+        world, snapshot = control.world, control.snapshot
+        task = observe.task(world, row)
+        verdict = control.policies.job_brokerage(
+            task, control.queues, observe.stats(snapshot, self.share, control.queues),
+            observe.locality(world, row, control.queues, wanted), control.cfg, control.edition, control.mask_cache)
+        blocks = math.ceil(wanted / JOBS_PER_BLOCK)
+        uniforms = luck.uniforms(control.seed, "queue_draw", task.jeditaskid, int(world.arrays.tasks["n_attempts"][row]),
+                                 np.arange(blocks))
+        numbers, sizes = spread_jobs(verdict, wanted, uniforms)
+        made = int(sizes.sum())
+        control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
+        if made == 0:
+            hold(control, row)
+            return 0
+        self._submit(row, task, numbers, sizes)
+        return made
+
+    def _submit(self, row: int, task, numbers: np.ndarray, sizes: np.ndarray) -> None:
+        """Make the jobs and count them for the brokers to come."""
+        control, now = self.control, self.control.now
+        world, snapshot = control.world, control.snapshot
+        cores = control.queues.corecount[numbers]
+        cores = np.minimum(cores, task.corecount) if task.corecount else cores
+        ram = [job_ramcount(task.ramcount, task.ramunit, task.baseramcount, int(c)) for c in cores]
+        control.fabric.make_jobs(row, numbers, sizes, ram, now)
+        np.add.at(snapshot.placed[self.share], control.queues.queue[numbers], sizes)
+        snapshot.placed_by_type[self.share, self.resource_type] += int(sizes.sum())
+        world.arrays.tasks["frozen_s"][row] = np.nan
+        if world.arrays.tasks["status"][row] == TaskStatus.READY:
+            set_status(world, row, TaskStatus.RUNNING, now)
+
+
+def hold(control, row: int) -> None:
+    """Put a task for which there is no queue on hold; the WatchDog brings it back."""
+    tasks = control.world.arrays.tasks
+    tasks["old_status"][row] = tasks["status"][row]
+    if np.isnan(tasks["frozen_s"][row]):
+        tasks["frozen_s"][row] = control.now
+    set_status(control.world, row, TaskStatus.PENDING, control.now)

@@ -1,0 +1,54 @@
+"""The server's pilot streaming and Harvester's submitter: workers of each type go to every queue's batch system.
+
+Source: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and 5.4. Simplified: every queue is served
+in pull mode, and a queue that is not unified is treated as one with a single type of worker.
+"""
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.names import JobStatus, QueueStatus
+
+NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
+"""Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
+
+
+def pilot_streaming(control):
+    """The process that submits workers."""
+    pseudo_queue_of, worker_cores = worker_types(control.world.arrays)
+
+    def stream():
+        status = pilot_status(control.world.arrays, pseudo_queue_of, worker_cores)
+        workers = control.policies.pilot_submission(status)
+        workers[np.isin(control.world.arrays.queues["status"], NO_WORKERS)] = 0
+        queue, kind = np.nonzero(workers)
+        control.fabric.submit_workers(pseudo_queue_of[queue, kind], workers[queue, kind], control.now)
+    yield control.every(control.periods.pilot_streaming, stream, "pilots")
+
+
+def worker_types(arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Pseudo-queue and cores of the worker of each queue and type, (n_queues, n_types); -1 and 0 where there is none.
+
+    The single worker of a queue that is not unified stands in the first column.
+    """
+    shape = arrays.counts.shape[0], arrays.counts.shape[2]
+    numbers, cores = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
+    pseudo = arrays.pseudo_queues
+    column = np.maximum(pseudo["resource_type"], 0)
+    numbers[pseudo["queue"], column] = np.arange(len(pseudo))
+    cores[pseudo["queue"], column] = pseudo["corecount"]
+    return numbers, cores
+
+
+def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray) -> views.PilotStatus:
+    """What pilot streaming sees of all queues."""
+    pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
+    queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
+    running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
+    activated = arrays.counts[:, :, :, JobStatus.ACTIVATED].copy()
+    plain = arrays.queues["unified"] == 0
+    activated[plain, :, 0] = activated[plain].sum(axis=2)
+    return views.PilotStatus(
+        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
+        cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
+        activated=activated, share_order=arrays.share_order.copy())

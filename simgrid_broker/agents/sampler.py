@@ -1,0 +1,113 @@
+"""The recorder's eye: numbers of shares, queues, links and storages at regular times.
+
+What lives here: the rows of the time series. What does not: anything that acts on the grid.
+"""
+
+import numpy as np
+
+from simgrid_broker.names import JobStatus
+from simgrid_broker.policy.shares import targets
+from simgrid_broker.schema import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
+from simgrid_broker.world import invariants, observe
+
+S = JobStatus
+
+QUEUED = (S.DEFINED, S.ASSIGNED, S.ACTIVATED, S.STARTING)
+"""Statuses of a job that waits at a queue; source: PanDA brokerage documentation, fast rebrokerage."""
+
+
+def sampler(control):
+    """The process that takes samples; the first at time 0, the others on the period, so that they are on the hour."""
+    control.sampler = Sampler(control)
+    yield _samples(control)
+
+
+def _samples(control):
+    while True:
+        control.sampler.take()
+        yield control.env.timeout(control.periods.sampler)
+
+
+class Sampler:
+    """Takes one sample of everything; keeps what was delivered up to the sample before."""
+
+    def __init__(self, control):
+        self.control = control
+        links = control.world.arrays.links
+        self.links_before = np.zeros((len(links), 2))
+        self.sampled_at = 0.0
+
+    def take(self) -> None:
+        """Write the rows of this moment, and check all invariants if that is wanted."""
+        control = self.control
+        if control.validate:
+            invariants.check(control.world.arrays)
+        if control.world.scenario.record.series:
+            for name, rows in (("shares", self._shares()), ("queues", self._queues()), ("links", self._links()),
+                               ("storages", self._storages())):
+                if len(rows):
+                    rows["time_s"] = control.now
+                    control.write(name, rows)
+        self.flush_decisions()
+        self.sampled_at = control.now
+
+    def flush_decisions(self) -> None:
+        """Write what the brokers have decided since the sample before."""
+        control, arrays = self.control, self.control.world.arrays
+        codes = {tag: code for code, tag in enumerate(control.world.vocabularies["tags"])}
+        control.decisions.flush(control.now, arrays.pseudo_queues["queue"].astype(np.int64),
+                                np.flatnonzero(arrays.sites["nucleus"]), codes, control.write)
+
+    def _shares(self) -> np.ndarray:
+        world = self.control.world
+        arrays = world.arrays
+        numbers = arrays.counts.sum(axis=0, dtype=np.int64)          # (n_shares, n_types, n_status)
+        n_shares, n_types, _ = numbers.shape
+        rows = SHARES.empty(n_shares * n_types)
+        rows["share"], rows["resource_type"] = np.repeat(np.arange(n_shares), n_types), np.tile(np.arange(n_types),
+                                                                                                 n_shares)
+        usage = observe.share_usage(world)
+        rows["target_hs06"] = np.repeat(targets(world.tree, usage)[world.tree.leaves], n_types)
+        cores = arrays.running_cores.sum(axis=0, dtype=np.int64)
+        power = (arrays.running_cores * arrays.queues["corepower"][:, None, None]).sum(axis=0)
+        rows["running_cores"] = cores.ravel()
+        rows["hs06"] = power.ravel()
+        for name in ("running", "activated", "assigned", "transferring"):
+            rows[name] = numbers[:, :, S.of(name)].ravel()
+        rows["queued"] = numbers[:, :, QUEUED].sum(axis=2).ravel()
+        return rows
+
+    def _queues(self) -> np.ndarray:
+        arrays = self.control.world.arrays
+        numbers = arrays.counts.sum(axis=(1, 2), dtype=np.int64)     # (n_queues, n_status)
+        rows = QUEUE_SERIES.empty(len(arrays.queues))
+        rows["queue"], rows["status"] = np.arange(len(rows)), arrays.queues["status"]
+        for name in ("running", "activated", "assigned", "transferring"):
+            rows[name] = numbers[:, S.of(name)]
+        rows["running_cores"] = arrays.running_cores.sum(axis=(1, 2), dtype=np.int64)
+        np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
+        np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
+        rows["free_cores"] = arrays.pools["free_cores"][arrays.queues["pool"]]
+        return rows
+
+    def _links(self) -> np.ndarray:
+        links, n_sites = self.control.world.arrays.links, len(self.control.world.arrays.sites)
+        done = np.column_stack([links["bytes_done"], links["files_done"]])
+        news = done - self.links_before
+        self.links_before = done
+        busy = np.flatnonzero((news[:, 1] > 0) | (links["queued_files"] > 0))
+        rows = LINK_SERIES.empty(len(busy))
+        rows["source"], rows["destination"] = np.divmod(busy, n_sites)
+        rows["queued_files"], rows["active_files"] = links["queued_files"][busy], links["active_files"][busy]
+        rows["bytes"], rows["files"] = news[busy].T
+        past = self.control.now - self.sampled_at
+        rows["utilisation"] = rows["bytes"] / (links["bandwidth"][busy] * past) if past > 0 else 0.0
+        return rows
+
+    def _storages(self) -> np.ndarray:
+        storages = self.control.world.arrays.storages
+        rows = STORAGE_SERIES.empty(len(storages))
+        rows["storage"] = np.arange(len(rows))
+        for name in ("total_bytes", "free_bytes", "expired_bytes", "written_bytes"):
+            rows[name] = storages[name]
+        return rows

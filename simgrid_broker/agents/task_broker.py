@@ -1,0 +1,41 @@
+"""JEDI's TaskBroker: production tasks get their nucleus.
+
+Source: PanDA brokerage documentation, production task brokerage; brokerage reference, section 1.1.
+"""
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.world import observe
+from simgrid_broker.world.task_transitions import set_status
+
+
+def task_broker(control):
+    """The process that assigns tasks to nuclei."""
+    def broker():
+        tasks = control.world.arrays.tasks
+        due = [row for row in control.live_tasks if tasks["status"][row] == TaskStatus.ASSIGNING
+               and control.now - tasks["modification_s"][row] >= control.periods.task_broker_retry]
+        work = observe.remaining_work(control.world, np.array(control.live_tasks, np.int64)) if due else None
+        for row in sorted(due, key=lambda row: (-tasks["priority"][row], row)):
+            _assign(control, row, work)
+    yield control.every(control.periods.task_broker, broker, "taskbroker")
+
+
+def _assign(control, row: int, work: np.ndarray) -> None:
+    """Choose the nucleus of one task and add its work to it; without one it is tried again later."""
+    world, now = control.world, control.now
+    tasks = world.arrays.tasks
+    task, nuclei = observe.task(world, row), observe.nuclei(world, row, work)
+    uniform = float(luck.uniforms(control.seed, "nucleus_draw", task.jeditaskid, int(now)))
+    verdict = control.policies.task_brokerage(task, nuclei, control.cfg, control.edition, uniform)
+    control.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0, len(world.vocabularies["pseudo_queues"]),
+                          nuclei.site)
+    if not len(verdict.order):
+        tasks["modification_s"][row] = now
+        return
+    nucleus = int(nuclei.site[verdict.order[0]])
+    tasks["nucleus"][row] = nucleus
+    set_status(world, row, TaskStatus.READY, now)
+    work[nucleus] += float(observe.claimed_work(tasks[row], int(tasks["n_jobs"][row])))

@@ -1,0 +1,80 @@
+"""The scenario's timeline: incidents happen at their time.
+
+What lives here: what each kind of incident does. What does not: tasks that arrive by an incident (they stand in the
+task list like all others).
+"""
+
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.world.share_tree import share_tree, with_value
+
+
+def timeline(control):
+    """The process that lets incidents happen."""
+    yield _incidents(control)
+
+
+def _incidents(control):
+    moments = [(incident.at, order, incident, EFFECTS[incident.what]) for order, incident in
+               enumerate(control.world.scenario.incidents) if incident.what in EFFECTS]
+    moments += [(incident.until, order, incident, ENDS[incident.what]) for order, incident in
+                enumerate(control.world.scenario.incidents) if incident.until is not None and incident.what in ENDS]
+    for at, _, incident, effect in sorted(moments, key=lambda moment: moment[:2]):
+        if at > control.now:
+            yield control.env.timeout(at - control.now)
+        effect(control, incident)
+
+
+def _site(control, name: str) -> int:
+    return control.world.vocabularies["sites"].index(name)
+
+
+def queue_status(control, incident) -> None:
+    """A queue gets another status in CRIC."""
+    queue = control.world.vocabularies["queues"].index(incident.queue)
+    control.world.arrays.queues["status"][queue] = QueueStatus.of(incident.status)
+    control.refresh_queues()
+
+
+def site_outage(control, incident) -> None:
+    """A site falls silent."""
+    control.fabric.site_goes_down(_site(control, incident.site), control.now)
+
+
+def site_recovery(control, incident) -> None:
+    """A site is back."""
+    control.fabric.site_comes_back(_site(control, incident.site), control.now)
+
+
+def link_outage(control, incident) -> None:
+    """A link stops."""
+    control.fabric.link_goes_down(_site(control, incident.source), _site(control, incident.destination), control.now)
+
+
+def link_recovery(control, incident) -> None:
+    """A link is back."""
+    control.fabric.link_comes_back(_site(control, incident.source), _site(control, incident.destination), control.now)
+
+
+def share_target(control, incident) -> None:
+    """A share gets another value; its siblings keep theirs, so their parts change."""
+    world = control.world
+    world.shares = with_value(world.shares, incident.share, float(incident.value))
+    world.tree = share_tree(world.shares)
+
+
+def gdpconfig(control, incident) -> None:
+    """A key of gdpconfig gets another value."""
+    control.set_config(incident.key, incident.value)
+
+
+def task_priority(control, incident) -> None:
+    """A task and its jobs get another priority."""
+    control.fabric.set_priority(incident.task - 1, incident.priority)
+
+
+EFFECTS = {"queue_status": queue_status, "site_outage": site_outage, "link_outage": link_outage,
+           "share_target": share_target, "gdpconfig": gdpconfig, "task_priority": task_priority}
+"""What the beginning of an incident does, by its kind."""
+
+ENDS = {"site_outage": site_recovery, "link_outage": link_recovery}
+"""What the end of an outage does."""

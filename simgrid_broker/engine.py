@@ -1,0 +1,139 @@
+"""Environment, world, fabric, agents and recorder put together: one call runs a scenario.
+
+What lives here: `simulate` and the manifest's content. What does not: the parts, and any printing (cli).
+"""
+
+import platform
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from simgrid_broker.agents import start_agents
+from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.decision_log import all_tags
+from simgrid_broker.fabric.environment import FabricEnvironment
+from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
+from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
+from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.world import invariants
+from simgrid_broker.world.build import build
+from simgrid_broker.world.task_transitions import BROKEN, FINAL
+
+STEPS = 200
+"""Times at which progress is told."""
+
+PACKAGES = ("simgrid_broker", "simpy", "numpy", "numba", "pyarrow", "pandas", "pydantic")
+"""Packages whose versions a run remembers."""
+
+
+def simulate(scenario, out="results", folder=None, validate=False, progress=None):
+    """Run a scenario and return its `records.Run`.
+
+    out: folder of results, under which the run gets `<scenario>/<run>`; folder: the run's own folder instead;
+    validate: check all invariants at every sample; progress(simulation): called now and then. Ctrl-C ends the run
+    early, leaves what is complete and is raised again. Raises OutputError, ForbiddenMove, InvariantBroken.
+    """
+    folder = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
+    with Simulation(scenario, folder, validate) as simulation:
+        simulation.run(progress)
+    return read_run(folder)
+
+
+class Simulation:
+    """One run of a scenario into a folder; a context manager that leaves the folder whole however it ends."""
+
+    def __init__(self, scenario, folder, validate=False):
+        self.scenario, self.folder = scenario, Path(folder)
+        self.timings = {"started": time.perf_counter()}
+        self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
+        self.world = build(scenario, task_list(scenario))
+        self.world.vocabularies["tags"] = all_tags(scenario.edition)
+        self.writer = RunWriter(self.folder, self.world.vocabularies)
+        self.fabric = Fabric(self.world, self.write)
+        self.env = FabricEnvironment(self.fabric)
+        self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write, validate)
+        start_agents(self.control)
+        self.timings["built"] = time.perf_counter()
+
+    @property
+    def jobs_ended(self) -> int:
+        """Attempts that have ended so far."""
+        return self.counters["jobs"] + int(self.world.state["n_done_jobs"])
+
+    @property
+    def running_cores(self) -> int:
+        """Cores of running jobs."""
+        return int(self.world.arrays.running_cores.sum())
+
+    def run(self, progress=None) -> None:
+        """Run to the scenario's end."""
+        for step in range(1, STEPS + 1):
+            self.env.run(until=self.scenario.duration * step / STEPS)
+            if progress is not None:
+                progress(self)
+
+    def write(self, name, rows, times=None) -> None:
+        """Record rows, unless the scenario does not want that table."""
+        if name in self.counters:
+            self.counters[name] += len(rows)
+        if getattr(self.scenario.record, name, True):
+            self.writer.write(name, rows, times)
+
+    def __enter__(self):
+        write_manifest(self.folder, self._manifest("running"))
+        return self
+
+    def __exit__(self, kind, *_) -> None:
+        self.timings["ran"] = time.perf_counter()
+        status = "complete" if kind is None else "interrupted" if kind is KeyboardInterrupt else "failed"
+        try:
+            if status != "failed":
+                self._write_what_is_left()
+        except BaseException:
+            status = "failed"
+            raise
+        finally:
+            self.writer.close()
+            self.timings["written"] = time.perf_counter()
+            write_manifest(self.folder, self._manifest(status))
+
+    def _write_what_is_left(self) -> None:
+        """Record what is alive, take the last sample, and make sure that the tables are sound."""
+        arrays = self.world.arrays
+        self.fabric.empty_outboxes()
+        self.counters["jobs_ended"] = self.counters["jobs"]
+        alive = invariants.live(arrays)
+        self.write("jobs", arrays.jobs[alive], arrays.job_times[alive])
+        arrived = [row for row in self.control.live_tasks if arrays.tasks["status"][row] not in FINAL]
+        self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
+        self.control.sampler.take()
+        invariants.check(arrays)
+
+    def _gdpconfig(self, changes) -> dict:
+        """gdpconfig in force after some changes."""
+        return in_force(self.scenario.with_config(changes) if changes else self.scenario)
+
+    def _manifest(self, status: str) -> dict:
+        """Everything about the run that is not in its tables."""
+        tree, state = self.world.tree, self.world.state
+        names = ("panda_id", "transfer_id", "n_processed", "n_pilots_ever", "n_pilots_empty", "total_cores")
+        return dict(
+            status=status, scenario=self.scenario.to_dict(), seed=self.scenario.seed, simulated_s=self.env.now,
+            gdpconfig={key: {"value": value, "origin": str(origin)} for (key, value), origin in zip(
+                in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
+            warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,
+            share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
+            counters={**self.counters, **{name: int(state[name]) for name in names}, "decisions":
+                      self.control.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
+            versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+            timings=self._durations())
+
+    def _broken_tasks(self) -> int:
+        """Tasks that no share or resource type fits."""
+        return int((self.world.arrays.tasks["status"] == BROKEN).sum())
+
+    def _durations(self) -> dict[str, float]:
+        """Real time of each stage so far, s."""
+        stages = list(self.timings.items())
+        return {f"{name}_s": moment - before for (_, before), (name, moment) in zip(stages, stages[1:], strict=False)}

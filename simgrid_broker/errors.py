@@ -1,0 +1,94 @@
+"""The errors that the package raises on purpose, and how a problem in a user's file is told.
+
+What lives here: one root exception and its few children, `Problem`, and the search for the nearest valid name. What
+does not: finding problems. Every exception here can travel to another process and back (pickle).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong in an input: where it stands, what was written, what was expected.
+
+    file: path as the user gave it, "command line", or None; line: counted from 1, or None; key: dotted path of the
+    key; value: what was written, None = nothing that could be shown; nearest: valid names that may have been meant.
+    """
+
+    file: str | None
+    line: int | None
+    key: str
+    value: object
+    expected: str
+    nearest: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        file = "" if self.file is None else str(self.file)
+        place = f"{file}:{self.line}" if file and self.line is not None else file
+        what = self.key if self.value is None else f"{self.key} = {_shown(self.value)}"
+        meant = f"; did you mean {' or '.join(map(repr, self.nearest))}?" if self.nearest else ""
+        return ": ".join(part for part in (place, what, self.expected + meant) if part)
+
+
+class SimgridBrokerError(Exception):
+    """Root of every error that this package raises on purpose."""
+
+
+class _Problems(SimgridBrokerError):
+    """An input that cannot be used; carries every problem found, not only the first."""
+
+    about = "the input"
+
+    def __init__(self, problems: Iterable[Problem]):
+        self.problems = tuple(problems)
+        super().__init__(self.problems)
+
+    def __str__(self) -> str:
+        count = len(self.problems)
+        head = f"{count} problem{'' if count == 1 else 's'} in {self.about}:"
+        return "\n".join([head, *(f"  - {problem}" for problem in self.problems)])
+
+
+class ScenarioError(_Problems):
+    """The scenario cannot be run as written."""
+
+    about = "the scenario"
+
+
+class InputFileError(_Problems):
+    """A file that the scenario or the command line names (a CRIC dump, a trace, a run) cannot be used."""
+
+    about = "the input file"
+
+
+class OutputError(SimgridBrokerError):
+    """Results cannot be written where they should go."""
+
+
+class ForbiddenMove(SimgridBrokerError):
+    """A job or task was to take a status that it cannot take from where it is: an error of the program."""
+
+
+class InvariantBroken(SimgridBrokerError):
+    """The tables contradict themselves: an error of the program; carries one message for each broken invariant."""
+
+    def __init__(self, messages: Iterable[str]):
+        self.messages = tuple(messages)
+        super().__init__(self.messages)
+
+    def __str__(self) -> str:
+        return "\n".join(["the tables contradict themselves:", *(f"  - {message}" for message in self.messages)])
+
+
+def nearest(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
+    """At most `n` of the names in `known` that `word` may have been meant for, best first; case does not count."""
+    by_folded = {name.casefold(): name for name in known}
+    return tuple(by_folded[match] for match in get_close_matches(str(word).casefold(), by_folded, n))
+
+
+def _shown(value: object, longest: int = 60) -> str:
+    """`value` as it reads in one line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= longest else text[: longest - 3] + "..."

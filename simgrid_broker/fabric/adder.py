@@ -1,0 +1,80 @@
+"""What the server's Adder does with payloads that have ended: fail them, finish them, or move their output.
+
+What lives here: taking jobs out of the inbox, bunching outputs towards the nucleus. What does not: the transfers
+themselves (`network`) and when the Adder looks (agents).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.ending import archive
+from simgrid_broker.fabric.network import enqueue, join, new_transfer, take_space
+from simgrid_broker.names import Cause, JobStatus, TransferKind
+from simgrid_broker.world.transitions import move
+
+HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
+FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
+NONE = int(Cause.NONE)
+OUTPUT = int(TransferKind.OUTPUT)
+
+JOBS_PER_SUBDATASET = 50
+"""Jobs whose output moves together; source: lifecycle reference, section 7.4."""
+
+
+@compiled
+def add_job(world, row, bunch, now):
+    """Decide about one ended payload; returns the output bunch in use, as `set_up_job` does for input."""
+    job = world.jobs[row]
+    if job["cause"] != NONE:
+        move(world, row, FAILED, now)
+        archive(world, row, now)
+        return bunch
+    site = world.queues[job["queue"]]["site"]
+    nucleus = job["nucleus"]
+    if nucleus < 0 or nucleus == site or job["output_bytes"] <= 0:
+        storage = world.sites[site]["storage"]
+        if nucleus >= 0 and storage >= 0:
+            take_space(world, storage, job["output_bytes"])
+        move(world, row, FINISHED, now)
+        archive(world, row, now)
+        return bunch
+    move(world, row, TRANSFERRING, now)
+    if bunch >= 0:
+        transfer = world.transfers[bunch]
+        if (transfer["jeditaskid"] != job["jeditaskid"] or transfer["source"] != site
+                or transfer["n_jobs"] >= JOBS_PER_SUBDATASET):
+            enqueue(world, bunch, now)
+            bunch = -1
+    if bunch < 0:
+        bunch = new_transfer(world, OUTPUT, site, nucleus, job["jeditaskid"], now)
+    join(world, bunch, row, job["output_bytes"], job["n_output_files"])
+    return bunch
+
+
+@compiled
+def add_jobs(world, order, now):
+    """Decide about the jobs in the inbox in the given order, (k,) places in it, as far as the outbox has room.
+
+    Returns how many were handled; the inbox itself is emptied by the caller.
+    """
+    state = world.state[0]
+    bunch = -1
+    done = 0
+    for place in order:
+        if state["n_done_jobs"] >= len(world.done_jobs) or state["fault_row"] >= 0:
+            break
+        row = world.holding[place]["row"]
+        job = world.jobs[row]
+        if job["panda_id"] == world.holding[place]["panda_id"] and job["status"] == HOLDING:
+            bunch = add_job(world, row, bunch, now)
+        done += 1
+    if bunch >= 0:
+        enqueue(world, bunch, now)
+    return done
+
+
+def by_task_and_site(arrays) -> np.ndarray:
+    """Places in the Adder's inbox, jobs of one task and site together, otherwise in order; (n_holding,)."""
+    inbox = arrays.holding[:arrays.state[0]["n_holding"]]
+    jobs = arrays.jobs[inbox["row"]]
+    return np.lexsort((arrays.queues["site"][jobs["queue"]], jobs["task"]))

@@ -1,0 +1,113 @@
+"""The end of an attempt: what it leaves in its task, in the outbox, and where it stood.
+
+What lives here: archiving ended jobs, and taking jobs back by force (timeouts, reassignment, lost sites). What does
+not: deciding which jobs to take back (policy).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import take_out
+from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.rows import push_retry, release_job
+from simgrid_broker.world.transitions import leave, move
+
+FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
+ASSIGNED, ACTIVATED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.TRANSFERRING)
+RUNNING = int(JobStatus.RUNNING)
+NONE = int(Cause.NONE)
+
+
+@compiled
+def account(world, job, status):
+    """Tell the task how an attempt ended: its chunk is processed, waits for another attempt, or has used them up.
+
+    Failed and closed attempts both count as one of `maxAttempt`; source: lifecycle reference, section 3.2.
+    """
+    task_row = job["task"]
+    task = world.tasks[task_row]
+    spent = np.float64(job["walltime_s"])
+    task["n_alive"] -= 1
+    task["used_hs06s"] += spent * job["hs06_milli"] * 1e-3
+    if status == FINISHED:
+        task["n_finished"] += 1
+    else:
+        task["lost_walltime_s"] += spent * job["corecount"]
+        task["failed_attempts"] += 1 if status == FAILED else 0
+        if job["attempt"] < task["max_attempt"]:
+            push_retry(world, task_row, job["chunk"], job["attempt"] + 1)
+        else:
+            task["n_failed"] += 1
+    if task["n_finished"] + task["n_failed"] == task["n_jobs"]:
+        state = world.state[0]
+        world.done_tasks[state["n_done_tasks"]] = task_row
+        state["n_done_tasks"] += 1
+
+
+@compiled
+def archive(world, row, now):
+    """Take a job that has just ended out of the world: to its task, to the outbox, its row to others."""
+    state = world.state[0]
+    job = world.jobs[row]
+    leave(world, row)
+    account(world, job, job["status"])
+    place = state["n_done_jobs"]
+    world.done_jobs[place] = job
+    for status in range(N_STATUS):
+        world.done_times[place, status] = world.job_times[row, status]
+    state["n_done_jobs"] += 1
+    release_job(world, row)
+
+
+@compiled
+def leave_transfer(world, row):
+    """Take a job out of the list of those that await a transfer."""
+    job = world.jobs[row]
+    if job["transfer"] < 0:
+        return
+    transfer = world.transfers[job["transfer"]]
+    before, after = job["previous"], job["sibling"]
+    if before >= 0:
+        world.jobs[before]["sibling"] = after
+    else:
+        transfer["first_job"] = after
+    if after >= 0:
+        world.jobs[after]["previous"] = before
+    transfer["n_jobs"] -= 1
+    job["transfer"] = -1
+
+
+@compiled
+def take_back(world, row, status, cause, now):
+    """End a live job by force with `status` (failed, closed or cancelled) and free whatever it held."""
+    job = world.jobs[row]
+    old = job["status"]
+    if not move(world, row, status, now):
+        return
+    if old == ACTIVATED:
+        take_out(world, row)
+    elif old == ASSIGNED or old == TRANSFERRING:
+        leave_transfer(world, row)
+    elif old == RUNNING:
+        job["walltime_s"] = now - world.job_times[row, RUNNING]
+        job["cputime_s"] = 0.0
+        if job["due_sequence"] != 0:                       # 0: the slot was lost before, with its site
+            job["due_sequence"] = 0
+            end_worker(world, job["pseudo_queue"], now)
+    job["cause"] = cause
+    archive(world, row, now)
+
+
+@compiled
+def take_back_all(world, rows, status, cause, now):
+    """Take back the jobs in `rows`, (k,), as far as the outbox has room; returns how many."""
+    state = world.state[0]
+    done = 0
+    for row in rows:
+        if state["n_done_jobs"] >= len(world.done_jobs) or state["fault_row"] >= 0:
+            break
+        take_back(world, row, status, cause, now)
+        done += 1
+    return done

@@ -1,0 +1,134 @@
+"""The fabric as agents see it: operations on the world that make room, write full outboxes and report faults.
+
+What lives here: `Fabric`, one method for each thing an agent may do to the data plane. What does not: the compiled
+code behind it (the other modules of this room).
+"""
+
+import numpy as np
+
+from simgrid_broker.fabric import incidents
+from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
+from simgrid_broker.fabric.batch import submit
+from simgrid_broker.fabric.ending import take_back_all
+from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
+from simgrid_broker.fabric.submission import make_jobs, set_up_jobs
+from simgrid_broker.fabric.timeouts import overdue
+from simgrid_broker.world.transitions import raise_fault
+
+
+class Fabric:
+    """Compiled event loop over a world.
+
+    `sink(name, rows, times)` receives the rows of ended attempts ("jobs", with their transition times) and ended
+    transfers ("transfers", times None) whenever an outbox is emptied; the arrays are only lent.
+    """
+
+    def __init__(self, world, sink):
+        self.world = world
+        self.sink = sink
+
+    @property
+    def next_event_s(self) -> float:
+        """Time of the earliest event, inf if there is none."""
+        arrays = self.world.arrays
+        return float(arrays.events[0]["time_s"]) if arrays.state[0]["n_events"] else np.inf
+
+    def advance(self, until: float) -> None:
+        """Handle all events up to and including time `until`, s."""
+        while self.next_event_s <= until:
+            reason = advance(self.world.arrays, until)
+            if reason == REACHED:
+                return
+            if reason == FAULT:
+                raise_fault(self.world.arrays)
+            elif reason == OUTBOX_FULL:
+                self.empty_outboxes()
+            else:
+                self.world.make_room()
+        self.world.state["now_s"] = until
+
+    def empty_outboxes(self) -> None:
+        """Hand ended attempts and transfers to the sink."""
+        arrays, state = self.world.arrays, self.world.state
+        jobs, transfers = int(state["n_done_jobs"]), int(state["n_done_transfers"])
+        if jobs:
+            self.sink("jobs", arrays.done_jobs[:jobs], arrays.done_times[:jobs])
+        if transfers:
+            self.sink("transfers", arrays.done_transfers[:transfers], None)
+        state["n_done_jobs"] = state["n_done_transfers"] = 0
+
+    def make_jobs(self, task_row: int, numbers, counts, ramcounts_mb, now: float) -> None:
+        """Make `counts[k]` jobs of a task at pseudo-queue `numbers[k]` that ask for `ramcounts_mb[k]`."""
+        self.world.make_room(jobs=int(np.sum(counts)))
+        make_jobs(self.world.arrays, task_row, np.asarray(numbers, np.int32), np.asarray(counts, np.int32),
+                  np.asarray(ramcounts_mb, np.float32), now)
+
+    def set_up_jobs(self, now: float) -> None:
+        """Define every pending job; activate it, or let it await its input."""
+        pending = int(self.world.state["n_pending"])
+        if pending:
+            self.world.make_room(transfers=pending)
+            set_up_jobs(self.world.arrays, now)
+            raise_fault(self.world.arrays)
+
+    def add_jobs(self, now: float) -> None:
+        """Fail, finish or move the output of every job that the Adder finds."""
+        order = by_task_and_site(self.world.arrays)
+        while len(order):
+            self.world.make_room(transfers=len(order), retries=len(order))
+            done = add_jobs(self.world.arrays, order, now)
+            raise_fault(self.world.arrays)
+            order = order[done:]
+            if len(order):
+                self.empty_outboxes()
+        self.world.state["n_holding"] = 0
+
+    def submit_workers(self, numbers, counts, now: float) -> None:
+        """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""
+        self.world.make_room(submissions=len(numbers))
+        submit(self.world.arrays, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now)
+
+    def overdue(self, rules, at_queue, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
+        """Rows of the jobs that break a timeout rule, and the first rule that each breaks; arguments as `timeouts`."""
+        arrays = self.world.arrays
+        rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
+        found = overdue(arrays, rules, at_queue, for_label, now, rows, broken)
+        return rows[:found], broken[:found]
+
+    def take_back(self, rows, status: int, cause: int, now: float) -> None:
+        """End live jobs by force with a status and a cause."""
+        while len(rows):
+            self.world.make_room(retries=len(rows))
+            done = take_back_all(self.world.arrays, rows, status, cause, now)
+            raise_fault(self.world.arrays)
+            rows = rows[done:]
+            if len(rows):
+                self.empty_outboxes()
+
+    def site_goes_down(self, site: int, now: float) -> None:
+        """Begin the outage of a site."""
+        incidents.site_goes_down(self.world.arrays, site, now)
+
+    def site_comes_back(self, site: int, now: float) -> None:
+        """End the outage of a site."""
+        self.world.make_room()
+        incidents.site_comes_back(self.world.arrays, site, now)
+
+    def link_goes_down(self, source: int, destination: int, now: float) -> None:
+        """Begin the outage of a link."""
+        incidents.link_goes_down(self.world.arrays, source, destination, now)
+
+    def link_comes_back(self, source: int, destination: int, now: float) -> None:
+        """End the outage of a link."""
+        self.world.make_room()
+        incidents.link_comes_back(self.world.arrays, source, destination, now)
+
+    def dispatch_by(self, share: bool, priority: bool, sloppy_fraction: float) -> None:
+        """Say what pilots are served by besides the age of jobs; before the first job is activated."""
+        settings = self.world.arrays.settings[0]
+        settings["by_share"], settings["by_priority"] = share, priority
+        settings["sloppy_fraction"] = sloppy_fraction
+
+    def set_priority(self, task_row: int, priority: int) -> None:
+        """Change the priority of a task and its live jobs."""
+        incidents.set_priority(self.world.arrays, task_row, priority)

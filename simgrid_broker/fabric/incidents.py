@@ -1,0 +1,87 @@
+"""What incidents do to the data plane: sites and links fail and come back, priorities change.
+
+What lives here: the compiled effects. What does not: when they happen (the timeline agent).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import put_activated, take_out
+from simgrid_broker.fabric.batch import free_slot, start_workers
+from simgrid_broker.fabric.network import admit, catch_up
+from simgrid_broker.names import JobStatus
+
+ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
+
+
+@compiled
+def site_goes_down(world, site, now):
+    """Stop a site: its workers die, its running jobs fall silent, no worker starts, its links stand still.
+
+    PanDA goes on counting the silent jobs as running until their heartbeat times out.
+    """
+    world.sites[site]["down"] = 1
+    for number in range(len(world.queues)):
+        if world.queues[number]["site"] == site:
+            world.pools[world.queues[number]["pool"]]["closed"] = 1
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] == 0 or job["status"] != RUNNING or job["due_sequence"] == 0:
+            continue
+        if world.queues[job["queue"]]["site"] == site:
+            job["due_sequence"] = 0
+            job["modification_s"] = now
+            free_slot(world, job["pseudo_queue"])
+    for other in range(len(world.sites)):
+        link_goes_down(world, site, other, now)
+        link_goes_down(world, other, site, now)
+
+
+@compiled
+def site_comes_back(world, site, now):
+    """End the outage of a site."""
+    world.sites[site]["down"] = 0
+    for number in range(len(world.queues)):
+        queue = world.queues[number]
+        if queue["site"] == site:
+            world.pools[queue["pool"]]["closed"] = 0
+            start_workers(world, queue["pool"], now)
+    for other in range(len(world.sites)):
+        if world.sites[other]["down"] == 0:
+            link_comes_back(world, site, other, now)
+            link_comes_back(world, other, site, now)
+
+
+@compiled
+def link_goes_down(world, source, destination, now):
+    """Stop a link: what is under way keeps its place."""
+    link = world.links[source * len(world.sites) + destination]
+    catch_up(link, now)
+    link["down"] = 1
+
+
+@compiled
+def link_comes_back(world, source, destination, now):
+    """Let a link move bytes again."""
+    number = source * len(world.sites) + destination
+    link = world.links[number]
+    catch_up(link, now)
+    link["down"] = 0
+    link["due_s"] = np.inf
+    admit(world, number, now)
+
+
+@compiled
+def set_priority(world, task_row, priority):
+    """Give a task and all its live jobs another priority; activated jobs change their place in line."""
+    world.tasks[task_row]["priority"] = priority
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] == 0 or job["task"] != task_row:
+            continue
+        if job["status"] == ACTIVATED:
+            take_out(world, row)
+            job["priority"] = priority
+            put_activated(world, row)
+        else:
+            job["priority"] = priority

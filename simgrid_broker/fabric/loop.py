@@ -1,0 +1,79 @@
+"""The loop: take the earliest event, do what it says, until a given time.
+
+What lives here: the loop and its reasons to stop early. What does not: what each event does (its own module).
+"""
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.events import (LINK_DUE, PAYLOAD_ENDS, PILOT_ASKS, PILOT_LEAVES, TRANSFER_AGAIN,
+                                          remove_first)
+from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
+from simgrid_broker.fabric.pilots import payload_ends, pilot_asks
+
+REACHED = 0
+"""The time asked for was reached."""
+OUTBOX_FULL = 1
+"""The outboxes must be written before the loop can go on."""
+ROOM_WANTED = 2
+"""A table must grow before the loop can go on."""
+FAULT = 3
+"""A job tried a forbidden move."""
+
+MOST_ENDS = 512
+"""Jobs or transfers that one event may end at the most."""
+MOST_ROWS = 16
+"""Rows of a growing table that one event may take at the most."""
+
+
+@compiled
+def obstacle(world):
+    """Why the loop may not handle one more event; REACHED if it may."""
+    state = world.state[0]
+    if state["fault_row"] >= 0:
+        return FAULT
+    if (state["n_done_jobs"] + MOST_ENDS > len(world.done_jobs)
+            or state["n_done_transfers"] + MOST_ENDS > len(world.done_transfers)):
+        return OUTBOX_FULL
+    pilots_to_come = state["total_cores"] - state["n_pilots"]
+    if (state["n_events"] + pilots_to_come + MOST_ENDS > len(world.events) or state["n_free_retries"] < MOST_ENDS
+            or state["n_holding"] + MOST_ROWS > len(world.holding)
+            or state["n_done_tasks"] + MOST_ENDS > len(world.done_tasks)):
+        return ROOM_WANTED
+    return REACHED
+
+
+@compiled
+def handle(world, kind, row, sequence, now):
+    """Do what an event says."""
+    if kind == PAYLOAD_ENDS:
+        payload_ends(world, row, sequence, now)
+    elif kind == PILOT_ASKS:
+        pilot_asks(world, row, now)
+    elif kind == PILOT_LEAVES:
+        end_worker(world, row, now)
+    elif kind == LINK_DUE:
+        link_due(world, row, now)
+    elif kind == TRANSFER_AGAIN:
+        enqueue(world, row, now)
+    else:
+        transfer_done(world, row, now)
+
+
+@compiled
+def advance(world, until):
+    """Handle all events up to and including time `until`; returns REACHED or why it stopped before."""
+    state = world.state[0]
+    while state["n_events"] > 0 and world.events[0]["time_s"] <= until:
+        reason = obstacle(world)
+        if reason != REACHED:
+            return reason
+        event = world.events[0]
+        now, kind, row, sequence = event["time_s"], event["kind"], event["row"], event["sequence"]
+        remove_first(world)
+        state["now_s"] = now
+        state["n_processed"] += 1
+        handle(world, kind, row, sequence, now)
+    if state["fault_row"] >= 0:
+        return FAULT
+    state["now_s"] = until
+    return REACHED

@@ -1,0 +1,234 @@
+"""Transfers over links: bunches of files share a link's bandwidth equally, file by file.
+
+What lives here: processor sharing with a limit of active files, first come first served behind it; failures and
+repeats; the space that arriving outputs take. What does not: which files must move (`submission`, `adder`).
+
+Each link has a clock of its own, `virtual`: the bytes that every active file has received since the link was last idle.
+A bunch that starts at clock v ends when the clock reaches v + bytes / files, so an arrival or an end changes the speed
+of the clock and never the order of the ends. A bunch larger than the limit goes alone.
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.ending import archive
+from simgrid_broker.fabric.events import LINK_DUE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
+from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.world.rows import release_transfer, take_transfer
+from simgrid_broker.world.transitions import move
+
+ACTIVATED, FINISHED = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED)
+INPUT = int(TransferKind.INPUT)
+TRANSFER_LUCK = STREAMS["transfer"]
+
+MOST_AT_ONCE = 256
+"""Transfers that one event may end; more of them end with the next event, at the same time."""
+
+NO_SPACE_WAIT_S = 1800.0
+"""A transfer that found its destination full is tried again after this; our choice, no source gives one."""
+
+
+@compiled
+def catch_up(link, now):
+    """Bring the clock of a link to `now`."""
+    if link["active_files"] > 0 and link["down"] == 0:
+        link["virtual"] += (now - link["updated_s"]) * link["bandwidth"] / link["active_files"]
+    link["updated_s"] = now
+
+
+@compiled
+def set_due(world, number, now):
+    """Make sure that an event waits for the next end on a link; an earlier event corrects itself when it comes."""
+    link = world.links[number]
+    head = link["active_head"]
+    if head < 0 or link["down"]:
+        return
+    left = max(world.transfers[head]["finish_tag"] - link["virtual"], 0.0)
+    due = now + left * link["active_files"] / link["bandwidth"]
+    if due < link["due_s"]:
+        link["due_s"] = due
+        schedule(world, due, LINK_DUE, number)
+
+
+@compiled
+def insert_active(world, link, row):
+    """Put a transfer among the active ones of a link, in the order of their ends."""
+    transfers = world.transfers
+    tag = transfers[row]["finish_tag"]
+    before, after = -1, link["active_head"]
+    while after >= 0 and transfers[after]["finish_tag"] <= tag:
+        before, after = after, transfers[after]["next"]
+    transfers[row]["next"] = after
+    if before < 0:
+        link["active_head"] = row
+    else:
+        transfers[before]["next"] = row
+
+
+@compiled
+def admit(world, number, now):
+    """Start transfers that wait for a link, in order, as far as the limit of active files goes."""
+    link = world.links[number]
+    while link["waiting_head"] >= 0:
+        row = link["waiting_head"]
+        transfer = world.transfers[row]
+        files = transfer["n_files"]
+        if link["active_files"] > 0 and link["active_files"] + files > link["max_active_files"]:
+            break
+        link["waiting_head"] = transfer["next"]
+        if transfer["next"] < 0:
+            link["waiting_tail"] = -1
+        if link["active_files"] == 0:
+            link["virtual"] = 0.0
+        if np.isnan(transfer["started_s"]):
+            transfer["started_s"] = now
+        transfer["finish_tag"] = link["virtual"] + transfer["bytes"] / files
+        link["active_files"] += files
+        insert_active(world, link, row)
+    set_due(world, number, now)
+
+
+@compiled
+def enqueue(world, row, now):
+    """Let a transfer wait for its link, and start it if the link has room."""
+    transfer = world.transfers[row]
+    number = transfer["link"]
+    link = world.links[number]
+    transfer["next"] = -1
+    transfer["attempt"] += 1
+    if link["waiting_tail"] >= 0:
+        world.transfers[link["waiting_tail"]]["next"] = row
+    else:
+        link["waiting_head"] = row
+    link["waiting_tail"] = row
+    link["queued_files"] += transfer["n_files"]
+    catch_up(link, now)
+    admit(world, number, now)
+
+
+@compiled
+def link_due(world, number, now):
+    """End the transfers on a link whose last byte has moved, and start those that waited."""
+    link = world.links[number]
+    if now < link["due_s"]:
+        return                                             # overtaken: an event for an earlier end has come since
+    link["due_s"] = np.inf
+    catch_up(link, now)
+    head = link["active_head"]
+    if head < 0 or link["down"]:
+        return
+    rounding = 1e-9 * link["virtual"] + 1e-6 * link["bandwidth"] / link["active_files"]    # a microsecond's bytes
+    ended = 0
+    while (head >= 0 and ended < MOST_AT_ONCE
+           and world.transfers[head]["finish_tag"] <= link["virtual"] + rounding):
+        ended += 1
+        transfer = world.transfers[head]
+        following = transfer["next"]
+        link["active_files"] -= transfer["n_files"]
+        link["queued_files"] -= transfer["n_files"]
+        schedule(world, now + link["latency_s"], TRANSFER_DONE, head)
+        head = following
+    link["active_head"] = head
+    admit(world, number, now)
+
+
+@compiled
+def take_space(world, storage_number, size):
+    """Take `size` bytes of a storage, deleting expired data where free space would fall too low; False if it is full."""
+    storage = world.storages[storage_number]
+    wanted = size + storage["min_free_bytes"] - storage["free_bytes"]
+    if wanted > 0:
+        deleted = min(wanted, storage["expired_bytes"])
+        storage["expired_bytes"] -= deleted
+        storage["deleted_bytes"] += deleted
+        storage["free_bytes"] += deleted
+    if storage["free_bytes"] < size:
+        return False
+    storage["free_bytes"] -= size
+    storage["written_bytes"] += size
+    return True
+
+
+@compiled
+def arrives(world, transfer):
+    """How long a transfer must wait before it is tried again, s; negative if it has arrived."""
+    link = world.links[transfer["link"]]
+    seed = world.settings[0]["seed"]
+    luck = uniform(seed, TRANSFER_LUCK, transfer["transfer_id"], transfer["attempt"], transfer["link"])
+    if luck < link["failure_rate"]:
+        return 0.0
+    storage = world.sites[transfer["destination"]]["storage"]
+    if transfer["kind"] != INPUT and storage >= 0 and not take_space(world, storage, transfer["bytes"]):
+        return NO_SPACE_WAIT_S
+    return -1.0
+
+
+@compiled
+def transfer_done(world, row, now):
+    """The callback of a transfer: its jobs go on, or it is tried again."""
+    transfer = world.transfers[row]
+    if transfer["n_jobs"] == 0:
+        record_transfer(world, row, now)
+        return
+    wait = arrives(world, transfer)
+    if wait >= 0:
+        schedule(world, now + wait, TRANSFER_AGAIN, row)
+        return
+    link = world.links[transfer["link"]]
+    link["bytes_done"] += transfer["bytes"]
+    link["files_done"] += transfer["n_files"]
+    job = transfer["first_job"]
+    while job >= 0:
+        following = world.jobs[job]["sibling"]
+        world.jobs[job]["transfer"] = -1
+        if transfer["kind"] == INPUT:
+            move(world, job, ACTIVATED, now)
+            put_activated(world, job)
+        else:
+            move(world, job, FINISHED, now)
+            archive(world, job, now)
+        job = following
+    record_transfer(world, row, now)
+
+
+@compiled
+def record_transfer(world, row, now):
+    """Put an ended transfer into the outbox and free its row."""
+    state = world.state[0]
+    world.transfers[row]["ended_s"] = now
+    world.done_transfers[state["n_done_transfers"]] = world.transfers[row]
+    state["n_done_transfers"] += 1
+    release_transfer(world, row)
+
+
+@compiled
+def new_transfer(world, kind, source, destination, jeditaskid, now):
+    """Row of an empty transfer between two sites."""
+    row = take_transfer(world)
+    transfer = world.transfers[row]
+    transfer["kind"], transfer["source"], transfer["destination"] = kind, source, destination
+    transfer["link"] = source * len(world.sites) + destination
+    transfer["jeditaskid"] = jeditaskid
+    transfer["bytes"] = 0.0
+    transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = 0
+    transfer["first_job"] = -1
+    transfer["submitted_s"] = now
+    transfer["started_s"] = np.nan
+    return row
+
+
+@compiled
+def join(world, row, job_row, size, files):
+    """Let a job await a transfer, which grows by so many bytes and files."""
+    transfer = world.transfers[row]
+    job = world.jobs[job_row]
+    first = transfer["first_job"]
+    job["transfer"], job["sibling"], job["previous"] = row, first, -1
+    if first >= 0:
+        world.jobs[first]["previous"] = job_row
+    transfer["first_job"] = job_row
+    transfer["bytes"] += size
+    transfer["n_files"] += files
+    transfer["n_jobs"] += 1

@@ -1,0 +1,162 @@
+"""Pilots: they ask for a job, run it, and ask again or leave.
+
+What lives here: getJob, the start and the end of a payload. What does not: slots (`batch`), the order of shares
+(policy, through `share_order`), and what the server makes of an ended payload (`adder`).
+
+Simplified against the pilot: a pilot that finds no job keeps its slot for `empty_pilot` and leaves; stage-in and
+stage-out are part of the running time.
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import comes_before, take_best
+from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.events import PAYLOAD_ENDS, PILOT_LEAVES, schedule
+from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.world.transitions import move
+
+SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
+NONE = int(Cause.NONE)
+MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
+FATE_TIME, SLOPPY = STREAMS["fate_time"], STREAMS["sloppy"]
+
+PILOT_RSS_GRACE = 2.0
+"""A payload is killed above so many times the memory of its slot; source: lifecycle reference, section 4.7."""
+
+
+@compiled
+def get_job(world, number, now):
+    """Best activated job for a pilot of a pseudo-queue, taken out; -1 if there is none.
+
+    Order: share furthest from its target, then priority, then age (Global Shares paper, section 2.3), unless the
+    policy in use leaves some of these out, or the request is one of the sloppy ones that go by age.
+    """
+    settings = world.settings[0]
+    sloppy = settings["sloppy_fraction"] > 0 and settings["sloppy_fraction"] > uniform(
+        settings["seed"], SLOPPY, number, np.int64(now * 1e3), 0)
+    if settings["by_share"] and not sloppy:
+        for share in world.share_order:
+            if world.activated[number, share] >= 0:
+                return take_best(world, number, share)
+        return -1
+    return best_of_all_shares(world, number, sloppy)
+
+
+@compiled
+def best_of_all_shares(world, number, by_age):
+    """Best of the first jobs of all shares by rank and age, or by age alone; taken out; -1 if there is none."""
+    jobs, best = world.jobs, -1
+    for share in range(world.activated.shape[1]):
+        row = world.activated[number, share]
+        if row < 0:
+            continue
+        older = best < 0 or jobs[row]["panda_id"] < jobs[best]["panda_id"]
+        if best < 0 or (older if by_age else comes_before(jobs, row, best)):
+            best = row
+    return take_best(world, number, jobs[best]["share"]) if best >= 0 else -1
+
+
+@compiled
+def stage_time(site, size):
+    """Time to copy `size` bytes between a slot and the local storage, s."""
+    return site["stage_latency_s"] + size / site["stage_in_rate"] if size > 0 else 0.0
+
+
+@compiled
+def payload_time(world, job):
+    """Wall time of the payload if nothing goes wrong, s: base time and work at the speed of the slot."""
+    task = world.tasks[job["task"]]
+    return task["basewalltime_s"] + job["work_hs06s"] / (job["hs06_milli"] * 1e-3 * task["cpu_efficiency"])
+
+
+@compiled
+def settle(world, job, payload_s):
+    """Decide how a starting payload will end: sets cause, staging, wall and CPU time of the job.
+
+    The dice of the job were thrown when it was made; memory and wall time are measured against the slot.
+    """
+    number = job["pseudo_queue"]
+    queue = world.queues[job["queue"]]
+    site = world.sites[queue["site"]]
+    job["cause"] = job["fate"]
+    job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_time(site, job["input_bytes"])
+    job["stage_out_s"] = stage_time(site, job["output_bytes"])
+    if job["maxpss_mb"] > PILOT_RSS_GRACE * world.pseudo_queues[number]["worker_mb"]:
+        job["cause"] = MEMORY_EXCEEDED
+    whole = job["stage_in_s"] + payload_s + job["stage_out_s"]
+    if job["cause"] != NONE:                    # failed jobs are shorter: workload statistics, sections 5.4 and 8
+        luck = uniform(world.settings[0]["seed"], FATE_TIME, job["jeditaskid"], job["chunk"], job["attempt"])
+        part = luck ** 0.5
+        job["stage_out_s"] = 0.0
+        whole = job["stage_in_s"] + payload_s * part
+    if whole > queue["maxtime_s"]:
+        job["cause"] = WALLTIME_EXCEEDED
+        whole = queue["maxtime_s"]
+        job["stage_out_s"] = 0.0
+    job["walltime_s"] = whole
+    busy = max(whole - job["stage_in_s"] - job["stage_out_s"], 0.0)
+    task = world.tasks[job["task"]]
+    job["cputime_s"] = busy * job["corecount"] * task["cpu_efficiency"]
+
+
+@compiled
+def start_payload(world, row, pilot_start, now):
+    """Send a job to a pilot and let it run."""
+    job = world.jobs[row]
+    move(world, row, SENT, now)
+    move(world, row, RUNNING, now)
+    job["pilot_start_s"] = pilot_start
+    world.queues[job["queue"]]["laststart_s"] = now
+    settle(world, job, payload_time(world, job))
+    job["due_sequence"] = schedule(world, now + job["walltime_s"], PAYLOAD_ENDS, row)
+
+
+@compiled
+def pilot_asks(world, number, now):
+    """A fresh pilot asks for a job; with none it leaves after a while."""
+    if world.pools[world.pseudo_queues[number]["pool"]]["closed"]:
+        end_worker(world, number, now)
+        return
+    row = get_job(world, number, now)
+    if row >= 0:
+        start_payload(world, row, now - world.settings[0]["pilot_startup_s"], now)
+    else:
+        world.state[0]["n_pilots_empty"] += 1
+        schedule(world, now + world.settings[0]["empty_pilot_s"], PILOT_LEAVES, number)
+
+
+@compiled
+def next_job(world, number, pilot_start, now):
+    """A pilot whose job has ended asks again while its `timefloor` lasts, and else leaves."""
+    queue = world.queues[world.pseudo_queues[number]["queue"]]
+    if now - pilot_start < queue["timefloor_s"]:
+        row = get_job(world, number, now)
+        if row >= 0:
+            start_payload(world, row, pilot_start, now)
+            return
+    end_worker(world, number, now)
+
+
+@compiled
+def hold(world, row, now):
+    """Hand an ended payload to the Adder."""
+    state = world.state[0]
+    move(world, row, HOLDING, now)
+    inbox = world.holding[state["n_holding"]]
+    inbox["panda_id"] = world.jobs[row]["panda_id"]
+    inbox["row"] = row
+    state["n_holding"] += 1
+
+
+@compiled
+def payload_ends(world, row, sequence, now):
+    """A payload ends, unless this event has been overtaken; the pilot goes on."""
+    job = world.jobs[row]
+    if job["panda_id"] == 0 or job["due_sequence"] != sequence:
+        return
+    job["due_sequence"] = 0
+    number, pilot_start = job["pseudo_queue"], job["pilot_start_s"]
+    hold(world, row, now)
+    next_job(world, number, pilot_start, now)

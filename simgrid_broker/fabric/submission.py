@@ -1,0 +1,177 @@
+"""Making jobs and bringing their input to them: what the JobGenerator and the Setupper do to the tables.
+
+What lives here: new rows with the luck that belongs to each job, the inbox of the Setupper, input transfers. What does
+not: how many jobs, of which task, on which queues (policy and agents).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.network import enqueue, join, new_transfer
+from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
+from simgrid_broker.names import Cause, JobStatus, TransferKind
+from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.rows import pop_retry, take_job
+from simgrid_broker.world.transitions import enter, move
+
+PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
+ASSIGNED, ACTIVATED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED)
+NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
+INPUT = int(TransferKind.INPUT)
+WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
+
+JOBS_PER_BUNCH = 20
+"""Jobs whose input moves together in one dispatch dataset; source: lifecycle reference, section 7.2."""
+
+COMPLETE = 0.999999
+"""Part of an input from which on nothing needs to be moved."""
+
+
+@compiled
+def spread_factor(seed, stream, job, sigma):
+    """Log-normal factor with mean 1 that belongs to a job's chunk."""
+    if sigma <= 0:
+        return 1.0
+    luck = uniform(seed, stream, job["jeditaskid"], job["chunk"], 0)
+    return np.exp(sigma * normal_quantile_of(luck) - 0.5 * sigma * sigma)
+
+
+@compiled
+def throw_dice(world, job, task, site):
+    """Set what is true of a job whatever the policies do: work and memory of its chunk, fate of its attempt."""
+    seed = world.settings[0]["seed"]
+    work = task["work_hs06s_per_event"] * task["n_events_per_job"]
+    job["work_hs06s"] = work * spread_factor(seed, WORK, job, task["work_spread"])
+    job["maxpss_mb"] = task["maxpss_mb"] * spread_factor(seed, MEMORY, job, task["memory_spread"])
+    job["fate"] = NONE
+    if uniform(seed, FATE, job["jeditaskid"], job["chunk"], job["attempt"]) < task["failure_rate"]:
+        job["fate"] = PAYLOAD_ERROR
+    elif uniform(seed, SITE_FATE, job["jeditaskid"], job["chunk"], job["attempt"]) < site["failure_rate"]:
+        job["fate"] = SITE_ERROR
+
+
+@compiled
+def fill(world, row, task_row, number, ramcount_mb):
+    """Fill a new row with what the task and the slot say."""
+    job, task, pseudo = world.jobs[row], world.tasks[task_row], world.pseudo_queues[number]
+    queue = world.queues[pseudo["queue"]]
+    job["task"], job["jeditaskid"] = task_row, task["jeditaskid"]
+    job["queue"], job["pseudo_queue"] = pseudo["queue"], number
+    job["corecount"] = min(pseudo["corecount"], task["corecount"]) if task["corecount"] > 0 else pseudo["corecount"]
+    job["hs06_milli"] = np.int32(round(job["corecount"] * queue["corepower"] * 1000.0))
+    job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else task["resource_type"]
+    job["share"], job["user"], job["priority"] = task["share"], task["user"], task["priority"]
+    job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
+    job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]
+    job["n_output_files"] = 1
+    job["input_bytes"], job["output_bytes"] = task["input_bytes_per_job"], task["output_bytes_per_job"]
+    job["ramcount_mb"] = ramcount_mb
+    job["missing_bytes"] = job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = 0.0
+    job["due_sequence"] = 0
+    job["pilot_start_s"] = np.nan
+    job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
+    job["cause"] = NONE
+
+
+@compiled
+def make_job(world, task_row, number, ramcount_mb, now):
+    """Make the next job of a task at a pseudo-queue: a chunk that awaits another attempt first, else a new one."""
+    state, task = world.state[0], world.tasks[task_row]
+    if task["n_retry"] > 0:
+        chunk, attempt = pop_retry(world, task_row)
+    else:
+        chunk, attempt = task["next_chunk"], 1
+        task["next_chunk"] += 1
+    row = take_job(world)
+    job = world.jobs[row]
+    state["panda_id"] += 1
+    job["panda_id"], job["chunk"], job["attempt"] = state["panda_id"], chunk, attempt
+    fill(world, row, task_row, number, ramcount_mb)
+    throw_dice(world, job, task, world.sites[world.queues[job["queue"]]["site"]])
+    task["n_alive"] += 1
+    task["n_attempts"] += 1
+    for status in range(N_STATUS):
+        world.job_times[row, status] = np.nan
+    enter(world, row, PENDING, now)
+    inbox = world.pending[state["n_pending"]]
+    inbox["panda_id"], inbox["row"] = job["panda_id"], row
+    state["n_pending"] += 1
+
+
+@compiled
+def make_jobs(world, task_row, numbers, counts, ramcounts_mb, now):
+    """Make `counts[k]` jobs of a task at pseudo-queue `numbers[k]`, asking for `ramcounts_mb[k]`; room is made before."""
+    for k in range(len(numbers)):
+        for _ in range(counts[k]):
+            make_job(world, task_row, numbers[k], ramcounts_mb[k], now)
+
+
+@compiled
+def best_source(world, task_row, destination):
+    """Site to fetch a task's input from, and the part of it that is missing at the destination; site -1 = none.
+
+    The most complete replica is taken, of equal ones the closest to the destination that is not cut off.
+    """
+    n_sites = len(world.sites)
+    best, best_fraction, best_closeness, here, any_replica = -1, 0.0, 0, 0.0, False
+    for k in range(world.replica_site.shape[1]):
+        site = world.replica_site[task_row, k]
+        if site < 0:
+            continue
+        any_replica = True
+        fraction = world.replica_fraction[task_row, k]
+        if site == destination:
+            here = max(here, fraction)
+            continue
+        link = world.links[site * n_sites + destination]
+        if link["closeness"] < 0:
+            continue
+        if fraction > best_fraction or (fraction == best_fraction and link["closeness"] < best_closeness):
+            best, best_fraction, best_closeness = site, fraction, link["closeness"]
+    if not any_replica or here >= COMPLETE:
+        return -1, 0.0
+    return best, 1.0 - here
+
+
+@compiled
+def set_up_job(world, row, bunch, now):
+    """Define a job; activate it if its input is at hand, else let it await a transfer. Returns the bunch in use.
+
+    `bunch` is the transfer that the job before joined, -1 if none; it is shared while task, way and room are the same.
+    """
+    job = world.jobs[row]
+    move(world, row, DEFINED, now)
+    destination = world.queues[job["queue"]]["site"]
+    source, missing = best_source(world, job["task"], destination)
+    if source < 0 or job["input_bytes"] <= 0:
+        move(world, row, ACTIVATED, now)
+        put_activated(world, row)
+        return bunch
+    job["source_site"] = source
+    job["missing_bytes"] = missing * job["input_bytes"]
+    move(world, row, ASSIGNED, now)
+    if bunch >= 0:
+        transfer = world.transfers[bunch]
+        if (transfer["jeditaskid"] != job["jeditaskid"] or transfer["source"] != source
+                or transfer["destination"] != destination or transfer["n_jobs"] >= JOBS_PER_BUNCH):
+            enqueue(world, bunch, now)
+            bunch = -1
+    if bunch < 0:
+        bunch = new_transfer(world, INPUT, source, destination, job["jeditaskid"], now)
+    join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
+    return bunch
+
+
+@compiled
+def set_up_jobs(world, now):
+    """Set up every job in the inbox of the Setupper, in the order in which they were made; room is made before."""
+    state = world.state[0]
+    bunch = -1
+    for k in range(state["n_pending"]):
+        row = world.pending[k]["row"]
+        if world.jobs[row]["panda_id"] == world.pending[k]["panda_id"]:
+            bunch = set_up_job(world, row, bunch, now)
+    if bunch >= 0:
+        enqueue(world, bunch, now)
+    state["n_pending"] = 0

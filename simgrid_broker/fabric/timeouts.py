@@ -1,0 +1,68 @@
+"""One pass over the live jobs for all timeout rules.
+
+What lives here: the compiled scan. What does not: the rules (policy), and what is done to the jobs found (`ending`).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import JobStatus
+
+PENDING, HOLDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.HOLDING), int(JobStatus.RUNNING)
+
+ENTERED, MODIFICATION, CREATED, ENDED = range(4)
+"""What a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload."""
+
+RULE = np.dtype([
+    ("statuses", "i4"),              # bit k: applies to status k
+    ("clock", "i4"),
+    ("priority_at_least", "i8"), ("priority_below", "i8"),
+    ("limit_s", "f8"),
+])
+"""A timeout rule as the scan reads it."""
+
+
+@compiled
+def since(world, row, clock):
+    """Time from which a rule with that clock counts for a job, s; never for a payload that sends heartbeats."""
+    job = world.jobs[row]
+    if clock == ENTERED:
+        return world.job_times[row, job["status"]]
+    if clock == CREATED:
+        return world.job_times[row, PENDING]
+    if clock == ENDED:
+        return world.job_times[row, HOLDING]
+    return np.inf if job["status"] == RUNNING and job["due_sequence"] != 0 else job["modification_s"]
+
+
+@compiled
+def breaks(world, row, rule, now):
+    """Whether a live job is too old under a rule."""
+    job = world.jobs[row]
+    if (rule["statuses"] >> job["status"]) & 1 == 0:
+        return False
+    if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
+        return False
+    return now - since(world, row, rule["clock"]) > rule["limit_s"]
+
+
+@compiled
+def overdue(world, rules, at_queue, for_label, now, rows, broken):
+    """Fill `rows` and `broken` with each overdue job and the first rule that it breaks; returns how many.
+
+    rules: (k,) of RULE; at_queue: (k, n_queues) and for_label: (k, n_labels) bool, where and for whom a rule applies;
+    rows, broken: as long as the jobs table.
+    """
+    found = 0
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] == 0:
+            continue
+        for number in range(len(rules)):
+            if (breaks(world, row, rules[number], now) and at_queue[number, job["queue"]]
+                    and for_label[number, world.tasks[job["task"]]["label"]]):
+                rows[found] = row
+                broken[found] = number
+                found += 1
+                break
+    return found

@@ -1,0 +1,121 @@
+"""Keyed random numbers: every one is a function of (seed, stream, key), never of the moment at which it is asked for.
+
+What lives here: the hash, uniforms from it, the inverse normal distribution, and the list of streams. What does not:
+any generator with a state.
+
+The hash chains the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over the words of the key.
+"""
+
+from functools import wraps
+
+import numba
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+
+STREAMS = {name: number for number, name in enumerate((
+    "work", "memory", "output", "fate", "fate_time", "transfer", "nucleus_draw", "queue_draw", "phase", "site_fate",
+    "decision_record", "task_arrival", "task_draw", "grid_draw", "import_draw", "sloppy",
+))}
+"""Numbers of the streams: one for each kind of question asked of luck."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_U30, _U27, _U31, _U11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_UNIT = 2.0**-53
+
+_A = (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
+      4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3)
+_B = (1.0, 4.2313330701600911252e1, 6.8718700749205790830e2, 5.3941960214247511077e3, 2.1213794301586595867e4,
+      3.9307895800092710610e4, 2.8729085735721942674e4, 5.2264952788528545610e3)
+_C = (1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0, 3.64784832476320460504e0,
+      1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4)
+_D = (1.0, 2.05319162663775882187e0, 1.67638483018380384940e0, 6.89767334985100004550e-1, 1.48103976427480074590e-1,
+      1.51986665636164571966e-2, 5.47593808499534494600e-4, 1.05075007164441684324e-9)
+_E = (6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0, 2.96560571828504891230e-1,
+      2.65321895265761230930e-2, 1.24266094738807843860e-3, 2.71155556874348757815e-5, 2.01033439929228813265e-7)
+_F = (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.48753612908506148525e-2, 7.86869131145613259100e-4,
+      1.84631831751005468180e-5, 1.42151175831644588870e-7, 2.04426310338993978564e-15)
+
+
+def _wrapping(function):
+    """Let 64-bit words wrap around silently where the function runs uncompiled."""
+    if not numba.config.DISABLE_JIT:
+        return function
+
+    @wraps(function)
+    def quiet(*args):
+        with np.errstate(over="ignore"):
+            return function(*args)
+    return quiet
+
+
+def _scramble(z):
+    z = (z ^ (z >> _U30)) * _FIRST
+    z = (z ^ (z >> _U27)) * _SECOND
+    return z ^ (z >> _U31)
+
+
+_mix = compiled(_scramble)
+
+
+def _word(x):
+    return np.asarray(x).astype(np.int64).astype(np.uint64)
+
+
+def uniforms(seed: int, stream: str, a, b=0, c=0) -> np.ndarray:
+    """Uniform numbers in (0, 1) for the keys (a, b, c), integers that broadcast; float64 of the broadcast shape."""
+    with np.errstate(over="ignore"):
+        z = _GOLDEN
+        for word in (seed, STREAMS[stream], a, b, c):
+            z = _scramble(z ^ (_word(word) * _GOLDEN))
+        return ((z >> _U11).astype(np.float64) + 0.5) * _UNIT
+
+
+@_wrapping
+@compiled
+def uniform(seed, stream, a, b, c):
+    """Uniform number in (0, 1) for one key; `stream` is its number in STREAMS; equal to `uniforms` bit for bit."""
+    z = _mix(_GOLDEN ^ (np.uint64(seed) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(stream) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(a) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(b) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(c) * _GOLDEN))
+    return (np.float64(z >> _U11) + 0.5) * _UNIT
+
+
+@compiled
+def _ratio(top, bottom, r):
+    """Ratio of two polynomials of degree seven in r."""
+    above = top[7]
+    below = bottom[7]
+    for k in range(6, -1, -1):
+        above = above * r + top[k]
+        below = below * r + bottom[k]
+    return above / below
+
+
+@compiled
+def normal_quantile_of(u):
+    """Inverse of the standard normal distribution at u in (0, 1); source: Wichura, algorithm AS 241 (1988)."""
+    q = u - 0.5
+    if abs(q) <= 0.425:
+        return q * _ratio(_A, _B, 0.180625 - q * q)
+    r = np.sqrt(-np.log(min(u, 1.0 - u)))
+    x = _ratio(_C, _D, r - 1.6) if r <= 5.0 else _ratio(_E, _F, r - 5.0)
+    return -x if q < 0.0 else x
+
+
+@compiled
+def _quantiles(flat, out):
+    for k in range(flat.size):
+        out[k] = normal_quantile_of(flat[k])
+
+
+def normal_quantile(u) -> np.ndarray:
+    """Inverse of the standard normal distribution, element by element; float64 of the shape of `u`."""
+    u = np.asarray(u, np.float64)
+    out = np.empty(u.size)
+    _quantiles(u.ravel(), out)
+    return out.reshape(u.shape)

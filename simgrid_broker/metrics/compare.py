@@ -1,0 +1,53 @@
+"""Two runs side by side.
+
+What lives here: the difference of two tidy tables, and the set of tables in which two runs are compared. What does
+not: whether a difference is real, which takes more than two runs (experiments).
+"""
+
+import pandas as pd
+
+from simgrid_broker.metrics.failures import failures
+from simgrid_broker.metrics.refusals import refusals
+from simgrid_broker.metrics.shares import share_compliance
+from simgrid_broker.metrics.summary import summary
+from simgrid_broker.metrics.tasks import task_turnaround
+from simgrid_broker.metrics.usage import running_cores
+from simgrid_broker.metrics.waiting import waiting_times
+from simgrid_broker.metrics.window import window_of
+from simgrid_broker.records import Run
+
+
+def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
+    """Two tidy tables of the same figure, row by row: base, changed, difference, and relative, % of the base.
+
+    Rows are matched by dimensions, metric and unit; what only one of them has is NaN on the other side.
+    """
+    keys = [name for name in base.columns if name not in ("value", "window")]
+    both = base.drop(columns="window").rename(columns={"value": "base"}).merge(
+        changed.drop(columns="window").rename(columns={"value": "changed"}), on=keys, how="outer", sort=False)
+    order = pd.concat([base[keys], changed[keys]]).drop_duplicates()
+    both = order.merge(both, on=keys, how="left")
+    both["difference"] = both.changed - both.base
+    both["relative"] = 100 * both.difference / both.base.abs().where(both.base != 0)
+    return both
+
+
+def comparison(base: Run, changed: Run) -> dict[str, pd.DataFrame]:
+    """The tables in which two runs are compared, by name."""
+    figures = {"summary": summary, "shares": share_compliance, "waiting": waiting_times, "sites": _mean_cores,
+               "failures": failures, "refusals": _refusals_by_tag, "tasks": task_turnaround}
+    return {name: difference(figure(base), figure(changed)) for name, figure in figures.items()}
+
+
+def _mean_cores(run: Run) -> pd.DataFrame:
+    """Mean running cores of each site in the window."""
+    window = window_of(run)
+    series = running_cores(run, "site")
+    inside = series[window.holds(series.time_s)]
+    return inside.groupby(["site", "metric", "unit"]).value.mean().reset_index().assign(window=str(window))
+
+
+def _refusals_by_tag(run: Run) -> pd.DataFrame:
+    """Refusals by broker and tag, all candidates together."""
+    table = refusals(run)
+    return table.groupby(["kind", "tag", "metric", "unit", "window"]).value.sum().reset_index()

@@ -1,0 +1,38 @@
+"""What the transition times of job rows say: when a job ended, how long it ran, whether it is alive.
+
+What lives here: the reading of transition times, once for all figures. What does not: the figures.
+"""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from simgrid_broker.names import JobStatus
+
+FINAL = tuple(status.word for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED, JobStatus.CANCELLED))
+"""Statuses that a job never leaves; source: lifecycle reference, section 3."""
+
+END_TIMES = tuple(f"{status}_s" for status in FINAL)
+"""Columns that hold the time of the end."""
+
+RUN_TIMES = ("running_s", "holding_s", "transferring_s", *END_TIMES)
+"""Columns that say how long a payload ran."""
+
+
+def end_times(jobs: Mapping) -> np.ndarray:
+    """When each job ended, s, NaN for jobs that are alive; `jobs` has END_TIMES."""
+    return np.fmax.reduce([np.asarray(jobs[name]) for name in END_TIMES])
+
+
+def run_times(jobs: Mapping) -> np.ndarray:
+    """How long each ended job ran, s; NaN for jobs that never ran or have not ended; `jobs` has RUN_TIMES.
+
+    Running ends at the first of holding, transferring and the end, which is when the payload is done. The pilot's
+    time before and after is left out.
+    """
+    running, ended = np.asarray(jobs["running_s"]), end_times(jobs)
+    left = ended
+    for name in ("holding_s", "transferring_s"):
+        moment = np.asarray(jobs[name])
+        left = np.where((moment >= running) & (moment < left), moment, left)
+    return left - running

@@ -1,0 +1,154 @@
+"""Share compliance: what each share was given against its target, at every level of the tree.
+
+What lives here: the series by node and the figures made of them. What does not: running cores by share (`usage`).
+
+Power is HS06 of sent and running jobs, and a target is the share's part of all power in use, as PanDA's dispatch sees
+it (lifecycle reference, section 1.3). Work is waiting while the share has activated jobs: work that a pilot could be
+given at once.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.metrics.tidy import tidy
+from simgrid_broker.metrics.tree import Tree, share_tree
+from simgrid_broker.metrics.window import Window, end_of, window_of
+from simgrid_broker.records import Run
+
+NEAR = 0.1
+"""A share is near its target while it is within this part of it."""
+
+COUNTED = ("hs06", "running_cores", "running", "activated", "queued")
+"""Columns of the series that are added up over resource types and leaves."""
+
+
+@dataclass(frozen=True)
+class ShareSamples:
+    """The shares' series as arrays: times (n_times,), s; the rest (n_times, n_nodes), in the order of the tree."""
+
+    tree: Tree
+    times: np.ndarray
+    target_hs06: np.ndarray
+    hs06: np.ndarray
+    running_cores: np.ndarray
+    running: np.ndarray
+    activated: np.ndarray
+    queued: np.ndarray
+
+    def within(self, window: Window) -> "ShareSamples":
+        """The samples inside the window."""
+        return self.only(window.holds(self.times))
+
+    def only(self, which: np.ndarray) -> "ShareSamples":
+        """The samples in the mask `which`, (n_times,)."""
+        arrays = {name: getattr(self, name)[which] for name in ("times", "target_hs06", *COUNTED)}
+        return ShareSamples(self.tree, **arrays)
+
+    def percent(self, which: str) -> np.ndarray:
+        """Column `which` (hs06 or target_hs06) as a part of the whole, %, NaN while nothing runs."""
+        values = getattr(self, which)
+        whole = values[:, :1]
+        return 100 * np.divide(values, whole, out=np.full(values.shape, np.nan), where=whole > 0)
+
+
+def share_samples(run: Run) -> ShareSamples:
+    """The series of all nodes: leaves added up over resource types, inner nodes over the leaves below them."""
+    tree = share_tree(run)
+    rows = run.table("shares", ["time_s", "share", "target_hs06", *COUNTED])
+    times, moment = np.unique(rows.time_s.to_numpy(), return_inverse=True)
+    leaf = rows.share.cat.rename_categories(str).astype(object).map({n: k for k, n in enumerate(tree.leaf_names)})
+    shape = len(times), len(tree.leaves)
+    spot = moment * shape[1] + leaf.to_numpy(int)
+    arrays = {name: np.bincount(spot, rows[name], shape[0] * shape[1]).reshape(shape) for name in COUNTED}
+    target = np.zeros(shape)
+    target.ravel()[spot] = rows.target_hs06                 # every resource type of a leaf repeats its target
+    arrays["target_hs06"] = target
+    return ShareSamples(tree, times, **{name: array @ tree.below.T for name, array in arrays.items()})
+
+
+def share_series(run: Run) -> pd.DataFrame:
+    """Delivered and target power of every node over time, and its waiting jobs.
+
+    Dimensions time_s, node, share, level; metrics hs06, target_hs06 (HS06), delivered, target (%), activated (jobs).
+    """
+    samples = share_samples(run)
+    n_times, n_nodes = samples.hs06.shape
+    tree = samples.tree
+    figures = {"hs06": samples.hs06, "target_hs06": samples.target_hs06, "delivered": samples.percent("hs06"),
+               "target": samples.percent("target_hs06"), "activated": samples.activated}
+    table = pd.DataFrame({
+        "time_s": np.repeat(samples.times, n_nodes), "node": np.tile(np.arange(n_nodes), n_times),
+        "share": np.tile(np.array(tree.names, object), n_times), "level": np.tile(tree.level, n_times),
+        **{name: array.ravel() for name, array in figures.items()}})
+    units = {"hs06": "HS06", "target_hs06": "HS06", "delivered": "%", "target": "%", "activated": "jobs"}
+    return tidy(table, ["time_s", "node", "share", "level"], units, Window(0.0, end_of(run)))
+
+
+def share_compliance(run: Run) -> pd.DataFrame:
+    """How every node of the tree fared in the window.
+
+    Dimensions node, share, level. Metrics: delivered and target, % of all power; deviation, mean absolute deviation of
+    the two over the samples, percentage points; near, % of the samples with work waiting in which the share was within
+    10 % of its target; waiting, % of the samples with work waiting; demand_limited, 1 if the share got less than 90 %
+    of its target and in most of the samples below it had too little work waiting to reach it; samples, their number.
+    """
+    window = window_of(run)
+    samples = share_samples(run).within(window)
+    samples = samples.only(samples.hs06[:, 0] > 0)
+    tree, waiting = samples.tree, samples.activated > 0
+    delivered, target = samples.percent("hs06"), samples.percent("target_hs06")
+    near = np.abs(delivered - target) <= NEAR * target
+    mean_delivered, mean_target = _part(samples.hs06), _part(samples.target_hs06)
+    lacking = _percent(~_enough_waiting(samples), delivered < target)
+    limited = (mean_delivered < (1 - NEAR) * mean_target) & (lacking > 50)
+    table = pd.DataFrame({
+        "node": np.arange(len(tree.names)), "share": tree.names, "level": tree.level, "delivered": mean_delivered,
+        "target": mean_target, "deviation": _mean(np.abs(delivered - target)), "near": _percent(near, waiting),
+        "waiting": _percent(waiting, np.ones_like(waiting)), "demand_limited": limited, "samples": len(delivered)})
+    units = {"delivered": "%", "target": "%", "deviation": "% points", "near": "%", "waiting": "%",
+             "demand_limited": "", "samples": "samples"}
+    return tidy(table, ["node", "share", "level"], units, window)
+
+
+def share_deviation(run: Run) -> pd.DataFrame:
+    """Two figures for the whole tree: how far leaves are from their targets, and how much power that moves.
+
+    Metrics: deviation, mean over leaves of their mean absolute deviation, percentage points; misplaced, mean over the
+    samples of half the sum of absolute deviations: the part of all power that other shares were entitled to, %.
+    """
+    window = window_of(run)
+    samples = share_samples(run).within(window)
+    samples = samples.only(samples.hs06[:, 0] > 0)
+    gap = np.abs(samples.percent("hs06") - samples.percent("target_hs06"))[:, samples.tree.leaves]
+    table = pd.DataFrame({"share_deviation": [_mean(gap).mean()], "share_misplaced": [_mean(gap.sum(axis=1)) / 2]})
+    return tidy(table, [], {"share_deviation": "% points", "share_misplaced": "%"}, window)
+
+
+def _enough_waiting(samples: ShareSamples) -> np.ndarray:
+    """Whether the activated jobs of a node would be enough to reach its target, (n_times, n_nodes).
+
+    An activated job is taken to need the mean power of the node's running jobs, or of all running jobs if it has none.
+    """
+    mean = samples.hs06[:, :1] / np.maximum(samples.running[:, :1], 1)
+    power = np.divide(samples.hs06, samples.running, out=np.broadcast_to(mean, samples.hs06.shape).copy(),
+                      where=samples.running > 0)
+    return samples.activated * power >= samples.target_hs06 - samples.hs06
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    """Mean over the samples (first axis); NaN where there is none."""
+    return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
+
+
+def _part(power: np.ndarray) -> np.ndarray:
+    """Part of each node in all power over time, %, (n_nodes,) from (n_times, n_nodes); NaN if nothing ran."""
+    total = power.sum(axis=0)
+    return 100 * total / total[0] if total[0] > 0 else np.full(total.shape, np.nan)
+
+
+def _percent(true: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Percentage of the samples `among` in which `true` holds, by node; NaN where there are none."""
+    n = among.sum(axis=0)
+    return 100 * np.divide((true & among).sum(axis=0), n, out=np.full(n.shape, np.nan), where=n > 0)

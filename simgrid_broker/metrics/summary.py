@@ -1,0 +1,72 @@
+"""The run in a few numbers.
+
+What lives here: jobs by status, and the summary made of the other modules' figures. What does not: anything by share,
+site or queue.
+"""
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.metrics.failures import failures
+from simgrid_broker.metrics.job_times import END_TIMES, FINAL, end_times
+from simgrid_broker.metrics.shares import share_deviation
+from simgrid_broker.metrics.tidy import tidy, wide
+from simgrid_broker.metrics.usage import core_capacity
+from simgrid_broker.metrics.waiting import waiting_times
+from simgrid_broker.metrics.window import Window, window_of
+from simgrid_broker.records import Run
+from simgrid_broker.units import HOUR
+
+
+def jobs_by_status(run: Run) -> pd.DataFrame:
+    """Jobs that ended in the window by final status, then jobs alive at the end by status; dimensions status, state.
+
+    state is ended or alive. A run that was killed has no rows of jobs that were alive.
+    """
+    window = window_of(run)
+    jobs = run.table("jobs", ["status", *END_TIMES])
+    is_final = jobs.status.isin(FINAL).to_numpy()
+    parts = [("ended", is_final & window.holds(end_times(jobs))), ("alive", ~is_final)]
+    tables = []
+    for state, which in parts:
+        counts = jobs.status[which].value_counts(sort=False).rename("jobs").reset_index().astype({"status": object})
+        always = state == "ended"                                     # a final status with no job is worth saying
+        keep = counts.status.isin(FINAL) if always else counts.jobs > 0
+        tables.append(counts[keep].assign(state=state))
+    return tidy(pd.concat(tables), ["status", "state"], {"jobs": "jobs"}, window)
+
+
+def summary(run: Run) -> pd.DataFrame:
+    """The run in a few numbers, without dimensions: jobs, cores, waiting, losses, shares; NaN where there is no answer.
+
+    Metrics: finished, failed, closed, cancelled, alive (jobs); failure_rate (% of finished and failed); ended_per_hour;
+    running_cores (mean), capacity (cores), core_occupancy (%); hs06 (mean power in use); lost_core_hours (% of the
+    core-hours that ran) ; the figures of `waiting_times` and `share_deviation`.
+    """
+    window = window_of(run)
+    counts = wide(jobs_by_status(run), "jobs")
+    jobs = {status: float(counts.jobs[(counts.status == status) & (counts.state == "ended")].sum()) for status in FINAL}
+    jobs["alive"] = float(counts.jobs[counts.state == "alive"].sum())
+    tried = jobs["finished"] + jobs["failed"]
+    ended = sum(jobs[status] for status in FINAL)
+    cores, capacity = _power(run, window), core_capacity(run)
+    lost = failures(run)
+    lost_core_hours = lost.value[lost.metric == "lost_core_hours"].sum()
+    table = pd.DataFrame([jobs | cores | {
+        "failure_rate": 100 * jobs["failed"] / tried if tried else np.nan,
+        "ended_per_hour": ended / window.length_s * HOUR if window.length_s else np.nan,
+        "capacity": capacity, "core_occupancy": 100 * cores["running_cores"] / capacity if capacity else np.nan,
+        "lost_core_hours": lost_core_hours}])
+    units = dict.fromkeys(jobs, "jobs") | {
+        "failure_rate": "%", "ended_per_hour": "jobs/h", "running_cores": "cores", "capacity": "cores",
+        "core_occupancy": "%", "hs06": "HS06", "lost_core_hours": "core h"}
+    return pd.concat([tidy(table, [], units, window), waiting_times(run, None), share_deviation(run)],
+                     ignore_index=True)
+
+
+def _power(run: Run, window: Window) -> dict[str, float]:
+    """Mean over the samples in the window of the cores of running jobs and of the power in use."""
+    rows = run.table("shares", ["time_s", "running_cores", "hs06"])
+    rows = rows[window.holds(rows.time_s)]
+    totals = rows.groupby("time_s").sum()
+    return {name: totals[name].mean() if len(totals) else np.nan for name in ("running_cores", "hs06")}

@@ -1,0 +1,34 @@
+"""The one form that every figure has: long tables with metric, value, unit and window.
+
+What lives here: making a long table of a wide one and back. What does not: any figure.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from simgrid_broker.metrics.window import Window
+
+LABELS = ("metric", "value", "unit", "window")
+"""The columns after the dimensions."""
+
+
+def tidy(table: pd.DataFrame, dims: Sequence[str], figures: Mapping[str, str], window: Window | str) -> pd.DataFrame:
+    """Long table: `dims`, metric, value, unit, window; `figures` gives the unit of each column that is a figure."""
+    long = table.melt(list(dims), list(figures), var_name="metric", value_name="value")
+    long["value"] = long.value.astype(float)
+    return long.assign(unit=long.metric.map(figures), window=str(window))
+
+
+def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
+    """One row for each combination of dimensions, one column for each metric, in the order in which they came."""
+    dims = [name for name in table.columns if name not in LABELS]
+    if metrics:
+        table = table[table.metric.isin(metrics)]
+    if not dims:
+        return table.set_index("metric").value.to_frame().T.reset_index(drop=True)
+    order = pd.MultiIndex.from_frame(table[dims].drop_duplicates())
+    spread = table.pivot(index=dims, columns="metric", values="value")
+    spread = spread.reindex(order if len(dims) > 1 else order.get_level_values(0))
+    spread.columns.name = None
+    return spread[list(metrics or dict.fromkeys(table.metric))].reset_index()

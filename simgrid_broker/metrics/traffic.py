@@ -1,0 +1,87 @@
+"""Links, transfers and storages.
+
+What lives here: use of links and storages and the times of transfers. What does not: waiting of jobs for their input
+(it is part of their assigned state, `usage`).
+"""
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.metrics.tidy import tidy
+from simgrid_broker.metrics.window import Window, end_of, window_of
+from simgrid_broker.records import Run
+from simgrid_broker.units import MINUTE
+
+GB, TB = 1e9, 1e12
+
+
+def link_use(run: Run) -> pd.DataFrame:
+    """Use of every link that carried something in the window; dimensions source and destination, busiest first.
+
+    Metrics: moved (TB), rate (mean over the window, GB/s), utilisation and peak_utilisation (% of the capacity; the mean
+    counts samples without traffic as zero), files, queued_files (most at a sample).
+    """
+    window = window_of(run)
+    rows = run.table("links", ["time_s", "source", "destination", "queued_files", "bytes", "files", "utilisation"])
+    rows = rows[window.covers(rows.time_s)].astype({"source": object, "destination": object})
+    n_samples = max(int(window.covers(sample_times(run)).sum()), 1)
+    groups = rows.groupby(["source", "destination"], sort=False)
+    table = groups.agg(moved=("bytes", "sum"), utilisation=("utilisation", "sum"), files=("files", "sum"),
+                       peak_utilisation=("utilisation", "max"), queued_files=("queued_files", "max")).reset_index()
+    table["rate"] = table.moved / GB / window.length_s if window.length_s else np.nan
+    table["utilisation"] *= 100 / n_samples
+    table["peak_utilisation"] *= 100
+    table["moved"] /= TB
+    table = table.sort_values(["moved", "source", "destination"], ascending=[False, True, True])
+    units = {"moved": "TB", "rate": "GB/s", "utilisation": "%", "peak_utilisation": "%", "files": "files",
+             "queued_files": "files"}
+    return tidy(table, ["source", "destination"], units, window)
+
+
+def traffic_series(run: Run) -> pd.DataFrame:
+    """Traffic of all links over time; dimension time_s; metrics rate (GB/s since the sample before), queued_files."""
+    rows = run.table("links", ["time_s", "bytes", "queued_files"])
+    times = sample_times(run)
+    table = rows.groupby("time_s").sum().reindex(times, fill_value=0).reset_index(names="time_s")
+    table["rate"] = table.bytes / GB / np.diff(times, prepend=np.nan)
+    return tidy(table, ["time_s"], {"rate": "GB/s", "queued_files": "files"}, Window(0.0, end_of(run)))
+
+
+def storage_series(run: Run) -> pd.DataFrame:
+    """Use of every storage over time; dimensions time_s and storage; metric used, % of its size."""
+    rows = run.table("storages", ["time_s", "storage", "total_bytes", "free_bytes"]).astype({"storage": object})
+    rows["used"] = 100 * (1 - rows.free_bytes / rows.total_bytes)
+    return tidy(rows, ["time_s", "storage"], {"used": "%"}, Window(0.0, end_of(run)))
+
+
+def storage_use(run: Run) -> pd.DataFrame:
+    """Every storage at the end of the window; dimension storage, fullest first.
+
+    Metrics: used (%), total, free, expired, written (since the start of the run), TB.
+    """
+    window = window_of(run)
+    rows = run.storages
+    rows = rows[window.holds(rows.time_s)].astype({"storage": object}).drop_duplicates("storage", keep="last")
+    table = pd.DataFrame({"storage": rows.storage, "used": 100 * (1 - rows.free_bytes / rows.total_bytes),
+                          **{name: rows[f"{name}_bytes"] / TB for name in ("total", "free", "expired", "written")}})
+    table = table.sort_values(["used", "storage"], ascending=[False, True])
+    return tidy(table, ["storage"], {"used": "%"} | dict.fromkeys(("total", "free", "expired", "written"), "TB"), window)
+
+
+def transfer_summary(run: Run) -> pd.DataFrame:
+    """Transfers that ended in the window; dimension kind; metrics transfers, files, moved (TB), median times (min)."""
+    window = window_of(run)
+    columns = ["kind", "bytes", "n_files", "submitted_s", "started_s", "ended_s"]
+    rows = run.table("transfers", columns).astype({"kind": object})
+    rows = rows[window.holds(rows.ended_s)]
+    rows = rows.assign(wait=(rows.started_s - rows.submitted_s) / MINUTE, move=(rows.ended_s - rows.started_s) / MINUTE)
+    table = rows.groupby("kind").agg(transfers=("bytes", "size"), files=("n_files", "sum"), moved=("bytes", "sum"),
+                                     median_wait=("wait", "median"), median_move=("move", "median")).reset_index()
+    table["moved"] /= TB
+    units = {"transfers": "transfers", "files": "files", "moved": "TB", "median_wait": "min", "median_move": "min"}
+    return tidy(table, ["kind"], units, window)
+
+
+def sample_times(run: Run) -> np.ndarray:
+    """When samples were taken, s, sorted; series of links leave out samples without traffic."""
+    return np.unique(run.table("queues", ["time_s"]).time_s.to_numpy())

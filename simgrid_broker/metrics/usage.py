@@ -1,0 +1,82 @@
+"""Use of the grid over time: running cores, jobs by state, jobs that end.
+
+What lives here: series over the whole run, warm-up included, and the capacity they are seen against. What does not:
+shares against their targets (`shares`).
+"""
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.metrics.job_times import END_TIMES, FINAL
+from simgrid_broker.metrics.tidy import tidy
+from simgrid_broker.metrics.window import Window, end_of
+from simgrid_broker.records import Run
+from simgrid_broker.units import DAY, HOUR, MINUTE
+
+STATES = ("running", "transferring", "activated", "assigned", "other_queued")
+"""States that `jobs_over_time` counts; other_queued are defined and starting jobs."""
+
+BINS_S = (MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY)
+"""Widths of a bin of time that a reader can name."""
+
+
+def running_cores(run: Run, by: str = "share") -> pd.DataFrame:
+    """Cores of running jobs over time by share, resource_type, site or queue; dimensions time_s and `by`.
+
+    Raises ValueError for anything else to group by.
+    """
+    if by in ("share", "resource_type"):
+        rows = run.table("shares", ["time_s", by, "running_cores"])
+    elif by in ("site", "queue"):
+        rows = run.table("queues", ["time_s", "queue", "running_cores"])
+        if by == "site":
+            rows["site"] = rows.queue.astype(object).map(site_of_queue(run))
+    else:
+        raise ValueError(f"cores can be grouped by share, resource_type, site or queue, not {by!r}")
+    rows[by] = rows[by].astype(object)
+    table = rows.groupby(["time_s", by], sort=False).running_cores.sum().reset_index()
+    return tidy(table, ["time_s", by], {"running_cores": "cores"}, Window(0.0, end_of(run)))
+
+
+def jobs_over_time(run: Run) -> pd.DataFrame:
+    """Jobs of the whole grid by state over time; dimensions time_s and state (STATES)."""
+    columns = ["running", "transferring", "activated", "assigned", "queued"]
+    table = run.table("shares", ["time_s", *columns]).groupby("time_s").sum().reset_index()
+    table["other_queued"] = table.queued - table.activated - table.assigned
+    long = tidy(table, ["time_s"], dict.fromkeys(STATES, "jobs"), Window(0.0, end_of(run)))
+    return long.rename(columns={"metric": "state"}).assign(metric="jobs")[
+        ["time_s", "state", "metric", "value", "unit", "window"]]
+
+
+def throughput(run: Run, most_bins: int = 100) -> pd.DataFrame:
+    """Jobs that ended per hour by final status over time; dimensions time_s (start of the bin), bin_s and status."""
+    end = end_of(run)
+    width = next((width for width in BINS_S if end / width <= most_bins), BINS_S[-1])
+    edges = np.arange(0, max(end, width) + width, width)[:-1]
+    last = min(edges[-1] + width, max(end, width))                     # the last bin may be cut by the end of the run
+    lengths = np.diff([*edges, last])
+    jobs = run.table("jobs", END_TIMES)
+    tables = []
+    for status, column in zip(FINAL, END_TIMES, strict=True):
+        ended = jobs[column].dropna().to_numpy()
+        counts = np.histogram(ended[ended <= last], [*edges, last])[0]
+        tables.append(pd.DataFrame({"time_s": edges, "bin_s": lengths, "status": status,
+                                    "jobs_per_hour": counts / lengths * HOUR}))
+    return tidy(pd.concat(tables), ["time_s", "bin_s", "status"], {"jobs_per_hour": "jobs/h"}, Window(0.0, end))
+
+
+def site_of_queue(run: Run) -> dict[str, str]:
+    """Site of each PanDA queue by name, from the scenario in the manifest."""
+    return {name: queue["atlas_site"] for name, queue in run.manifest["scenario"]["grid"]["queues"].items()}
+
+
+def core_capacity(run: Run) -> float:
+    """Cores of all batch systems that the scenario describes; NaN if it leaves the cores of one open.
+
+    A queue with cores of its own is a batch system, and so is each site with a queue that has none.
+    """
+    grid = run.manifest["scenario"]["grid"]
+    own = [queue["cores"] for queue in grid["queues"].values() if queue["cores"] is not None]
+    shared = sorted({queue["atlas_site"] for queue in grid["queues"].values() if queue["cores"] is None})
+    cores = own + [grid["sites"][site]["cores"] for site in shared]
+    return float(sum(np.nan if number is None else number for number in cores))

@@ -1,0 +1,139 @@
+"""PanDA's vocabulary as integers: statuses, causes and the families of names that rules refer to.
+
+What lives here: words of PanDA, JEDI, Harvester and CRIC that cross room borders, each an `IntEnum` whose lower-case
+member name is PanDA's own spelling. What does not: anything with behaviour, and names that a scenario invents
+(queues, shares, users), which are numbered when a world is built.
+"""
+
+from enum import IntEnum
+
+
+class Word(IntEnum):
+    """An `IntEnum` whose members print as PanDA spells them."""
+
+    @property
+    def word(self) -> str:
+        """PanDA's spelling of the member, in lower case."""
+        return self.name.lower()
+
+    @classmethod
+    def words(cls) -> tuple[str, ...]:
+        """All spellings in the order of their values."""
+        return tuple(member.word for member in cls)
+
+    @classmethod
+    def of(cls, word: str) -> "Word":
+        """The member spelled `word`; raises KeyError for a word PanDA does not know."""
+        return cls[word.upper()]
+
+
+class JobStatus(Word):
+    """Status of a job (one attempt); source: JEDI TWiki, job status; lifecycle reference, section 3.1."""
+
+    PENDING = 0
+    DEFINED = 1
+    WAITING = 2
+    ASSIGNED = 3
+    THROTTLED = 4
+    ACTIVATED = 5
+    SENT = 6
+    STARTING = 7
+    RUNNING = 8
+    HOLDING = 9
+    MERGING = 10
+    TRANSFERRING = 11
+    FINISHED = 12
+    FAILED = 13
+    CLOSED = 14
+    CANCELLED = 15
+
+
+class TaskStatus(Word):
+    """Status of a JEDI task; source: JEDI TWiki, task status; lifecycle reference, section 2.8."""
+
+    REGISTERED = 0
+    DEFINED = 1
+    ASSIGNING = 2
+    READY = 3
+    PENDING = 4
+    SCOUTING = 5
+    SCOUTED = 6
+    RUNNING = 7
+    THROTTLED = 8
+    PAUSED = 9
+    EXHAUSTED = 10
+    PREPARED = 11
+    DONE = 12
+    FINISHED = 13
+    FAILED = 14
+    ABORTED = 15
+    BROKEN = 16
+
+
+class QueueStatus(Word):
+    """Status of a PanDA queue in CRIC; source: formats reference, section 1.1."""
+
+    ONLINE = 0
+    BROKEROFF = 1
+    TEST = 2
+    OFFLINE = 3
+    STANDBY = 4
+    PAUSED = 5
+    MAINTENANCE = 6
+
+
+class Cause(Word):
+    """Why a job attempt ended as it did, or was taken back.
+
+    The first half are fates of the payload and the pilot, the second half what the server did (the kill codes of the
+    lifecycle reference, section 3.3, and the timeout rules of the PanDA brokerage documentation).
+    """
+
+    NONE = 0
+    SITE_ERROR = 1
+    PAYLOAD_ERROR = 2
+    MEMORY_EXCEEDED = 3
+    WALLTIME_EXCEEDED = 4
+    TRANSFER_ERROR = 5
+    LOST_HEARTBEAT = 6
+    TIMEOUT_PENDING = 7
+    TIMEOUT_DEFINED = 8
+    TIMEOUT_ASSIGNED = 9
+    TIMEOUT_THROTTLED = 10
+    TIMEOUT_ACTIVATED = 11
+    TIMEOUT_STARTING = 12
+    TIMEOUT_SENT = 13
+    TIMEOUT_RUNNING = 14
+    TIMEOUT_HOLDING = 15
+    TIMEOUT_TRANSFERRING = 16
+    FAST_REBROKERAGE = 17
+    REASSIGNED = 18
+
+
+class TransferKind(Word):
+    """What a transfer carries: inputs to the computing site, or outputs to the nucleus."""
+
+    INPUT = 0
+    OUTPUT = 1
+
+
+class DecisionKind(Word):
+    """Which broker took a decision."""
+
+    TASK_BROKERAGE = 0
+    JOB_BROKERAGE = 1
+
+
+KNOWN_RESOURCE_TYPES = (
+    "SCORE_LOMEM", "SCORE", "SCORE_HIMEM", "SCORE_VHIMEM", "MCORE_LOMEM", "MCORE", "MCORE_HIMEM", "MCORE_VHIMEM",
+)
+"""Resource types that PanDA and its pilots name; source: lifecycle reference, section 1.5."""
+
+PROCESSING_GROUPS = {
+    **{name: name for name in ("evgen", "simul", "reprocessing", "mcore", "group", "deriv", "pile", "merge")},
+    **{name: "test" for name in ("prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb")},
+}
+"""Processing type to the group that `fairsharepolicy` addresses; anything else is `others`; brokerage reference, 6."""
+
+EDITIONS = ("documented", "deployed")
+"""The two editions of the rules: what the documentation says, and what the production code does."""

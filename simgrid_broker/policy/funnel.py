@@ -1,0 +1,157 @@
+"""How a chain of criteria is asked, and how the first refusal of each candidate is kept.
+
+What lives here: `Funnel` (the chain in PanDA's order), `Liftable` (criteria that withdraw when nobody would be left),
+`MaskCache` (what static criteria said before) and the weighing by factors. What does not: any rule.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from operator import attrgetter
+
+import numpy as np
+
+from simgrid_broker.views import KEPT
+
+
+@dataclass(frozen=True)
+class Liftable:
+    """Criteria that are withdrawn together if nobody who came so far would pass them and `when(case)` holds."""
+
+    name: str
+    criteria: tuple[Callable, ...]
+    when: Callable
+
+
+@dataclass(frozen=True, eq=False)
+class Funnel:
+    """Criteria, and groups of them that can be lifted, in PanDA's order; compared by identity.
+
+    A criterion's rank says when it removes a candidate: permanent ones at their place, temporary ones after all others.
+    The smallest rank that a candidate meets is its first refusal.
+    """
+
+    steps: tuple[Callable | Liftable, ...]
+
+    @cached_property
+    def criteria(self) -> tuple[Callable, ...]:
+        """All criteria in order, groups opened."""
+        return tuple(rule for step in self.steps
+                     for rule in (step.criteria if isinstance(step, Liftable) else (step,)))
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """The tag of each criterion in order."""
+        return tuple(rule.rule.tag for rule in self.criteria)
+
+    @cached_property
+    def ranks(self) -> dict[Callable, int]:
+        """Rank of each criterion: its place, and for a temporary one that much behind the last place."""
+        n = len(self.criteria)
+        return {rule: place + n * rule.rule.temporary for place, rule in enumerate(self.criteria)}
+
+    @cached_property
+    def static(self) -> tuple[Callable, ...]:
+        """The criteria whose masks may be cached; those of a liftable group never are."""
+        return tuple(step for step in self.steps if not isinstance(step, Liftable) and step.rule.static is not None)
+
+    @cached_property
+    def dynamic(self) -> tuple[Callable | Liftable, ...]:
+        """The other steps in order."""
+        return tuple(step for step in self.steps if isinstance(step, Liftable) or step.rule.static is None)
+
+    @cached_property
+    def requirement(self) -> Callable:
+        """Function from a task to the hashable requirement on which the static masks depend."""
+        fields = sorted({field for rule in self.static for field in rule.rule.static})
+        return attrgetter(*fields) if fields else lambda task: ()
+
+
+class MaskCache:
+    """First refusals by static criteria, kept until the description of the queues changes.
+
+    One cache serves one grid: entries of an older `queues.version` are thrown away. At most `capacity` requirements are
+    kept, the ones that came first leave first.
+    """
+
+    def __init__(self, capacity: int = 4096):
+        self.capacity = capacity
+        self.version = None
+        self.entries = {}
+
+    def first_refusals(self, funnel: Funnel, case) -> np.ndarray:
+        """Smallest rank at which a static criterion refuses each candidate, (n,) int32; read-only."""
+        if case.queues.version != self.version:
+            self.version = case.queues.version
+            self.entries.clear()
+        key = (funnel, funnel.requirement(case.task))
+        found = self.entries.get(key)
+        if found is None:
+            if len(self.entries) >= self.capacity:
+                del self.entries[next(iter(self.entries))]
+            found = self.entries[key] = _ask_static(funnel, case)
+            found.setflags(write=False)
+        return found
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a funnel said: refused_by as in `views.Verdict`, and the names of the groups that were lifted."""
+
+    refused_by: np.ndarray
+    lifted: tuple[str, ...]
+
+
+def run_funnel(funnel: Funnel, case, cache: MaskCache | None = None) -> Outcome:
+    """Ask every criterion about every candidate of `case` (which has `n_candidates`); the first refusal stands.
+
+    With a cache, static criteria are asked once for each requirement of a task and version of the queues.
+    """
+    first = _ask_static(funnel, case) if cache is None else cache.first_refusals(funnel, case).copy()
+    lifted = []
+    for step in funnel.dynamic:
+        if isinstance(step, Liftable):
+            if not _ask_group(funnel, step, case, first):
+                lifted.append(step.name)
+        else:
+            _note(first, step(case), funnel.ranks[step])
+    n = len(funnel.criteria)
+    refused_by = np.where(first == 2 * n, KEPT, first % max(n, 1))
+    return Outcome(refused_by, tuple(lifted))
+
+
+def survivors(refused_by: np.ndarray, n_rules: int) -> tuple[int, ...]:
+    """Candidates that no rule up to and including each one was the first to refuse, (n_rules,)."""
+    refusals = np.bincount(refused_by[refused_by != KEPT], minlength=n_rules)
+    return tuple((len(refused_by) - np.cumsum(refusals)).tolist())
+
+
+def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Weight of each candidate, (n,), as the product of the factors, and the factors by name."""
+    multipliers = {rule.rule.name: rule(case) for rule in factors}
+    weight = np.ones(case.n_candidates)
+    for multiplier in multipliers.values():
+        weight = weight * multiplier
+    return weight, multipliers
+
+
+def _ask_static(funnel: Funnel, case) -> np.ndarray:
+    first = np.full(case.n_candidates, 2 * len(funnel.criteria), np.int32)
+    for rule in funnel.static:
+        _note(first, rule(case), funnel.ranks[rule])
+    return first
+
+
+def _ask_group(funnel: Funnel, group: Liftable, case, first: np.ndarray) -> bool:
+    """Note the refusals of the group unless it lifts itself; whether it stood."""
+    masks = [rule(case) for rule in group.criteria]
+    came = first >= funnel.ranks[group.criteria[0]]
+    if not np.any(came & ~np.logical_or.reduce(masks)) and group.when(case):
+        return False
+    for rule, mask in zip(group.criteria, masks, strict=True):
+        _note(first, mask, funnel.ranks[rule])
+    return True
+
+
+def _note(first: np.ndarray, refused: np.ndarray, rank: int) -> None:
+    first[refused & (first > rank)] = rank

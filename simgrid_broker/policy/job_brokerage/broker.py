@@ -1,0 +1,58 @@
+"""One production job brokerage decision.
+
+What lives here: the order of asking, weighing and ranking. What does not: rules, and the draw (`selection`).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from simgrid_broker.policy.funnel import MaskCache, run_funnel, survivors, weigh
+from simgrid_broker.policy.job_brokerage.case import JobCase
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
+from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
+
+MAX_CANDIDATES = 10
+"""Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
+RANKING_TAGS = ("-low_weight", "-others_bootstrap")
+"""What candidates behind the best are refused for; the second, with weight 0; source: brokerage reference, 10.4."""
+
+
+def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | None, cfg: Gdpconfig,
+                edition: str = "documented", cache: MaskCache | None = None) -> Verdict:
+    """Production job brokerage of a task: who refused each pseudo-queue, and the best ten of the others.
+
+    `cache` must belong to the grid of `queues`. Source: PanDA brokerage documentation, production job brokerage;
+    brokerage reference, sections 2 and 10.
+    """
+    return run_brokerage(PRODUCTION[edition], task, queues, stats, locality, cfg, cache)
+
+
+def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
+                  cfg: Gdpconfig, cache: MaskCache | None = None) -> Verdict:
+    """The decision of any job brokerage; with the same arguments, the same verdict."""
+    case = JobCase(task, queues, stats, locality, cfg, brokerage.numbers(task, queues, stats, locality, cfg))
+    weight, factors = weigh(brokerage.factors, case)
+    case = replace(case, weight=weight)
+    refused_by = run_funnel(brokerage.funnel, case, cache).refused_by
+    order = best_candidates(refused_by, weight)
+    tags = brokerage.funnel.tags + RANKING_TAGS
+    refused_by = _cut_others(refused_by, weight, order, len(tags))
+    weight = np.where(refused_by == KEPT, weight, 0.0)
+    queued, cap = brokerage.backlog(case)
+    return Verdict(tags, refused_by, survivors(refused_by, len(tags)), weight, factors, order, queued, cap)
+
+
+def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CANDIDATES) -> np.ndarray:
+    """The candidates to use, at most `n`: those of weight 0 (bootstrap) first, then by weight; ties in list order."""
+    kept = np.flatnonzero(refused_by == KEPT)
+    weights = weight[kept]
+    return kept[np.argsort(np.where(weights == 0, -np.inf, -weights), kind="stable")[:n]]
+
+
+def _cut_others(refused_by: np.ndarray, weight: np.ndarray, order: np.ndarray, n_tags: int) -> np.ndarray:
+    """`refused_by` with the candidates behind the best ones refused by one of the last two tags."""
+    behind = refused_by == KEPT
+    behind[order] = False
+    low_weight = n_tags - len(RANKING_TAGS)
+    return np.where(behind, np.where(weight == 0, low_weight + 1, low_weight), refused_by)

@@ -1,0 +1,80 @@
+"""Resource types, and what a job asks of its slot: cores and memory.
+
+What lives here: the matching of cores and memory per core to a resource type, and the numbers that a new job carries.
+What does not: the tests of memory against queues (`job_brokerage`), and the table of types (scenario).
+
+Sources: lifecycle reference, sections 1.5 and 2.6; PanDA's `ResourceSpec` and `JobUtils`.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+COMPENSATION = 0.9
+"""Jobs slightly above a border stay in the lower class; source: PanDA brokerage documentation, memory."""
+CORES_OF_ANY = 8
+"""Cores that stand for a core count of 0, which means any."""
+PER_CORE_UNITS = ("MBPerCore", "MBPerCoreFixed")
+UNDEFINED = -1
+
+
+class Bounds(NamedTuple):
+    """Bounds of one resource type, inclusive; None = open. Memory in MB per core."""
+
+    mincore: int | None = None
+    maxcore: int | None = None
+    minrampercore: float | None = None
+    maxrampercore: float | None = None
+
+
+def resource_type_of(bounds: Sequence[Bounds], corecount: int | None, ramcount: float, ramunit: str,
+                     baseramcount: float) -> int:
+    """Index of the first type that fits a task, UNDEFINED if none does.
+
+    `bounds` may hold any objects with the attributes of `Bounds`. corecount: None = 1, 0 = any; ramcount in `ramunit`,
+    baseramcount in MB. Source: lifecycle reference, section 1.5.
+    """
+    cores = _cores(corecount)
+    total = ramcount * cores + baseramcount if ramunit in PER_CORE_UNITS else ramcount + baseramcount
+    return _first_match(bounds, cores, int(COMPENSATION * (total / cores)))
+
+
+def resource_type_of_job(bounds: Sequence[Bounds], corecount: int | None, minramcount: float) -> int:
+    """Index of the first type that fits a job, UNDEFINED if none does; minramcount in MB has the compensation in it."""
+    cores = _cores(corecount)
+    return _first_match(bounds, cores, round(minramcount / cores))
+
+
+def job_ramcount(ramcount: float, ramunit: str, baseramcount: float, corecount: int) -> int:
+    """Memory that a job asks for, MB, compensation included; source: lifecycle reference, section 1.5."""
+    total = ramcount * corecount + baseramcount if ramunit in PER_CORE_UNITS else ramcount
+    return int(total * COMPENSATION)
+
+
+def job_corecount(task_corecount: int, queue_corecount):
+    """Cores of the jobs of a task at a queue, or at each of an array of queues.
+
+    1 if the task asks for one core or the queue has none; the task's own number where the queue's is -1; else the
+    queue's. Source: lifecycle reference, section 2.6, job attributes.
+    """
+    if task_corecount == 1:
+        return np.ones_like(queue_corecount)
+    cores = np.where(np.equal(queue_corecount, -1), task_corecount, queue_corecount)
+    return np.where(np.equal(cores, 0), 1, cores)
+
+
+def _cores(corecount: int | None) -> int:
+    return 1 if corecount is None else corecount or CORES_OF_ANY
+
+
+def _first_match(bounds: Sequence[Bounds], cores: int, ram_per_core: float) -> int:
+    for index, type_ in enumerate(bounds):
+        if _within(cores, type_.mincore, type_.maxcore) and _within(
+                ram_per_core, type_.minrampercore, type_.maxrampercore):
+            return index
+    return UNDEFINED
+
+
+def _within(value: float, lowest: float | None, highest: float | None) -> bool:
+    return (lowest is None or value >= lowest) and (highest is None or value <= highest)

@@ -1,0 +1,60 @@
+"""Global shares: how much each share uses, what it should use, and who comes first.
+
+What lives here: usage, targets and the order of the leaves. What does not: counting HS06 (world), tagging tasks
+(`tagging`), and the use of the order in dispatch (fabric).
+
+Sources: Global Shares paper, section 2; lifecycle reference, section 1.3. Unused shares are not handed out: siblings
+profit first because the order is made level by level.
+"""
+
+import numpy as np
+
+from simgrid_broker.views import ShareTree
+
+NO_TARGET_RATIO = 1e6
+"""What stands for executing / target where the target is 0; source: lifecycle reference, section 1.3."""
+
+
+def usage(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
+    """HS06 in use at each node, (n_nodes,): a leaf's own, the sum of the children elsewhere."""
+    return np.array(_sums(tree, hs06_by_leaf))
+
+
+def targets(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
+    """HS06 that each node should use of all that is in use, (n_nodes,): its normalised value, a percentage, of it."""
+    return float(np.sum(hs06_by_leaf)) * tree.value / 100
+
+
+def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
+    """Leaf indices, (n_leaves,), the most under-served first.
+
+    At every node the children are sorted by executing / target; ties keep the order of the table.
+    """
+    ratio = _ratios(_sums(tree, hs06_by_leaf), targets(tree, hs06_by_leaf).tolist())
+    children: list[list[int]] = [[] for _ in ratio]
+    for node, parent in enumerate(tree.parent.tolist()):
+        if parent >= 0:
+            children[parent].append(node)
+    leaf_at = {node: leaf for leaf, node in enumerate(tree.leaves.tolist())}
+    ordered, stack = [], [0]
+    while stack:
+        node = stack.pop()
+        if node in leaf_at:
+            ordered.append(leaf_at[node])
+        stack.extend(reversed(sorted(children[node], key=ratio.__getitem__)))
+    return np.array(ordered, np.int64)
+
+
+def _sums(tree: ShareTree, hs06_by_leaf: np.ndarray) -> list[float]:
+    """HS06 at each node; parents stand before their children, so a walk from the end sums upwards."""
+    sums = [0.0] * len(tree.parent)
+    for node, hs06 in zip(tree.leaves.tolist(), np.asarray(hs06_by_leaf).tolist(), strict=True):
+        sums[node] = float(hs06)
+    parents = tree.parent.tolist()
+    for node in range(len(sums) - 1, 0, -1):
+        sums[parents[node]] += sums[node]
+    return sums
+
+
+def _ratios(used: list[float], target: list[float]) -> list[float]:
+    return [u / t if t > 0 else NO_TARGET_RATIO for u, t in zip(used, target, strict=True)]

@@ -1,0 +1,66 @@
+"""One question to the task brokerage: which nucleus shall collect the output of this task?
+
+What lives here: the case that every criterion and factor is handed, and the space that the rules talk about. What does
+not: rules.
+
+Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, sections 0.2 and 1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simgrid_broker.units import DAY
+from simgrid_broker.views import Gdpconfig, Nuclei, Task
+
+TASKBROKERAGE = "taskbrokerage"
+"""Component of gdpconfig."""
+GB = 1e9
+TB = 1e12
+GIB = 1024**3
+"""What the code calls a GB."""
+REFERENCE_COREPOWER = 10
+"""HS06 per core by which work is turned into core-days; source: JEDI TWiki, task brokerage."""
+OUTPUT_GB_PER_CORE_DAY = 0.25
+"""Output that a core-day of work is expected to leave; source: PanDA brokerage documentation, normalizedExpOutSize."""
+
+
+@dataclass(frozen=True)
+class TaskCase:
+    """What the criteria and factors of task brokerage see; `lifted` names the groups of criteria that were lifted."""
+
+    task: Task
+    nuclei: Nuclei
+    cfg: Gdpconfig
+    lifted: tuple[str, ...] = ()
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates, nuclei."""
+        return len(self.nuclei.site)
+
+    def value(self, key: str) -> float:
+        """Value of one key of the task brokerage, in the unit of the key."""
+        return self.cfg.value(TASKBROKERAGE, key)
+
+
+def demand_gb(nuclei: Nuclei) -> np.ndarray:
+    """Output that the work assigned to each nucleus will leave, (n,) GB: RW / 10 / day x 0.25."""
+    return nuclei.remaining_work_hs06s / REFERENCE_COREPOWER / DAY * OUTPUT_GB_PER_CORE_DAY
+
+
+def usable_gib(nuclei: Nuclei) -> np.ndarray:
+    """Space that may be used, (n,) GiB: free + expired - what must stay free; source: brokerage reference, 0.2 (D1)."""
+    reserved = 0.0 if nuclei.min_free_bytes is None else nuclei.min_free_bytes
+    return (nuclei.free_bytes + nuclei.expired_bytes - reserved) / GIB
+
+
+def left_gib(nuclei: Nuclei) -> np.ndarray:
+    """Usable space less the projected demand, (n,) in the code's GB; source: brokerage reference, T5c and 1.4."""
+    return usable_gib(nuclei) - np.trunc(demand_gb(nuclei))
+
+
+def input_fraction(case: TaskCase) -> np.ndarray:
+    """Part of the input that lies at each nucleus, (n,); 0 for a task without input."""
+    total = case.task.total_input_bytes
+    return case.nuclei.local_input_bytes / total if total > 0 else np.zeros(case.n_candidates)

@@ -1,0 +1,47 @@
+"""The chains of production task brokerage: which criteria and factors each edition has, and in which order.
+
+What lives here: tuples. What does not: rules (`nuclei`, `locality`, `weight`) and the way they are run (`broker`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from simgrid_broker.policy.funnel import Funnel
+from simgrid_broker.policy.task_brokerage import locality, nuclei, weight
+
+
+@dataclass(frozen=True)
+class TaskBrokerage:
+    """A task brokerage: its criteria and the factors of its weight. To change one rule, replace one field."""
+
+    name: str
+    funnel: Funnel
+    factors: tuple[Callable, ...]
+
+
+DOCUMENTED = TaskBrokerage(
+    "documented",
+    Funnel((
+        nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.too_little_space, nuclei.unreadable,
+        nuclei.unwritable, locality.LOCALITY,
+    )),
+    (weight.remaining_work, weight.local_input, weight.free_part, weight.free_space),
+)
+"""Production task brokerage as documented."""
+
+DEPLOYED = TaskBrokerage(
+    "deployed",
+    Funnel((
+        nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.unreadable, nuclei.unwritable,
+        nuclei.too_little_space_deployed, locality.LOCALITY_DEPLOYED,
+    )),
+    (weight.remaining_work_deployed, weight.local_input_deployed, weight.free_part_deployed,
+     weight.free_space_deployed),
+)
+"""Production task brokerage as deployed."""
+
+PREASSIGNED = TaskBrokerage("pre-assigned", Funnel((nuclei.not_preassigned,)), ())
+"""What replaces both for a task that names its nucleus; source: brokerage reference, T1."""
+
+PRODUCTION = {brokerage.name: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
+"""Production task brokerage by edition."""

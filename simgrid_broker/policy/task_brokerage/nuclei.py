@@ -1,0 +1,74 @@
+"""Criteria about the nucleus itself: its state, its backlog, its storage.
+
+What lives here: the criteria that do not look at the input of the task. What does not: data locality (`locality`).
+
+Source of the order and of the tags: brokerage reference, section 1.2.
+"""
+
+import numpy as np
+
+from simgrid_broker.policy.rule import criterion
+from simgrid_broker.policy.task_brokerage.case import GB, TASKBROKERAGE, TB, TaskCase, demand_gb, left_gib
+
+SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
+GB_PER_TB = 1024
+"""In the code; source: brokerage reference, T5c."""
+SPACE_KEYS = ((TASKBROKERAGE, "DISK_THRESHOLD_<gshare>"), (TASKBROKERAGE, "DISK_THRESHOLD"))
+
+
+@criterion("-status", panda="selection for status", source=SOURCE)
+def not_active(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei that are not ACTIVE."""
+    return ~case.nuclei.active
+
+
+@criterion("-transfer_backlog", panda="selection for transfer backlog", source=SOURCE,
+           gdpconfig=((TASKBROKERAGE, "NQUEUED_NUC_CAP"),))
+def transfer_backlog(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei with more queued output files than NQUEUED_NUC_CAP, unless the task's t1Weight is negative (D8)."""
+    if case.task.t1weight < 0:
+        return np.zeros(case.n_candidates, bool)
+    return case.nuclei.queued_output_files > case.value("NQUEUED_NUC_CAP")
+
+
+@criterion("-match", panda="selection for endpoint", source=SOURCE)
+def no_storage(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei without a storage for output."""
+    return ~case.nuclei.has_storage
+
+
+@criterion("-source_blacklist", panda="selection for source blacklist", source=SOURCE)
+def unreadable(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei whose storage cannot send files over WAN."""
+    return ~case.nuclei.read_wan
+
+
+@criterion("-destination_blacklist", panda="selection for destination blacklist", source=SOURCE)
+def unwritable(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei whose storage cannot receive files over WAN."""
+    return ~case.nuclei.write_wan
+
+
+@criterion("-space", panda="selection for space", source=SOURCE, gdpconfig=SPACE_KEYS, editions=("documented",))
+def too_little_space(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei where spaceFree + spaceExpired - normalizedExpOutSize x RW is not above the threshold (D1, D7)."""
+    nuclei = case.nuclei
+    left = nuclei.free_bytes + nuclei.expired_bytes - demand_gb(nuclei) * GB
+    return left <= _threshold_tb(case) * TB
+
+
+@criterion("-space", panda="selection for space", source="brokerage reference, T5c (D1, D7)", gdpconfig=SPACE_KEYS,
+           editions=("deployed",))
+def too_little_space_deployed(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei whose usable space less the projected demand is below the threshold, in the code's GB."""
+    return left_gib(case.nuclei) < GB_PER_TB * _threshold_tb(case)
+
+
+@criterion("-preassign", panda="pre-assigned nucleus", source="brokerage reference, T1")
+def not_preassigned(case: TaskCase) -> np.ndarray:
+    """Refuse every nucleus but the one that the task names."""
+    return case.nuclei.site != case.task.nucleus
+
+
+def _threshold_tb(case: TaskCase) -> float:
+    return case.cfg.family(TASKBROKERAGE, "DISK_THRESHOLD", case.task.gshare)

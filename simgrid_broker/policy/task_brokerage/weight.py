@@ -1,0 +1,77 @@
+"""The weight of a nucleus: remaining work, local input, free space.
+
+What lives here: the factors of the weight. What does not: the draw (`broker`), and the factor for input on tape.
+
+Sources: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4 (D12 to D15).
+"""
+
+import numpy as np
+
+from simgrid_broker.policy.rule import factor
+from simgrid_broker.policy.task_brokerage.case import GIB, TASKBROKERAGE, TB, TaskCase, input_fraction, left_gib
+from simgrid_broker.policy.task_brokerage.locality import DATA_LOCALITY
+
+RW_OFFSET_HS06S = 50
+"""Work below this does not count (documented) or leaves the factor at 1 (deployed); source: step 3 (D12)."""
+GB_PER_TB = 1024
+"""In the code; source: brokerage reference, section 1.4."""
+IO_KEY = (TASKBROKERAGE, "MIN_IO_INTENSITY_WITH_LOCAL_DATA")
+CUTOFF_KEY = (TASKBROKERAGE, "FREE_DISK_CUTOFF")
+DOCUMENTED = {"source": "PanDA brokerage documentation, production task brokerage, step 3", "editions": ("documented",)}
+DEPLOYED = {"source": "brokerage reference, 1.4", "editions": ("deployed",)}
+
+
+@factor("1/RW", panda="weight", **DOCUMENTED)
+def remaining_work(case: TaskCase) -> np.ndarray:
+    """1 / max(rwOffset, RW)."""
+    return 1 / np.maximum(RW_OFFSET_HS06S, case.nuclei.remaining_work_hs06s)
+
+
+@factor("1/RW", panda="weight", **DEPLOYED)
+def remaining_work_deployed(case: TaskCase) -> np.ndarray:
+    """1 / RW from 50 on, else 1: the code's jump (D12); RW of the task's share at its priority or above (D15)."""
+    nuclei = case.nuclei
+    work = nuclei.remaining_work_hs06s if nuclei.priority_work_hs06s is None else nuclei.priority_work_hs06s
+    return np.where(work >= RW_OFFSET_HS06S, 1 / np.maximum(work, RW_OFFSET_HS06S), 1.0)
+
+
+@factor("local input", panda="weight", gdpconfig=(IO_KEY,), **DOCUMENTED)
+def local_input(case: TaskCase) -> np.ndarray | float:
+    """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14)."""
+    if case.task.total_input_bytes <= 0 or case.task.iointensity <= case.value(IO_KEY[1]):
+        return 1.0
+    return input_fraction(case)
+
+
+@factor("local input", panda="weight", gdpconfig=(IO_KEY,), **DEPLOYED)
+def local_input_deployed(case: TaskCase) -> np.ndarray | float:
+    """The same unless the locality check was lifted; an I/O intensity of 0 is unknown and counts as much (D14)."""
+    unknown = case.task.iointensity == 0
+    reads_much = unknown or case.task.iointensity > case.value(IO_KEY[1])
+    if case.task.total_input_bytes <= 0 or DATA_LOCALITY in case.lifted or not reads_much:
+        return 1.0
+    return input_fraction(case)
+
+
+@factor("free part", panda="weight", **DOCUMENTED)
+def free_part(case: TaskCase) -> np.ndarray:
+    """(spaceFree + spaceExpired) / spaceTotal (D13)."""
+    return (case.nuclei.free_bytes + case.nuclei.expired_bytes) / case.nuclei.total_bytes
+
+
+@factor("free part", panda="weight", **DEPLOYED)
+def free_part_deployed(case: TaskCase) -> np.ndarray:
+    """(usable - projected demand) / total (D13)."""
+    return left_gib(case.nuclei) * GIB / case.nuclei.total_bytes
+
+
+@factor("free space", panda="weight", gdpconfig=(CUTOFF_KEY,), **DOCUMENTED)
+def free_space(case: TaskCase) -> np.ndarray:
+    """min(FREE_DISK_CUTOFF, spaceFree) in TB (D13)."""
+    return np.minimum(case.value(CUTOFF_KEY[1]), case.nuclei.free_bytes / TB)
+
+
+@factor("free space", panda="weight", gdpconfig=(CUTOFF_KEY,), **DEPLOYED)
+def free_space_deployed(case: TaskCase) -> np.ndarray:
+    """min(FREE_DISK_CUTOFF, usable - projected demand) in whole TB (D13)."""
+    return np.minimum(case.value(CUTOFF_KEY[1]), np.floor(left_gib(case.nuclei) / GB_PER_TB))

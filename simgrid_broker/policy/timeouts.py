@@ -1,0 +1,166 @@
+"""Timeout rules: how long a job may stay as it is, and what happens then.
+
+What lives here: the rules as data, made of gdpconfig for one edition. What does not: the scan over the jobs (world),
+fast rebrokerage (`fast_rebrokerage`), rules for build jobs, event service and merging, and the rebrokerage of analysis
+jobs.
+
+Sources: PanDA brokerage documentation, Timeout Rules; lifecycle reference, sections 4.1 to 4.3. The rules of an edition
+stand in the order in which they are applied.
+"""
+
+from dataclasses import dataclass
+
+from simgrid_broker.names import Cause, JobStatus, QueueStatus
+from simgrid_broker.units import DAY, HOUR, MINUTE
+from simgrid_broker.views import Gdpconfig
+
+CLOCKS = ("entered", "modification", "created", "ended")
+"""Times that a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload."""
+ACTIONS = ("fail", "close")
+"""fail: the attempt counts as a failure; close: the job is taken back and its input brokered again."""
+LABELS = ("any", "production", "analysis")
+
+HIGH_PRIORITY = 800
+"""From this priority jobs are given up sooner; source: PanDA brokerage documentation, Timeout Rules."""
+IDLE_S = 2 * HOUR
+"""A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
+DEAD_STATUSES = (QueueStatus.TEST, QueueStatus.OFFLINE)
+"""Statuses of a queue that count like idleness; source: the same."""
+HEARTBEAT = "HEARTBEAT_TIMEOUT_"
+WATCHER = "watcher"
+JOB_TIMEOUT = "job_timeout"
+TRANSTIMEHI_S = 2 * DAY
+"""CRIC transtimehi, which the simulated queues do not have: the code's constant; source: lifecycle reference, 4.3."""
+TRANSTIMELO_S = 6 * DAY
+"""CRIC transtimelo, likewise."""
+GDPCONFIG = ((WATCHER, "HEARTBEAT_TIMEOUT_production"), (WATCHER, "HEARTBEAT_TIMEOUT_analysis"),
+             (WATCHER, "HEARTBEAT_TIMEOUT_<workflow>"), (JOB_TIMEOUT, "TIMEOUT_holding"),
+             (JOB_TIMEOUT, "TIMEOUT_defined"))
+
+DEFINED_TABLE = (JobStatus.PENDING, JobStatus.DEFINED, JobStatus.ASSIGNED)
+"""PanDA's defined table, without waiting, which only co-jumbo jobs have; source: lifecycle reference, conventions."""
+ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
+                JobStatus.HOLDING, JobStatus.TRANSFERRING)
+"""Statuses of PanDA's active table; source: the same."""
+
+
+@dataclass(frozen=True)
+class TimeoutRule:
+    """Jobs in `statuses` whose `clock` is older than `limit_s` get `action` and `cause`.
+
+    priority_at_least, priority_below: None = open; labels: one of LABELS; idle_queue: only at queues that are idle
+    (IDLE_S) or in DEAD_STATUSES; workflow: only at queues of this CRIC workflow, "" = at those without a rule of their
+    own, None = everywhere; off_if_paused, off_if_disable_reassign: whether the queue's status `paused` or its flag
+    disableReassign turns the rule off.
+    """
+
+    cause: Cause
+    statuses: tuple[JobStatus, ...]
+    clock: str
+    limit_s: float
+    action: str
+    priority_at_least: int | None = None
+    priority_below: int | None = None
+    labels: str = "any"
+    idle_queue: bool = False
+    workflow: str | None = None
+    off_if_paused: bool = True
+    off_if_disable_reassign: bool = True
+
+
+def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
+    """The timeout rules of an edition with the values of gdpconfig that are in force."""
+    return _documented(cfg) if edition == "documented" else _deployed(cfg)
+
+
+def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
+    """The table of the documentation; where it gives no number (holding below priority 800) the code's stands."""
+    s = JobStatus
+    return (
+        *_each((s.PENDING,), "entered", 1 * HOUR, "close"),
+        *_each((s.DEFINED,), "entered", _hours(cfg, "TIMEOUT_defined", 4), "close"),
+        *_each((s.ASSIGNED,), "entered", 12 * HOUR, "close"),
+        *_each((s.THROTTLED,), "entered", 7 * DAY, "close"),
+        *_each((s.ACTIVATED, s.STARTING), "entered", 4 * HOUR, "close", priority_at_least=HIGH_PRIORITY,
+               idle_queue=True),
+        *_each((s.ACTIVATED, s.STARTING), "entered", 2 * DAY, "close"),
+        *_each((s.SENT,), "entered", 30 * MINUTE, "fail"),
+        *_heartbeats(cfg),
+        *_each((s.RUNNING,), "entered", 21 * DAY, "close"),
+        *_each((s.HOLDING,), "entered", 3 * HOUR, "fail", priority_at_least=HIGH_PRIORITY),
+        *_each((s.HOLDING,), "entered", _hours(cfg, "TIMEOUT_holding", 48), "fail", priority_below=HIGH_PRIORITY),
+        *_each((s.TRANSFERRING,), "entered", TRANSTIMEHI_S, "fail", priority_at_least=HIGH_PRIORITY),
+        *_each((s.TRANSFERRING,), "entered", TRANSTIMELO_S, "fail", priority_below=HIGH_PRIORITY),
+    )
+
+
+def _deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
+    """The code's rows 1 to 26 and the check of transferring jobs, as far as the simulated jobs can meet them."""
+    return (*_failures_deployed(cfg), *_expiries_deployed(cfg), *_transferring_deployed())
+
+
+def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
+    """Rows 1 to 8; only the heartbeats of rows 7 and 8 heed a paused queue, none heeds disableReassign."""
+    s, never = JobStatus, {"off_if_paused": False, "off_if_disable_reassign": False}
+    silence = _hours(cfg, "HEARTBEAT_TIMEOUT_analysis", 2, WATCHER)
+    return (
+        TimeoutRule(Cause.LOST_HEARTBEAT, (s.STARTING, s.RUNNING), "modification", silence, "fail", labels="analysis",
+                    **never),
+        *_each((s.TRANSFERRING,), "modification", silence, "fail", labels="analysis", **never),
+        *_each((s.SENT,), "modification", 30 * MINUTE, "fail", **never),
+        *_each((s.HOLDING,), "modification", 3 * HOUR, "fail", labels="analysis", **never),
+        *_each((s.HOLDING,), "modification", 3 * HOUR, "fail", priority_at_least=HIGH_PRIORITY + 1, **never),
+        *_each((s.HOLDING,), "modification", _hours(cfg, "TIMEOUT_holding", 48), "fail", **never),
+        *_heartbeats(cfg, off_if_disable_reassign=False),
+    )
+
+
+def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
+    """Rows 9 to 26; disableReassign counts for rows 12, 16 and 17 only, a paused queue for none."""
+    s, production = JobStatus, {"labels": "production", "off_if_paused": False}
+    never = {"off_if_paused": False, "off_if_disable_reassign": False}
+    managed = production | never
+    high = production | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True}
+    return (
+        *_each((*DEFINED_TABLE, s.ACTIVATED), "created", 7 * DAY, "close", **never),
+        *_each((s.ACTIVATED,), "modification", 4 * HOUR, "close", **high),
+        *_each((s.STARTING,), "entered", 4 * HOUR, "close", **high),
+        *_each((s.DEFINED,), "modification", _hours(cfg, "TIMEOUT_defined", 4), "close", **managed),
+        *_each(DEFINED_TABLE, "modification", 12 * HOUR, "close", **managed),
+        *_each((s.ACTIVATED,), "modification", 2 * DAY, "close", **production),
+        *_each((s.STARTING,), "entered", 48 * HOUR, "close", **production),
+        *_each(ACTIVE_TABLE, "modification", 7 * DAY, "close", labels="analysis", **never),
+        *_each((s.PENDING,), "created", 1 * HOUR, "close", **never),
+        *_each(ACTIVE_TABLE, "created", 21 * DAY, "close", **never),
+        *_each((s.THROTTLED,), "created", 7 * DAY, "close", **never),
+    )
+
+
+def _transferring_deployed() -> tuple[TimeoutRule, ...]:
+    """Production jobs whose output does not arrive; source: lifecycle reference, section 4.3."""
+    common = {"labels": "production", "off_if_paused": False, "off_if_disable_reassign": False}
+    moving = (JobStatus.TRANSFERRING,)
+    return (*_each(moving, "ended", TRANSTIMEHI_S, "fail", priority_at_least=HIGH_PRIORITY, **common),
+            *_each(moving, "ended", TRANSTIMELO_S, "fail", priority_below=HIGH_PRIORITY, **common))
+
+
+def _heartbeats(cfg: Gdpconfig, **options) -> tuple[TimeoutRule, ...]:
+    """Lost heartbeats: one rule for each workflow with a key of its own, and one for all others."""
+    own = sorted((key.removeprefix(HEARTBEAT), hours) for (component, key), hours in cfg.values.items()
+                 if component == WATCHER and key.startswith(HEARTBEAT) and hours is not None)
+    limits = [(workflow, hours * HOUR) for workflow, hours in own if workflow not in ("", "production", "analysis")]
+    limits.append(("", _hours(cfg, "HEARTBEAT_TIMEOUT_production", 2, WATCHER)))
+    return tuple(TimeoutRule(Cause.LOST_HEARTBEAT, (JobStatus.STARTING, JobStatus.RUNNING), "modification", limit_s,
+                             "fail", workflow=workflow, **options) for workflow, limit_s in limits)
+
+
+def _each(statuses: tuple[JobStatus, ...], clock: str, limit_s: float, action: str,
+          **options) -> tuple[TimeoutRule, ...]:
+    """One rule for each status, with the status' own cause."""
+    return tuple(TimeoutRule(Cause[f"TIMEOUT_{status.name}"], (status,), clock, limit_s, action, **options)
+                 for status in statuses)
+
+
+def _hours(cfg: Gdpconfig, key: str, default: float, component: str = JOB_TIMEOUT) -> float:
+    """A key in hours as seconds; 0 and unset give the default, as in PanDA."""
+    return (cfg.values.get((component, key)) or default) * HOUR

@@ -1,0 +1,112 @@
+"""How the rows of a recorded table become Arrow columns.
+
+What lives here: the Arrow schema of each recorded table and the turning of structured arrays into Arrow tables. What
+does not: files and folders (`parts`, `reader`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from simgrid_broker.names import Cause, DecisionKind, JobStatus, QueueStatus, TaskStatus, TransferKind
+from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES, Column, Table
+
+FIXED_WORDS = {
+    "job_status": JobStatus.words(), "task_status": TaskStatus.words(), "queue_status": QueueStatus.words(),
+    "cause": Cause.words(), "transfer_kind": TransferKind.words(), "decision_kind": DecisionKind.words(),
+}
+"""Vocabularies that no scenario can change."""
+
+TIMES = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
+"""Names of the times that come beside the rows of a table."""
+
+CODE = pa.dictionary(pa.int32(), pa.string())
+"""Arrow type of a column of codes."""
+
+BLOCK = 2000
+"""Rows gathered at once: few enough to stay in the processor's cache over all columns (four times faster)."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One recorded table with the words behind its codes; `words` holds an Arrow array by vocabulary."""
+
+    table: Table
+    times: tuple[str, ...]
+    words: Mapping[str, pa.Array]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the file."""
+        return arrow_schema(self.table.name)
+
+    def arrow(self, rows: np.ndarray, times: np.ndarray) -> pa.Table:
+        """Rows (n,) of the table's dtype and times (n, n_times) as an Arrow table.
+
+        NaN and the code -1 become null. Raises ValueError for a code that has no word.
+        """
+        columns = _gathered(rows, [column.name for column in self.table.recorded])
+        arrays = [self._column(column, columns[column.name]) for column in self.table.recorded]
+        moments = _gathered(_named(times, self.times), self.times)
+        arrays += [pa.array(moments[name], from_pandas=True) for name in self.times]
+        return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    def _column(self, column: Column, values: np.ndarray) -> pa.Array:
+        """One column as Arrow has it."""
+        if column.codes is None:
+            return pa.array(values, from_pandas=values.dtype.kind == "f")
+        words = self.words[column.codes]
+        if len(values) and not -1 <= values.min() <= values.max() < len(words):
+            wrong = values[(values < -1) | (values >= len(words))][0]
+            raise ValueError(f"{self.table.name}.{column.name}: code {wrong}, but {column.codes} has {len(words)} words")
+        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32), mask=values < 0), words)
+
+
+def layout(name: str, vocabularies: Mapping[str, tuple[str, ...]]) -> Layout:
+    """Layout of the recorded table `name`; raises ValueError for a vocabulary that is not given."""
+    known = {**vocabularies, **FIXED_WORDS}
+    needed = {column.codes for column in RECORDED[name].recorded if column.codes}
+    if missing := sorted(needed - known.keys()):
+        raise ValueError(f"table {name} needs the vocabularies {', '.join(missing)}")
+    words = {code: pa.array(known[code], pa.string()) for code in sorted(needed)}
+    return Layout(RECORDED[name], TIMES.get(name, ()), words)
+
+
+def arrow_schema(name: str) -> pa.Schema:
+    """Arrow schema of the recorded table `name`; each field carries unit, description and source."""
+    table = RECORDED[name]
+    fields = [_field(column) for column in table.recorded]
+    fields += [_time_field(time, table) for time in TIMES.get(name, ())]
+    return pa.schema(fields, {"table": table.name, "row": table.row})
+
+
+def _field(column: Column) -> pa.Field:
+    """Field of one column."""
+    kind = CODE if column.codes else pa.from_numpy_dtype(np.dtype(column.dtype))
+    about = {"unit": column.unit, "description": column.description, "source": column.source}
+    return pa.field(column.name, kind, metadata=about)
+
+
+def _time_field(name: str, table: Table) -> pa.Field:
+    """Field of one transition time."""
+    status = name.removesuffix("_s")
+    about = {"unit": "s", "description": f"When the {table.row.split()[-1]} last became {status}; null = never",
+             "source": "simulator"}
+    return pa.field(name, pa.float64(), metadata=about)
+
+
+def _named(times: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
+    """Times (n, n_times) as a structured array (n,) without copying."""
+    return times.view([(name, "f8") for name in names])[:, 0] if names else times
+
+
+def _gathered(rows: np.ndarray, names) -> dict[str, np.ndarray]:
+    """The named columns of a structured array, each contiguous."""
+    columns = {name: np.empty(len(rows), rows.dtype[name]) for name in names}
+    for first in range(0, len(rows), BLOCK):
+        block = rows[first:first + BLOCK]
+        for name, column in columns.items():
+            column[first:first + BLOCK] = block[name]
+    return columns

@@ -1,0 +1,70 @@
+"""The manifest: one JSON file that says what a run was and how far it came.
+
+What lives here: writing and reading `manifest.json`, always whole. What does not: its content (the engine's), except
+that it has a `status`.
+"""
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+
+from simgrid_broker.errors import InputFileError, OutputError, Problem
+
+MANIFEST = "manifest.json"
+STATUSES = ("running", "complete", "interrupted", "failed")
+"""What a run can be; a run that was killed stays `running`."""
+
+
+def write_manifest(folder: Path, manifest: Mapping) -> Path:
+    """Write `manifest` as `folder/manifest.json` with sorted keys, complete or not at all, and return its path.
+
+    NumPy values, tuples and paths become plain JSON; inf and NaN become text, which JSON lacks. Raises OutputError if
+    the disk refuses, ValueError for a status that is not in STATUSES.
+    """
+    if manifest.get("status") not in STATUSES:
+        raise ValueError(f"status {manifest.get('status')!r} is not one of {', '.join(STATUSES)}")
+    path, beside = Path(folder) / MANIFEST, Path(folder) / f".{MANIFEST}.writing"
+    text = json.dumps(_plain(manifest), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    try:
+        beside.write_text(text, encoding="utf-8")
+        os.replace(beside, path)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error}") from error
+    return path
+
+
+def read_manifest(folder: Path) -> dict:
+    """The manifest of the run in `folder`; raises InputFileError if it is missing or not whole."""
+    path = Path(folder) / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputFileError([Problem(str(path), None, "", None, f"cannot be read: {error.strerror}")]) from error
+    except ValueError as error:
+        raise InputFileError([Problem(str(path), None, "", None, f"is not JSON: {error}")]) from error
+    if not isinstance(manifest, dict) or manifest.get("status") not in STATUSES:
+        expected = f"a manifest has a status: {', '.join(STATUSES)}"
+        raise InputFileError([Problem(str(path), None, "status", None, expected)])
+    return manifest
+
+
+def _plain(value: object) -> object:
+    """`value` in the types that JSON has."""
+    if isinstance(value, Mapping):
+        return {".".join(map(str, key)) if isinstance(key, tuple) else str(key): _plain(v) for key, v in value.items()}
+    if isinstance(value, np.ndarray):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    if isinstance(value, Enum):
+        return value.name.lower()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return str(value) if isinstance(value, Path) else value

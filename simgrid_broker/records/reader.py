@@ -1,0 +1,134 @@
+"""Runs read back from disk, whether they ended in order or were killed.
+
+What lives here: `read_run` and `Run`, which loads tables when they are asked for. What does not: any figure computed
+from them (metrics).
+"""
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.records.folder import runs_near
+from simgrid_broker.records.layout import arrow_schema
+from simgrid_broker.records.manifest import MANIFEST, read_manifest
+from simgrid_broker.schema import RECORDED
+
+
+class Run:
+    """One run on disk: its manifest and its tables as DataFrames, each loaded at first use and kept.
+
+    Codes are read as categoricals, times that never came as NaN. `remarks` says what could not be read.
+    """
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+        self.manifest = read_manifest(self.folder)
+        self.remarks: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """Scenario and run, as the folders are called."""
+        return "/".join(self.folder.resolve().parts[-2:])
+
+    @cached_property
+    def jobs(self) -> pd.DataFrame:
+        """One row per job attempt."""
+        return self.table("jobs")
+
+    @cached_property
+    def tasks(self) -> pd.DataFrame:
+        """One row per task."""
+        return self.table("tasks")
+
+    @cached_property
+    def transfers(self) -> pd.DataFrame:
+        """One row per transfer."""
+        return self.table("transfers")
+
+    @cached_property
+    def decisions(self) -> pd.DataFrame:
+        """One row per decision of a broker."""
+        return self.table("decisions")
+
+    @cached_property
+    def refusals(self) -> pd.DataFrame:
+        """How often each rule refused each candidate, by sample."""
+        return self.table("refusals")
+
+    @cached_property
+    def shares(self) -> pd.DataFrame:
+        """Time series of the leaf shares by resource type."""
+        return self.table("shares")
+
+    @cached_property
+    def queues(self) -> pd.DataFrame:
+        """Time series of the PanDA queues."""
+        return self.table("queues")
+
+    @cached_property
+    def links(self) -> pd.DataFrame:
+        """Time series of the links with traffic."""
+        return self.table("links")
+
+    @cached_property
+    def storages(self) -> pd.DataFrame:
+        """Time series of the storages."""
+        return self.table("storages")
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """The table `name`, or only some of its columns, read afresh; for long tables cheaper than the attribute."""
+        return self.arrow(name, columns).to_pandas()
+
+    def arrow(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """The same as an Arrow table; raises InputFileError for a file that is damaged."""
+        if name not in RECORDED:
+            raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(RECORDED)}")
+        tables = [table for file in self._files(name) if (table := self._read(file, columns)) is not None]
+        if not tables:
+            empty = arrow_schema(name).empty_table()
+            tables = [empty if columns is None else empty.select(list(columns))]
+        return pa.concat_tables(tables).unify_dictionaries()
+
+    def _files(self, name: str) -> list[Path]:
+        """The files that hold the table: one, or the parts of a run that did not close."""
+        path = self.folder / f"{name}.parquet"
+        if path.is_file():
+            return [path]
+        # between the two renames that put a merged file in its place, the parts stand under another name
+        folder = path if path.is_dir() else path.with_name(f".{path.name}.parts")
+        parts = sorted(folder.glob("part-*.parquet"))
+        if not parts:
+            self._remark(f"{path.name} is missing; read as a table without rows")
+        return parts
+
+    def _read(self, file: Path, columns: Sequence[str] | None) -> pa.Table | None:
+        """One file; None, with a remark, if it is the last of several parts and cannot be read."""
+        try:
+            return pq.read_table(file, columns=None if columns is None else list(columns), partitioning=None)
+        except (pa.ArrowInvalid, OSError) as error:
+            is_last_part = file.parent != self.folder and file == max(file.parent.glob("part-*.parquet"))
+            if not is_last_part:
+                raise InputFileError([Problem(str(file), None, "", None, f"cannot be read: {error}")]) from error
+            self._remark(f"{file.relative_to(self.folder)} cannot be read and was left out: {error}")
+            return None
+
+    def _remark(self, text: str) -> None:
+        """Remember what a reader of the figures should know, once."""
+        if text not in self.remarks:
+            self.remarks.append(text)
+
+
+def read_run(folder: Path) -> Run:
+    """The run in `folder`; raises InputFileError that lists runs nearby if it is none."""
+    folder = Path(folder)
+    if (folder / MANIFEST).is_file():
+        return Run(folder)
+    runs = runs_near(folder)
+    meant = "; runs nearby:" + "".join(f"\n      {run}" for run in runs) if runs else "; there is no run nearby either"
+    what = "is not a run (it has no manifest.json)" if folder.is_dir() else "is not a folder"
+    raise InputFileError([Problem(str(folder), None, "", None, what + meant)])

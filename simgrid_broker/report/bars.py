@@ -1,0 +1,137 @@
+"""Figures without a time axis: bars, distributions and pairs.
+
+What lives here: functions of a tidy table and Axes. What does not: series (`series`) and shares (`share_figures`).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import FuncFormatter
+
+from simgrid_broker.metrics import wide
+from simgrid_broker.report.canvas import dress, legend, thousands
+from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS, categories
+from simgrid_broker.report.words import number, spoken
+from simgrid_broker.units import HOUR, MINUTE, format_seconds
+
+WAIT_TICKS = tuple(t / HOUR for t in (0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, 72 * HOUR, 240 * HOUR))
+"""Waiting times that a reader can name, h."""
+
+
+def waiting_boxes(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
+    """Waiting times by group: line from 5 to 95 %, box from 25 to 75 %, mark at the median; counts beside."""
+    rows = wide(table).iloc[::-1].reset_index(drop=True)
+    dress(axes, xlabel="time from activated to running", grid="x")
+    _boxes(axes, rows, rows.index.to_numpy(float), BASE[0], 0.62)
+    _wait_axis(axes, rows.wait_p95.max())
+    axes.set_yticks(rows.index, rows[by], fontsize=8)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    for x, name, head in ((1.06, "started", "started"), (1.16, "still_waiting", "still\nwaiting"),
+                          (1.26, "taken_back", "taken\nback")):
+        axes.text(x, 1.005, head, transform=axes.transAxes, fontsize=7.5, ha="right", va="bottom", color=INK)
+        for y, value in rows[name].items():
+            axes.text(x, y, number(value), transform=axes.get_yaxis_transform(), fontsize=8, ha="right", va="center")
+    return axes
+
+
+def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
+    """Waiting times by group of two runs (column `run`), one box above the other."""
+    names = list(dict.fromkeys(table[by]))[::-1]
+    dress(axes, xlabel="time from activated to running", grid="x")
+    most = 0.0
+    for (run, one), colour, shift in zip(table.groupby("run", sort=False), RUN_COLOURS, (0.2, -0.2), strict=False):
+        rows = wide(one.drop(columns="run"))
+        _boxes(axes, rows, np.array([names.index(name) for name in rows[by]]) + shift, colour, 0.3, run)
+        most = np.nanmax([most, rows.wait_p95.max()])
+    _wait_axis(axes, most)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(-0.7, len(names) - 0.3)
+    legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    return axes
+
+
+def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel: str, most: int = 15,
+                 most_parts: int = 7) -> Axes:
+    """Horizontal bars of the `most` largest `rows`, stacked by `parts`; small parts are lumped together."""
+    values = table.pivot_table("value", rows, parts, aggfunc="sum", fill_value=0.0)
+    order = values.sum(axis=1).sort_values(ascending=False, kind="stable").index[:most][::-1]
+    by_size = values.sum().sort_values(ascending=False, kind="stable").index
+    shown = {part: values.loc[order, part] for part in by_size[:most_parts]}
+    if len(by_size) > most_parts:
+        rest = by_size[most_parts:]
+        shown[f"others ({len(rest)})"] = values.loc[order, rest].sum(axis=1)
+    colours = categories(list(by_size[:most_parts])) | {f"others ({len(by_size) - most_parts})": OTHERS}
+    dress(axes, xlabel=xlabel, grid="x")
+    base = np.zeros(len(order))
+    for part, width in shown.items():
+        axes.barh(range(len(order)), width, 0.72, base, color=colours[part], label=part, edgecolor="white",
+                  linewidth=0.4)
+        base += width.to_numpy()
+    axes.set_yticks(range(len(order)), order, fontsize=8)
+    axes.set_ylim(-0.7, len(order) - 0.3)
+    thousands(axes.xaxis)
+    legend(axes, 1, loc="center left", bbox_to_anchor=(1, 0.5))
+    return axes
+
+
+def cause_bars(table: pd.DataFrame, axes: np.ndarray, metrics: Sequence[tuple[str, str]]) -> np.ndarray:
+    """Attempts that did not finish by cause, one panel a metric; `metrics` are names and labels of axes."""
+    rows = wide(table).iloc[::-1].reset_index(drop=True)
+    names = [f"{spoken(row.cause)} ({row.status})" for row in rows.itertuples()]
+    for k, (panel, (metric, label)) in enumerate(zip(axes, metrics, strict=True)):
+        dress(panel, xlabel=label, grid="x")
+        panel.barh(rows.index, rows[metric], 0.7, color=BASE[3])
+        panel.set_yticks(rows.index, names if k == 0 else [""] * len(names), fontsize=8)
+        panel.set_ylim(-0.7, len(rows) - 0.3)
+        panel.set_xlim(0, max(1.15 * rows[metric].max(), 1e-9))
+        thousands(panel.xaxis)
+        for y, value in rows[metric].items():
+            panel.text(value, y, f" {number(round(value))}", fontsize=7.5, va="center", color=INK)
+    return axes
+
+
+def link_bars(table: pd.DataFrame, axes: Axes, most: int = 15) -> Axes:
+    """The busiest links: mean use of the capacity as a bar, the busiest sample as a mark."""
+    rows = wide(table).head(most).iloc[::-1].reset_index(drop=True)
+    dress(axes, xlabel="use of the link's capacity (%): bar mean, mark busiest sample", grid="x")
+    axes.barh(rows.index, rows.utilisation, 0.7, color=BASE[0])
+    axes.scatter(rows.peak_utilisation, rows.index, marker="|", s=90, color=INK, linewidth=1.6)
+    axes.set_yticks(rows.index, rows.source + " → " + rows.destination, fontsize=8)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    axes.set_xlim(0, max(105, 1.05 * rows.peak_utilisation.max()))
+    for y, row in rows.iterrows():
+        axes.text(1.01, y, f"{number(row.moved)} TB", transform=axes.get_yaxis_transform(), fontsize=7.5, va="center")
+    return axes
+
+
+def pair_bars(table: pd.DataFrame, axes: Axes, by: str, xlabel: str, most: int = 15) -> Axes:
+    """The same figure of two runs (columns base and changed) as pairs of bars, largest first."""
+    size = table[["base", "changed"]].max(axis=1)
+    rows = table.loc[size.sort_values(ascending=False, kind="stable").index[:most][::-1]].reset_index(drop=True)
+    dress(axes, xlabel=xlabel, grid="x")
+    for name, label, colour, shift in (("base", "A", RUN_COLOURS[0], 0.2), ("changed", "B", RUN_COLOURS[1], -0.2)):
+        axes.barh(rows.index + shift, rows[name].fillna(0), 0.38, color=colour, label=label)
+    axes.set_yticks(rows.index, [spoken(name) for name in rows[by]], fontsize=8)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    thousands(axes.xaxis)
+    legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    return axes
+
+
+def _boxes(axes: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str, height: float, label: str | None = None) -> None:
+    """Quantiles of each row as line, box and median at the heights y."""
+    axes.hlines(y, rows.wait_p05, rows.wait_p95, color=colour, linewidth=1.2)
+    axes.barh(y, rows.wait_p75 - rows.wait_p25, height, rows.wait_p25, color=colour, alpha=0.55, label=label)
+    axes.vlines(rows.wait_p50, y - height / 2, y + height / 2, color=INK, linewidth=1.8)
+
+
+def _wait_axis(axes: Axes, most_h: float) -> None:
+    """A logarithmic axis of hours that begins at zero."""
+    axes.set_xscale("symlog", linthresh=MINUTE / HOUR, linscale=0.4)
+    top = 1.3 * most_h if most_h > 0 else 1.0
+    axes.set_xticks([tick for tick in WAIT_TICKS if tick <= top])
+    axes.minorticks_off()
+    axes.set_xlim(0, top)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda hours, _: format_seconds(hours * HOUR) if hours else "0"))

@@ -1,0 +1,67 @@
+"""Colours that people with any colour vision can tell apart.
+
+What lives here: the base palette (Okabe and Ito, "Color Universal Design", 2008) and colours for many shares. What does
+not: drawing.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex, to_rgb
+
+BASE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C6D31", "#B8A900")
+"""Distinct colours for a handful of categories."""
+OTHERS = "#BBBBBB"
+"""Everything that is lumped together."""
+INK = "#222222"
+FAINT = "#777777"
+RUN_COLOURS = ("#0072B2", "#D55E00")
+"""The two runs of a comparison."""
+
+STATE_COLOURS = {"running": "#0072B2", "transferring": "#56B4E9", "activated": "#E69F00", "assigned": "#F3CF8A",
+                 "other_queued": "#BBBBBB"}
+STATUS_COLOURS = {"finished": "#009E73", "failed": "#D55E00", "closed": "#E69F00", "cancelled": "#CC79A7"}
+
+
+def share_colours(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    """Colour of each leaf share; `groups` lists the leaves below each top-level share.
+
+    The group with most leaves gets a ramp through several hues, whose neighbours differ in lightness too; every other
+    group gets one warm colour and its tints.
+    """
+    warm = ("#D55E00", "#CC79A7", "#8A8A8A", "#E69F00", "#8C6D31", "#7B3F00")
+    if len(groups) > len(warm) + 1:
+        return ramp([leaf for leaves in groups.values() for leaf in leaves])
+    largest = max(groups, key=lambda name: len(groups[name]))
+    colours, hues = {}, iter(warm)
+    for name, leaves in groups.items():
+        if name == largest and len(leaves) > 1:
+            colours |= ramp(leaves)
+        elif name == largest:
+            colours[leaves[0]] = BASE[0]
+        else:
+            colours |= tints(next(hues), leaves)
+    return colours
+
+
+def ramp(names: Sequence[str]) -> dict[str, str]:
+    """Colours from dark blue over green to yellow, every second one lighter."""
+    spots = np.linspace(0.05, 0.9, len(names))
+    return {name: lighter(to_hex(colormaps["viridis"](spot)), 0.28 * (k % 2))
+            for k, (name, spot) in enumerate(zip(names, spots, strict=True))}
+
+
+def tints(colour: str, names: Sequence[str]) -> dict[str, str]:
+    """One colour from full to pale."""
+    return {name: lighter(colour, part) for name, part in zip(names, np.linspace(0, 0.6, len(names)), strict=True)}
+
+
+def lighter(colour: str, part: float) -> str:
+    """`colour` mixed with `part` of white."""
+    return to_hex(tuple(channel + (1 - channel) * part for channel in to_rgb(colour)))
+
+
+def categories(names: Sequence[str]) -> dict[str, str]:
+    """Colours of a handful of names, or a ramp for more than the base palette holds."""
+    return dict(zip(names, BASE, strict=False)) if len(names) <= len(BASE) else ramp(names)

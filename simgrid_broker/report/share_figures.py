@@ -1,0 +1,117 @@
+"""Figures of shares against their targets.
+
+What lives here: functions of the tables of `metrics.shares` and Axes. What does not: running cores by share (`series`).
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from simgrid_broker.metrics import wide
+from simgrid_broker.report.canvas import Marks, dress, label_beside, legend, time_axis
+from simgrid_broker.report.palette import FAINT, INK, RUN_COLOURS
+from simgrid_broker.report.words import number
+
+COLUMNS = 4
+"""Panels side by side."""
+
+
+def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str], marks: Marks = Marks()) -> Axes:
+    """Delivered power of the leaves over time, % of all power in use, beside a column of their targets."""
+    shares = [name for name in colours if (table.share == name).any()]
+    values = _by_time(table, "delivered", shares).fillna(0.0)
+    targets = _by_time(table, "target", shares).ffill().iloc[-1].fillna(0.0)
+    dress(axes, ylabel="delivered power (% of all in use)", grid="")
+    unit = time_axis(axes, values.index.max(), marks)
+    end = values.index.max() / unit
+    axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in shares], linewidth=0.3,
+                   edgecolor="white")
+    axes.set_ylim(0, 100)
+    axes.set_xlim(0, 1.06 * end)
+    bottom = targets.cumsum() - targets
+    axes.bar(np.full(len(shares), 1.02 * end), targets, 0.04 * end, bottom, align="edge", linewidth=0.3,
+             color=[colours[name] for name in shares], edgecolor="white")
+    axes.text(1.04 * end, 101, "target", ha="center", va="bottom", fontsize=8, color=INK)
+    label_beside(axes, dict(bottom + targets / 2), colours)
+    return axes
+
+
+def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], colours: Mapping[str, str],
+                 marks: Marks = Marks()) -> np.ndarray:
+    """One small panel a share: delivered against target over time, grey where no work was waiting."""
+    panels = np.atleast_1d(axes).ravel()
+    columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
+    for k, (panel, share) in enumerate(zip(panels, shares, strict=False)):
+        one = pd.DataFrame({name: values[share] for name, values in columns.items()})
+        share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - COLUMNS)
+        panel.set_ylabel("% of power" if k % COLUMNS == 0 else "", fontsize=8)
+    for panel in panels[len(shares):]:
+        panel.set_visible(False)
+    return axes
+
+
+def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: Marks = Marks(),
+                label: bool = True) -> Axes:
+    """One share: columns delivered, target (%) and activated (jobs) over the index, s."""
+    dress(axes)
+    unit = time_axis(axes, one.index.max(), Marks(marks.warm_up_s), label)
+    times = one.index / unit
+    top = 1.15 * max(one.delivered.max(), one.target.max(), 1e-9)
+    axes.fill_between(times, 0, top, where=(one.activated == 0) & one.delivered.notna(), step="mid", color="#DDDDDD",
+                      linewidth=0)
+    axes.fill_between(times, one.delivered.fillna(0), color=colour, alpha=0.55, linewidth=0)
+    axes.plot(times, one.delivered, color=colour, linewidth=1.2)
+    axes.plot(times, one.target, color=INK, linewidth=1.1, linestyle="--")
+    axes.set_ylim(0, top)
+    axes.set_title(share, fontsize=8.5, color=INK, loc="left", pad=3)
+    axes.tick_params(labelsize=7)
+    axes.xaxis.set_major_locator(type(axes.xaxis.get_major_locator())(nbins=5, steps=[1, 2, 3, 6, 10]))
+    return axes
+
+
+def compliance_tree(table: pd.DataFrame, axes: Axes) -> Axes:
+    """Every node of the tree as a bar of what it was given with a mark at its target, nested as in the tree."""
+    nodes = wide(table, "delivered", "target", "deviation", "near")
+    nodes = nodes[nodes.level > 0].iloc[::-1].reset_index(drop=True)
+    dress(axes, xlabel="delivered power (% of all in use); black mark: target", grid="x")
+    shade = [("#0072B2", "#56B4E9", "#A9D5F0")[min(level, 3) - 1] for level in nodes.level]
+    axes.barh(nodes.index, nodes.delivered.fillna(0), height=0.72, color=shade)
+    axes.vlines(nodes.target, nodes.index - 0.42, nodes.index + 0.42, color=INK, linewidth=1.8)
+    axes.set_yticks(nodes.index, ["      " * (row.level - 1) + row.share for row in nodes.itertuples()], fontsize=8)
+    for label, level in zip(axes.get_yticklabels(), nodes.level, strict=True):
+        label.set_fontweight("bold" if level == 1 else "normal")
+        label.set_ha("left")
+    axes.tick_params(axis="y", length=0, pad=125)
+    axes.set_ylim(-0.7, len(nodes) - 0.3)
+    axes.set_xlim(0, 1.08 * np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
+    for column, (name, head) in enumerate({"deviation": "mean abs.\ndeviation\n(% points)",
+                                           "near": "samples within\n10 % of target\n(%)"}.items()):
+        x = 1.07 + 0.13 * column
+        axes.text(x, 1.005, head, transform=axes.transAxes, fontsize=7.5, ha="center", va="bottom", color=FAINT)
+        for y, value in nodes[name].items():
+            axes.text(x, y, number(round(value, 1) if name == "near" else round(value, 2)), fontsize=8, ha="center",
+                      va="center", transform=axes.get_yaxis_transform(), color=INK)
+    return axes
+
+
+def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
+    """Delivered power of the leaves in two runs (columns base and changed) around the target of the second."""
+    rows = table.iloc[::-1].reset_index(drop=True)
+    dress(axes, xlabel="delivered power (% of all in use); black mark: target of B", grid="x")
+    axes.hlines(rows.index, rows.base, rows.changed, color="#CCCCCC", linewidth=3)
+    axes.vlines(rows.target, rows.index - 0.4, rows.index + 0.4, color=INK, linewidth=1.6)
+    for name, label, colour, shape in (("base", "A", RUN_COLOURS[0], "o"), ("changed", "B", RUN_COLOURS[1], "D")):
+        axes.scatter(rows[name], rows.index, color=colour, marker=shape, s=34, label=label, zorder=3)
+    axes.set_yticks(rows.index, rows.share, fontsize=8)
+    axes.set_ylim(-0.7, len(rows) - 0.3)
+    axes.set_xlim(left=0)
+    legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    return axes
+
+
+def _by_time(table: pd.DataFrame, metric: str, shares: Sequence[str]) -> pd.DataFrame:
+    """Values of one metric as (time, share) for the named leaves."""
+    one = table[table.metric == metric]
+    return one.pivot_table("value", "time_s", "share", aggfunc="first", dropna=False).reindex(columns=list(shares))

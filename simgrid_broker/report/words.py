@@ -1,0 +1,59 @@
+"""How metrics are called and how numbers are written for a reader.
+
+What lives here: labels and number formats. What does not: tables and pages.
+"""
+
+import math
+
+SUMMARY_LABELS = {
+    "finished": "Jobs finished", "failed": "Jobs failed", "closed": "Jobs closed by the server",
+    "cancelled": "Jobs cancelled", "alive": "Jobs alive at the end", "failure_rate": "Failed, of finished and failed",
+    "ended_per_hour": "Jobs ended", "running_cores": "Running cores, mean", "capacity": "Cores of all batch systems",
+    "core_occupancy": "Core occupancy", "hs06": "Power in use, mean", "lost_core_hours": "Core-hours lost",
+    "wait_mean": "Waiting time, mean", "wait_p05": "Waiting time, 5 %", "wait_p25": "Waiting time, 25 %",
+    "wait_p50": "Waiting time, median", "wait_p75": "Waiting time, 75 %", "wait_p95": "Waiting time, 95 %",
+    "started": "Jobs that started", "still_waiting": "Jobs activated, still waiting at the end",
+    "still_waiting_p50": "their waiting so far, median", "taken_back": "Jobs taken back before they ran",
+    "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power used beyond targets",
+}
+"""Labels of the metrics of `metrics.summary`."""
+
+COLUMN_LABELS = {
+    "share": "Share", "delivered": "Delivered, %", "target": "Target, %", "difference": "Difference",
+    "deviation": "Mean abs. deviation, % points", "near": "Within 10 % of target, % of samples with work waiting",
+    "waiting": "Work waiting, % of samples", "limit": "Limited by", "status": "Status", "cause": "Cause",
+    "jobs": "Jobs", "lost_core_hours": "Lost, core h", "part": "Part, %", "state": "State", "wait_mean": "Mean, h",
+    "wait_p05": "5 %, h", "wait_p25": "25 %, h", "wait_p50": "Median, h", "wait_p75": "75 %, h", "wait_p95": "95 %, h",
+    "started": "Started", "still_waiting": "Still waiting", "still_waiting_p50": "Median age of these, h",
+    "taken_back": "Taken back", "source": "From", "destination": "To", "moved": "Moved, TB", "rate": "Mean rate, GB/s",
+    "utilisation": "Mean use, %", "peak_utilisation": "Peak use, %", "files": "Files", "transfers": "Transfers",
+    "queued_files": "Most files queued", "median_wait": "Median wait, min", "median_move": "Median transfer, min",
+    "kind": "Kind", "storage": "Storage", "used": "Used, %", "total": "Size, TB", "free": "Free, TB",
+    "expired": "May be deleted, TB", "written": "Written, TB", "campaign": "Campaign", "ended": "Ended",
+    "open": "Still open", "turnaround_mean": "Mean turnaround, h", "turnaround_p50": "Median turnaround, h",
+    "turnaround_p95": "95 % turnaround, h", "candidate": "Candidate", "tag": "First refused by", "refusals": "Refusals",
+    "decisions": "Decisions", "without_candidate": "Without a candidate", "placed": "Jobs placed", "tasks": "Tasks",
+    "metric": "Figure", "unit": "Unit", "relative": "Relative, %", "site": "Site", "key": "Key", "value": "Value",
+    "origin": "Origin", "figure": "Figure",
+}
+"""Heads of table columns."""
+
+
+def number(value: float) -> str:
+    """A number for a reader: whole numbers with thousands separated, others with three or four digits, NaN as a dash."""
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == int(value) or abs(value) >= 1000:
+        text = f"{value:,.0f}"
+    elif abs(value) < 0.001:
+        text = f"{value:.1e}"
+    else:
+        text = f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
+    return text.replace("-", "−")
+
+
+def spoken(word: str) -> str:
+    """A name from the tables as it reads in a sentence: `fast_rebrokerage` as "fast rebrokerage"."""
+    return word.replace("_", " ")

@@ -1,0 +1,227 @@
+"""The workload as a user writes it: production campaigns, groups of users, and a recorded trace.
+
+What lives here: the models, their defaults and limits, and the mean of a spread. What does not: drawing tasks from
+them (`synthetic`) and reading traces (`importers`).
+
+Work is written as PanDA counts it in `hs06sec`: wall time x cores x HS06 per core (workload statistics, section 5.5),
+because that is what is published. The CPU work of the payload is that times the CPU efficiency.
+"""
+
+from math import exp, log
+from pathlib import Path
+from statistics import NormalDist
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+
+CORES_WHEN_ANY = 8
+"""Cores that a task with `corecount: 0` is taken to use on average; source: lifecycle reference, section 1.5."""
+
+N_REPLICAS_MAX = 4
+"""Replicas of an input that a task can name; the same as `schema.tasks.N_REPLICAS`."""
+
+
+class Spread(Part):
+    """A log-normal quantity; a bare number is a quantity without spread. Draws above `max` become `max`."""
+
+    median: float = Field(ge=0, description="Median")
+    sigma: float = Field(0, ge=0, le=5, description="Standard deviation of the natural logarithm")
+    max: float | None = Field(None, gt=0, description="Largest value; None = open")
+
+    @model_validator(mode="before")
+    @classmethod
+    def bare_number(cls, value: Any) -> Any:
+        """Read `3878` as `{median: 3878}`."""
+        return value if isinstance(value, (dict, Spread)) else {"median": value}
+
+    @property
+    def mean(self) -> float:
+        """Mean of the quantity, the limit `max` included."""
+        if self.median == 0 or self.sigma == 0:
+            return self.median if self.max is None else min(self.median, self.max)
+        whole = self.median * exp(self.sigma**2 / 2)
+        if self.max is None:
+            return whole
+        limit = log(self.max / self.median) / self.sigma
+        normal = NormalDist()
+        return whole * normal.cdf(limit - self.sigma) + self.max * normal.cdf(-limit)
+
+
+class BytesSpread(Spread):
+    """A log-normal size, bytes."""
+
+    median: Bytes = Field(ge=0, description="Median, bytes")
+    max: Bytes | None = Field(None, gt=0, description="Largest value, bytes; None = open")
+
+
+class MegabytesSpread(Spread):
+    """A log-normal amount of memory, MB."""
+
+    median: Megabytes = Field(ge=0, description="Median, MB")
+    max: Megabytes | None = Field(None, gt=0, description="Largest value, MB; None = open")
+
+
+class FractionSpread(Spread):
+    """A log-normal fraction, never above 1."""
+
+    median: Fraction = Field(description="Median")
+    max: Fraction | None = Field(1, gt=0, description="Largest value")
+
+
+class Replicas(Part):
+    """Where the input of a task lies: the first replica is complete, each further one may be incomplete."""
+
+    number: int = Field(2, ge=0, le=N_REPLICAS_MAX, description="Sites that hold input")
+    where: Literal["nuclei", "any"] = Field("nuclei", description="Sites drawn by size of their storage; 'nuclei' "
+                                            "means any site with a storage if the grid has no nucleus with one")
+    incomplete: Fraction = Field(0.3, description="Probability that a further replica is incomplete")
+
+
+class Payload(Part):
+    """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
+
+    name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
+    source: str = Field("", description="Where the figures come from, or which of them are assumptions")
+    prodsourcelabel: str = "managed"
+    processingtype: str = "simul"
+    workinggroup: str = ""
+    campaign: str = ""
+    transpath: str = ""
+    gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    priority: int = Field(500, ge=-10000, le=10000)
+    corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
+
+    jobs_per_task: Spread = Spread(median=100)
+    events_per_job: int = Field(1000, ge=1)
+    hs06sec_per_event: Spread = Field(description="Median and spread over tasks of wall time x cores x HS06, per event")
+    work_spread: float = Field(0.3, ge=0, le=3, description="Sigma of the log-normal spread between jobs of a task")
+    cpu_efficiency: Fraction = Field(0.85, gt=0, description="True CPU time / (wall time x cores)")
+    cputime_ratio: Spread = Field(Spread(median=1), description="Claimed over true CPU work per event; 0 = no claim")
+    cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency that the task claims, %; 0 = no claim")
+    basewalltime: Seconds = Field(600, ge=0, description="Wall time beside the events, s")
+
+    ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
+                                       "default: what scouts of the task would measure")
+    ramunit: Literal["MB", "MBPerCore"] = "MBPerCore"
+    baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
+    memory_per_core: MegabytesSpread = Field(MegabytesSpread(median=1000), description="True memory over tasks, MB")
+    memory_spread: float = Field(0.1, ge=0, le=2, description="Sigma of the spread of memory between jobs of a task")
+
+    input_per_event: Bytes = Field(0, ge=0)
+    input_per_job: BytesSpread = Field(BytesSpread(median=0), description="Input beside the events' own, over tasks")
+    output_per_event: Bytes = Field(0, ge=0)
+    output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output beside the events' own, over tasks")
+    files_per_job: int = Field(1, ge=0, description="Input files of a job")
+    replicas: Replicas = Replicas()
+    workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
+    iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
+
+    failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
+    max_attempt: int = Field(3, ge=1, description="Attempts that each input has")
+
+    offered_cores: float | None = Field(None, gt=0, description="Mean load in cores; sets the rate of arrivals")
+    corepower: float = Field(13.6, gt=0, description="HS06 per core at which `offered_cores` is counted")
+    backlog_time: Seconds = Field(0, ge=0, description="At the start as much is waiting as arrives in this time")
+    daily_amplitude: Fraction = Field(0, description="Rhythm of the day: rate x (1 + amplitude x cosine)")
+    peak: Seconds = Field(14 * 3600, ge=0, lt=86400, description="Time of day with most arrivals")
+    weekend_drop: Fraction = Field(0, description="Part of the arrivals of a Saturday or Sunday that comes on other "
+                                   "days instead; a scenario starts on a Monday at midnight")
+
+    @property
+    def cores(self) -> int:
+        """Cores that a job is reckoned to use."""
+        return self.corecount or CORES_WHEN_ANY
+
+    @property
+    def mean_job_core_s(self) -> float:
+        """Mean wall time x cores of a job on cores of power `corepower`, s, staging left out."""
+        work = self.hs06sec_per_event.mean * self.events_per_job
+        return work / self.corepower + self.basewalltime * self.cores
+
+    @property
+    def mean_task_core_s(self) -> float:
+        """Mean wall time x cores of all jobs of a task, s, each job counted once."""
+        return self.jobs_per_task.mean * self.mean_job_core_s
+
+
+class Campaign(Payload):
+    """A stream of production tasks; arrivals are a Poisson process at a rate that may follow day and week."""
+
+    username: str = "prodsys"
+    backlog: int = Field(0, ge=0, description="Tasks at the start, beside those of `backlog_time`")
+    tasks_per_day: float | None = Field(None, gt=0, description="Rate of arrivals, instead of `offered_cores`")
+
+    @model_validator(mode="after")
+    def one_rate(self) -> "Campaign":
+        """Refuse two rates, and a backlog in hours of a stream that never comes."""
+        if self.tasks_per_day is not None and self.offered_cores is not None:
+            raise ValueError("give either tasks_per_day or offered_cores, not both")
+        if self.backlog_time and self.tasks_per_s == 0:
+            raise ValueError("backlog_time needs tasks_per_day or offered_cores; else give backlog, a number of tasks")
+        return self
+
+    @property
+    def tasks_per_s(self) -> float:
+        """Mean rate of arrivals, 1/s."""
+        if self.offered_cores is not None:
+            return self.offered_cores / self.mean_task_core_s
+        return (self.tasks_per_day or 0) / 86400
+
+
+class UserActivity(Payload):
+    """A group of users who now and then sit down and submit a bag of tasks.
+
+    Active periods begin as a Poisson process that follows day and week; each belongs to a user drawn by Zipf's law,
+    lasts an exponential time and brings a geometric number of tasks. Source of the shape: bursts and bags of tasks
+    in workload statistics, section 12 (L24); the figures are assumptions (section 13, item 4).
+    """
+
+    prodsourcelabel: str = "user"
+    processingtype: str = "panda-client"
+    priority: int = Field(1000, ge=-10000, le=10000)
+    corecount: int = Field(1, ge=0, description="Cores asked for; 0 = any")
+    max_attempt: int = Field(3, ge=1, description="Attempts that each input has")
+    daily_amplitude: Fraction = Field(0.5, description="Rhythm of the day: rate x (1 + amplitude x cosine)")
+    weekend_drop: Fraction = Field(0.5, description="Part of the arrivals of a Saturday or Sunday that comes on other "
+                                   "days instead; a scenario starts on a Monday at midnight")
+    users: int = Field(100, ge=1, description="Number of users")
+    zipf: float = Field(1, ge=0, le=4, description="Activity of the user of rank r goes as r to the minus this")
+    active_period: Seconds = Field(4 * 3600, gt=0, description="Mean length of an active period")
+    tasks_per_period: float = Field(5, ge=1, description="Mean number of tasks in an active period")
+    offered_cores: float = Field(gt=0, description="Mean load in cores; sets how often users are active")
+
+    @property
+    def periods_per_s(self) -> float:
+        """Mean rate at which active periods begin, 1/s."""
+        return self.offered_cores / self.mean_task_core_s / self.tasks_per_period
+
+
+class Trace(Part):
+    """A recorded workload; each of its jobs becomes a task of one job, or as its format says."""
+
+    file: Path
+    format: Literal["swf", "gwf", "cgsim"] | None = Field(None, description="Default: by the name of the file")
+    corepower: float = Field(10, gt=0, description="HS06 per core of the machines on which it was recorded")
+    share: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    memory_per_core: Megabytes = Field(2000, gt=0, description="Memory of jobs that recorded none, MB")
+    limit: int | None = Field(None, ge=1, description="Records read; default: all")
+    time_scale: float = Field(1, gt=0, description="Times between submissions are multiplied by this")
+
+
+class Workload(Part):
+    """All the work of a scenario."""
+
+    campaigns: tuple[Campaign, ...] = ()
+    users: tuple[UserActivity, ...] = ()
+    trace: Trace | None = None
+
+    @model_validator(mode="after")
+    def names_are_different(self) -> "Workload":
+        """Refuse two streams of one name: their luck would be the same."""
+        names = [stream.name for stream in (*self.campaigns, *self.users)]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"each campaign and group of users needs a name of its own; twice: {', '.join(twice)}")
+        return self

@@ -1,0 +1,108 @@
+"""Checks between the parts of a scenario: what is wrong, and what is merely suspicious.
+
+What lives here: the tuple of all rules, and the remarks. What does not: the rules themselves (`rules_grid`,
+`rules_shares`, `rules_work`) and the shape of each part (`model`).
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.gdpconfig import find
+from simgrid_broker.scenario.gdpconfig_key import READ_BY
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.rules_grid import GRID_RULES
+from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
+from simgrid_broker.scenario.rules_work import WORK_RULES
+
+CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (*GRID_RULES, *SHARE_RULES, *WORK_RULES)
+"""Every rule; each gives a finding for everything that breaks it."""
+
+
+def findings(scenario: Scenario) -> tuple[Finding, ...]:
+    """Everything that is wrong between the parts of a scenario."""
+    return tuple(finding for check in CHECKS for finding in check(scenario))
+
+
+def remarks(scenario: Scenario) -> tuple[str, ...]:
+    """What is legal but may not be meant, and what an import could not use; one sentence each."""
+    return (*scenario.import_remarks, *(remark for look in LOOKS for remark in look(scenario)))
+
+
+def no_work(scenario: Scenario) -> Iterator[str]:
+    """A run without work."""
+    work = scenario.workload
+    if not (work.campaigns or work.users or work.trace):
+        yield "There is no work: neither campaigns nor users nor a trace."
+
+
+def work_without_share(scenario: Scenario) -> Iterator[str]:
+    """Campaigns and users that no leaf share takes: PanDA declares such tasks broken."""
+    leaves = [share for _, share in shares_with_keys(scenario.shares) if not share.children]
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        if stream.gshare is None and not any(_takes(leaf, stream) for leaf in leaves):
+            yield f"No share takes the tasks of {stream.name!r}; they will be broken."
+
+
+def rule_of_inner_share(scenario: Scenario) -> Iterator[str]:
+    """Regular expressions of shares that have children: only leaves tag tasks."""
+    for _, share in shares_with_keys(scenario.shares):
+        if share.children and any(getattr(share, tag) is not None for tag in TAGS):
+            yield f"The rules of share {share.name!r} have no effect, because only shares without children take tasks."
+
+
+def site_without_anything(scenario: Scenario) -> Iterator[str]:
+    """Sites that have neither queue nor storage."""
+    used = {queue.atlas_site for queue in scenario.grid.queues.values()}
+    used |= {storage.site for storage in scenario.grid.storages.values()}
+    for name in scenario.grid.sites:
+        if name not in used:
+            yield f"Site {name!r} has neither a queue nor a storage."
+
+
+def no_open_queue(scenario: Scenario) -> Iterator[str]:
+    """A grid none of whose queues is online."""
+    queues = scenario.grid.queues.values()
+    if all(queue.status != "online" for queue in queues):
+        yield "No queue is online, so no job will be brokered unless an incident opens one."
+
+
+def queue_refuses_all(scenario: Scenario) -> Iterator[str]:
+    """Queues whose limits leave nothing between them; an upper limit of 0 is none."""
+    for name, queue in scenario.grid.queues.items():
+        for lower, upper in (("minrss", "maxrss"), ("mintime", "maxtime")):
+            if getattr(queue, lower) > getattr(queue, upper) > 0:
+                yield f"Queue {name!r} takes no job: {lower} is above {upper}."
+
+
+def incident_cut_off(scenario: Scenario) -> Iterator[str]:
+    """Incidents after the end of a run that was made shorter than its scenario file says."""
+    late = sum(incident.at >= scenario.duration for incident in scenario.incidents)
+    if late:
+        yield f"{late} incident(s) lie after the end of the run and will not happen."
+
+
+def setting_without_reader(scenario: Scenario) -> Iterator[str]:
+    """Keys of gdpconfig that nothing in the simulator reads."""
+    for name in scenario.gdpconfig if READ_BY else ():
+        if not any(match.entry.read_by for match in find(name)):
+            yield f"gdpconfig key {name!r} has no effect: nothing in the simulator reads it."
+
+
+def _takes(leaf, stream) -> bool:
+    """Whether the rules of a leaf match all tasks of a stream.
+
+    Matched from the start of the field; an empty field is not tested, but an empty working group is one blank.
+    `rtype` is that of the task's queue, which tasks here do not name. Source: lifecycle reference, section 1.2.
+    """
+    fields = {tag: getattr(stream, tag) for tag in TAGS if tag != "rtype"}
+    fields["workinggroup"] = fields["workinggroup"] or " "
+    return all(re.match(getattr(leaf, tag), value) for tag, value in fields.items()
+               if value and getattr(leaf, tag) is not None)
+
+
+LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
+    no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
+    incident_cut_off, setting_without_reader,
+)
+"""Everything that is looked at for remarks."""

@@ -1,0 +1,233 @@
+"""gdpconfig: the registry of all keys, what a scenario sets, and what is in force.
+
+What lives here: finding keys by name, typing their values, and the values in force with their origins. What does not:
+the keys themselves (`gdpconfig_brokerage`, `gdpconfig_lifecycle`), and reading the values (every agent and policy).
+
+A key is addressed as `KEY` or `component.KEY`. Where several components have the key, `KEY` sets all of them and
+`component.KEY` wins in its component.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isfinite
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.gdpconfig_brokerage import BROKERAGE_KEYS
+from simgrid_broker.scenario.gdpconfig_key import GdpconfigKey
+from simgrid_broker.scenario.gdpconfig_lifecycle import LIFECYCLE_KEYS
+from simgrid_broker.scenario.origin import DEFAULT, Origin
+
+REGISTRY: tuple[GdpconfigKey, ...] = (*BROKERAGE_KEYS, *LIFECYCLE_KEYS)
+"""Every key that PanDA, JEDI and this simulator know."""
+
+COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
+"""All components, in the order of the registry."""
+
+ALIASES = {"jumbo_dog": "JumboWatchDog"}
+"""Other names of components; source: JEDI TWiki, jumbo jobs."""
+
+
+@dataclass(frozen=True)
+class Match:
+    """A name that was understood: the registry's entry, the key as written, and what the placeholders stand for."""
+
+    entry: GdpconfigKey
+    key: str
+    members: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One key of one component with a value that was set; name: how it was addressed."""
+
+    name: str
+    entry: GdpconfigKey
+    key: str
+    value: object
+
+    @property
+    def target(self) -> tuple[str, str]:
+        """(component, key), by which values in force are kept."""
+        return self.entry.component, self.key
+
+
+def find(name: str) -> tuple[Match, ...]:
+    """What `name` addresses, one match for each component; empty if no key is called so."""
+    component, key = _split(name)
+    entries = [entry for entry in REGISTRY if component in (None, entry.component)]
+    plain = [Match(entry, key, {}) for entry in entries if entry.key == key and not entry.is_family]
+    if plain:
+        return tuple(plain)
+    found = [Match(entry, key, _members(match)) for entry in entries
+             if entry.is_family and (match := entry.pattern.fullmatch(key))]
+    longest = max((match.entry.n_literal for match in found), default=0)
+    return tuple(match for match in found if match.entry.n_literal == longest)
+
+
+def settings(values: Mapping[str, object]) -> tuple[tuple[Setting, ...], tuple[Finding, ...]]:
+    """What a mapping of names to values sets, and what is wrong with it.
+
+    A value of None unsets the key. Of two names for the same key of the same component, `component.KEY` wins; a name
+    that has no effect at all because of that is a finding.
+    """
+    by_target, findings = {}, []
+    for name in sorted(values, key=lambda name: _split(name)[0] is not None):
+        matches = find(name)
+        if not matches:
+            findings.append(_unknown(name, values[name]))
+        for match in matches:
+            try:
+                value = typed(match.entry, values[name])
+            except ValueError as error:
+                findings.append(Finding(("gdpconfig", name), values[name], str(error)))
+                break
+            by_target[match.entry.component, match.key] = Setting(name, match.entry, match.key, value)
+    return tuple(by_target.values()), (*findings, *_without_effect(values, by_target, findings))
+
+
+def typed(entry: GdpconfigKey, value: object) -> object:
+    """`value` as PanDA types it; None stays None; raises ValueError with what was expected.
+
+    A bool is true for the text "true" in any case; other than in PanDA, text that is neither true nor false is refused
+    instead of being read as false (brokerage reference, section 0.1).
+    """
+    if value is None:
+        return None
+    plain = value.item() if hasattr(value, "item") else value
+    return _READERS[entry.type](plain, f" ({entry.unit})" if entry.unit else "")
+
+
+def laid_over(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
+    """`base` without the names whose every key is set by `over` under another name, so that `over` really wins."""
+    targets = {target for name in over for target in _targets(name)}
+    return {name: value for name, value in base.items()
+            if name in over or not _targets(name) or not _targets(name) <= targets}
+
+
+def in_force(scenario) -> dict[tuple[str, str], object]:
+    """Value of each (component, key): all defaults, and over them what `scenario.gdpconfig` sets.
+
+    A member of a family is there only if it was set; a default of a family stands at the key without placeholders, as
+    in ("jobbroker", "NQUEUELIMITSITE"), where `views.Gdpconfig.family` looks for it.
+    """
+    return DEFAULTS | {setting.target: setting.value for setting in settings(scenario.gdpconfig)[0]
+                       if setting.value is not None}
+
+
+def with_setting(values: Mapping[tuple[str, str], object], name: str, value: object) -> dict[tuple[str, str], object]:
+    """Values in force after `name` (`KEY` or `component.KEY`) was set; None brings the default back.
+
+    Raises ValueError for a name that is no key or a value of the wrong type.
+    """
+    made, wrong = settings({name: value})
+    if wrong:
+        raise ValueError(f"gdpconfig {name} = {value!r}: {wrong[0].expected}")
+    result = dict(values)
+    for setting in made:
+        new = DEFAULTS.get(setting.target) if setting.value is None else setting.value
+        if new is None and setting.target not in DEFAULTS:
+            result.pop(setting.target, None)
+        else:
+            result[setting.target] = new
+    return result
+
+
+def origins_in_force(scenario) -> dict[tuple[str, str], Origin]:
+    """Origin of each value in force, by (component, key)."""
+    written = {setting.target: scenario.origin(f"gdpconfig.{setting.name}")
+               for setting in settings(scenario.gdpconfig)[0] if setting.value is not None}
+    return dict.fromkeys(DEFAULTS, DEFAULT) | written
+
+
+def _split(name: str) -> tuple[str | None, str]:
+    """Component, None if there is none, and key."""
+    before, dot, after = name.partition(".")
+    component = ALIASES.get(before, before)
+    return (component, after) if dot and component in COMPONENTS else (None, name)
+
+
+def _members(match) -> dict[str, str]:
+    """The placeholders that stand for something."""
+    return {name: text for name, text in match.groupdict().items() if text is not None}
+
+
+def _targets(name: str) -> set[tuple[str, str]]:
+    """All (component, key) that a name sets; empty for an unknown name."""
+    return {(match.entry.component, match.key) for match in find(name)}
+
+
+def _without_effect(values, by_target, findings) -> list[Finding]:
+    """A finding for each name whose every key was set under another name."""
+    used = {setting.name for setting in by_target.values()} | {finding.key[1] for finding in findings}
+    return [Finding(("gdpconfig", name), value, "has no effect, because component.KEY is set, too; keep one of them")
+            for name, value in values.items() if name not in used]
+
+
+def _unknown(name: str, value: object) -> Finding:
+    """What to say of a name that is no key: the key in its right component, or keys that are spelled alike."""
+    bare = name.rpartition(".")[2]
+    elsewhere = tuple(match.entry.name for match in find(bare))
+    spellings = [entry.name for entry in REGISTRY] if "." in name else [entry.key for entry in REGISTRY]
+    return Finding(("gdpconfig", name), value, "no key of gdpconfig is called so",
+                   elsewhere or nearest(name, spellings))
+
+
+def _bool(value, unit: str) -> bool:
+    """A bool from a bool or the text true or false in any case."""
+    text = str(value).lower()
+    if text not in ("true", "false") or not isinstance(value, (bool, str)):
+        raise ValueError("expected true or false")
+    return text == "true"
+
+
+def _int(value, unit: str) -> int:
+    """A whole number from a number or its text."""
+    number = _float(value, unit, f"expected a whole number{unit}")
+    if not number.is_integer():
+        raise ValueError(f"expected a whole number{unit}")
+    return value if isinstance(value, int) else int(number)
+
+
+def _float(value, unit: str, expected: str | None = None) -> float:
+    """A finite number from a number or its text."""
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else float("nan")
+    except (ValueError, OverflowError):
+        number = float("nan")
+    if not isfinite(number):
+        raise ValueError(expected or f"expected a number{unit}")
+    return number
+
+
+def _str(value, unit: str) -> str:
+    """Text."""
+    if not isinstance(value, str):
+        raise ValueError("expected text")
+    return value
+
+
+def _json(value, unit: str) -> object:
+    """A list or mapping, or its JSON text."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ValueError("expected JSON") from None
+    if not isinstance(value, (list, dict)):
+        raise ValueError("expected a list or a mapping, or JSON text of one")
+    return value
+
+
+_READERS: dict[str, Callable] = {"bool": _bool, "int": _int, "float": _float, "str": _str, "json": _json}
+
+
+def _defaults() -> dict[tuple[str, str], object]:
+    """The values in force when nothing is set."""
+    return {(entry.component, entry.prefix): typed(entry, entry.default) for entry in REGISTRY
+            if not entry.is_family or entry.default is not None}
+
+
+DEFAULTS = _defaults()
+"""Value of each (component, key) when nothing is set; families with a default at their key without placeholders."""

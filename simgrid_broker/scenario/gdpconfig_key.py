@@ -1,0 +1,88 @@
+"""What a key of gdpconfig is, and which functions read it.
+
+What lives here: `GdpconfigKey`, the patterns of families of keys, and `READ_BY`. What does not: the keys themselves
+(`gdpconfig_brokerage`, `gdpconfig_lifecycle`) and setting them (`gdpconfig`).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from simgrid_broker.names import KNOWN_RESOURCE_TYPES
+
+READ_BY: dict[str, str] = {}
+"""`component.KEY` as the registry spells it, to the functions that read it; a key that is not here has no effect."""
+
+PLACEHOLDERS = {
+    "label": r"prod_test|rc_test2?|rc_alrb|[^_]+",
+    "rtype": "|".join((*KNOWN_RESOURCE_TYPES, r"MCORE\*", r"SCORE\*")),
+    "type": r"[^_]+(?:_test2?|_alrb)?",
+    "queue": ".+?",
+    "queueOrNone": ".*?",
+}
+"""What a placeholder of a family stands for, as a regular expression; any other placeholder stands for any text."""
+
+
+@dataclass(frozen=True)
+class GdpconfigKey:
+    """One key of gdpconfig, or a family of keys that share a beginning and end with a name.
+
+    key: PanDA's spelling; `<gshare>` and the like are placeholders and `[...]` may be left out; type: bool, int, float,
+    str or json; default: value when nothing is set, None = off or no limit; source: document and section.
+    zero_is_unset: PanDA takes its default for 0, too.
+    """
+
+    app: str
+    component: str
+    key: str
+    type: str
+    default: object
+    unit: str
+    meaning: str
+    source: str
+    zero_is_unset: bool = False
+
+    @property
+    def name(self) -> str:
+        """`component.KEY`, by which the key can always be addressed."""
+        return f"{self.component}.{self.key}"
+
+    @property
+    def read_by(self) -> str:
+        """The functions that read the key; empty = none does yet."""
+        return READ_BY.get(self.name, "")
+
+    @property
+    def is_family(self) -> bool:
+        """Whether the key stands for many."""
+        return "<" in self.key
+
+    @property
+    def prefix(self) -> str:
+        """The key without its placeholders: where the default of a family is kept."""
+        return re.sub(r"\[_[^]]*\]|_?<\w+>", "", self.key)
+
+    @cached_property
+    def pattern(self) -> re.Pattern:
+        """Regular expression of the whole key; its groups are the placeholders."""
+        parts = re.split(r"(<\w+>|\[_<\w+>\])", self.key)
+        return re.compile("".join(_pattern(part) for part in parts), re.DOTALL)
+
+    @property
+    def n_literal(self) -> int:
+        """Characters of the key that are not placeholders: of two families that match, the longer one is meant."""
+        return len(self.prefix)
+
+
+def keys(app: str, component: str, source: str, rows: tuple) -> tuple[GdpconfigKey, ...]:
+    """Keys of one component out of rows (key, type, default, unit, meaning[, zero_is_unset])."""
+    return tuple(GdpconfigKey(app, component, *row[:5], source, *row[5:]) for row in rows)
+
+
+def _pattern(part: str) -> str:
+    """Regular expression of one part of a key: text, `<name>` or `[_<name>]`."""
+    if not part.endswith((">", ">]")):
+        return re.escape(part)
+    name = part.strip("[_<>]")
+    group = f"(?P<{name}>{PLACEHOLDERS.get(name, '.+')})"
+    return f"(?:_{group})?" if part.startswith("[") else group

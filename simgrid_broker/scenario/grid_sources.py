@@ -1,0 +1,108 @@
+"""Where a grid comes from: made up or imported, with what the user wrote laid over it.
+
+What lives here: asking the sources that `grid` names and merging. What does not: the sources themselves
+(`synthetic_grid`, `importers`).
+"""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.scenario.draft import Draft, merged
+from simgrid_broker.scenario.importers.cric import read_cric
+from simgrid_broker.scenario.model import SyntheticGrid
+from simgrid_broker.scenario.origin import CRIC, SYNTHETIC, Origin
+from simgrid_broker.scenario.synthetic_grid import synthetic_grid
+
+SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness")
+"""Keys that say where the grid comes from; they act before anything else is set."""
+
+ENTRIES = ("sites", "queues", "storages")
+"""Parts of a grid that are mappings of names."""
+
+
+@dataclass
+class Expansion:
+    """A draft with its grid written out, what the sources could not use, and what is wrong with them."""
+
+    draft: Draft
+    remarks: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    failed: bool = False
+
+
+def expanded(draft: Draft) -> Expansion:
+    """`draft` with its grid written out: what is made up, over it what is imported, over it what the user wrote."""
+    expansion = Expansion(draft)
+    grid = draft.values.get("grid")
+    if draft.expanded or not isinstance(grid, dict):
+        return expansion
+    below, marks = {}, {}
+    for read in (_made_up, _imported):
+        source, origin = read(grid, expansion)
+        below = merged_grid(below, source)
+        marks |= {("grid", part, name): origin for part in ENTRIES for name in source.get(part, ())}
+    expansion.draft = replace(draft, values=draft.values | {"grid": merged_grid(below, grid)},
+                              marks={**draft.marks, **marks})
+    return expansion
+
+
+def merged_grid(base: dict, over: dict) -> dict:
+    """`over` laid over `base`; the links of two sites replace those of the same two sites and come first."""
+    result = merged(base, over)
+    rewritten = {_ends(pair) for pair in _pairs(over)}
+    kept = [pair for pair in _pairs(base) if _ends(pair) not in rewritten]
+    if kept:
+        result["links"] = result["links"] | {"pairs": [*_pairs(over), *kept]}
+    return result
+
+
+def _made_up(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
+    """The grid that `grid.synthetic` asks for, and its origin; nothing if it is not asked for or asked for wrongly."""
+    if grid.get("synthetic") is None:
+        return {}, None
+    try:
+        spec = SyntheticGrid.model_validate(grid["synthetic"])
+    except ValidationError:             # told by `shape`, with everything else that is wrong in the scenario
+        expansion.failed = True
+        return {}, None
+    return synthetic_grid(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
+
+
+def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
+    """The grid in CRIC's files, and its origin; nothing if there is none or it cannot be read."""
+    files = {key: grid[key] for key in ("pandaqueues", "rses", "closeness") if grid.get(key) is not None}
+    if any(not isinstance(file, str) or not Path(file).is_file() for file in files.values()):
+        expansion.failed = True         # told by `resolve`, as for every file that a scenario names
+        return {}, None
+    if "pandaqueues" not in files:
+        return {}, None
+    try:
+        source, remarks = read_cric(*(Path(files[key]) if key in files else None
+                                      for key in ("pandaqueues", "rses", "closeness")))
+    except InputFileError as error:
+        expansion.failed = True
+        expansion.problems += error.problems
+        return {}, None
+    expansion.remarks += remarks
+    return source, _origin(expansion.draft, CRIC, "pandaqueues")
+
+
+def _origin(draft: Draft, kind: str, key: str) -> Origin:
+    """Origin of a grid that `grid.<key>` asked for."""
+    place = draft.place(("grid", key))
+    return Origin(kind, place.file, place.line)
+
+
+def _pairs(grid: dict) -> list:
+    """The links of two sites that a grid has, as far as they can be read."""
+    links = grid.get("links")
+    pairs = links.get("pairs") if isinstance(links, dict) else None
+    return pairs if isinstance(pairs, list) else []
+
+
+def _ends(pair) -> tuple:
+    """Source and destination of a link."""
+    return (pair.get("source"), pair.get("destination")) if isinstance(pair, dict) else (id(pair), None)

@@ -1,0 +1,190 @@
+"""Reads the site and link description of CGSim, a SimGrid-based grid simulator, as a grid.
+
+What lives here: sites, their cores, speeds, storages and links, and SimGrid's units. What does not: CGSim's jobs
+(`cgsim_jobs`). Source: formats reference, section 14, and CGSim's own parser and platform (kennywlo/CGSim,
+src/core/parser.cpp and platform.cpp).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
+from simgrid_broker.scenario.importers.cric_values import clean, number_of
+from simgrid_broker.scenario.importers.input_files import BadLines, JsonFile, read_json, refuse
+from simgrid_broker.scenario.importers.tally import Tally
+
+MEAN_COREPOWER = 10.0
+"""HS06 per core that the mean core of a CGSim file is given.
+
+CGSim's speeds (flop/s per core, and the property GFLOPS beside them) are calibrated file by file and have no fixed
+relation to HS06; only their ratios mean something.
+"""
+
+_PREFIXES = {"": 1.0, **{sign: 1000.0**power for power, sign in enumerate("kMGTPE", start=1)},
+             **{f"{sign}i": 1024.0**power for power, sign in enumerate("KMGTPE", start=1)}}
+
+RATES = {f"{prefix}{unit}": scale * size for prefix, scale in _PREFIXES.items()
+         for unit, size in (("bps", 1 / 8), ("Bps", 1.0))} | {"": 1.0}
+"""SimGrid's units of bandwidth to bytes/s: bps are bits, Bps are bytes, a bare number is bytes/s."""
+
+SIZES = {f"{prefix}{unit}": scale * size for prefix, scale in _PREFIXES.items()
+         for unit, size in (("b", 1 / 8), ("B", 1.0))} | {"": 1.0}
+"""SimGrid's units of size to bytes."""
+
+TIMES = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "m": 60.0, "h": 3600.0, "d": 86400.0,
+         "w": 604800.0}
+"""SimGrid's units of time to seconds."""
+
+SPEEDS = {f"{prefix}{unit}": scale for prefix, scale in _PREFIXES.items() for unit in ("f", "flops")} | {"": 1.0}
+"""SimGrid's units of speed to flop/s."""
+
+_QUANTITY = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z]*)", re.ASCII)
+
+
+def read_cgsim(sites: Path, links: Path, jobs: Path | None = None) -> tuple[dict, Path | None, list[str]]:
+    """A grid as a dict of YAML shape, the job file if there is one, and remarks.
+
+    sites, links: CGSim's site and connection files, JSON; jobs: its job file, CSV, which is read to see that it can be
+    and handed back as what `workload: {trace: {file: ..., format: cgsim}}` should name. Raises InputFileError.
+    """
+    tally = Tally()
+    description = read_json(sites)
+    bad = BadLines(description.path)
+    described = {clean(name): _site(description, name, values, bad, tally)
+                 for name, values in description.objects("a site with SITE_PROPERTIES and CPUInfo").items()}
+    bad.stop()
+    if not described:
+        refuse(description.path, 1, "", None, "at least one site was expected")
+    grid = _grid(described, tally)
+    grid["links"] = {"default": {"failure_rate": 0}, "pairs": link_pairs(read_json(links), tuple(described), tally)}
+    if jobs is not None:
+        read_cgsim_records(jobs, None, tuple(described), tally)
+    origin = f"CGSim files {description.path.name} and {Path(links).name}: {len(described)} sites"
+    return grid, None if jobs is None else Path(jobs), [origin, *tally.remarks()]
+
+
+def _site(file: JsonFile, name: str, values: Mapping, bad: BadLines, tally: Tally) -> dict[str, float]:
+    """What a site has: cores, flops (of all cores), memory_bytes, storage_bytes, used_fraction, read_rate (0 = none)."""
+    total = dict.fromkeys(("cores", "flops", "memory_bytes", "read_rate", "hosts"), 0.0)
+    for host in _hosts(file, name, values, bad):
+        n, cores = host["units"], host["units"] * host["cores"]
+        for key, amount in (("hosts", n), ("cores", cores), ("flops", cores * host["speed"]),
+                            ("memory_bytes", n * host["ram"]), ("read_rate", n * host["read_bw"])):
+            total[key] += amount
+    properties = values.get("SITE_PROPERTIES")
+    properties = properties if isinstance(properties, dict) else {}
+    whole = properties.get("storage_capacity_bytes", values.get("storage", 0)) or 0
+    used = _quantity(file, name, "storage_utilization_ratio", properties.get("storage_utilization_ratio", 0), {"": 1}, bad)
+    if not 0 <= used <= 1:
+        bad.add(file.line(name, "storage_utilization_ratio"), f"{name}.storage_utilization_ratio", used,
+                "a part from 0 to 1 was expected")
+    if total["cores"] == 0:
+        bad.add(file.line(name), f"{name}.CPUInfo", None, "hosts with at least one core were expected")
+    if values.get("files"):
+        tally.count("sites whose list of files is not read: the input of jobs lies where the jobs say", name)
+    return total | {"storage_bytes": _quantity(file, name, "storage_capacity_bytes", whole, SIZES, bad),
+                    "used_fraction": min(1.0, used)}
+
+
+def _hosts(file: JsonFile, name: str, values: Mapping, bad: BadLines) -> Iterator[dict[str, float]]:
+    """Groups of equal hosts: units, cores and speed (flop/s) of each host, ram (bytes), read_bw of its first disk."""
+    groups = values.get("CPUInfo")
+    if not isinstance(groups, list) or not all(isinstance(group, dict) for group in groups):
+        bad.add(file.line(name), f"{name}.CPUInfo", groups, "a list of groups of hosts was expected")
+        return
+    for group in groups:
+        properties, disks = group.get("properties") or [{}], group.get("disks") or [{}]
+        memory = next((each["ram"] for each in properties if isinstance(each, dict) and each.get("ram")), 0)
+        disk = disks[0] if isinstance(disks[0], dict) else {}
+        yield {
+            "units": _quantity(file, name, "units", group.get("units"), {"": 1}, bad),
+            "cores": _quantity(file, name, "cores", group.get("cores"), {"": 1}, bad),
+            "speed": _quantity(file, name, "speed", group.get("speed"), SPEEDS, bad),
+            "ram": _quantity(file, name, "ram", group.get("ram") or memory, SIZES, bad),
+            "read_bw": _quantity(file, name, "read_bw", disk.get("read_bw", 0), RATES, bad),
+        }
+
+
+def _quantity(file: JsonFile, name: str, key: str, value: object, scales: Mapping[str, float], bad: BadLines) -> float:
+    """A number that is not negative from a number or text with one of SimGrid's units; else added to `bad`, and 0."""
+    found = in_units(value, scales)
+    if found is None:
+        units = " or ".join(repr(unit) for unit in scales if unit) or "none"
+        expected = "a number was expected" if units == "none" else f"a number with a unit was expected, {units[:80]}"
+        bad.add(file.line(name, key), f"{name}.{key}", value, expected)
+    return found or 0.0
+
+
+def in_units(value: object, scales: Mapping[str, float]) -> float | None:
+    """Value of a number, or of text with one of the units in `scales`; None if it is neither, or negative."""
+    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match and match[2] in scales:
+        number = number_of(match[1])
+        found = None if number is None else number * scales[match[2]]
+    else:
+        found = number_of(value) if not isinstance(value, str) else None
+    return found if found is not None and found >= 0 else None
+
+
+def _grid(described: Mapping[str, Mapping[str, float]], tally: Tally) -> dict:
+    """Sites, one unified queue and one storage each, from what the sites have."""
+    speed = sum(site["flops"] for site in described.values()) / sum(site["cores"] for site in described.values())
+    sites, queues, storages = {}, {}, {}
+    for name, site in described.items():
+        own = site["flops"] / site["cores"]
+        sites[name] = {"tier": 2, "cores": int(site["cores"]), "nucleus": site["storage_bytes"] > 0, "failure_rate": 0}
+        if site["memory_bytes"]:
+            sites[name]["memory_per_core"] = float(f"{site['memory_bytes'] / 1e6 / site['cores']:.6g}")
+        if site["read_rate"]:
+            sites[name]["stage_in_rate"] = float(f"{site['read_rate'] / site['hosts']:.6g}")
+        queues[name] = {"atlas_site": name, "corepower": float(f"{MEAN_COREPOWER * own / speed:.6g}") if speed else 0}
+        if site["storage_bytes"]:
+            storages[f"{name}_DATADISK"] = {"site": name, "total": site["storage_bytes"],
+                                            "free": round(site["storage_bytes"] * (1 - site["used_fraction"]))}
+        else:
+            tally.count("sites without storage, which cannot be nuclei", name)
+    _say_assumptions(speed, tally)
+    return {"sites": sites, "queues": queues, "storages": storages}
+
+
+def _say_assumptions(speed: float, tally: Tally) -> None:
+    """State what CGSim's files do not hold, and what was made of what they hold."""
+    tally.say(f"speeds: the mean core of all sites, {speed:.6g} flop/s, is taken for {MEAN_COREPOWER:g} HS06; CGSim's "
+              "speeds have no fixed relation to HS06, their ratios are kept; hosts of one site are averaged")
+    tally.say("each site gets one unified queue, tier 2, and one DATADISK of its whole capacity; every site with storage "
+              "can be a nucleus")
+    tally.say("failure rates of sites and links are 0, since CGSim knows none")
+
+
+def link_pairs(file: JsonFile, sites: tuple[str, ...], tally: Tally) -> list[dict]:
+    """Links of a connection file, object "A:B" to bandwidth and latency; bytes/s and s.
+
+    A route of CGSim serves both directions, so a pair without its reverse is written both ways. Raises InputFileError
+    for sites that do not exist and values without sense.
+    """
+    bad, given = BadLines(file.path), {}
+    for key, values in file.objects("a link with bandwidth and latency").items():
+        source, colon, destination = clean(key).partition(":")
+        if not colon:
+            tally.count("links left out because their name is not of the form A:B", key)
+            continue
+        for site in (source, destination):
+            if site not in sites:
+                bad.add(file.line(key), key, site, "each end must be a site of the site file", nearest(site, sites))
+        bandwidth = _quantity(file, key, "bandwidth", values.get("bandwidth"), RATES, bad)
+        if in_units(values.get("bandwidth"), RATES) == 0:
+            bad.add(file.line(key, "bandwidth"), f"{key}.bandwidth", values["bandwidth"], "must be above 0")
+        given[source, destination] = {
+            "bandwidth": bandwidth, "latency": _quantity(file, key, "latency", values.get("latency", 0), TIMES, bad)}
+    bad.stop()
+    one_way = [(a, b) for a, b in given if (b, a) not in given]
+    tally.count_all("links given in one direction, which hold for both, each direction with the whole capacity",
+                    (f"{a}:{b}" for a, b in one_way))
+    given |= {(b, a): given[a, b] for a, b in one_way}
+    n_missing = len(sites) * (len(sites) - 1) - sum(a != b for a, b in given)
+    if n_missing:
+        tally.say(f"ordered pairs of sites without a link in the file, for which the default link holds: {n_missing}")
+    in_order = sorted(given, key=lambda pair: (sites.index(pair[0]), sites.index(pair[1])))
+    return [{"source": a, "destination": b, **given[a, b]} for a, b in in_order]

@@ -1,0 +1,310 @@
+"""Reads a CRIC PandaQueue dump as a grid: sites, PanDA queues, storages, closeness.
+
+What lives here: the fields of a queue, the sites that the queues belong to, closeness. What does not: odd values
+(`cric_values`), storages and their sites (`cric_storages`), sizes that CRIC does not publish (`assumed_sizes`).
+Sources: formats reference, sections 0 to 4; brokerage reference, section 0.2.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.scenario.importers.assumed_sizes import BANDS, assumed_cores, assumed_nuclei
+from simgrid_broker.scenario.importers.cric_storages import Storages, read_storages
+from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
+from simgrid_broker.scenario.importers.input_files import JsonFile, read_json, refuse
+from simgrid_broker.scenario.importers.tally import Tally
+
+NOT_A_QUEUE = "ALL"
+"""The object that publishes default software tags; source: formats reference, section 0."""
+
+SIMULATED_TYPES = ("unified", "production", "analysis")
+"""Types of queues that brokerage sends work to."""
+
+MAXWDIR_MARGIN_MB, MAXWDIR_FALLBACK_MB = 2000, 16336
+"""Scratch space of a queue whose `maxwdir` is no number: `maxinputsize` and the margin, else the fallback."""
+
+OPTIONS = (
+    "useJumboJobs", "gpu", "grandly_unified", "nSimEvents", "minEventsForJumbo", "maxDiskPerCore",
+    "use_only_local_data", "disableReassign", "jobChunkSize", "bareNucleus", "secondaryNucleus", "allowed_processing",
+    "excluded_processing", "per_core_attr", "allow_no_pilot", "max_io_intensity", "unified_dispatch",
+    "resource_type_limits", "ups_core_target", "nQueueLimit", "maxWorkers", "maxNewWorkersPerCycle", "job_minramcount",
+    "job_maxwalltime", "allow_altstageout", "pilot_walltime_grace", "pilot_rss_grace",
+)
+"""Beginnings of the options that brokerage, pilot streaming and pilots know; source: formats reference, section 1.4."""
+
+CLOSENESS_SIGNS = "0123456789ab"
+"""Signs of a closeness of 0 to 11 in the short form of a scenario; "-" is blocked, "." is not given."""
+
+BLOCKED = -1
+"""Closeness of a link that is blocked; source: formats reference, section 4."""
+
+
+def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | None = None) -> tuple[dict, list[str]]:
+    """A grid as a dict of YAML shape, and remarks on what could not be used and what was assumed.
+
+    pandaqueues: CRIC's queues; rses: CRIC's DDM endpoints, or their relations to queues; closeness: CRIC's site matrix.
+    All JSON, plain or gzip. Raises InputFileError for a file that is not what it should be.
+    """
+    tally = Tally()
+    dump = read_json(pandaqueues)
+    objects = queue_objects(dump, tally)
+    queues = {name: queue(fields) for name, fields in objects.items()}
+    if not queues:
+        refuse(dump.path, None, "", None, "; ".join(("at least one queue to simulate was expected", *tally.remarks())))
+    tiers = site_tiers(objects)
+    storages = read_storages(objects, tiers, None if rses is None else read_json(rses), tally)
+    sites = _sites(objects, queues, tiers, storages, tally)
+    links = {"default": {}, "pairs": []}
+    if closeness is not None:
+        links["closeness"] = closeness_matrix(read_json(closeness), tuple(sites), tally)
+    _say_assumptions(tally)
+    grid = {"sites": sites, "queues": queues, "storages": storages.described, "links": links}
+    cores = sum(site["cores"] for site in sites.values())
+    origin = (f"CRIC dump {dump.path.name}: {len(dump.value)} objects give {len(queues)} queues, {len(sites)} sites with "
+              f"{cores} cores, {len(storages.described)} storages")
+    return grid, [origin, *tally.remarks()]
+
+
+def queue_objects(dump: JsonFile, tally: Tally) -> dict[str, Fields]:
+    """The objects that are queues to be simulated, by `nickname`, the name that PanDA uses."""
+    tally.count_all("names that stand twice in the file, of which the last counts", dump.repeated)
+    objects: dict[str, Fields] = {}
+    for key, values in dump.objects("a PanDA queue").items():
+        fields = Fields(clean(key), values, tally)
+        name = fields.text("nickname") or fields.text("name") or clean(key).strip()
+        reason = "its nickname is that of another one" if name in objects else _no_queue(name, fields)
+        if reason:
+            tally.count(f"objects left out: {reason}", name or repr(key))
+        else:
+            objects[name] = Fields(name, values, tally)
+    return objects
+
+
+def _no_queue(name: str, fields: Fields) -> str | None:
+    """Why an object cannot be a queue of the simulation, or None."""
+    if name in ("", NOT_A_QUEUE):
+        return "default software tags for all queues" if name else "it has no name"
+    if fields.text("state", "ACTIVE").upper() != "ACTIVE":
+        return "its state is not ACTIVE"
+    if not fields.text("atlas_site"):
+        return "it names no atlas_site"
+    kind = fields.text("type", "production").lower()
+    return None if kind in SIMULATED_TYPES else f"no broker sends work to its type, {kind}"
+
+
+def queue(fields: Fields) -> dict:
+    """One queue as a scenario writes it; what says nothing is left out."""
+    scale = _per_core_scale(fields)
+    found = {
+        "atlas_site": fields.text("atlas_site"),
+        "status": fields.word("status", QueueStatus.words(), "offline"),
+        "type": _type(fields),
+        "capability": _capability(fields),
+        "workflow": fields.text("workflow"),
+        "resource_type": fields.text("resource_type", "GRID"),
+        "corecount": max(1, fields.whole("corecount")),
+        "corepower": fields.number("corepower"),
+        "maxrss": fields.number("maxrss") * scale,
+        "minrss": fields.number("minrss") * scale,
+        "meanrss": fields.number("meanrss"),
+        "maxtime": fields.number("maxtime"),
+        "mintime": fields.number("mintime"),
+        "maxwdir": _maxwdir(fields) * scale,
+        "maxinputsize": fields.number("maxinputsize", least=-1),
+        "timefloor": fields.number("timefloor"),
+        "transferringlimit": fields.whole("transferringlimit"),
+        "pledgedcpu": fields.whole("pledgedcpu", least=-1),
+        "fairsharepolicy": _fairsharepolicy(fields),
+        "catchall": ",".join(item for item in fields.items() if not item.startswith("per_core_attr")),
+        "params": _params(fields),
+        "direct_access_lan": fields.flag("direct_access_lan"),
+        "direct_access_wan": fields.flag("direct_access_wan"),
+        "releases": _releases(fields),
+        "wnconnectivity": fields.text("wnconnectivity"),
+        "jobseed": fields.text("jobseed", "std"),
+    }
+    _remark_on(fields, found)
+    return {key: value for key, value in found.items() if key in _ALWAYS or value}
+
+
+_ALWAYS = ("corepower", "timefloor", "releases", "wnconnectivity")
+"""Fields whose nothing differs from the default of a scenario."""
+
+
+def _type(fields: Fields) -> str:
+    """Type of the queue; `grandly_unified` among the options makes it unified."""
+    kind = fields.text("type", "production").lower()
+    return "unified" if fields.has_option("grandly_unified") else kind
+
+
+def _capability(fields: Fields) -> str:
+    """Capability; where none is given, by the cores of a slot."""
+    by_cores = "mcore" if fields.whole("corecount") > 1 else "score"
+    return fields.word("capability", ("ucore", "mcore", "score"), by_cores)
+
+
+def _per_core_scale(fields: Fields) -> int:
+    """What the limits of a slot are multiplied by: the cores if catchall has `per_core_attr`, else 1.
+
+    The same option in `params` does not count: PanDA scales before params are read (formats reference, section 1.4).
+    """
+    in_catchall = any(item.startswith("per_core_attr") for item in fields.items())
+    if in_catchall:
+        fields.remark("whose per_core_attr made maxrss, minrss and maxwdir those of a slot")
+    elif "per_core_attr" in fields.options():
+        fields.remark("whose per_core_attr stands in params only, where it does not scale the limits")
+    return max(1, fields.whole("corecount")) if in_catchall else 1
+
+
+def _maxwdir(fields: Fields) -> float:
+    """Scratch space of a slot, MB, with the fallbacks of PanDA's importer (formats reference, section 1.1)."""
+    value = fields.raw("maxwdir")
+    if value is None or (number_of(value) or -1) >= 0:
+        return number_of(value) or 0.0
+    fields.remark("whose maxwdir is no number and was taken from maxinputsize")
+    size = fields.raw("maxinputsize")
+    if size is None or number_of(size) == 0:
+        return 0.0
+    found = number_of(size)
+    return MAXWDIR_FALLBACK_MB if found is None else max(0.0, found + MAXWDIR_MARGIN_MB)
+
+
+def _fairsharepolicy(fields: Fields) -> str:
+    """The policy as it is written, malformed or not."""
+    policy = fields.text("fairsharepolicy")
+    if policy and not well_formed(policy):
+        fields.remark("with a malformed fairsharepolicy, kept as it is")
+    return policy
+
+
+def _params(fields: Fields) -> dict[str, object]:
+    """The options of `params` and `uconfig` that something here or in PanDA's server reads."""
+    options = fields.options()
+    known = {key: value for key, value in options.items() if key.startswith(OPTIONS)}
+    if len(known) < len(options):
+        fields.remark("with options of pilots and wrappers in params, left out")
+    return known
+
+
+def _releases(fields: Fields) -> list[str]:
+    """Releases: AUTO, ANY or names."""
+    value = fields.raw("releases")
+    names = value if isinstance(value, list) else str(value or "").split("|")
+    return [clean(str(name)).strip() for name in names if isinstance(name, (str, int, float)) and str(name).strip()]
+
+
+def _remark_on(fields: Fields, found: Mapping[str, object]) -> None:
+    """Count what the simulation treats in another way than PanDA, or what the queue lacks."""
+    for true, what in (
+        (fields.whole("corecount") == 0, "without corecount, read as 1"),
+        (found["corepower"] == 0, "without corepower, read as 10 HS06 by the scenario"),
+        (not fields.raw("queues"), "without any computing element, simulated like the others"),
+        (not fields.raw("astorages"), "without storages of their own in astorages"),
+        (not found["workflow"], "without a workflow, simulated as pull"),
+        (found["workflow"].startswith("push"), "with a push workflow, simulated as pull"),
+        ("AUTO" in found["releases"], "with releases AUTO, whose software tags are not in this file"),
+        (found["jobseed"] in ("es", "eshigh", "all"), "for event service, simulated for ordinary jobs"),
+        (found["pledgedcpu"] == -1, "that are opportunistic (pledgedcpu -1)"),
+        (found["maxinputsize"] == -1, "that always read directly from the storage (maxinputsize -1)"),
+    ):
+        if true:
+            fields.remark(what)
+
+
+def site_tiers(objects: Mapping[str, Fields]) -> dict[str, str]:
+    """Tier of each distinct `atlas_site` as CRIC spells it (T0, T1, T2D, T2, T3), in the order of the queues.
+
+    Where the queues of a site disagree, the first one counts.
+    """
+    tiers: dict[str, str] = {}
+    for fields in objects.values():
+        level = fields.raw("tier_level")
+        tier = fields.text("tier").upper()
+        if number_of(level) in (0, 1, 2, 3) and not tier.startswith(f"T{int(number_of(level))}"):
+            tier = f"T{int(number_of(level))}"
+        if tier[:2] not in BANDS:
+            fields.remark("without a tier, read as T2")
+            tier = "T2"
+        tiers.setdefault(fields.text("atlas_site"), tier)
+    return tiers
+
+
+def _sites(objects: Mapping[str, Fields], queues: Mapping[str, dict], tiers: Mapping[str, str], storages: Storages,
+           tally: Tally) -> dict:
+    """Sites with the cores that their queues share, and the storage that takes their output."""
+    cores = {site: _site_cores(site, objects, queues, tier) for site, tier in tiers.items()}
+    sends = {queue["atlas_site"] for queue in queues.values() if queue["type"] != "analysis"}
+    able = {site: tier for site, tier in tiers.items() if site in sends and storages.owns_default(site)}
+    nuclei = assumed_nuclei(able, cores)
+    sites = {}
+    for fields in objects.values():
+        name = fields.text("atlas_site")
+        sites.setdefault(name, {"tier": int(tiers[name][1]), "region": fields.text("cloud").split(",")[0].strip(),
+                                "cores": cores[name], "nucleus": name in nuclei})
+    for name, site in sites.items():
+        if name in storages.default:
+            site["storage"] = storages.default[name]
+        else:
+            tally.count("sites without a storage for output", name)
+    tally.say(f"nuclei are assumed, CRIC's queues do not tell them: tier 0 and 1 and the larger half of T2D, as far as "
+              f"they have a DATADISK of their own and production queues: {len(nuclei)}")
+    return sites
+
+
+def _site_cores(site: str, objects: Mapping[str, Fields], queues: Mapping[str, dict], tier: str) -> int:
+    """Cores of a site: those of its online queues together, or of all its queues if none is online."""
+    own = {name: queue for name, queue in queues.items() if queue["atlas_site"] == site}
+    working = [name for name, queue in own.items() if queue["status"] == "online"] or list(own)
+    largest_slot = max(queue["corecount"] for queue in own.values())
+    return max(largest_slot, sum(_queue_cores(name, objects[name], queues[name], tier) for name in working))
+
+
+def _queue_cores(name: str, fields: Fields, found: Mapping[str, object], tier: str) -> int:
+    """Cores that a queue brings to its site: what CRIC says of them (`ups_core_target`, pledge), else assumed ones."""
+    target = number_of(fields.options().get("ups_core_target"))
+    said = max(target or 0, found.get("pledgedcpu", 0))
+    return int(said) if said > 0 else assumed_cores(name, tier)
+
+
+def closeness_matrix(matrix: JsonFile, sites: tuple[str, ...], tally: Tally) -> dict:
+    """Closeness of all pairs of `sites` in the short form of a scenario: sites, and one row of signs for each."""
+    if not isinstance(matrix.value, list):
+        refuse(matrix.path, 1, "", None, "a list of objects with src, dst and closeness was expected")
+    number = {site: k for k, site in enumerate(sites)}
+    rows = [["."] * len(sites) for _ in sites]
+    for entry in matrix.value:
+        source, destination, value = _pair(entry)
+        if source is None:
+            tally.count("entries of the site matrix without src, dst or closeness", str(entry)[:40])
+        elif source not in number or destination not in number:
+            tally.count("entries of the site matrix of sites without queues here", f"{source} to {destination}")
+        elif value == BLOCKED:
+            rows[number[source]][number[destination]] = "-"
+        elif value in range(len(CLOSENESS_SIGNS)):
+            rows[number[source]][number[destination]] = CLOSENESS_SIGNS[int(value)]
+        else:
+            tally.count("entries of the site matrix whose closeness is not -1 to 11",
+                        f"{source} to {destination}: {value:g}")
+    return {"sites": list(sites), "rows": ["".join(row) for row in rows]}
+
+
+def _pair(entry: object) -> tuple[str | None, str | None, float | None]:
+    """Source, destination and closeness of an entry of the site matrix; None if one of them is missing."""
+    if isinstance(entry, dict):
+        source, destination, value = entry.get("src"), entry.get("dst"), number_of(entry.get("closeness"))
+        if isinstance(source, str) and isinstance(destination, str) and source and destination and value is not None:
+            return source, destination, value
+    return None, None, None
+
+
+def _say_assumptions(tally: Tally) -> None:
+    """State what is made up, since CRIC's queues do not hold it."""
+    tally.say("cores are assumed where CRIC gives neither pledgedcpu nor ups_core_target: quantiles of running jobs per "
+              "queue (19 September 2021) times 1.42 cores per job, placed within the band of the site's tier by a hash of "
+              "the queue's name; the queues of a site share the cores of those that are online")
+    tally.say("sizes of storages are assumed: quantiles of 84 DATADISK endpoints with 283 PB (September 2021), placed "
+              "within the band of the tier by a hash of the name; 10.9 % free and 25 % deletable everywhere, deletion "
+              "only when the storage is full")
+    tally.say("CRIC tells no capacity or latency of links, memory of batch systems, staging rate or failure rate: the "
+              "defaults of the scenario hold")

@@ -1,0 +1,118 @@
+"""Writes a grid as a YAML file that a scenario can extend.
+
+What lives here: the layout for readers, with units where people like them. What does not: reading (`loader`).
+"""
+
+import os
+import tempfile
+import textwrap
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+
+import yaml
+
+from simgrid_broker import units
+from simgrid_broker.errors import OutputError
+
+_SIZES = ("PB", "TB", "GB", "MB")
+
+WITH_UNIT: dict[str, tuple[Callable[[object], float], tuple[str, ...]]] = {
+    **dict.fromkeys(("total", "free", "expired", "min_free"), (units.bytes_, _SIZES)),
+    **dict.fromkeys(("maxrss", "minrss", "meanrss", "maxwdir", "memory_per_core"), (units.megabytes, _SIZES)),
+    **dict.fromkeys(("maxtime", "mintime"), (units.seconds, ("h", "min", "s"))),
+    **dict.fromkeys(("latency", "stage_latency"), (units.seconds, ("min", "s", "ms"))),
+    "timefloor": (units.minutes, ("h", "min")),
+    "bandwidth": (units.bytes_per_second, ("Gb/s", "Mb/s", "kb/s", "b/s")),
+    "stage_in_rate": (units.bytes_per_second, ("GB/s", "MB/s", "kB/s", "B/s")),
+}
+"""Key to the parser that will read it, and the units that people like for it, largest first."""
+
+LONGEST_NUMBER = 8
+"""Characters of a number that is still read at a glance; a longer one stays without unit."""
+
+LONGEST_LINE = 6
+"""Plain values that a list or an object may have to be written on one line."""
+
+WIDTH = 110
+"""Columns of the comment at the head."""
+
+VERBATIM = ("params",)
+"""Keys whose inner values have no units."""
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes short lists and objects of plain values on one line, the others in blocks."""
+
+    def represent_sequence(self, tag, sequence, flow_style=None):
+        """A list, short ones on one line."""
+        return super().represent_sequence(tag, sequence, _is_short(sequence))
+
+    def represent_mapping(self, tag, mapping, flow_style=None):
+        """An object, short ones on one line."""
+        return super().represent_mapping(tag, mapping, _is_short(mapping.values()))
+
+
+def _is_short(values: Collection) -> bool:
+    """Whether values can stand on one line."""
+    return len(values) <= LONGEST_LINE and not any(isinstance(value, (Mapping, list, tuple)) for value in values)
+
+
+def write_grid(grid: Mapping, path: Path, remarks: Sequence[str]) -> None:
+    """Write `grid`, a dict of YAML shape, with `remarks` (the origin first) as a comment at the head.
+
+    The file appears whole or not at all, and its values read back as exactly those of `grid`. Raises OutputError.
+    """
+    laid_out = {"grid": with_units(grid)}
+    body = yaml.dump(laid_out, Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)
+    _write_whole(Path(path), head(remarks) + body)
+
+
+def head(remarks: Sequence[str]) -> str:
+    """The comment at the head of the file."""
+    lines = ["A grid written by simgrid_broker; a scenario uses it with `extends:`."]
+    for remark in remarks:
+        plain = " ".join("".join(sign if sign.isprintable() else " " for sign in remark).split())
+        lines += textwrap.wrap(plain, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False,
+                               break_on_hyphens=False)
+    return "".join(f"# {line}\n" for line in lines) + "\n"
+
+
+def with_units(value: object, key: str = "") -> object:
+    """`value` with numbers written as people like them; everything else as it is."""
+    if isinstance(value, Mapping):
+        return {name: each if name in VERBATIM else with_units(each, name) for name, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [with_units(each) for each in value]
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _liked(value, *WITH_UNIT[key]) if key in WITH_UNIT else _plain(value)
+    return value
+
+
+def _liked(value: float, parse: Callable[[object], float], names: Sequence[str]) -> object:
+    """Text with the largest unit that leaves at least one and loses nothing; else the plain number."""
+    for name in names:
+        number = f"{value / parse(f'1 {name}'):.{LONGEST_NUMBER}g}"
+        if float(number) >= 1 and len(number) <= LONGEST_NUMBER and parse(f"{number} {name}") == value:
+            return f"{number} {name}"
+    return _plain(value)
+
+
+def _plain(value: float) -> float:
+    """A whole number without a point, unless it is too large to be written out."""
+    return int(value) if float(value).is_integer() and abs(value) < 1e15 else value
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file beside its place and move it there."""
+    temporary = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error

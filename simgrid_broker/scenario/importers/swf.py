@@ -1,0 +1,111 @@
+"""Reads the standard workload format (SWF) of the Parallel Workloads Archive.
+
+What lives here: its columns and header. What does not: making tasks of the records (`trace_tasks`).
+Source: formats reference, section 12.
+"""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.scenario.importers.input_files import BadLines, refuse
+from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.text_tables import UNKNOWN, Lines, chunks, number_columns, read_lines
+
+COLUMNS = (
+    "job number", "submit time", "wait time", "run time", "processors allocated", "CPU time used", "memory used",
+    "processors requested", "time requested", "memory requested", "status", "user", "group", "executable", "queue",
+    "partition", "preceding job", "think time",
+)
+"""Names of the eighteen fields, in order."""
+
+N_LEAST = 5
+"""Fields that a file must have at least: the job up to its processors."""
+
+KB_PER_MB = 1000.0
+"""Memory is recorded in kB per processor."""
+
+RECORDS_HEADER = ("MaxRecords", "MaxJobs")
+"""Header keys that say how many records the whole log has."""
+
+
+def read_swf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
+    """Records of an SWF file, at most `limit`, in the order of the file and in the columns of `trace_tasks.RECORD`.
+
+    Remarks go to `tally`. Raises InputFileError with all lines that are not records.
+    """
+    lines = read_lines(path, ";", limit)
+    header = header_values(lines.comments)
+    if limit is None:
+        _compare_number(header, len(lines.data), tally)
+    return _records(_numbers(lines, tally))
+
+
+def header_values(comments: tuple[str, ...]) -> dict[str, str]:
+    """Values of `; Key: value` lines, wherever they stand; of a repeated key the first value."""
+    found: dict[str, str] = {}
+    for comment in comments:
+        key, colon, value = comment.partition(":")
+        if colon and key.strip().isidentifier():
+            found.setdefault(key.strip(), value.strip())
+    return found
+
+
+def _compare_number(header: dict[str, str], n_read: int, tally: Tally) -> None:
+    """Remark on a header that announces another number of records than the file holds."""
+    for key in RECORDS_HEADER:
+        written = header.get(key, "")
+        if written.isdecimal() and written.lstrip("0") != str(n_read):
+            tally.say(f"the header's {key} is {written}, the file holds {n_read} records")
+            return
+
+
+def _numbers(lines: Lines, tally: Tally) -> np.ndarray:
+    """All fields as numbers, (n_records, 18), columns that the file lacks filled with `UNKNOWN`."""
+    bad = BadLines(lines.path)
+    width = _width(lines)
+    parts = []
+    for part in chunks(lines):
+        rows, numbers = _of_width([line.split() for line in lines.data[part]], lines.numbers[part], width, bad)
+        parts.append(number_columns(rows, numbers, COLUMNS[:width], bad))
+    bad.stop()
+    if width < len(COLUMNS):
+        tally.say(f"the records have {width} of {len(COLUMNS)} fields; the others are taken to be unknown")
+    values = np.concatenate([part for part in parts if len(part)])
+    return np.pad(values, ((0, 0), (0, len(COLUMNS) - width)), constant_values=UNKNOWN)
+
+
+def _width(lines: Lines) -> int:
+    """Number of fields that most lines have; raises InputFileError if that is not a number of fields of SWF."""
+    counted = Counter(len(line.split()) for line in lines.data)
+    width = max(counted, key=lambda n: (counted[n], n == len(COLUMNS)))
+    if not N_LEAST <= width <= len(COLUMNS):
+        refuse(lines.path, lines.numbers[0], "", lines.data[0],
+               f"records of {len(COLUMNS)} fields separated by blanks were expected, most lines have {width}")
+    return width
+
+
+def _of_width(rows: list[list[str]], numbers: list[int], width: int,
+              bad: BadLines) -> tuple[list[list[str]], list[int]]:
+    """The rows that have `width` fields, with their lines; the others are added to `bad`."""
+    if all(len(row) == width for row in rows):
+        return rows, numbers
+    good = []
+    for row, number in zip(rows, numbers, strict=True):
+        if len(row) == width:
+            good.append((row, number))
+        else:
+            bad.add(number, "", " ".join(row), f"{width} fields were expected as in the other lines, not {len(row)}")
+    return [row for row, _ in good], [number for _, number in good]
+
+
+def _records(values: np.ndarray) -> pd.DataFrame:
+    """The numbers, (n, 18), as a table of records."""
+    used, requested = (np.where(memory > 0, memory / KB_PER_MB, UNKNOWN) for memory in (values[:, 6], values[:, 9]))
+    return pd.DataFrame({
+        "job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],
+        "requested_processors": values[:, 7], "requested_s": values[:, 8], "used_mb": used, "requested_mb": requested,
+        "status": values[:, 10], "user": values[:, 11], "group": values[:, 12],
+    })

@@ -1,0 +1,83 @@
+"""What each directed pair of sites is connected by, as dense arrays.
+
+What lives here: settling the short forms of `Links` (default, tiers, sites, closeness matrix, pairs) pair by pair.
+What does not: links as they live in the world, and transfers.
+"""
+
+import numpy as np
+
+from simgrid_broker.scenario.model import Attachment, Grid, Scenario
+
+CLOSENESS_BLOCKED = -1
+"""A link that may not be used; source: formats reference, section 4."""
+
+CLOSENESS_UNKNOWN = -2
+"""A pair of which nothing is known; the network weight has a value of its own for it (brokerage reference, section 7)."""
+
+_SIGNS = "-0123456789ab"
+_FIELDS = {"bandwidth": "bandwidth", "latency": "latency_s", "max_active_files": "max_active_files",
+           "failure_rate": "failure_rate"}
+
+
+def link_table(scenario: Scenario) -> dict[str, np.ndarray]:
+    """Arrays (n_sites, n_sites), [source, destination]: bandwidth (bytes/s), latency_s, max_active_files,
+    failure_rate, closeness (0 to 11, CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN).
+
+    The sites that the links name exist: the loader has checked them. A site is close to itself, 0.
+    """
+    grid = scenario.grid
+    number = {name: k for k, name in enumerate(grid.sites)}
+    table = {column: _settled(grid, field) for field, column in _FIELDS.items()}
+    table["closeness"] = _closeness(grid, number)
+    for pair in grid.links.pairs:
+        at = number[pair.source], number[pair.destination]
+        for field, column in (*_FIELDS.items(), ("closeness", "closeness")):
+            if getattr(pair, field) is not None:
+                table[column][at] = getattr(pair, field)
+        if pair.blocked:
+            table["closeness"][at] = CLOSENESS_BLOCKED
+    return table
+
+
+def _settled(grid: Grid, field: str) -> np.ndarray:
+    """One property of all links before `pairs`, (n_sites, n_sites): both ends together, or the default."""
+    ends = np.array([_end(grid, name, field) for name in grid.sites])
+    source, destination = ends[:, None], ends[None, :]
+    if field == "failure_rate":
+        both = 1 - (1 - np.nan_to_num(source)) * (1 - np.nan_to_num(destination))
+        both[np.isnan(source) & np.isnan(destination)] = np.nan
+    else:
+        both = (np.fmax if field == "latency" else np.fmin)(source, destination)
+    settled = np.where(np.isnan(both), getattr(grid.links.default, field), both)
+    return settled.astype(np.int32) if field == "max_active_files" else settled
+
+
+def _end(grid: Grid, name: str, field: str) -> float:
+    """What the site, or else its tier, says of its end of all its links; NaN = nothing."""
+    links, nothing = grid.links, Attachment()
+    for attachment in (links.by_site.get(name, nothing), links.by_tier.get(grid.sites[name].tier, nothing)):
+        value = getattr(attachment, field)
+        if value is not None:
+            return float(value)
+    return np.nan
+
+
+def _closeness(grid: Grid, number: dict[str, int]) -> np.ndarray:
+    """Closeness before `pairs`, (n_sites, n_sites), int16."""
+    default = grid.links.default.closeness
+    closeness = np.full((len(number), len(number)), CLOSENESS_UNKNOWN if default is None else default, np.int16)
+    np.fill_diagonal(closeness, 0)
+    matrix = grid.links.closeness
+    if matrix is not None:
+        at = np.array([number[name] for name in matrix.sites], int)
+        value_of = {sign: value for value, sign in enumerate(_SIGNS, start=CLOSENESS_BLOCKED)}
+        given = np.array([[value_of.get(sign, CLOSENESS_UNKNOWN) for sign in row] for row in matrix.rows], np.int16)
+        old = closeness[np.ix_(at, at)]
+        closeness[np.ix_(at, at)] = np.where(given == CLOSENESS_UNKNOWN, old, given)
+    return closeness
+
+
+def matrix_rows(closeness: np.ndarray) -> tuple[str, ...]:
+    """Rows of a `ClosenessMatrix` for values (n, n) from -1 to 11."""
+    signs = np.array(list(_SIGNS))
+    return tuple("".join(row) for row in signs[np.asarray(closeness) - CLOSENESS_BLOCKED])

@@ -1,0 +1,331 @@
+"""The scenario as a user writes it: pydantic models, frozen, with plain SI numbers inside.
+
+What lives here: the shape of a scenario file, its defaults and its limits. What does not: reading files, origins of
+values and checks that span several parts (`loader`, `check`), the workload's own models (`campaigns`).
+
+CRIC's fields keep CRIC's names and bare-number units (formats reference, section 1.1); a value may also be written
+with its unit (`maxtime: 96h`, `maxrss: 16 GB`).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, model_validator
+
+from simgrid_broker.scenario.campaigns import Workload
+from simgrid_broker.scenario.origin import CRIC, DEFAULT, SYNTHETIC, Origin
+from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
+
+
+class Site(Part):
+    """An ATLAS site."""
+
+    tier: int = Field(2, ge=0, le=3, description="Tier level")
+    region: str = Field("", description="Region or cloud")
+    cores: int | None = Field(None, ge=0, description="Cores of the batch system that queues without their own share")
+    memory_per_core: Megabytes = Field(4000, gt=0, description="Memory of the batch system per core, MB")
+    nucleus: bool = Field(False, description="Whether tasks can have their nucleus here")
+    failure_rate: Fraction = Field(0.02, description="Probability that the site makes a job fail")
+    stage_in_rate: Rate = Field(30e6, gt=0, description="Rate at which one job reads its input, bytes/s")
+    stage_latency: Seconds = Field(5, ge=0, description="Time that staging takes whatever the size, s")
+    storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
+
+
+class Queue(Part):
+    """A PanDA queue, in CRIC's words."""
+
+    atlas_site: str = Field(description="Site that owns the queue")
+    status: Literal["online", "brokeroff", "test", "offline", "standby", "paused", "maintenance"] = "online"
+    type: Literal["unified", "production", "analysis"] = "unified"
+    capability: Literal["ucore", "mcore", "score"] = "ucore"
+    workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
+    resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
+    corecount: int = Field(8, ge=0, description="Cores of a multi-core slot")
+    corepower: float = Field(10, ge=0, description="HS06 per core; 0 = unknown, read as 10")
+    maxrss: Megabytes = Field(0, ge=0, description="Memory limit of a slot, MB; 0 = none")
+    minrss: Megabytes = Field(0, ge=0, description="Smallest memory that jobs may ask for, MB")
+    meanrss: Megabytes = Field(0, ge=0, description="Target of the mean memory per core, MB; 0 = none")
+    maxtime: Seconds = Field(0, ge=0, description="Wall-clock limit, s; 0 = none")
+    mintime: Seconds = Field(0, ge=0, description="Shortest estimated wall time, s")
+    maxwdir: Megabytes = Field(0, ge=0, description="Scratch space of a slot, MB; 0 = no check")
+    maxinputsize: float = Field(0, description="Input that may be copied, MB; -1 = always read from the storage")
+    timefloor: Minutes = Field(60, ge=0, description="A pilot takes further jobs for this long, minutes")
+    transferringlimit: int = Field(0, ge=0, description="Jobs that may await output transfer; 0 = 2000")
+    pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic")
+    fairsharepolicy: str = Field("", description="Which work the queue refuses")
+    catchall: str = Field("", description="key=value options, comma-separated")
+    params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
+    direct_access_lan: bool = Field(False, description="Payload may read from the local storage")
+    direct_access_wan: bool = Field(False, description="Payload may read from remote storage")
+    releases: tuple[str, ...] = Field(("ANY",), description="AUTO, ANY or release names")
+    wnconnectivity: str = Field("full", description="Outbound network of worker nodes # IP stack")
+    jobseed: str = Field("std", description="Which jobs go by event service")
+    cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
+
+
+class Storage(Part):
+    """A DDM endpoint."""
+
+    site: str = Field(description="Site that owns the endpoint")
+    total: Bytes = Field(gt=0, description="Size")
+    free: Bytes = Field(ge=0, description="Free at the start")
+    expired: Bytes = Field(0, ge=0, description="Data that may be deleted when space is needed")
+    min_free: Bytes = Field(0, ge=0, description="Free space below which deletion starts")
+    read_wan: Literal["ON", "OFF", "TEST"] = "ON"
+    write_wan: Literal["ON", "OFF", "TEST"] = "ON"
+    type: str = "DATADISK"
+
+
+class LinkDefaults(Part):
+    """What holds for every link that `pairs` does not describe."""
+
+    bandwidth: Rate = Field(1.25e9, gt=0, description="Capacity, bytes/s")
+    latency: Seconds = Field(30, ge=0, description="From the last byte to the callback, s")
+    max_active_files: int = Field(100, ge=1, description="Files under way at once")
+    failure_rate: Fraction = Field(0.08, description="Probability that an attempt fails")
+    closeness: int | None = Field(None, ge=-1, le=11, description="0 best to 11 worst, -1 blocked")
+
+
+class Link(Part):
+    """A directed link between two sites; what is left out is taken from the defaults."""
+
+    source: str
+    destination: str
+    bandwidth: Rate | None = Field(None, gt=0)
+    latency: Seconds | None = Field(None, ge=0)
+    max_active_files: int | None = Field(None, ge=1)
+    failure_rate: Fraction | None = None
+    closeness: int | None = Field(None, ge=-1, le=11)
+    blocked: bool = False
+
+
+class Attachment(Part):
+    """How a site hangs on the wide-area network; a pair of sites has the lesser of its two ends."""
+
+    bandwidth: Rate | None = Field(None, gt=0)
+    latency: Seconds | None = Field(None, ge=0)
+    max_active_files: int | None = Field(None, ge=1)
+    failure_rate: Fraction | None = Field(None, description="Probability that this end makes an attempt fail")
+
+
+class ClosenessMatrix(Part):
+    """CRIC's site matrix in short: one text a source, one sign a destination, both in the order of `sites`.
+
+    Signs: 0 to 9, a = 10, b = 11, - = blocked, . = not given.
+    """
+
+    sites: tuple[str, ...]
+    rows: tuple[str, ...]
+
+    @model_validator(mode="after")
+    def square(self) -> "ClosenessMatrix":
+        """Refuse a matrix that is not square or has other signs."""
+        if len(self.rows) != len(self.sites) or any(len(row) != len(self.sites) for row in self.rows):
+            raise ValueError(f"must have {len(self.sites)} rows of {len(self.sites)} signs, one for each of `sites`")
+        if wrong := "".join(sorted(set("".join(self.rows)) - set("0123456789ab-."))):
+            raise ValueError(f"the rows hold the sign(s) {wrong!r}; write 0 to 9, a, b, - or .")
+        return self
+
+
+class Links(Part):
+    """All links; what a pair says wins over its sites, a site over its tier, a tier over the default."""
+
+    default: LinkDefaults = LinkDefaults()
+    by_tier: dict[int, Attachment] = Field(default_factory=dict)
+    by_site: dict[str, Attachment] = Field(default_factory=dict)
+    closeness: ClosenessMatrix | None = None
+    pairs: tuple[Link, ...] = ()
+
+
+class SyntheticGrid(Part):
+    """A grid made up from published quantiles; sites and queues written out beside it are added or replace its own."""
+
+    sites: int = Field(ge=1, description="Number of sites")
+    cores: int = Field(ge=1, description="Cores in all")
+    seed: int = Field(1, description="Seed of the grid alone")
+    corepower: float | None = Field(None, gt=0, description="HS06 per core everywhere; default: published quantiles")
+    queues: Literal["mixed", "unified"] = Field("mixed", description="All kinds of queues, or one unified queue a site "
+                                                "that takes any work")
+
+    @model_validator(mode="after")
+    def cores_for_all(self) -> "SyntheticGrid":
+        """Refuse a grid whose sites cannot all have two multi-core slots."""
+        if self.cores < 16 * self.sites:
+            raise ValueError(f"{self.sites} sites need at least {16 * self.sites} cores, 16 each")
+        return self
+
+
+class Grid(Part):
+    """Sites, queues, storages and links."""
+
+    synthetic: SyntheticGrid | None = None
+    pandaqueues: Path | None = Field(None, description="CRIC PandaQueue dump, JSON")
+    rses: Path | None = Field(None, description="DDM endpoints or their relations, JSON")
+    closeness: Path | None = Field(None, description="CRIC site matrix, JSON")
+    sites: dict[str, Site] = Field(default_factory=dict)
+    queues: dict[str, Queue] = Field(default_factory=dict)
+    storages: dict[str, Storage] = Field(default_factory=dict)
+    links: Links = Links()
+
+
+class Share(Part):
+    """A node of the share tree; regular expressions tag tasks to leaves, matched from the start of the field."""
+
+    name: str
+    value: float = Field(ge=0, description="Weight among the siblings")
+    prodsourcelabel: str | None = None
+    workinggroup: str | None = None
+    campaign: str | None = None
+    processingtype: str | None = None
+    transpath: str | None = None
+    rtype: str | None = None
+    throttled: bool = Field(True, description="Whether job generation is throttled")
+    children: tuple["Share", ...] = ()
+
+
+class ResourceTypeBounds(Part):
+    """Bounds of a resource type, inclusive; None = open."""
+
+    mincore: int | None = None
+    maxcore: int | None = None
+    minrampercore: float | None = Field(None, description="MB")
+    maxrampercore: float | None = Field(None, description="MB")
+
+
+DEFAULT_RESOURCE_TYPES = {
+    "SCORE": ResourceTypeBounds(mincore=1, maxcore=1, maxrampercore=2000),
+    "MCORE": ResourceTypeBounds(mincore=2, maxrampercore=2000),
+    "SCORE_HIMEM": ResourceTypeBounds(mincore=1, maxcore=1, minrampercore=2001),
+    "MCORE_HIMEM": ResourceTypeBounds(mincore=2, minrampercore=2001),
+}
+"""The four types of the documents; source: lifecycle reference, section 1.5 (inferred there)."""
+
+
+class Incident(Part):
+    """Something that happens at a given time; `what` says which of the other fields are read."""
+
+    at: Seconds = Field(ge=0, description="When, from the start")
+    what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
+                  "task_arrival"]
+    until: Seconds | None = Field(None, description="When an outage ends; default: never")
+    queue: str | None = None
+    status: str | None = None
+    site: str | None = None
+    source: str | None = None
+    destination: str | None = None
+    share: str | None = None
+    value: Any = None
+    key: str | None = None
+    task: int | None = Field(None, description="jeditaskid, counted from 1 in order of arrival")
+    priority: int | None = None
+    campaign: str | None = Field(None, description="Campaign of which one more task arrives")
+    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives")
+
+
+class Agents(Part):
+    """How often each agent wakes, s; defaults from the lifecycle reference, sections 2.1, 4 and 5."""
+
+    task_refiner: Seconds = Field(60, gt=0)
+    task_broker: Seconds = Field(600, gt=0)
+    task_broker_retry: Seconds = Field(1800, gt=0, description="A task without a nucleus is tried again after this")
+    job_generator: Seconds = Field(60, gt=0)
+    setupper: Seconds = Field(30, gt=0, description="Pending jobs are set up this often")
+    pilot_streaming: Seconds = Field(300, gt=0, description="PanDA says how many pilots of each type are needed")
+    adder: Seconds = Field(60, gt=0)
+    post_processor: Seconds = Field(60, gt=0)
+    watch_dog: Seconds = Field(300, gt=0)
+    pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
+    pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
+    copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
+    statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
+    sampler: Seconds = Field(600, gt=0)
+    pilot_startup: Seconds = Field(60, ge=0, description="From getting a slot to asking for a job")
+    empty_pilot: Seconds = Field(600, ge=0, description="A pilot that gets no job leaves after this")
+
+
+class Policies(Part):
+    """Names of the policies in use, from the package or from entry points."""
+
+    dispatch_order: str = "global_shares"
+    pilot_submission: str = "unified_pilot_streaming"
+    throttle: str = "job_throttler"
+    job_brokerage: str = "production"
+    task_brokerage: str = "production"
+
+
+class Record(Part):
+    """What a run writes."""
+
+    jobs: bool = Field(True, description="One row per job attempt")
+    transfers: bool = True
+    decisions: Fraction = Field(1, description="Part of the decisions that is written, chosen by task")
+    series: bool = True
+
+
+class Scenario(Part):
+    """Everything a simulation needs, resolved: one value is enough to run it again."""
+
+    name: str = Field(min_length=1)
+    description: str = ""
+    edition: Literal["documented", "deployed"] = "documented"
+    seed: int = Field(1, ge=0)
+    duration: Seconds = Field(gt=0, description="Simulated time")
+    warm_up: Seconds = Field(0, ge=0, description="Left out of the metrics")
+    grid: Grid
+    shares: tuple[Share, ...] = Field(min_length=1)
+    resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES))
+    gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
+    workload: Workload = Workload()
+    incidents: tuple[Incident, ...] = ()
+    agents: Agents = Agents()
+    policies: Policies = Policies()
+    record: Record = Record()
+
+    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
+    _draft: Any = PrivateAttr(None)
+    _remarks: tuple[str, ...] = PrivateAttr(())
+
+    def __eq__(self, other: object) -> bool:
+        """Two scenarios are equal if all their values are, wherever those come from."""
+        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
+
+    @property
+    def origins(self) -> Mapping[str, Origin]:
+        """Origin of each key that was written, by dotted key (`grid.queues.CERN.corecount`, `shares[0].value`)."""
+        return self._origins
+
+    @property
+    def import_remarks(self) -> tuple[str, ...]:
+        """What an import of the grid could not use."""
+        return self._remarks
+
+    def origin(self, key: str) -> Origin:
+        """Origin of the value of a dotted key; what stands in an imported or made-up entry has the entry's origin."""
+        around = key
+        while around not in self._origins and around:
+            around = around[:max(around.rfind("."), around.rfind("["), 0)]
+        found = self._origins.get(around, DEFAULT)
+        return found if around == key or found.kind in (SYNTHETIC, CRIC) else DEFAULT
+
+    def with_values(self, values: Mapping[str, object]) -> Self:
+        """A new scenario with values set by dotted key, checked as a whole; None brings a default back.
+
+        What the grid is made of is kept, so `{"grid.synthetic.sites": 20}` makes a new grid. Raises ScenarioError.
+        """
+        from simgrid_broker.scenario import resolve  # here, because resolving needs this class
+        return resolve.changed(self, values)
+
+    def with_config(self, values: Mapping[str, object]) -> Self:
+        """A new scenario with gdpconfig keys set, by `KEY` or `component.KEY`. Raises ScenarioError."""
+        return self.with_values({f"gdpconfig.{key}": value for key, value in values.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        """All values, defaults included, in kinds that JSON has; `from_dict` reads them back."""
+        return self.model_dump(mode="json")
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The scenario that `to_dict` wrote; files it was made of are not needed. Raises ScenarioError."""
+        from simgrid_broker.scenario import resolve  # here, because resolving needs this class
+        return resolve.written_out(values)

@@ -1,0 +1,145 @@
+"""What must hold between the parts of a grid.
+
+What lives here: one function for each rule, scenario to findings. What does not: the shape of each part (`model`), and
+rules of shares, gdpconfig, work and incidents (`rules_shares`, `rules_work`).
+"""
+
+from collections.abc import Iterator
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.model import Grid, Scenario
+
+TIERS = (0, 1, 2, 3)
+"""Tiers that a site can have."""
+
+
+def unknown_site(grid: Grid, key: tuple, name: str) -> Iterator[Finding]:
+    """A finding if no site is called `name`."""
+    if name not in grid.sites:
+        yield Finding(key, name, "no site is called so", nearest(name, grid.sites))
+
+
+def queue_at_unknown_site(scenario: Scenario) -> Iterator[Finding]:
+    """A queue's `atlas_site` is a site."""
+    for name, queue in scenario.grid.queues.items():
+        yield from unknown_site(scenario.grid, ("grid", "queues", name, "atlas_site"), queue.atlas_site)
+
+
+def storage_at_unknown_site(scenario: Scenario) -> Iterator[Finding]:
+    """A storage's `site` is a site."""
+    for name, storage in scenario.grid.storages.items():
+        yield from unknown_site(scenario.grid, ("grid", "storages", name, "site"), storage.site)
+
+
+def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
+    """A site's `storage` exists, and is the site's own if the site has one or is a nucleus.
+
+    Only a site without storage may send its output to another site's.
+    """
+    storages = scenario.grid.storages
+    for name, site in scenario.grid.sites.items():
+        key = ("grid", "sites", name, "storage")
+        own = [endpoint for endpoint, storage in storages.items() if storage.site == name]
+        if site.storage is not None and site.storage not in storages:
+            yield Finding(key, site.storage, "no storage is called so", nearest(site.storage, own or storages))
+        elif site.storage is not None and site.storage not in own and (own or site.nucleus):
+            why = "because the site has storage itself" if own else "because the site is a nucleus"
+            yield Finding(key, site.storage, f"must be a storage of this site, {why}", tuple(own[:3]))
+
+
+def link_of_unknown_site(scenario: Scenario) -> Iterator[Finding]:
+    """The ends of links are sites."""
+    grid, links = scenario.grid, scenario.grid.links
+    for position, pair in enumerate(links.pairs):
+        for end in ("source", "destination"):
+            yield from unknown_site(grid, ("grid", "links", "pairs", position, end), getattr(pair, end))
+    for name in links.by_site:
+        yield from unknown_site(grid, ("grid", "links", "by_site", name), name)
+    for position, name in enumerate(links.closeness.sites if links.closeness else ()):
+        yield from unknown_site(grid, ("grid", "links", "closeness", "sites", position), name)
+
+
+def link_to_itself(scenario: Scenario) -> Iterator[Finding]:
+    """The two ends of a link are different."""
+    for position, pair in enumerate(scenario.grid.links.pairs):
+        if pair.source == pair.destination:
+            yield Finding(("grid", "links", "pairs", position, "destination"), pair.destination,
+                          "must be another site than the source")
+
+
+def link_twice(scenario: Scenario) -> Iterator[Finding]:
+    """Each pair of sites is described once."""
+    seen = set()
+    for position, pair in enumerate(scenario.grid.links.pairs):
+        ends = pair.source, pair.destination
+        if ends in seen:
+            yield Finding(("grid", "links", "pairs", position), " -> ".join(ends), "is described a second time")
+        seen.add(ends)
+
+
+def unknown_tier(scenario: Scenario) -> Iterator[Finding]:
+    """Links by tier are for tiers that exist."""
+    for tier in scenario.grid.links.by_tier:
+        if tier not in TIERS:
+            yield Finding(("grid", "links", "by_tier", str(tier)), tier, "expected a tier, 0 to 3")
+
+
+def too_much_space(scenario: Scenario) -> Iterator[Finding]:
+    """The parts of a storage do not exceed it."""
+    for name, storage in scenario.grid.storages.items():
+        if storage.free > storage.total:
+            yield Finding(("grid", "storages", name, "free"), storage.free,
+                          f"must not exceed total, {storage.total:.15g} bytes")
+        elif storage.free + storage.expired > storage.total:
+            yield Finding(("grid", "storages", name, "expired"), storage.expired,
+                          f"together with free must not exceed total, {storage.total:.15g} bytes")
+        if storage.min_free > storage.total:
+            yield Finding(("grid", "storages", name, "min_free"), storage.min_free,
+                          f"must not exceed total, {storage.total:.15g} bytes")
+
+
+def no_queue(scenario: Scenario) -> Iterator[Finding]:
+    """There is a queue."""
+    if not scenario.grid.queues:
+        yield Finding(("grid", "queues"), None, "at least one queue is needed", of_absence=True)
+
+
+def no_nucleus(scenario: Scenario) -> Iterator[Finding]:
+    """There is a nucleus."""
+    if not any(site.nucleus for site in scenario.grid.sites.values()):
+        yield Finding(("grid", "sites"), None, "at least one site needs `nucleus: true`", of_absence=True)
+
+
+def nucleus_without_storage(scenario: Scenario) -> Iterator[Finding]:
+    """Each nucleus has a storage, because it collects output."""
+    with_storage = {storage.site for storage in scenario.grid.storages.values()}
+    for name, site in scenario.grid.sites.items():
+        if site.nucleus and name not in with_storage and site.storage is None:
+            yield Finding(("grid", "sites", name, "nucleus"), True,
+                          "a nucleus needs a storage, and no storage has this site", of_absence=True)
+
+
+def queue_without_cores(scenario: Scenario) -> Iterator[Finding]:
+    """A queue has cores of its own or of its site."""
+    for name, queue in scenario.grid.queues.items():
+        site = scenario.grid.sites.get(queue.atlas_site)
+        if queue.cores is None and site is not None and site.cores is None:
+            yield Finding(("grid", "queues", name), None, f"neither the queue nor its site {queue.atlas_site} says how "
+                          "many `cores` there are", of_absence=True)
+
+
+def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
+    """CRIC's storages and site matrix are read together with its queues."""
+    for key in ("rses", "closeness"):
+        file = getattr(scenario.grid, key)
+        if file is not None and scenario.grid.pandaqueues is None:
+            yield Finding(("grid", key), str(file), "is read together with grid.pandaqueues, which is missing")
+
+
+GRID_RULES = (
+    queue_at_unknown_site, storage_at_unknown_site, storage_of_site, link_of_unknown_site, link_to_itself, link_twice,
+    unknown_tier, too_much_space, no_queue, no_nucleus, nucleus_without_storage, queue_without_cores,
+    import_without_queues,
+)
+"""All rules of this module."""

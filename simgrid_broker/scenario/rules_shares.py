@@ -1,0 +1,125 @@
+"""What must hold for the share tree, the resource types and gdpconfig.
+
+What lives here: one function for each rule, scenario to findings. What does not: the registry of gdpconfig
+(`gdpconfig`), and tagging and usage (policy).
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.names import KNOWN_RESOURCE_TYPES
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.gdpconfig import find, settings
+from simgrid_broker.scenario.model import Scenario, Share
+
+TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")
+"""Fields of a share that are regular expressions."""
+
+ROOT = "root"
+"""Name of the node above all shares."""
+
+WORK_QUEUES_BESIDE_SHARES = ("eventservice",)
+"""Work queues that gdpconfig may name and that are no shares; source: lifecycle reference, section 1.6."""
+
+
+def shares_with_keys(shares: tuple[Share, ...], key: tuple = ("shares",)) -> Iterator[tuple[tuple, Share]]:
+    """Every share of the tree with its key, parents before their children."""
+    for position, share in enumerate(shares):
+        yield (*key, position), share
+        yield from shares_with_keys(share.children, (*key, position, "children"))
+
+
+def leaf_names(scenario: Scenario) -> list[str]:
+    """Names of the leaf shares."""
+    return [share.name for _, share in shares_with_keys(scenario.shares) if not share.children]
+
+
+def share_twice(scenario: Scenario) -> Iterator[Finding]:
+    """The names of shares are different, and none is empty or that of the root."""
+    seen = {ROOT}
+    for key, share in shares_with_keys(scenario.shares):
+        if share.name in seen:
+            yield Finding((*key, "name"), share.name, "another share is called so" if share.name != ROOT else
+                          "the node above all shares is called so")
+        elif not share.name.strip():
+            yield Finding((*key, "name"), share.name, "expected a name")
+        seen.add(share.name)
+
+
+def share_below_nothing(scenario: Scenario) -> Iterator[Finding]:
+    """A share of value 0 has no children with a value."""
+    for key, share in shares_with_keys(scenario.shares):
+        if share.value == 0 and any(child.value > 0 for child in share.children):
+            yield Finding((*key, "value"), share.value, "must be above 0, because a child's value is")
+
+
+def siblings_of_nothing(scenario: Scenario) -> Iterator[Finding]:
+    """Among siblings one value at least is above 0, unless their parent's is 0, too."""
+    groups = [(("shares",), scenario.shares)]
+    groups += [((*key, "children"), share.children) for key, share in shares_with_keys(scenario.shares)
+               if share.children and share.value > 0]
+    for key, group in groups:
+        if all(share.value == 0 for share in group):
+            yield Finding(key, None, "one of the values at least must be above 0")
+
+
+def bad_expression(scenario: Scenario) -> Iterator[Finding]:
+    """The rules of shares are regular expressions."""
+    for key, share in shares_with_keys(scenario.shares):
+        for tag in TAGS:
+            text = getattr(share, tag)
+            try:
+                re.compile(text or "")
+            except re.error as error:
+                yield Finding((*key, tag), text, f"is not a regular expression: {error}")
+
+
+def unknown_resource_type(scenario: Scenario) -> Iterator[Finding]:
+    """The resource types are PanDA's, and there is one."""
+    if not scenario.resource_types:
+        yield Finding(("resource_types",), None, "at least one resource type is needed", of_absence=True)
+    for name in scenario.resource_types:
+        if name not in KNOWN_RESOURCE_TYPES:
+            yield Finding(("resource_types", name), name, "PanDA has no such resource type",
+                          nearest(name, KNOWN_RESOURCE_TYPES))
+
+
+def bounds_upside_down(scenario: Scenario) -> Iterator[Finding]:
+    """The lower bounds of a resource type do not exceed the upper ones."""
+    for name, bounds in scenario.resource_types.items():
+        for what in ("core", "rampercore"):
+            lower, upper = getattr(bounds, f"min{what}"), getattr(bounds, f"max{what}")
+            if lower is not None and upper is not None and lower > upper:
+                yield Finding(("resource_types", name, f"min{what}"), lower, f"must not exceed max{what}, {upper}")
+
+
+def wrong_setting(scenario: Scenario) -> Iterator[Finding]:
+    """The keys of gdpconfig exist, and their values have the right type."""
+    yield from settings(scenario.gdpconfig)[1]
+
+
+def setting_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
+    """Keys of gdpconfig that name a share name a leaf."""
+    for name, value in scenario.gdpconfig.items():
+        yield from unknown_member(scenario, ("gdpconfig", name), name, value)
+
+
+def unknown_member(scenario: Scenario, key: tuple, name: str, value) -> Iterator[Finding]:
+    """A finding if the gdpconfig key `name` names a share that is no leaf."""
+    leaves = leaf_names(scenario)
+    for member in dict.fromkeys(share for match in find(name) for share in _shares_in(match.members)):
+        if member not in (*leaves, *WORK_QUEUES_BESIDE_SHARES):
+            yield Finding(key, value, f"no leaf share is called {member!r}", nearest(member, leaves))
+
+
+def _shares_in(members: Mapping[str, str]) -> list[str]:
+    """The shares that the placeholders of a key stand for."""
+    return [members[name] for name in ("gshare", "queue", "queueOrNone") if members.get(name)]
+
+
+SHARE_RULES = (
+    share_twice, share_below_nothing, siblings_of_nothing, bad_expression, unknown_resource_type, bounds_upside_down,
+    wrong_setting, setting_of_unknown_share,
+)
+"""All rules of this module."""

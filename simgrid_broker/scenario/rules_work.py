@@ -1,0 +1,130 @@
+"""What must hold for the time of a run, its work and its incidents.
+
+What lives here: one function for each rule, scenario to findings. What does not: the shape of campaigns (`campaigns`)
+and what incidents do (agents).
+"""
+
+from collections.abc import Iterable, Iterator
+from numbers import Real
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.gdpconfig import find, settings
+from simgrid_broker.scenario.model import Incident, Scenario
+from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys, unknown_member
+
+READS = {
+    "queue_status": (("queue", "status"), ()),
+    "site_outage": (("site",), ("until",)),
+    "link_outage": (("source", "destination"), ("until",)),
+    "share_target": (("share", "value"), ()),
+    "gdpconfig": (("key", "value"), ()),
+    "task_priority": (("task", "priority"), ()),
+    "task_arrival": (("campaign",), ("jobs",)),
+}
+"""Fields that each kind of incident needs, and those that it may have."""
+
+
+def warm_up_too_long(scenario: Scenario) -> Iterator[Finding]:
+    """Something is left of the run after the warm-up."""
+    if scenario.warm_up >= scenario.duration:
+        yield Finding(("warm_up",), scenario.warm_up, f"must be less than duration, {scenario.duration:.15g} s")
+
+
+def work_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
+    """Work that names a share names a leaf."""
+    work, leaves = scenario.workload, leaf_names(scenario)
+    named = [(("workload", part, position, "gshare"), stream.gshare) for part in ("campaigns", "users")
+             for position, stream in enumerate(getattr(work, part))]
+    named += [(("workload", "trace", "share"), work.trace.share)] if work.trace else []
+    for key, share in named:
+        if share is not None and share not in leaves:
+            yield Finding(key, share, "no leaf share is called so", nearest(share, leaves))
+
+
+def incident_fields(scenario: Scenario) -> Iterator[Finding]:
+    """An incident has all fields that its kind needs, and none that its kind does not read."""
+    for position, incident in enumerate(scenario.incidents):
+        needed, optional = READS[incident.what]
+        key = "incidents", position
+        for name in needed:
+            if getattr(incident, name) is None:
+                yield Finding(key, None, f"{incident.what} needs `{name}`")
+        for name in _fields_given(incident):
+            if name not in (*needed, *optional):
+                yield Finding((*key, name), getattr(incident, name), f"{incident.what} does not read this; it reads "
+                              + ", ".join((*needed, *optional)))
+
+
+def incident_names(scenario: Scenario) -> Iterator[Finding]:
+    """An incident happens to things that exist."""
+    grid = scenario.grid
+    shares = [share.name for _, share in shares_with_keys(scenario.shares)]
+    campaigns = [campaign.name for campaign in scenario.workload.campaigns]
+    for position, incident in enumerate(scenario.incidents):
+        for name, known, what in (
+                ("queue", grid.queues, "queue"), ("status", QueueStatus.words(), "status of a queue"),
+                ("site", grid.sites, "site"), ("source", grid.sites, "site"), ("destination", grid.sites, "site"),
+                ("share", shares, "share"), ("campaign", campaigns, "campaign")):
+            if name in READS[incident.what][0]:
+                yield from _unknown(("incidents", position, name), getattr(incident, name), known, what)
+
+
+def incident_on_link_to_itself(scenario: Scenario) -> Iterator[Finding]:
+    """The link of an outage goes to another site."""
+    for position, incident in enumerate(scenario.incidents):
+        if incident.what == "link_outage" and incident.source is not None and incident.source == incident.destination:
+            yield Finding(("incidents", position, "destination"), incident.destination,
+                          "must be another site than the source")
+
+
+def incident_values(scenario: Scenario) -> Iterator[Finding]:
+    """What an incident sets has the right type."""
+    for position, incident in enumerate(scenario.incidents):
+        key, value = ("incidents", position), incident.value
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if incident.what == "share_target" and value is not None and not (is_number and value >= 0):
+            yield Finding((*key, "value"), value, "expected a number, 0 or above")
+        if incident.what == "task_priority" and incident.task is not None and incident.task < 1:
+            yield Finding((*key, "task"), incident.task, "expected the number of a task, 1 or above")
+        if incident.what == "gdpconfig" and incident.key is not None:
+            for found in settings({incident.key: value})[1]:
+                wrong = "value" if find(incident.key) else "key"
+                yield Finding((*key, wrong), getattr(incident, wrong), found.expected, found.nearest)
+            yield from unknown_member(scenario, (*key, "key"), incident.key, incident.key)
+
+
+def incident_after_the_end(scenario: Scenario) -> Iterator[Finding]:
+    """Incidents happen within the run, unless the run was cut short after the scenario was written."""
+    if scenario.origin("duration").kind == "file":
+        for position, incident in enumerate(scenario.incidents):
+            if incident.at >= scenario.duration:
+                yield Finding(("incidents", position, "at"), incident.at,
+                              f"must be before the end of the run, {scenario.duration:.15g} s")
+
+
+def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
+    """An outage ends after it began."""
+    for position, incident in enumerate(scenario.incidents):
+        if incident.until is not None and incident.until <= incident.at:
+            yield Finding(("incidents", position, "until"), incident.until, f"must be after `at`, {incident.at:.15g} s")
+
+
+def _fields_given(incident: Incident) -> list[str]:
+    """The fields beside `at` and `what` that say something."""
+    return [name for name in Incident.model_fields
+            if name not in ("at", "what") and getattr(incident, name) is not None]
+
+
+def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> Iterator[Finding]:
+    """A finding if `name` is given and not among `known`."""
+    if name is not None and name not in known:
+        yield Finding(key, name, f"no {what} is called so", nearest(name, known))
+
+
+WORK_RULES = (
+    warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
+    incident_values, incident_after_the_end, incident_ends_too_early,
+)
+"""All rules of this module."""

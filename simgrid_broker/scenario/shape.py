@@ -1,0 +1,179 @@
+"""Whether plain values have the shape of a scenario: what pydantic finds wrong, told in the words of the scenario.
+
+What lives here: walking the models by keys, turning validation errors into findings, and leaving out what cannot be
+read so that the rest can still be checked. What does not: checks between parts (`check`) and files (`resolve`).
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.scenario.draft import Key, value_at
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.model import Scenario
+
+UNWRITTEN = {"name": "unnamed", "duration": 1e15}
+"""Stand-ins for required values at the top that cannot be read, so that the rest can be checked."""
+
+
+@dataclass
+class Shape:
+    """What can be read of a scenario, and what is wrong with its shape.
+
+    scenario: with everything left out that cannot be read, None if too little remains; gone: the names in entries that
+    were left out; old_keys: where in the values the elements of shortened lists stand.
+    """
+
+    scenario: Scenario | None = None
+    findings: list[Finding] = field(default_factory=list)
+    gone: set[str] = field(default_factory=set)
+    old_keys: dict[Key, Key] = field(default_factory=dict)
+
+    def old_key(self, key: Key) -> Key:
+        """Where the value at `key` of `scenario` stands in the values as written."""
+        old, new = (), ()
+        for step in key:
+            new = (*new, step)
+            old = self.old_keys.get(new, (*old, step))
+        return old
+
+
+def shape_of(values: dict) -> Shape:
+    """Read `values` as a scenario; leave out what is wrong until the rest can be read."""
+    shape, left_out = Shape(), set()
+    while True:
+        shape.old_keys = {}
+        try:
+            shape.scenario = Scenario.model_validate(_kept(values, left_out, shape.old_keys))
+            break
+        except ValidationError as error:
+            errors = [(shape.old_key(_key(found["loc"])), found) for found in error.errors(include_url=False)]
+        if not left_out:
+            shape.findings = [_finding(key, found) for key, found in errors]
+        more = {_to_leave_out(key, found) for key, found in errors} - left_out
+        left_out |= more
+        if not more or () in left_out:
+            break
+    shape.gone = {name for key in left_out for name in _names(value_at(values, key), key)}
+    return shape
+
+
+def inside(kind: Any, step: str | int) -> Any:
+    """Type of what stands at `step` in a value of type `kind`; Any where the models do not say."""
+    kind = bare(kind)
+    if is_part(kind):
+        found = kind.model_fields.get(step)
+        return Any if found is None else found.annotation
+    arguments = get_args(kind)
+    return {dict: arguments[-1:], tuple: arguments[:1]}.get(get_origin(kind), (Any,))[0]
+
+
+def bare(kind: Any) -> Any:
+    """`kind` without annotations and without None."""
+    while get_origin(kind) in (Annotated, Union, UnionType):
+        kind = next(part for part in get_args(kind) if part is not NoneType)
+    return kind
+
+
+def is_part(kind: Any) -> bool:
+    """Whether a type is a part of a scenario, with fields of its own."""
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _kind_at(key: Key) -> Any:
+    """Type of the value at `key` of a scenario."""
+    kind = Scenario
+    for step in key:
+        kind = inside(kind, step)
+    return bare(kind)
+
+
+def _key(place: tuple) -> Key:
+    """Key out of pydantic's location, which marks a wrong name of an entry by a further step."""
+    return place[:-1] if place and place[-1] == "[key]" else place
+
+
+def _finding(key: Key, error: dict) -> Finding:
+    """One validation error as a finding; values that fill more than a line are not shown."""
+    kind, value = error["type"], None if isinstance(error["input"], (dict, list, tuple)) else error["input"]
+    if kind == "missing":
+        return Finding(key, None, "is missing" + _description(key))
+    if kind == "extra_forbidden":
+        parent = _kind_at(key[:-1])
+        return Finding(key, value, "no key is called so here", nearest(str(key[-1]), parent.model_fields))
+    known = tuple(re.findall(r"'([^']*)'", error["ctx"]["expected"])) if kind == "literal_error" else ()
+    return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else ())
+
+
+def _description(key: Key) -> str:
+    """What the field at `key` is, to be put behind a statement."""
+    parent = _kind_at(key[:-1])
+    text = parent.model_fields[key[-1]].description if is_part(parent) else None
+    return f" ({text[0].lower() + text[1:]})" if text else ""
+
+
+def _expected(error: dict) -> str:
+    """What should stand there instead."""
+    kind, value = error["type"], error["input"]
+    if kind == "value_error":
+        return str(error["ctx"]["error"]).removeprefix(f"{value!r} ")
+    if kind in ("model_type", "model_attributes_type", "dict_type"):
+        text = "expected a mapping (lines of `key: value`)"
+    elif kind == "tuple_type":
+        text = "expected a list"
+    elif kind == "too_short":
+        text = f"at least {error['ctx']['min_length']} entry is needed"
+    elif kind == "string_type":
+        text = "expected text; put it in quotes"
+    else:
+        text = error["msg"].replace("Input should be", "expected")
+    return text + (", not null" if value is None else "")
+
+
+def _to_leave_out(key: Key, error: dict) -> Key:
+    """What to leave out so that the error goes away: the value, or all around it if it must be there."""
+    if error["type"] != "missing":
+        return key
+    return key if key[0] in UNWRITTEN else key[:-1]
+
+
+def _kept(values, left_out: set[Key], old_keys: dict[Key, Key], old: Key = (), new: Key = ()):
+    """`values` without the keys of `left_out`; elements of lists that move are noted in `old_keys`."""
+    if isinstance(values, dict):
+        kept = {name: _kept(value, left_out, old_keys, (*old, name), (*new, name))
+                for name, value in values.items() if (*old, name) not in left_out}
+        return kept if old else {name: value for name, value in UNWRITTEN.items() if (name,) in left_out} | kept
+    if not isinstance(values, (list, tuple)):
+        return values
+    kept = []
+    for position, value in enumerate(values):
+        if (*old, position) not in left_out:
+            here = (*new, len(kept))
+            old_keys[here] = (*old, position)
+            kept.append(_kept(value, left_out, old_keys, (*old, position), here))
+    return kept
+
+
+def _names(value, key: Key) -> Iterator[str]:
+    """All text in an entry that is left out, and its own name; nothing for a single value."""
+    if isinstance(value, (dict, list, tuple)):
+        yield str(key[-1]) if key else ""
+        yield from _texts(value)
+
+
+def _texts(value) -> Iterator[str]:
+    """All text in a value, names of keys included."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield str(name)
+            yield from _texts(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _texts(inner)

@@ -1,0 +1,190 @@
+"""The tasks of a scenario: campaigns, groups of users, a trace, and single arrivals of the timeline, in one list.
+
+What lives here: drawing tasks from the models of `campaigns`. What does not: when they come (`arrivals`), reading
+traces (`importers`), and how tasks live (agents).
+
+Every number is keyed by (scenario's seed, name of the stream, number of the task in it): a longer run has the same
+tasks and some more, and a change of one stream leaves the tasks of the others as they were, but for `jeditaskid`,
+which counts all tasks in order of arrival.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from simgrid_broker.luck import normal_quantile, uniforms
+from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
+from simgrid_broker.scenario.campaigns import Campaign, Payload, Spread, UserActivity
+from simgrid_broker.scenario.importers.traces import trace_tasks
+from simgrid_broker.scenario.model import Grid, Scenario
+from simgrid_broker.scenario.rules_shares import leaf_names
+from simgrid_broker.scenario.tasklist import TaskList, merged, new_rows, no_replicas
+from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
+
+UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
+"""What scouts claim of memory: the 75th percentile of their jobs (in sigmas) and 10 %; lifecycle reference, 2.7."""
+
+_JOBS, _WORK, _CPUTIME, _MEMORY, _INPUT, _OUTPUT, _FAILURE = range(7)
+_REPLICA = 16
+_COMPLETENESS = (0.05, 0.95)
+
+
+def task_list(scenario: Scenario) -> TaskList:
+    """All tasks that arrive within a scenario that the loader has checked, sorted by arrival.
+
+    Raises InputFileError for a trace that cannot be read.
+    """
+    work = scenario.workload
+    parts = [campaign_tasks(campaign, scenario) for campaign in work.campaigns]
+    parts += [user_tasks(activity, scenario) for activity in work.users]
+    parts += single_arrivals(scenario)
+    if work.trace is not None:
+        tasks, remarks = trace_tasks(work.trace, scenario)
+        parts.append(replace(tasks, remarks=tuple(remarks)))
+    return merged(parts)
+
+
+def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:
+    """Tasks of one campaign: those that wait at the start, then those that arrive."""
+    waiting = campaign.backlog + round(campaign.tasks_per_s * campaign.backlog_time)
+    key = stream_key(campaign.name)
+    times = poisson_times(campaign, campaign.tasks_per_s, scenario.duration, scenario.seed, key)
+    parts = [_tasks(campaign, scenario, stream_key(f"{campaign.name}/backlog"), np.zeros(waiting)),
+             _tasks(campaign, scenario, key, times)]
+    return merged(parts)
+
+
+def user_tasks(activity: UserActivity, scenario: Scenario) -> TaskList:
+    """Tasks of one group of users: those that wait at the start, then those of the active periods."""
+    names = tuple(f"{activity.name}-{rank:04d}" for rank in range(1, activity.users + 1))
+    waiting = np.zeros(round(activity.periods_per_s * activity.backlog_time))
+    key, backlog_key = stream_key(activity.name), stream_key(f"{activity.name}/backlog")
+    begins = poisson_times(activity, activity.periods_per_s, scenario.duration, scenario.seed, key)
+    _, user, index = bags(activity, waiting, scenario.seed, backlog_key)
+    parts = [_tasks(activity, scenario, backlog_key, np.zeros(len(user)), index, names, user)]
+    arrival, user, index = bags(activity, begins, scenario.seed, key)
+    order = np.argsort(arrival, kind="stable")
+    order = order[arrival[order] < scenario.duration]
+    parts.append(_tasks(activity, scenario, key, arrival[order], index[order], names, user[order]))
+    return merged(parts)
+
+
+def single_arrivals(scenario: Scenario) -> list[TaskList]:
+    """One list of one task for each incident `task_arrival` within the scenario; its `jobs` win over the draw."""
+    campaigns = {campaign.name: campaign for campaign in scenario.workload.campaigns}
+    seen, lists = {}, []
+    for incident in scenario.incidents:
+        if incident.what != "task_arrival" or incident.at >= scenario.duration:
+            continue
+        number = seen[incident.campaign] = seen.get(incident.campaign, -1) + 1
+        tasks = _tasks(campaigns[incident.campaign], scenario, stream_key(f"{incident.campaign}/incident"),
+                       np.array([incident.at]), np.array([number]))
+        if incident.jobs is not None:
+            tasks.rows["n_jobs"] = incident.jobs
+        lists.append(tasks)
+    return lists
+
+
+def draw(spread: Spread, seed: int, key: int, index: np.ndarray, question: int) -> np.ndarray:
+    """Values of a log-normal quantity for the tasks `index` of a stream, (n,)."""
+    if spread.sigma == 0:
+        values = np.full(len(index), float(spread.median))
+    else:
+        normal = normal_quantile(uniforms(seed, "task_draw", key, index, question))
+        values = spread.median * np.exp(spread.sigma * normal)
+    return values if spread.max is None else np.minimum(values, spread.max)
+
+
+def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, users=None, user=0) -> TaskList:
+    """Tasks of one stream that arrive at `arrival`, (n,), numbered `index` in its luck, owned by `users[user]`."""
+    n = len(arrival)
+    index = np.arange(n) if index is None else index
+    rows = new_rows(n)
+    rows["arrival_s"] = rows["modification_s"] = arrival
+    rows["user"] = user
+    _fill_work(rows, payload, scenario.seed, key, index)
+    _fill_memory(rows, payload, scenario.seed, key, index)
+    _fill_files(rows, payload, scenario.seed, key, index)
+    rows["priority"], rows["max_attempt"] = payload.priority, payload.max_attempt
+    rows["corecount"] = payload.corecount
+    rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
+    if payload.gshare is not None:
+        rows["share"] = leaf_names(scenario).index(payload.gshare)
+    places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
+    owners = users or (payload.username,)
+    return TaskList(rows, *places, {
+        "task_names": (payload.name,), "users": owners, "processing_types": (payload.processingtype,),
+        "labels": (payload.prodsourcelabel,), "working_groups": (payload.workinggroup,),
+        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,)})
+
+
+def _fill_work(rows, payload: Payload, seed: int, key: int, index) -> None:
+    """Number of jobs, true CPU work, and what is claimed of it; `hs06sec` holds wall time, hence the efficiency."""
+    rows["n_jobs"] = np.maximum(1, np.rint(draw(payload.jobs_per_task, seed, key, index, _JOBS)))
+    rows["n_events_per_job"] = payload.events_per_job
+    true = draw(payload.hs06sec_per_event, seed, key, index, _WORK) * payload.cpu_efficiency
+    rows["work_hs06s_per_event"] = true
+    rows["cputime"] = true * draw(payload.cputime_ratio, seed, key, index, _CPUTIME)
+    rows["work_spread"] = payload.work_spread
+    rows["cpu_efficiency"], rows["cpuefficiency"] = payload.cpu_efficiency, payload.cpuefficiency
+    rows["basewalltime_s"] = payload.basewalltime
+
+
+def _fill_memory(rows, payload: Payload, seed: int, key: int, index) -> None:
+    """True memory of a job, all cores together, and what is claimed of it: as said, or as scouts would measure it."""
+    rows["maxpss_mb"] = draw(payload.memory_per_core, seed, key, index, _MEMORY) * payload.cores
+    rows["memory_spread"] = payload.memory_spread
+    rows["baseramcount"] = payload.baseramcount
+    if payload.ramcount is None:
+        measured = rows["maxpss_mb"] * np.exp(payload.memory_spread * UPPER_QUARTILE) * RAM_MARGIN
+        cores = payload.cores if payload.ramunit == "MBPerCore" else 1
+        rows["ramcount"] = np.ceil(np.maximum(measured - payload.baseramcount, 1) / cores)
+    else:
+        rows["ramcount"] = payload.ramcount
+    rows["ramunit"] = RAM_UNITS.index(payload.ramunit)
+
+
+def _fill_files(rows, payload: Payload, seed: int, key: int, index) -> None:
+    """Sizes of input, output and scratch, and the rate at which the payload reads and writes."""
+    events = payload.events_per_job
+    inputs = payload.input_per_event * events + draw(payload.input_per_job, seed, key, index, _INPUT)
+    outputs = payload.output_per_event * events + draw(payload.output_per_job, seed, key, index, _OUTPUT)
+    rows["input_bytes_per_job"], rows["output_bytes_per_job"] = inputs, outputs
+    rows["n_input_files"] = payload.files_per_job
+    rows["workdiskcount_mb"] = payload.workdiskcount
+    core_s = payload.basewalltime * payload.cores + (
+        rows["work_hs06s_per_event"] * events / payload.cpu_efficiency / payload.corepower)
+    rows["iointensity"] = (inputs + outputs) / 1e3 / core_s if payload.iointensity is None else payload.iointensity
+
+
+def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np.ndarray, np.ndarray]:
+    """Sites that hold the input of each task, drawn without repetition by the size of their storage, and how much."""
+    sites, numbers, weight = holders(scenario.grid, payload.replicas.where)
+    n_replicas = min(payload.replicas.number, len(sites), N_REPLICAS)
+    place, fraction = no_replicas(len(index))
+    site_key = np.array([stream_key(site) for site in sites], np.int64)
+    race = -np.log(uniforms(scenario.seed, "task_draw", key, index[:, None], site_key)) / weight
+    place[:, :n_replicas] = numbers[np.argsort(race, axis=1, kind="stable")[:, :n_replicas]]
+    low, high = _COMPLETENESS
+    replica = _REPLICA + np.arange(n_replicas)
+    dice = uniforms(scenario.seed, "task_draw", key, index[:, None], replica)
+    part = low + (high - low) * uniforms(scenario.seed, "task_draw", key, index[:, None], replica + N_REPLICAS)
+    fraction[:, :n_replicas] = np.where(dice < payload.replicas.incomplete, part, 1)
+    fraction[:, :1] = min(n_replicas, 1)
+    return place, fraction
+
+
+def holders(grid: Grid, where: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+    """Sites that may hold input: names, numbers and weights (n_holders,): the bytes of their storages.
+
+    Nuclei with a storage if asked for and there are any; else every site with a storage; else every site alike.
+    """
+    size = dict.fromkeys(grid.sites, 0.0)
+    for storage in grid.storages.values():
+        size[storage.site] += storage.total
+    stored = [site for site in size if size[site] > 0]
+    nuclei = [site for site in stored if grid.sites[site].nucleus]
+    chosen = tuple((nuclei if where == "nuclei" else []) or stored or size)
+    number = {site: k for k, site in enumerate(grid.sites)}
+    weight = np.array([size[site] for site in chosen]) if stored else np.ones(len(chosen))
+    return chosen, np.array([number[site] for site in chosen], np.int32), weight

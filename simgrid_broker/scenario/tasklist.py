@@ -1,0 +1,77 @@
+"""The work of a run as one table of tasks, whatever it came from: campaigns, users, a trace or single arrivals.
+
+What lives here: the shape, blank rows, and joining several lists to one. What does not: making the tasks (`synthetic`, `importers`), and their life (agents).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.schema import TASKS
+from simgrid_broker.schema.tasks import N_REPLICAS
+
+VOCABULARY_OF = {
+    "name": "task_names", "user": "users", "processing_type": "processing_types", "label": "labels",
+    "working_group": "working_groups", "campaign": "campaigns", "transpath": "transpaths",
+}
+"""Column of a task row to the vocabulary of its codes."""
+
+
+@dataclass(frozen=True)
+class TaskList:
+    """All tasks of a run, sorted by arrival.
+
+    rows: (n,) of `schema.TASKS`, jeditaskid 1..n; `share` is -1 unless the task names a leaf, `resource_type` and
+    `nucleus` are -1 unless given. Sites, leaf shares, resource types are numbered in the scenario's order.
+    replica_site: (n, N_REPLICAS) site that holds input, -1 = none; replica_fraction: (n, N_REPLICAS) part of the input
+    held there, 0 to 1. A task without input has no replicas. vocabularies: meaning of the codes in `task_names`,
+    `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`. remarks: what an importer could
+    not use.
+    """
+
+    rows: np.ndarray
+    replica_site: np.ndarray
+    replica_fraction: np.ndarray
+    vocabularies: Mapping[str, tuple[str, ...]]
+    remarks: tuple[str, ...] = ()
+
+
+def new_rows(n: int) -> np.ndarray:
+    """Rows of `n` tasks that were just submitted, (n,) of `schema.TASKS`: all that a source of work need not know."""
+    rows = TASKS.empty(n)
+    rows["status"] = TaskStatus.REGISTERED
+    rows["old_status"] = TaskStatus.REGISTERED
+    rows["frozen_s"] = np.nan
+    for column in ("share", "resource_type", "nucleus", "retry_head"):
+        rows[column] = -1
+    return rows
+
+
+def no_replicas(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """`replica_site` and `replica_fraction` of `n` tasks without input, both (n, N_REPLICAS)."""
+    return np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS), np.float32)
+
+
+def merged(parts: Sequence[TaskList]) -> TaskList:
+    """One list of all tasks: sorted by arrival, then by part and place in it; vocabularies united in that order."""
+    rows = np.concatenate([new_rows(0), *(part.rows for part in parts)])
+    vocabularies = {}
+    for column, vocabulary in VOCABULARY_OF.items():
+        numbers = {}
+        codes = [_codes_in(numbers, part.vocabularies[vocabulary])[part.rows[column]] for part in parts]
+        rows[column] = np.concatenate([np.empty(0, np.int64), *codes])
+        vocabularies[vocabulary] = tuple(numbers)
+    order = np.argsort(rows["arrival_s"], kind="stable")
+    rows = rows[order]
+    rows["jeditaskid"] = np.arange(1, len(rows) + 1)
+    site, fraction = no_replicas(0)
+    site = np.concatenate([site, *(part.replica_site for part in parts)])[order]
+    fraction = np.concatenate([fraction, *(part.replica_fraction for part in parts)])[order]
+    return TaskList(rows, site, fraction, vocabularies, tuple(remark for part in parts for remark in part.remarks))
+
+
+def _codes_in(numbers: dict[str, int], words: tuple[str, ...]) -> np.ndarray:
+    """Number of each of `words` in `numbers`, which grows by those it lacks, (n_words,)."""
+    return np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int64)

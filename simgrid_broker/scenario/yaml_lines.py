@@ -1,0 +1,137 @@
+"""YAML as plain values that remember the line of every key.
+
+What lives here: reading a document, with the core schema of YAML 1.2 and duplicate keys as errors. What does not: what
+the values mean (`loader`, `resolve`).
+
+Scalars follow YAML 1.2, because in YAML 1.1 `ON` and `OFF` (CRIC's words for storages) are booleans, `1e9` is text and
+`12:30` is 750. An underscore may stand between digits. Keys of mappings are always text.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+import yaml
+
+from simgrid_broker.errors import Problem
+from simgrid_broker.scenario.finding import dotted
+
+_PREFIX = "tag:yaml.org,2002:"
+_DIGITS = "[0-9]+(?:_[0-9]+)*"
+_SCALARS = (
+    ("null", r"~|null|Null|NULL|", ("~", "n", "N", "")),
+    ("bool", r"true|True|TRUE|false|False|FALSE", ("t", "T", "f", "F")),
+    ("int", rf"[-+]?{_DIGITS}", tuple("-+0123456789")),
+    ("float", rf"[-+]?(?:\.{_DIGITS}|{_DIGITS}(?:\.(?:{_DIGITS})?)?)(?:[eE][-+]?[0-9]+)?", tuple("-+.0123456789")),
+    ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", tuple("-+.")),
+)
+
+_READERS = {
+    "str": str, "null": lambda text: None, "bool": lambda text: text.lower() == "true", "int": int,
+    "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+}
+
+
+class _Loader(yaml.CSafeLoader):
+    """libyaml's parser with the scalars of YAML 1.2."""
+
+    yaml_implicit_resolvers = {}
+
+
+for _tag, _pattern, _first in _SCALARS:
+    _Loader.add_implicit_resolver(_PREFIX + _tag, re.compile(f"(?:{_pattern})$"), list(_first))
+
+
+@dataclass
+class Document:
+    """What a text holds: values, the line of each key (steps from the top), and what is wrong with it."""
+
+    values: object = None
+    lines: dict[tuple[str | int, ...], int] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_yaml(text: str, file: str | None) -> Document:
+    """The one YAML document in `text`; problems name `file`."""
+    document = Document()
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        if node is not None:
+            document.values = _Builder(file, document).value(node, ())
+    except yaml.YAMLError as error:
+        document.problems.append(_syntax_problem(error, file))
+    except RecursionError:
+        document.problems.append(Problem(file, None, "", None, "nested too deeply"))
+    return document
+
+
+def read_value(text: str) -> object:
+    """One value as it may stand behind a key; raises ValueError with what is wrong."""
+    document = read_yaml(text, None)
+    if document.problems:
+        raise ValueError(document.problems[0].expected)
+    return document.values
+
+
+class _Builder:
+    """Turns the nodes of one document into values, noting lines and problems."""
+
+    def __init__(self, file: str | None, document: Document):
+        self.file, self.document = file, document
+        self.open = set()
+
+    def value(self, node, key):
+        """Value of a node; `key` is where it stands."""
+        if isinstance(node, yaml.ScalarNode):
+            return self.scalar(node, key)
+        if id(node) in self.open:
+            return self.problem(node, key, "an alias must not contain itself")
+        self.open.add(id(node))
+        build = self.mapping if isinstance(node, yaml.MappingNode) else self.sequence
+        value = build(node, key)
+        self.open.remove(id(node))
+        return value
+
+    def mapping(self, node, key):
+        """A dict; a key that stands there twice is a problem, and the first one counts."""
+        values = {}
+        for name_node, value_node in node.value:
+            if not isinstance(name_node, yaml.ScalarNode):
+                self.problem(name_node, key, "a key must be text")
+                continue
+            name = name_node.value
+            if name in values:
+                first = self.document.lines[*key, name]
+                self.problem(name_node, (*key, name), f"written a second time; the first is on line {first}")
+                continue
+            self.document.lines[*key, name] = name_node.start_mark.line + 1
+            values[name] = self.value(value_node, (*key, name))
+        return values
+
+    def sequence(self, node, key):
+        """A list."""
+        values = []
+        for position, item in enumerate(node.value):
+            self.document.lines[*key, position] = item.start_mark.line + 1
+            values.append(self.value(item, (*key, position)))
+        return values
+
+    def scalar(self, node, key):
+        """Text, number, bool or None."""
+        kind = node.tag.removeprefix(_PREFIX)
+        try:
+            return _READERS[kind](node.value)
+        except KeyError:
+            return self.problem(node, key, f"the tag {node.tag} is not understood")
+        except ValueError:
+            return self.problem(node, key, f"{node.value[:40]!r} is not of the type {kind}")
+
+    def problem(self, node, key, expected: str) -> None:
+        """Note a problem at the line of `node`."""
+        self.document.problems.append(Problem(self.file, node.start_mark.line + 1, dotted(key), None, expected))
+
+
+def _syntax_problem(error: yaml.YAMLError, file: str | None) -> Problem:
+    """What the parser could not read, and where."""
+    mark = getattr(error, "problem_mark", None)
+    what = getattr(error, "problem", None) or str(error).splitlines()[0]
+    return Problem(file, mark.line + 1 if mark else None, "", None, f"this is not YAML: {what}")

@@ -1,0 +1,23 @@
+"""Every table of the simulator, each column described once as data.
+
+What lives here: names, types, units, sources and descriptions. What does not: values, and code that moves them.
+"""
+
+from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.grid import LINKS, POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES, TRANSFERS
+from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
+from simgrid_broker.schema.series import DECISIONS, LINK_SERIES, QUEUE_SERIES, REFUSALS, SHARES, STORAGE_SERIES
+from simgrid_broker.schema.tasks import TASK_TIMES, TASKS
+
+RECORDED = {
+    "jobs": JOBS, "tasks": TASKS, "transfers": TRANSFERS, "decisions": DECISIONS, "refusals": REFUSALS,
+    "shares": SHARES, "queues": QUEUE_SERIES, "links": LINK_SERIES, "storages": STORAGE_SERIES,
+}
+"""The tables that a run leaves as Parquet, by the name of the file."""
+
+WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LINKS, STORAGES, TRANSFERS, JOBS, TASKS)}
+"""The tables that a world is made of."""
+
+__all__ = ["Column", "Table", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS", "SITES", "QUEUES",
+           "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES", "QUEUE_SERIES", "LINK_SERIES",
+           "STORAGE_SERIES", "DECISIONS", "REFUSALS"]

@@ -1,0 +1,117 @@
+"""The tables that describe the grid itself: sites, PanDA queues, pseudo-queues, batch pools, links, storages.
+
+Field names are CRIC's where CRIC has the field (formats reference, sections 1 to 4), with the unit as suffix.
+"""
+
+from simgrid_broker.schema.column import Column, Table
+
+CRIC = "CRIC"
+OURS = "simulator"
+
+SITES = Table("sites", "one ATLAS site", (
+    Column("stage_in_rate", "f8", "bytes/s", OURS, "Rate at which one job reads its input from the local storage"),
+    Column("stage_latency_s", "f8", "s", OURS, "Time that staging takes whatever the size"),
+    Column("failure_rate", "f8", "", OURS, "Probability that the site makes a job fail", hidden=True),
+    Column("down", "i4", "", OURS, "1 while the site is in an outage", hidden=True),
+    Column("tier", "i2", "", CRIC + " tier_level", "Tier"),
+    Column("nucleus", "i2", "", CRIC + " datapolicies", "1 if the site can be a nucleus"),
+    Column("storage", "i2", "", CRIC + " astorages", "Storage that takes output; -1 = none", codes="storages"),
+))
+
+QUEUES = Table("queues", "one PanDA queue", (
+    Column("corepower", "f8", "HS06/core", CRIC + " corepower", "Speed of one core"),
+    Column("maxrss_mb", "f8", "MB", CRIC + " maxrss", "Memory limit of a slot", zero_means="unlimited"),
+    Column("minrss_mb", "f8", "MB", CRIC + " minrss", "Smallest memory that jobs may ask for"),
+    Column("maxtime_s", "f8", "s", CRIC + " maxtime", "Wall-clock limit", zero_means="unlimited"),
+    Column("mintime_s", "f8", "s", CRIC + " mintime", "Shortest estimated wall time"),
+    Column("maxwdir_mb", "f8", "MB", CRIC + " maxwdir", "Scratch space of a slot", zero_means="unlimited"),
+    Column("meanrss_mb", "f8", "MB/core", CRIC + " meanrss", "Target of the mean memory per core", zero_means="none"),
+    Column("timefloor_s", "f8", "s", CRIC + " timefloor", "A pilot takes further jobs for this long"),
+    Column("laststart_s", "f8", "s", "PanDA SiteData laststart", "When a job last started here"),
+    Column("transferringlimit", "f8", "jobs", CRIC + " transferringlimit", "Jobs that may await output transfer",
+           zero_means="default"),
+    Column("site", "i2", "", CRIC + " atlas_site", "Site that owns the queue", codes="sites"),
+    Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),
+    Column("corecount", "i2", "cores", CRIC + " corecount", "Cores of a slot"),
+    Column("status", "i2", "", CRIC + " status", "Status", codes="queue_status"),
+    Column("unified", "i2", "", CRIC + " capability", "1 if capability is ucore"),
+    Column("production", "i2", "", CRIC + " type", "1 if production work may come"),
+    Column("analysis", "i2", "", CRIC + " type", "1 if analysis work may come"),
+    Column("direct_io", "i2", "", CRIC + " maxinputsize, direct_access_lan", "1 if jobs read from the storage"),
+    Column("opportunistic", "i2", "", CRIC + " pledgedcpu", "1 if pledgedcpu is -1"),
+    Column("disable_reassign", "i2", "", CRIC + " catchall disableReassign", "1 if timeout rules are off"),
+))
+
+PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (
+    Column("maxrss_mb", "f8", "MB", "brokerage reference 0.2", "Memory limit of a slot", zero_means="unlimited"),
+    Column("minrss_mb", "f8", "MB", "brokerage reference 0.2", "Smallest memory that jobs may ask for"),
+    Column("worker_mb", "f8", "MB", "Harvester worker request", "Memory that a worker asks of the batch system"),
+    Column("queue", "i2", "", OURS, "PanDA queue", codes="queues"),
+    Column("pool", "i2", "", OURS, "Batch pool", codes="pools"),
+    Column("resource_type", "i2", "", OURS, "Resource type; -1 = every type", codes="resource_types"),
+    Column("corecount", "i2", "cores", "brokerage reference 0.2", "Cores of a slot"),
+    Column("submitted_head", "i4", "", OURS, "Oldest group of workers that wait in the batch system; -1 = none"),
+    Column("submitted_tail", "i4", "", OURS, "Youngest group of workers that wait; -1 = none"),
+    Column("n_submitted", "i4", "workers", "Harvester", "Workers that wait in the batch system"),
+    Column("n_running", "i4", "workers", "Harvester", "Workers that hold a slot"),
+))
+
+POOLS = Table("pools", "one batch system", (
+    Column("cores", "i8", "cores", OURS, "Cores"),
+    Column("free_cores", "i8", "cores", OURS, "Cores not in use"),
+    Column("memory_mb", "f8", "MB", OURS, "Memory"),
+    Column("free_mb", "f8", "MB", OURS, "Memory not in use"),
+    Column("first", "i4", "", OURS, "First of the pool's pseudo-queues in `pool_members`"),
+    Column("last", "i4", "", OURS, "One past the last of them"),
+    Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
+))
+
+LINKS = Table("links", "one directed pair of sites", (
+    Column("bandwidth", "f8", "bytes/s", OURS, "Capacity"),
+    Column("latency_s", "f8", "s", OURS, "Time from the last byte to the callback"),
+    Column("virtual", "f8", "bytes/file", OURS, "Bytes that each active file has received: the clock of sharing"),
+    Column("updated_s", "f8", "s", OURS, "When `virtual` was last brought up to date"),
+    Column("bytes_done", "f8", "bytes", OURS, "Bytes delivered so far"),
+    Column("failure_rate", "f8", "", OURS, "Probability that an attempt to transfer fails", hidden=True),
+    Column("due_s", "f8", "s", OURS, "Time of the earliest event that waits for this link; inf = none"),
+    Column("files_done", "i8", "files", OURS, "Files delivered so far"),
+    Column("max_active_files", "i4", "files", "FTS", "Files that may be under way at once"),
+    Column("active_files", "i4", "files", OURS, "Files under way"),
+    Column("queued_files", "i4", "files", "NWS files queued", "Files that wait or are under way"),
+    Column("active_head", "i4", "", OURS, "Transfer that ends next; -1 = none"),
+    Column("waiting_head", "i4", "", OURS, "First transfer that waits; -1 = none"),
+    Column("waiting_tail", "i4", "", OURS, "Last transfer that waits; -1 = none"),
+    Column("closeness", "i2", "", CRIC + " sitematrix", "0 best to 11 worst, -1 blocked"),
+    Column("down", "i2", "", OURS, "1 while the link is in an outage"),
+))
+
+STORAGES = Table("storages", "one DDM endpoint", (
+    Column("total_bytes", "f8", "bytes", "Rucio", "Size"),
+    Column("free_bytes", "f8", "bytes", "Rucio", "Free"),
+    Column("expired_bytes", "f8", "bytes", "Rucio", "Data that may be deleted"),
+    Column("min_free_bytes", "f8", "bytes", "Rucio", "Free space below which deletion starts"),
+    Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
+    Column("written_bytes", "f8", "bytes", OURS, "Written so far"),
+    Column("site", "i2", "", CRIC, "Site", codes="sites"),
+    Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST"),
+    Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST"),
+))
+
+TRANSFERS = Table("transfers", "files that move together over one link", (
+    Column("transfer_id", "i8", "", OURS, "Identifier, counted from 1"),
+    Column("bytes", "f8", "bytes", OURS, "Size of all files together"),
+    Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
+    Column("started_s", "f8", "s", OURS, "When its first byte moved"),
+    Column("ended_s", "f8", "s", OURS, "When it was done"),
+    Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
+    Column("jeditaskid", "i8", "", OURS, "Task"),
+    Column("link", "i4", "", OURS, "Link", recorded=False),
+    Column("first_job", "i4", "", OURS, "First job that awaits it; -1 = none", recorded=False),
+    Column("next", "i4", "", OURS, "Next transfer in the list it stands in", recorded=False),
+    Column("n_files", "i4", "files", OURS, "Files"),
+    Column("n_jobs", "i4", "jobs", OURS, "Jobs that await it"),
+    Column("attempt", "i4", "", OURS, "Attempts made so far"),
+    Column("source", "i2", "", OURS, "Site it comes from", codes="sites"),
+    Column("destination", "i2", "", OURS, "Site it goes to", codes="sites"),
+    Column("kind", "i2", "", OURS, "Input or output", codes="transfer_kind"),
+))

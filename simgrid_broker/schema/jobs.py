@@ -1,0 +1,62 @@
+"""The jobs table: one row is one attempt of one job, alive in the world or finished in `jobs.parquet`.
+
+What lives here: the columns of a live row, the transition times kept beside them, and nothing else.
+"""
+
+from simgrid_broker.names import JobStatus
+from simgrid_broker.schema.column import Column, Table
+
+PANDA = "PanDA jobsActive4"
+OURS = "simulator"
+
+
+JOBS = Table("jobs", "one attempt of one job", (
+    Column("panda_id", "i8", "", PANDA + " PandaID", "Identifier of the attempt, counted from 1 in order of creation"),
+    Column("jeditaskid", "i8", "", PANDA + " jediTaskID", "Task to which the job belongs"),
+    Column("work_hs06s", "f8", "HS06 s", OURS, "True CPU work of the payload", hidden=True),
+    Column("input_bytes", "f8", "bytes", PANDA + " inputFileBytes", "Total size of the input files"),
+    Column("output_bytes", "f8", "bytes", PANDA + " outputFileBytes", "Total size of the output files"),
+    Column("missing_bytes", "f8", "bytes", OURS, "Input that had to be moved to the queue's site before activation"),
+    Column("modification_s", "f8", "s", PANDA + " modificationTime", "Last heartbeat or change of status",
+           recorded=False),
+    Column("pilot_start_s", "f8", "s", "Harvester worker", "When the pilot that ran the job got its slot"),
+    Column("due_sequence", "i8", "", OURS, "Sequence number of the event that ends the running payload; 0 = none",
+           zero_means="none", recorded=False),
+    Column("task", "i4", "", OURS, "Row of the task", recorded=False),
+    Column("chunk", "i4", "", "JEDI input chunk", "Number of the piece of the task's input, counted from 0"),
+    Column("attempt", "i4", "", PANDA + " attemptNr", "Attempt number of the input, counted from 1"),
+    Column("priority", "i4", "", PANDA + " currentPriority", "Priority within the share"),
+    Column("n_events", "i4", "events", PANDA + " nEvents", "Events to process"),
+    Column("n_input_files", "i4", "files", PANDA + " nInputDataFiles", "Number of input files"),
+    Column("n_output_files", "i4", "files", PANDA + " nOutputDataFiles", "Number of output files"),
+    Column("hs06_milli", "i4", "mHS06", PANDA + " hs06", "Power of the slot: cores x corepower, in thousandths"),
+    Column("ramcount_mb", "f4", "MB", PANDA + " minRamCount", "Memory asked for, compensation included"),
+    Column("maxpss_mb", "f4", "MB", PANDA + " maxPSS", "Memory that the payload really needs", hidden=True),
+    Column("walltime_s", "f4", "s", PANDA + " endTime - startTime", "Wall time from start to end of the attempt",
+           hidden=True),
+    Column("cputime_s", "f4", "s", PANDA + " cpuConsumptionTime", "CPU time summed over cores", hidden=True),
+    Column("stage_in_s", "f4", "s", PANDA + " pilotTiming", "Time to bring input from the local storage", hidden=True),
+    Column("stage_out_s", "f4", "s", PANDA + " pilotTiming", "Time to write output to the local storage", hidden=True),
+    Column("queue", "i4", "", PANDA + " computingSite", "PanDA queue", codes="queues"),
+    Column("pseudo_queue", "i4", "", OURS, "PanDA queue and resource type", codes="pseudo_queues", recorded=False),
+    Column("user", "i4", "", PANDA + " prodUserName", "Owner", codes="users"),
+    Column("child", "i4", "", OURS, "First child in the heap of activated jobs", recorded=False),
+    Column("sibling", "i4", "", OURS, "Next sibling in that heap, or next in the list it stands in", recorded=False),
+    Column("rank", "i4", "", OURS, "Priority as dispatch sees it", recorded=False),
+    Column("previous", "i4", "", OURS, "Previous sibling or parent in that heap", recorded=False),
+    Column("transfer", "i4", "", OURS, "Transfer that the job awaits; -1 = none", recorded=False),
+    Column("corecount", "i2", "cores", PANDA + " coreCount", "Cores of the slot"),
+    Column("nucleus", "i2", "", PANDA + " nucleus", "Site that collects the output", codes="sites"),
+    Column("source_site", "i2", "", OURS, "Site that input was fetched from; -1 = none", codes="sites"),
+    Column("share", "i2", "", PANDA + " gshare", "Global share (leaf)", codes="shares"),
+    Column("resource_type", "i2", "", PANDA + " resource_type", "Resource type", codes="resource_types"),
+    Column("processing_type", "i2", "", PANDA + " processingType", "Kind of payload", codes="processing_types"),
+    Column("status", "i2", "", PANDA + " jobStatus", "Status", codes="job_status"),
+    Column("cause", "i2", "", PANDA + " error codes", "Why the attempt ended as it did", codes="cause"),
+    Column("fate", "i2", "", OURS, "What the dice say will happen to the payload", codes="cause", recorded=False,
+           hidden=True),
+))
+"""Columns of a live job row."""
+
+JOB_TIMES = tuple(f"{status.word}_s" for status in JobStatus)
+"""Names of the transition times kept for each job, (n_status,), s since the scenario's start, NaN = never."""

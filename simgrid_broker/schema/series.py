@@ -1,0 +1,79 @@
+"""The time series that the sampler writes and the records of decisions: rows that only ever reach Parquet."""
+
+from simgrid_broker.schema.column import Column, Table
+
+OURS = "simulator"
+
+
+def _sampled(*columns: Column) -> tuple[Column, ...]:
+    """The columns behind the time of the sample."""
+    return (Column("time_s", "f8", "s", OURS, "When the sample was taken"), *columns)
+
+
+SHARES = Table("shares", "one leaf share and resource type at one sample", _sampled(
+    Column("share", "i2", "", "PanDA GLOBAL_SHARES", "Leaf share", codes="shares"),
+    Column("resource_type", "i2", "", "PanDA", "Resource type", codes="resource_types"),
+    Column("hs06", "f8", "HS06", "PanDA JOBS_SHARE_STATS", "Power in use by sent and running jobs"),
+    Column("target_hs06", "f8", "HS06", "PanDA GLOBAL_SHARES",
+           "Target of the share: its part of all power in use; the same in each of its resource types"),
+    Column("running_cores", "i8", "cores", "PanDA", "Cores of running jobs"),
+    Column("running", "i8", "jobs", "PanDA", "Running jobs"),
+    Column("activated", "i8", "jobs", "PanDA", "Activated jobs"),
+    Column("assigned", "i8", "jobs", "PanDA", "Assigned jobs"),
+    Column("transferring", "i8", "jobs", "PanDA", "Transferring jobs"),
+    Column("queued", "i8", "jobs", "PanDA", "Defined, assigned, activated and starting jobs"),
+))
+
+QUEUE_SERIES = Table("queues", "one PanDA queue at one sample", _sampled(
+    Column("queue", "i2", "", "CRIC", "PanDA queue", codes="queues"),
+    Column("status", "i2", "", "CRIC", "Status", codes="queue_status"),
+    Column("running", "i8", "jobs", "PanDA", "Running jobs"),
+    Column("running_cores", "i8", "cores", "PanDA", "Cores of running jobs"),
+    Column("activated", "i8", "jobs", "PanDA", "Activated jobs"),
+    Column("assigned", "i8", "jobs", "PanDA", "Assigned jobs"),
+    Column("transferring", "i8", "jobs", "PanDA", "Transferring jobs"),
+    Column("workers_submitted", "i8", "workers", "Harvester", "Workers that wait in the batch system"),
+    Column("workers_running", "i8", "workers", "Harvester", "Workers that hold a slot"),
+    Column("free_cores", "i8", "cores", OURS, "Cores of the batch system that are not in use"),
+))
+
+LINK_SERIES = Table("links", "one link with traffic since the sample before", _sampled(
+    Column("source", "i2", "", OURS, "Site", codes="sites"),
+    Column("destination", "i2", "", OURS, "Site", codes="sites"),
+    Column("queued_files", "i8", "files", "NWS", "Files that wait or are under way"),
+    Column("active_files", "i8", "files", OURS, "Files under way"),
+    Column("bytes", "f8", "bytes", OURS, "Bytes delivered since the sample before"),
+    Column("files", "i8", "files", OURS, "Files delivered since the sample before"),
+    Column("utilisation", "f8", "", OURS, "Mean use of the capacity since the sample before, 0 to 1"),
+))
+
+STORAGE_SERIES = Table("storages", "one DDM endpoint at one sample", _sampled(
+    Column("storage", "i2", "", "Rucio", "DDM endpoint", codes="storages"),
+    Column("total_bytes", "f8", "bytes", "Rucio", "Size"),
+    Column("free_bytes", "f8", "bytes", "Rucio", "Free"),
+    Column("expired_bytes", "f8", "bytes", "Rucio", "Data that may be deleted"),
+    Column("written_bytes", "f8", "bytes", OURS, "Written since the start"),
+))
+
+DECISIONS = Table("decisions", "one decision of a broker", _sampled(
+    Column("decision", "i8", "", OURS, "Number of the decision, counted from 1"),
+    Column("kind", "i2", "", OURS, "Task or job brokerage", codes="decision_kind"),
+    Column("jeditaskid", "i8", "", OURS, "Task"),
+    Column("share", "i2", "", OURS, "Leaf share", codes="shares"),
+    Column("resource_type", "i2", "", OURS, "Resource type", codes="resource_types"),
+    Column("n_candidates", "i4", "candidates", OURS, "Candidates at the start"),
+    Column("n_kept", "i4", "candidates", OURS, "Candidates that every rule kept"),
+    Column("n_jobs", "i4", "jobs", OURS, "Jobs that were placed"),
+    Column("best", "i4", "", OURS, "Candidate with the largest weight: a pseudo-queue, or for task brokerage a site",
+           codes="brokered"),
+    Column("best_weight", "f8", "", OURS, "Its weight"),
+))
+
+REFUSALS = Table("refusals", "how often one rule was the first to refuse one candidate, since the sample before",
+                 _sampled(
+    Column("kind", "i2", "", OURS, "Task or job brokerage", codes="decision_kind"),
+    Column("candidate", "i4", "", OURS, "PanDA queue, or for task brokerage a site", codes="candidates"),
+    Column("tag", "i4", "", OURS, "Tag that PanDA logs for the rule", codes="tags"),
+    Column("share", "i2", "", OURS, "Leaf share", codes="shares"),
+    Column("count", "i8", "refusals", OURS, "Refusals"),
+))

@@ -1,0 +1,115 @@
+"""Units: how a time, a size, a rate or a fraction is read from text, and how one is written for a reader.
+
+What lives here: the numbers behind units, one parser for each kind of quantity and one formatter for each. What does
+not: which quantity has which unit (the scenario's model and the schema say that), and limits on values.
+
+A parser takes a number, which is already in the parser's unit, or text with a unit ("72h", "16 GB", "40 Gb/s"), and
+gives a float; it raises ValueError with a sentence that says what to write. kB, MB, ... are powers of 1000 and KiB,
+MiB, ... powers of 1024; a small b is a bit, and only rates have bits.
+"""
+
+import math
+import re
+import sys
+from numbers import Real
+
+MINUTE = 60.0
+"""Seconds of a minute."""
+HOUR = 3600.0
+"""Seconds of an hour."""
+DAY = 86400.0
+"""Seconds of a day."""
+WEEK = 604800.0
+"""Seconds of a week."""
+
+TIMES = {
+    "ms": 1e-3, **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), MINUTE), **dict.fromkeys(("h", "hour", "hours"), HOUR),
+    **dict.fromkeys(("d", "day", "days"), DAY), **dict.fromkeys(("w", "week", "weeks"), WEEK),
+}
+"""Unit of time to seconds."""
+
+SIZES = {
+    **{f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P", "E"))},
+    **{f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
+    "KB": 1000.0,
+}
+"""Unit of size to bytes."""
+
+BITS = {f"{prefix}{bit}": 1000.0**power / 8
+        for power, prefix in enumerate(("", "k", "M", "G", "T")) for bit in ("b", "bit")}
+"""Unit of bits to bytes; they are read in rates only."""
+
+RATES = {
+    **{f"{amount}/{time}": scale / TIMES[time] for amount, scale in (SIZES | BITS).items() for time in TIMES},
+    **{f"{bit}ps": scale for bit, scale in BITS.items() if bit.endswith("b")},
+}
+"""Unit of rate to bytes/s."""
+
+_QUANTITY = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-z%/]*)", re.ASCII)
+
+
+def seconds(value) -> float:
+    """A time in seconds from a number of seconds or text such as "72h", "30 min", "2 days"."""
+    return _read(value, TIMES, 1.0, "a time", "a number of seconds or text such as '72h'")
+
+
+def minutes(value) -> float:
+    """A time in minutes from a number of minutes or text such as "90 min", "2 h"."""
+    return _read(value, TIMES, MINUTE, "a time", "a number of minutes or text such as '2 h'")
+
+
+def bytes_(value) -> float:
+    """A size in bytes from a number of bytes or text such as "10 GB", "1.5 GiB"."""
+    return _read(value, SIZES, 1.0, "a size", "a number of bytes or text such as '10 GB'")
+
+
+def megabytes(value) -> float:
+    """A size in MB (10^6 bytes) from a number of MB or text such as "16 GB"."""
+    return _read(value, SIZES, 1e6, "a size", "a number of MB or text such as '16 GB'")
+
+
+def bytes_per_second(value) -> float:
+    """A rate in bytes/s from a number of bytes/s or text such as "30 MB/s", "40 Gb/s", "2 TB/day"."""
+    return _read(value, RATES, 1.0, "a rate", "a number of bytes/s or text such as '30 MB/s' or '40 Gb/s'")
+
+
+def fraction(value) -> float:
+    """A fraction from a number or text such as "5%"; the range is not looked at."""
+    return _read(value, {"%": 1.0}, 100.0, "a fraction", "a number such as 0.05 or text such as '5%'")
+
+
+def format_seconds(value: float) -> str:
+    """A time for a reader, in the largest unit that leaves at least one: "1.5 h"; four digits."""
+    return _write(value, (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", 1.0)))
+
+
+def format_bytes(value: float) -> str:
+    """A size for a reader, in powers of 1000: "1.5 GB"; four digits."""
+    return _write(value, (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
+
+
+def format_rate(value: float) -> str:
+    """A rate in bytes/s for a reader, in powers of 1000: "30 MB/s"; four digits."""
+    return format_bytes(value) + "/s"
+
+
+def _read(value, scales: dict[str, float], unit: float, thing: str, write: str) -> float:
+    """`value` as a finite float in the unit that is `unit` times the base of `scales`."""
+    number = math.nan
+    if isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
+        number = float(value)
+    elif isinstance(value, str) and (match := _QUANTITY.fullmatch(value.strip())):
+        number = float(match[1])
+        if match[2]:
+            number = number * scales.get(match[2], math.nan) / unit
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r} is not {thing}; write {write}")
+    return number
+
+
+def _write(value: float, scales: tuple[tuple[str, float], ...]) -> str:
+    """`value` in the largest unit of `scales` (largest first) that leaves at least one."""
+    unit, scale = next((s for s in scales if s[1] <= abs(value) < math.inf), scales[-1])
+    number = value / scale
+    return f"{number:.0f} {unit}" if 1000 <= abs(number) else f"{number:.4g} {unit}"

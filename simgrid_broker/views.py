@@ -1,0 +1,208 @@
+"""Frozen views: exactly what a decision is allowed to see.
+
+What lives here: dataclasses without behaviour beyond reading themselves. World or agents fill them, policies read
+them. What does not: true run times, the dice of a failure, or anything else a broker could not know.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+KEPT = -1
+"""Code of a candidate that no rule refused."""
+
+
+@dataclass(frozen=True)
+class Gdpconfig:
+    """Values of gdpconfig in force, by (component, key); defaults are already in it."""
+
+    values: Mapping[tuple[str, str], object]
+
+    def value(self, component: str, key: str):
+        """Value of one key; raises KeyError for a key that the registry does not hold."""
+        return self.values[component, key]
+
+    def family(self, component: str, prefix: str, member: str, default=None):
+        """Value of `<prefix>_<member>` if it was set, else of `<prefix>` itself, else `default`."""
+        specific = self.values.get((component, f"{prefix}_{member}"))
+        if specific is not None:
+            return specific
+        general = self.values.get((component, prefix))
+        return default if general is None else general
+
+
+@dataclass(frozen=True)
+class ShareTree:
+    """The share tree as arrays; node 0 is the root, parents stand before their children.
+
+    names: (n_nodes,); parent: (n_nodes,) index, -1 for the root; value: (n_nodes,) normalised so that all leaves sum
+    to 100; leaves: (n_leaves,) node of each leaf, in the order of the table.
+    """
+
+    names: tuple[str, ...]
+    parent: np.ndarray
+    value: np.ndarray
+    leaves: np.ndarray
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the brokers may know of a task and of the jobs that it is about to make."""
+
+    jeditaskid: int
+    share: int
+    gshare: str
+    prodsourcelabel: str
+    processingtype: str
+    workinggroup: str
+    currentpriority: int
+    corecount: int                 # 0 = any
+    resource_type: int
+    ramcount: float                # MB, in `ramunit`; 0 = unknown
+    ramunit: str
+    baseramcount: float            # MB
+    cputime: float                 # HS06 s per event; 0 = unknown
+    cpuefficiency: float           # %
+    basewalltime_s: float
+    n_events_per_job: int
+    n_files_per_job: int
+    input_bytes_per_job: float
+    output_bytes_per_job: float
+    workdisk_bytes: float
+    iointensity: float             # kB/s
+    n_jobs: int                    # jobs still to be made or finished
+    total_input_bytes: float
+    nucleus: int = -1              # site; -1 = none
+    is_scout: bool = False
+    is_merging: bool = False
+    maxcorecount: int = 0          # cores of a slot may not exceed it; 0 = no limit
+    t1weight: int = 0              # negative = stay at the nucleus
+    taskpriority: int | None = None    # as submitted; None = the same as `currentpriority`
+    frozen_for_s: float = 0.0      # for how long brokerage has failed
+    total_input_files: int = 0
+
+
+@dataclass(frozen=True)
+class Queues:
+    """The candidates of job brokerage: pseudo-queues, all columns (n,). Limits are numbers or inf, never sentinels."""
+
+    names: tuple[str, ...]
+    queue: np.ndarray              # PanDA queue that the pseudo-queue belongs to
+    site: np.ndarray
+    resource_type: np.ndarray      # -1 = every type
+    status: np.ndarray             # names.QueueStatus
+    production: np.ndarray         # bool
+    analysis: np.ndarray           # bool
+    corecount: np.ndarray
+    corepower: np.ndarray          # HS06 per core
+    maxrss_mb: np.ndarray
+    minrss_mb: np.ndarray
+    maxtime_s: np.ndarray
+    mintime_s: np.ndarray
+    maxwdir_mb: np.ndarray
+    direct_io: np.ndarray          # bool
+    opportunistic: np.ndarray      # bool
+    transferringlimit: np.ndarray
+    fairsharepolicy: tuple[str, ...]
+    version: int = 0               # grows whenever any of the above changes
+    slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
+    pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
+
+
+@dataclass(frozen=True)
+class Stats:
+    """Job numbers of one share at each candidate's PanDA queue, (n,), as JEDI last read them plus what it placed since."""
+
+    taken_at: float
+    running: np.ndarray
+    defined: np.ndarray
+    assigned: np.ndarray
+    activated: np.ndarray
+    starting: np.ndarray
+    n_batch_job: np.ndarray        # workers submitted or running at the queue
+    num_slots: np.ndarray | None = None        # Harvester_Slots, -1 = not set; None = nowhere set
+    n_pilot: np.ndarray | None = None          # getJob and updateJob calls of 3 h; None = every queue has pilots
+    running_of_type: np.ndarray | None = None  # the same numbers of the task's resource type only; None = unknown
+    queued_of_type: np.ndarray | None = None   # defined, activated and starting of that type
+    assigned_of_type: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class Locality:
+    """Input of one task at each candidate's site, (n,), for the piece of input that is brokered."""
+
+    total_bytes: float
+    total_files: int
+    available_bytes: np.ndarray
+    missing_files: np.ndarray
+
+
+@dataclass(frozen=True)
+class Nuclei:
+    """The candidates of task brokerage: sites that can be a nucleus, all columns (n,)."""
+
+    site: np.ndarray
+    active: np.ndarray             # bool
+    has_storage: np.ndarray        # bool
+    read_wan: np.ndarray           # bool
+    write_wan: np.ndarray          # bool
+    free_bytes: np.ndarray
+    expired_bytes: np.ndarray
+    total_bytes: np.ndarray
+    remaining_work_hs06s: np.ndarray   # RW, the work assigned to the nucleus
+    queued_output_files: np.ndarray
+    local_input_bytes: np.ndarray
+    local_input_files: np.ndarray
+    min_free_bytes: np.ndarray | None = None       # free space that must stay; None = 0
+    priority_work_hs06s: np.ndarray | None = None  # RW of the task's share at its priority or above; None = all of RW
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a brokerage decided, candidate by candidate.
+
+    tags: the tag of each rule in order; refused_by: (n,) index of the rule that first refused, KEPT otherwise;
+    survivors: candidates left after each rule; weight: (n,), 0 where refused; factors: name to (n,) or number;
+    order: candidates to use, best first. queued, cap: (n,) jobs that wait at the candidate's queue, and the number that
+    a candidate must stay below to be given more; None = does not matter.
+    """
+
+    tags: tuple[str, ...]
+    refused_by: np.ndarray
+    survivors: tuple[int, ...]
+    weight: np.ndarray
+    factors: Mapping[str, np.ndarray]
+    order: np.ndarray
+    queued: np.ndarray | None = None
+    cap: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class WorkQueueCounts:
+    """Job numbers of one work queue (share x resource type), as the job throttler reads them."""
+
+    running: int
+    not_running: int               # assigned, activated, starting
+    defined: int
+    waiting: int
+    walltime_s: float | None = None  # wall time asked for by defined, activated and starting jobs; None = unknown
+
+
+@dataclass(frozen=True)
+class PilotStatus:
+    """What unified pilot streaming sees of all queues at once.
+
+    corecount, cores_running, cores_queued: (n_queues,); workers_queued: (n_queues, n_resource_types);
+    activated: (n_queues, n_shares, n_resource_types) jobs; share_order: (n_shares,) most under-served first;
+    worker_cores: (n_queues, n_resource_types) cores of a worker of a type, 0 where the queue has no such type.
+    """
+
+    corecount: np.ndarray
+    cores_running: np.ndarray
+    cores_queued: np.ndarray
+    workers_queued: np.ndarray
+    worker_cores: np.ndarray
+    activated: np.ndarray
+    share_order: np.ndarray
+    score: int = 0                 # resource type of the worker that keeps an idle queue alive

@@ -1,0 +1,92 @@
+"""The arrays that a world is made of, gathered in one named tuple that compiled code can take apart.
+
+What lives here: the shapes. What does not: filling them (`build`) and changing them (`rows`, `transitions`, fabric).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.names import JobStatus
+
+N_STATUS = len(JobStatus)
+
+STATE = np.dtype([
+    ("now_s", "f8"),                 # time of the event in hand, or that the fabric has reached
+    ("sequence", "i8"),              # events ever scheduled
+    ("panda_id", "i8"),              # jobs ever made
+    ("transfer_id", "i8"),           # transfers ever made
+    ("n_events", "i8"),              # events in the heap
+    ("n_processed", "i8"),           # events ever processed
+    ("n_free_jobs", "i8"), ("n_free_transfers", "i8"), ("n_free_retries", "i8"), ("n_free_submissions", "i8"),
+    ("n_done_jobs", "i8"),           # rows in the outbox of ended attempts
+    ("n_done_transfers", "i8"),      # rows in the outbox of ended transfers
+    ("n_done_tasks", "i8"),          # tasks of which nothing is left to do
+    ("n_pending", "i8"),             # jobs that await the Setupper
+    ("n_holding", "i8"),             # jobs that await the Adder
+    ("n_pilots", "i8"),              # workers that hold a slot
+    ("n_pilots_ever", "i8"), ("n_pilots_empty", "i8"),
+    ("total_cores", "i8"),
+    ("fault_row", "i8"), ("fault_old", "i8"), ("fault_new", "i8"),   # a forbidden move; fault_row -1 = none
+])
+"""Counters and marks of the whole world: one row."""
+
+SETTINGS = np.dtype([
+    ("seed", "i8"), ("pilot_startup_s", "f8"), ("empty_pilot_s", "f8"),
+    ("by_share", "i4"), ("by_priority", "i4"),   # what dispatch sorts by, besides age
+    ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
+])
+"""Values of the scenario and of policies that compiled code reads: one row."""
+
+EVENT = np.dtype([("time_s", "f8"), ("sequence", "i8"), ("kind", "i4"), ("row", "i4")])
+"""An event of the fabric."""
+
+RETRY = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("next", "i4")])
+"""A piece of a task's input that awaits another attempt."""
+
+SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
+"""Workers of one pseudo-queue that were submitted together and wait in the batch system."""
+
+WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
+"""A job in the inbox of a server agent; stale when the row has since got another panda_id."""
+
+
+class Arrays(NamedTuple):
+    """Everything that compiled code reads or writes; tables are structured arrays of `schema`, (rows,)."""
+
+    state: np.ndarray
+    settings: np.ndarray
+    sites: np.ndarray
+    queues: np.ndarray
+    pseudo_queues: np.ndarray
+    pools: np.ndarray
+    pool_members: np.ndarray       # pseudo-queues, pool by pool
+    links: np.ndarray              # (n_sites * n_sites,), source * n_sites + destination
+    storages: np.ndarray
+    tasks: np.ndarray
+    task_times: np.ndarray         # (n_tasks, n_task_status), s, NaN = never
+    replica_site: np.ndarray       # (n_tasks, N_REPLICAS), -1 = none
+    replica_fraction: np.ndarray   # (n_tasks, N_REPLICAS)
+    jobs: np.ndarray
+    job_times: np.ndarray          # (n_rows, n_status), s, NaN = never
+    transfers: np.ndarray
+    retries: np.ndarray
+    submissions: np.ndarray
+    free_jobs: np.ndarray
+    free_transfers: np.ndarray
+    free_retries: np.ndarray
+    free_submissions: np.ndarray
+    events: np.ndarray
+    activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
+    share_order: np.ndarray        # (n_shares,), most under-served first
+    counts: np.ndarray             # (n_queues, n_shares, n_resource_types, n_status), jobs
+    running_cores: np.ndarray      # (n_queues, n_shares, n_resource_types), cores of running jobs
+    hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
+    user_counts: np.ndarray        # (n_users, n_status), jobs
+    pending: np.ndarray            # inbox of the Setupper
+    holding: np.ndarray            # inbox of the Adder
+    done_jobs: np.ndarray          # outbox of ended attempts
+    done_times: np.ndarray         # their transition times
+    done_transfers: np.ndarray     # outbox of ended transfers
+    done_tasks: np.ndarray         # outbox of tasks with nothing left to do
+    allowed: np.ndarray            # (n_status, n_status), allowed moves

@@ -1,0 +1,125 @@
+"""A world from a scenario and its tasks.
+
+What lives here: allocating every array and filling those that do not change with time. What does not: the tables of
+queues and their kin (`queue_tables`), and running anything.
+"""
+
+import numpy as np
+
+from simgrid_broker.names import Cause, DecisionKind, JobStatus, QueueStatus, TaskStatus, TransferKind
+from simgrid_broker.scenario.link_table import link_table
+from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
+from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.world import queue_tables
+from simgrid_broker.world.arrays import (EVENT, N_STATUS, RETRY, SETTINGS, STATE, SUBMISSION, WAITING, Arrays)
+from simgrid_broker.world.share_tree import leaf_shares, share_tree
+from simgrid_broker.world.transitions import allowed_moves
+from simgrid_broker.world.world import World
+
+FIRST_ROWS = 4096
+"""Rows that growing tables begin with."""
+
+OUTBOX_ROWS = 131_072
+"""Ended attempts and transfers that are kept before they must be written."""
+
+
+def build(scenario, task_list) -> World:
+    """World of a scenario at time 0: nothing runs, no task has arrived."""
+    grid = scenario.grid
+    tables = _grid_tables(scenario)
+    n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
+    n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
+    arrays = Arrays(
+        state=_state(tables["pools"]), settings=_settings(scenario), **tables,
+        tasks=task_list.rows.copy(), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
+        replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
+        **_growing(int(tables["pools"]["cores"].sum())),
+        activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
+        share_order=np.arange(n_shares, dtype=np.int32),
+        counts=np.zeros((n_queues, n_shares, n_types, N_STATUS), np.int32),
+        running_cores=np.zeros((n_queues, n_shares, n_types), np.int32),
+        hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
+        allowed=allowed_moves(),
+    )
+    _no_work_yet(arrays.tasks)
+    return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
+
+
+def _grid_tables(scenario) -> dict[str, np.ndarray]:
+    """Everything that describes the grid: tables by the name of the field of `Arrays`."""
+    grid = scenario.grid
+    of_queue, pools = queue_tables.pools_of(grid)
+    queues = queue_tables.queue_table(grid, of_queue)
+    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), [p[2] for p in pools])
+    pool_rows, members = queue_tables.pool_table(pools, pseudo_queues)
+    return dict(sites=queue_tables.site_table(grid, list(grid.storages)), queues=queues, pseudo_queues=pseudo_queues,
+                pools=pool_rows, pool_members=members, links=_links(scenario),
+                storages=queue_tables.storage_table(grid))
+
+
+def _links(scenario) -> np.ndarray:
+    """All directed pairs of sites, source by source."""
+    dense = link_table(scenario)
+    table = LINKS.empty(dense["bandwidth"].size)
+    for name in ("bandwidth", "latency_s", "max_active_files", "failure_rate", "closeness"):
+        table[name] = dense[name].ravel()
+    for name in ("active_head", "waiting_head", "waiting_tail"):
+        table[name] = -1
+    table["due_s"] = np.inf
+    return table
+
+
+def _state(pools) -> np.ndarray:
+    """Counters at the start."""
+    state = np.zeros(1, STATE)
+    state["fault_row"] = -1
+    state["total_cores"] = pools["cores"].sum()
+    for name in ("n_free_jobs", "n_free_transfers", "n_free_retries", "n_free_submissions"):
+        state[name] = FIRST_ROWS
+    return state
+
+
+def _settings(scenario) -> np.ndarray:
+    """Values that compiled code reads."""
+    agents = scenario.agents
+    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0)], SETTINGS)
+
+
+def _growing(total_cores: int) -> dict[str, np.ndarray]:
+    """The tables that grow with the number of live jobs, and the outboxes; one pilot a core must find an event."""
+    def free():
+        return np.arange(FIRST_ROWS - 1, -1, -1, dtype=np.int32)
+    return dict(
+        jobs=JOBS.empty(FIRST_ROWS), job_times=np.full((FIRST_ROWS, N_STATUS), np.nan),
+        transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, RETRY),
+        submissions=np.zeros(FIRST_ROWS, SUBMISSION), free_jobs=free(), free_transfers=free(), free_retries=free(),
+        free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, EVENT),
+        pending=np.zeros(FIRST_ROWS, WAITING), holding=np.zeros(FIRST_ROWS, WAITING),
+        done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, N_STATUS), np.nan),
+        done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),
+    )
+
+
+def _no_work_yet(tasks) -> None:
+    """Reset what only the run may write."""
+    for name in ("next_chunk", "n_retry", "n_alive", "n_finished", "n_failed", "n_attempts", "failed_attempts",
+                 "lost_walltime_s", "used_hs06s"):
+        tasks[name] = 0
+    tasks["retry_head"] = -1
+    tasks["frozen_s"] = np.nan
+
+
+def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
+    """Meaning of every kind of code in the tables."""
+    queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
+    sites = tuple(scenario.grid.sites)
+    pseudo = tuple(queues[p["queue"]] + (f"/{types[p['resource_type']]}" if p["resource_type"] >= 0 else "")
+                   for p in tables["pseudo_queues"])
+    return dict(
+        task_list.vocabularies, sites=sites, queues=queues, pseudo_queues=pseudo, candidates=queues + sites,
+        brokered=pseudo + sites,
+        storages=tuple(scenario.grid.storages), shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares)),
+        resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
+        queue_status=QueueStatus.words(), cause=Cause.words(), transfer_kind=TransferKind.words(),
+        decision_kind=DecisionKind.words(),
+    )

@@ -1,0 +1,54 @@
+"""Sums over the counts, as the server's statistics tables hold them.
+
+What lives here: the compiled sums, and the snapshot that brokers and throttlers read until the next refresh. What does
+not: the counts themselves (`transitions`) and how often they are read (agents).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+
+
+@compiled
+def sum_counts(counts, by_share, by_type):
+    """Sum counts[queue, share, type, status] to by_share[share, status, queue] and by_type[share, type, status]."""
+    n_queues, n_shares, n_types, n_status = counts.shape
+    for queue in range(n_queues):
+        for share in range(n_shares):
+            for kind in range(n_types):
+                for status in range(n_status):
+                    number = counts[queue, share, kind, status]
+                    if number:
+                        by_share[share, status, queue] += number
+                        by_type[share, kind, status] += number
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
+
+    by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status); workers: (n_queues,)
+    submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the live counter of JEDI.
+    """
+
+    taken_at: float
+    by_share: np.ndarray
+    by_type: np.ndarray
+    workers: np.ndarray
+    placed: np.ndarray
+    placed_by_type: np.ndarray
+
+
+def take_snapshot(arrays, now: float) -> Snapshot:
+    """Read the counts as they are now."""
+    n_queues, n_shares, n_types, n_status = arrays.counts.shape
+    by_share = np.zeros((n_shares, n_status, n_queues), np.int64)
+    by_type = np.zeros((n_shares, n_types, n_status), np.int64)
+    sum_counts(arrays.counts, by_share, by_type)
+    workers = np.zeros(n_queues, np.int64)
+    pseudo = arrays.pseudo_queues
+    np.add.at(workers, pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"])
+    return Snapshot(now, by_share, by_type, workers, np.zeros((n_shares, n_queues), np.int64),
+                    np.zeros((n_shares, n_types), np.int64))

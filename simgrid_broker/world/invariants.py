@@ -1,0 +1,142 @@
+"""What must hold of a world whatever happened: everything is counted again from the rows.
+
+What lives here: one small check for each invariant, and `check`, which asks them all. What does not: repair.
+"""
+
+import numpy as np
+
+from simgrid_broker.errors import InvariantBroken
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world.transitions import executing
+
+RUNNING, ACTIVATED = int(JobStatus.RUNNING), int(JobStatus.ACTIVATED)
+
+
+def live(arrays) -> np.ndarray:
+    """Rows of the jobs that are alive."""
+    return np.flatnonzero(arrays.jobs["panda_id"])
+
+
+def counts_equal_recount(arrays):
+    """Counts by queue, share, resource type, status and by user equal those of the rows."""
+    jobs = arrays.jobs[live(arrays)]
+    counts, users = np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts)
+    np.add.at(counts, (jobs["queue"], jobs["share"], jobs["resource_type"], jobs["status"]), 1)
+    np.add.at(users, (jobs["user"], jobs["status"]), 1)
+    if not np.array_equal(counts, arrays.counts):
+        yield f"counts differ from a recount in {np.count_nonzero(counts != arrays.counts)} places"
+    if not np.array_equal(users, arrays.user_counts):
+        yield "counts by user differ from a recount"
+
+
+def usage_equals_recount(arrays):
+    """Power in use by share and running cores equal those of the rows."""
+    jobs = arrays.jobs[live(arrays)]
+    busy = jobs[[bool(executing(status)) for status in jobs["status"]]]
+    hs06, cores = np.zeros_like(arrays.hs06_milli), np.zeros_like(arrays.running_cores)
+    np.add.at(hs06, busy["share"], busy["hs06_milli"])
+    running = jobs[jobs["status"] == RUNNING]
+    np.add.at(cores, (running["queue"], running["share"], running["resource_type"]), running["corecount"])
+    if not np.array_equal(hs06, arrays.hs06_milli):
+        yield "power in use by share differs from a recount"
+    if not np.array_equal(cores, arrays.running_cores):
+        yield "running cores differ from a recount"
+
+
+def slots_are_used_once(arrays):
+    """Cores and memory of each batch system equal what is free and what its workers hold, and none is overdrawn."""
+    pseudo = arrays.pseudo_queues
+    cores, memory = np.zeros(len(arrays.pools)), np.zeros(len(arrays.pools))
+    np.add.at(cores, pseudo["pool"], pseudo["n_running"] * pseudo["corecount"].astype(float))
+    np.add.at(memory, pseudo["pool"], pseudo["n_running"] * pseudo["worker_mb"])
+    for pool in np.flatnonzero((arrays.pools["free_cores"] < 0) | (arrays.pools["free_mb"] < -1e-3)):
+        yield f"batch system {pool} has given away more than it has"
+    for pool in np.flatnonzero(cores + arrays.pools["free_cores"] != arrays.pools["cores"]):
+        yield f"batch system {pool}: cores held and free do not add up"
+    for pool in np.flatnonzero(np.abs(memory + arrays.pools["free_mb"] - arrays.pools["memory_mb"]) > 1.0):
+        yield f"batch system {pool}: memory held and free does not add up"
+
+
+def payloads_hold_slots(arrays):
+    """No pseudo-queue runs more payloads than it has workers."""
+    jobs = arrays.jobs[live(arrays)]
+    under_way = jobs[(jobs["status"] == RUNNING) & (jobs["due_sequence"] != 0)]
+    payloads = np.bincount(under_way["pseudo_queue"], minlength=len(arrays.pseudo_queues))
+    for number in np.flatnonzero(payloads > arrays.pseudo_queues["n_running"]):
+        yield f"pseudo-queue {number} runs more payloads than it has workers"
+
+
+def no_input_is_lost(arrays):
+    """Every chunk of every task is new, alive, waiting for another attempt, processed or given up."""
+    tasks = arrays.tasks
+    made = tasks["next_chunk"]
+    known = tasks["n_alive"] + tasks["n_retry"] + tasks["n_finished"] + tasks["n_failed"]
+    alive = np.bincount(arrays.jobs[live(arrays)]["task"], minlength=len(tasks))
+    for row in np.flatnonzero(made != known):
+        yield f"task {tasks[row]['jeditaskid']}: {made[row]} chunks were given out, {known[row]} are accounted for"
+    for row in np.flatnonzero(alive != tasks["n_alive"]):
+        yield f"task {tasks[row]['jeditaskid']}: {alive[row]} jobs are alive, {tasks[row]['n_alive']} are counted"
+
+
+def attempts_stay_below_limit(arrays):
+    """No live job has more attempts than its task allows."""
+    jobs = arrays.jobs[live(arrays)]
+    over = jobs[jobs["attempt"] > arrays.tasks["max_attempt"][jobs["task"]]]
+    for job in over[:5]:
+        yield f"job {job['panda_id']} is attempt {job['attempt']} of an input that may have fewer"
+
+
+def space_is_not_negative(arrays):
+    """No storage is overdrawn, and bytes are conserved."""
+    storages = arrays.storages
+    for number in np.flatnonzero((storages["free_bytes"] < 0) | (storages["expired_bytes"] < 0)):
+        yield f"storage {number} has negative space"
+
+
+def activated_jobs_can_be_found(arrays):
+    """Every activated job stands in the heap of its pseudo-queue and share, once."""
+    jobs = arrays.jobs
+    seen = np.zeros(len(jobs), np.int64)
+    todo = list(arrays.activated[arrays.activated >= 0])
+    while todo:
+        row = int(todo.pop())
+        seen[row] += 1
+        if seen[row] > 1:
+            break
+        todo += [int(n) for n in (jobs[row]["child"], jobs[row]["sibling"]) if n >= 0]
+    wanted = np.zeros(len(jobs), np.int64)
+    rows = live(arrays)
+    wanted[rows[jobs["status"][rows] == ACTIVATED]] = 1
+    if not np.array_equal(seen, wanted):
+        yield f"{np.count_nonzero(seen != wanted)} activated jobs are missing from the heaps or stand there wrongly"
+
+
+def links_add_up(arrays):
+    """Active files of each link equal those of its active transfers and respect the limit but for single bunches."""
+    for number in np.flatnonzero((arrays.links["active_head"] >= 0) | (arrays.links["active_files"] != 0)):
+        link, files, bunches = arrays.links[number], 0, 0
+        row = link["active_head"]
+        while row >= 0:
+            files, bunches = files + arrays.transfers[row]["n_files"], bunches + 1
+            row = arrays.transfers[row]["next"]
+        if files != link["active_files"] or (files > link["max_active_files"] and bunches > 1):
+            yield f"link {number}: {link['active_files']} active files counted, {files} found in {bunches} transfers"
+
+
+INVARIANTS = (
+    counts_equal_recount, usage_equals_recount, slots_are_used_once, payloads_hold_slots, no_input_is_lost,
+    attempts_stay_below_limit, space_is_not_negative, activated_jobs_can_be_found, links_add_up,
+)
+"""Every check of a world; each yields a message for whatever is broken."""
+
+
+def broken(arrays) -> list[str]:
+    """Messages of all broken invariants, empty if the world is sound."""
+    return [message for invariant in INVARIANTS for message in invariant(arrays)]
+
+
+def check(arrays) -> None:
+    """Raise InvariantBroken with all that is wrong, if anything is."""
+    messages = broken(arrays)
+    if messages:
+        raise InvariantBroken(messages)

@@ -1,0 +1,126 @@
+"""What decisions may see of the world, as the frozen dataclasses of `views`.
+
+What lives here: one function for each view. What does not: deciding, and the true values of jobs, which no view holds.
+"""
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.schema.tasks import RAM_UNITS
+
+S = JobStatus
+OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
+"""Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
+
+
+def queues(world) -> views.Queues:
+    """Candidates of job brokerage: every pseudo-queue with its queue's description."""
+    arrays, grid = world.arrays, world.scenario.grid
+    pseudo = arrays.pseudo_queues
+    of = arrays.queues[pseudo["queue"]]
+    policies = [queue.fairsharepolicy for queue in grid.queues.values()]
+    return views.Queues(
+        names=world.vocabularies["pseudo_queues"], queue=pseudo["queue"].astype(np.int64),
+        site=of["site"].astype(np.int64), resource_type=pseudo["resource_type"].astype(np.int64),
+        status=of["status"].copy(), production=of["production"] == 1, analysis=of["analysis"] == 1,
+        corecount=pseudo["corecount"].astype(np.int64), corepower=of["corepower"].copy(),
+        maxrss_mb=pseudo["maxrss_mb"].copy(), minrss_mb=pseudo["minrss_mb"].copy(), maxtime_s=of["maxtime_s"].copy(),
+        mintime_s=of["mintime_s"].copy(), maxwdir_mb=of["maxwdir_mb"].copy(), direct_io=of["direct_io"] == 1,
+        opportunistic=of["opportunistic"] == 1, transferringlimit=of["transferringlimit"].copy(),
+        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version)
+
+
+def task(world, row: int) -> views.Task:
+    """A task as the brokers may know it."""
+    t, words = world.arrays.tasks[row], world.vocabularies
+    n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
+    return views.Task(
+        jeditaskid=int(t["jeditaskid"]), share=int(t["share"]), gshare=words["shares"][t["share"]],
+        prodsourcelabel=words["labels"][t["label"]], processingtype=words["processing_types"][t["processing_type"]],
+        workinggroup=words["working_groups"][t["working_group"]], currentpriority=int(t["priority"]),
+        corecount=int(t["corecount"]), resource_type=int(t["resource_type"]), ramcount=float(t["ramcount"]),
+        ramunit=RAM_UNITS[t["ramunit"]], baseramcount=float(t["baseramcount"]), cputime=float(t["cputime"]),
+        cpuefficiency=float(t["cpuefficiency"]), basewalltime_s=float(t["basewalltime_s"]),
+        n_events_per_job=int(t["n_events_per_job"]), n_files_per_job=int(t["n_input_files"]),
+        input_bytes_per_job=float(t["input_bytes_per_job"]), output_bytes_per_job=float(t["output_bytes_per_job"]),
+        workdisk_bytes=float(t["workdiskcount_mb"]) * 1e6, iointensity=float(t["iointensity"]), n_jobs=n_jobs,
+        total_input_bytes=float(t["input_bytes_per_job"]) * int(t["n_jobs"]), nucleus=int(t["nucleus"]))
+
+
+def stats(snapshot, share: int, candidates: views.Queues) -> views.Stats:
+    """Job numbers of one share at each candidate's queue; jobs made since the snapshot count as defined."""
+    of, numbers = candidates.queue, snapshot.by_share[share]
+    return views.Stats(
+        taken_at=snapshot.taken_at, running=numbers[S.RUNNING][of], assigned=numbers[S.ASSIGNED][of],
+        defined=(numbers[S.DEFINED] + snapshot.placed[share])[of], activated=numbers[S.ACTIVATED][of],
+        starting=numbers[S.STARTING][of], n_batch_job=snapshot.workers[of])
+
+
+def locality(world, row: int, candidates: views.Queues, n_jobs: int) -> views.Locality:
+    """Input of `n_jobs` jobs of a task at each candidate's site, in bytes and files."""
+    arrays = world.arrays
+    t = arrays.tasks[row]
+    total, files = float(t["input_bytes_per_job"]) * n_jobs, int(t["n_input_files"]) * n_jobs
+    here = np.zeros(len(candidates.site))
+    no_input = True
+    for site, fraction in zip(arrays.replica_site[row], arrays.replica_fraction[row], strict=True):
+        if site >= 0:
+            no_input = False
+            at_site = candidates.site == site
+            here[at_site] = np.maximum(here[at_site], fraction)
+    if no_input or total <= 0:
+        return views.Locality(0.0, 0, here, np.zeros(len(here)))
+    return views.Locality(total, files, here * total, np.ceil((1.0 - here) * files))
+
+
+def nuclei(world, row: int, remaining_work: np.ndarray) -> views.Nuclei:
+    """Candidates of task brokerage for one task; remaining_work: (n_sites,), HS06 s."""
+    arrays = world.arrays
+    site = np.flatnonzero(arrays.sites["nucleus"])
+    has_storage = arrays.sites["storage"][site] >= 0
+    storage = arrays.storages[np.where(has_storage, arrays.sites["storage"][site], 0)]
+    t = arrays.tasks[row]
+    here = np.zeros(len(site))
+    for replica, fraction in zip(arrays.replica_site[row], arrays.replica_fraction[row], strict=True):
+        here[site == replica] = np.maximum(here[site == replica], fraction)
+    incoming = arrays.links["queued_files"].reshape(len(arrays.sites), -1)[:, site].sum(axis=0)
+    return views.Nuclei(
+        site=site, active=np.ones(len(site), bool), has_storage=has_storage,
+        read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0,
+        free_bytes=storage["free_bytes"].copy(), expired_bytes=storage["expired_bytes"].copy(),
+        total_bytes=storage["total_bytes"].copy(), remaining_work_hs06s=remaining_work[site],
+        queued_output_files=incoming, local_input_bytes=here * float(t["input_bytes_per_job"]) * int(t["n_jobs"]),
+        local_input_files=here * int(t["n_input_files"]) * int(t["n_jobs"]))
+
+
+def remaining_work(world, rows) -> np.ndarray:
+    """Work that the tasks in `rows` still owe their nuclei by their own claim, (n_sites,), HS06 s."""
+    tasks = world.arrays.tasks[rows]
+    tasks = tasks[np.isin(tasks["status"], OPEN_TASKS) & (tasks["nucleus"] >= 0)]
+    left = tasks["n_jobs"] - tasks["n_finished"] - tasks["n_failed"]
+    work = np.zeros(len(world.arrays.sites))
+    np.add.at(work, tasks["nucleus"], claimed_work(tasks, left))
+    return work
+
+
+def claimed_work(tasks, n_jobs):
+    """CPU work of `n_jobs` jobs as their tasks claim it, HS06 s; 300 HS06 s an event where they claim none.
+
+    Source: brokerage reference, section 1.4.
+    """
+    cputime = np.where(tasks["cputime"] > 0, tasks["cputime"], 300.0)
+    return n_jobs * tasks["n_events_per_job"] * cputime
+
+
+def share_usage(world) -> np.ndarray:
+    """Power in use by each leaf share, (n_shares,), HS06."""
+    return world.arrays.hs06_milli * 1e-3
+
+
+def work_queue_counts(snapshot, share: int, resource_type: int) -> views.WorkQueueCounts:
+    """Job numbers of one work queue; jobs made since the snapshot count as defined."""
+    numbers = snapshot.by_type[share, resource_type].tolist()
+    return views.WorkQueueCounts(
+        running=numbers[S.RUNNING], not_running=numbers[S.ASSIGNED] + numbers[S.ACTIVATED] + numbers[S.STARTING],
+        defined=numbers[S.DEFINED] + int(snapshot.placed_by_type[share, resource_type]), waiting=numbers[S.WAITING])

@@ -1,0 +1,109 @@
+"""Taking rows of the growing tables into use and giving them back.
+
+What lives here: compiled take and release for jobs, transfers, retries and submissions. What does not: growing the
+tables, which needs Python (`World.make_room`); callers make sure of room first.
+"""
+
+from simgrid_broker.compiled import compiled
+
+
+@compiled
+def take_job(world):
+    """Row of `jobs` that is free; it becomes the caller's."""
+    state = world.state[0]
+    state["n_free_jobs"] -= 1
+    return world.free_jobs[state["n_free_jobs"]]
+
+
+@compiled
+def release_job(world, row):
+    """Give a row of `jobs` back; panda_id 0 marks it as free."""
+    state = world.state[0]
+    world.jobs[row]["panda_id"] = 0
+    world.free_jobs[state["n_free_jobs"]] = row
+    state["n_free_jobs"] += 1
+
+
+@compiled
+def take_transfer(world):
+    """Row of `transfers` that is free, with a new transfer_id."""
+    state = world.state[0]
+    state["n_free_transfers"] -= 1
+    row = world.free_transfers[state["n_free_transfers"]]
+    state["transfer_id"] += 1
+    world.transfers[row]["transfer_id"] = state["transfer_id"]
+    return row
+
+
+@compiled
+def release_transfer(world, row):
+    """Give a row of `transfers` back; transfer_id 0 marks it as free."""
+    state = world.state[0]
+    world.transfers[row]["transfer_id"] = 0
+    world.free_transfers[state["n_free_transfers"]] = row
+    state["n_free_transfers"] += 1
+
+
+@compiled
+def push_retry(world, task_row, chunk, attempt):
+    """Put a chunk among those of its task that await another attempt."""
+    state = world.state[0]
+    task = world.tasks[task_row]
+    state["n_free_retries"] -= 1
+    row = world.free_retries[state["n_free_retries"]]
+    retry = world.retries[row]
+    retry["chunk"] = chunk
+    retry["attempt"] = attempt
+    retry["next"] = task["retry_head"]
+    task["retry_head"] = row
+    task["n_retry"] += 1
+
+
+@compiled
+def pop_retry(world, task_row):
+    """Chunk and attempt number of one that awaits another attempt; the task must have one."""
+    state = world.state[0]
+    task = world.tasks[task_row]
+    row = task["retry_head"]
+    retry = world.retries[row]
+    task["retry_head"] = retry["next"]
+    task["n_retry"] -= 1
+    world.free_retries[state["n_free_retries"]] = row
+    state["n_free_retries"] += 1
+    return retry["chunk"], retry["attempt"]
+
+
+@compiled
+def push_submission(world, pseudo_queue, count, now):
+    """Let `count` workers of a pseudo-queue wait in the batch system from `now` on."""
+    state = world.state[0]
+    queue = world.pseudo_queues[pseudo_queue]
+    state["n_free_submissions"] -= 1
+    row = world.free_submissions[state["n_free_submissions"]]
+    group = world.submissions[row]
+    group["submitted_s"] = now
+    group["count"] = count
+    group["next"] = -1
+    if queue["submitted_tail"] >= 0:
+        world.submissions[queue["submitted_tail"]]["next"] = row
+    else:
+        queue["submitted_head"] = row
+    queue["submitted_tail"] = row
+    queue["n_submitted"] += count
+
+
+@compiled
+def take_worker(world, pseudo_queue):
+    """Take the oldest waiting worker of a pseudo-queue out of the batch system's list; there must be one."""
+    state = world.state[0]
+    queue = world.pseudo_queues[pseudo_queue]
+    row = queue["submitted_head"]
+    group = world.submissions[row]
+    queue["n_submitted"] -= 1
+    group["count"] -= 1
+    if group["count"] == 0:
+        queue["submitted_head"] = group["next"]
+        if group["next"] < 0:
+            queue["submitted_tail"] = -1
+        world.free_submissions[state["n_free_submissions"]] = row
+        state["n_free_submissions"] += 1

@@ -1,0 +1,110 @@
+"""The only writer of a job's status and of every count that depends on it.
+
+What lives here: the table of allowed moves, the compiled `move`, and the story of a job that tried a forbidden one.
+What does not: deciding that a job should move, and what else happens when it does (fabric, agents).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.errors import ForbiddenMove
+from simgrid_broker.names import JobStatus
+
+S = JobStatus
+
+MOVES = (
+    (S.PENDING, S.DEFINED), (S.DEFINED, S.ASSIGNED), (S.DEFINED, S.ACTIVATED), (S.DEFINED, S.FAILED),
+    (S.ASSIGNED, S.ACTIVATED), (S.ACTIVATED, S.THROTTLED), (S.THROTTLED, S.ACTIVATED), (S.ACTIVATED, S.SENT),
+    (S.SENT, S.STARTING), (S.SENT, S.RUNNING), (S.STARTING, S.RUNNING), (S.RUNNING, S.HOLDING),
+    (S.HOLDING, S.TRANSFERRING), (S.HOLDING, S.MERGING), (S.HOLDING, S.FINISHED), (S.HOLDING, S.FAILED),
+    (S.HOLDING, S.CANCELLED), (S.TRANSFERRING, S.FINISHED), (S.TRANSFERRING, S.FAILED), (S.MERGING, S.FINISHED),
+    (S.MERGING, S.CANCELLED), (S.SENT, S.FAILED), (S.STARTING, S.FAILED), (S.RUNNING, S.FAILED),
+    (S.WAITING, S.CLOSED), (S.WAITING, S.CANCELLED),
+)
+"""Allowed moves; source: lifecycle reference, section 3.1."""
+
+ENDED = (S.FINISHED, S.FAILED, S.CLOSED, S.CANCELLED)
+"""Statuses that end an attempt."""
+
+EXECUTING_FROM, EXECUTING_TO = int(S.SENT), int(S.RUNNING)
+RUNNING = int(S.RUNNING)
+
+
+def allowed_moves() -> np.ndarray:
+    """Table of allowed moves, (n_status, n_status) bool: `MOVES`, and from every live status to closed or cancelled."""
+    table = np.zeros((len(S), len(S)), np.bool_)
+    for old, new in MOVES:
+        table[old, new] = True
+    for old in S:
+        if old not in ENDED:
+            table[old, S.CLOSED] = table[old, S.CANCELLED] = True
+    return table
+
+
+@compiled
+def executing(status):
+    """Whether a job of that status uses its share's power: sent or running; source: lifecycle reference, 1.3."""
+    return status == EXECUTING_FROM or status == EXECUTING_TO
+
+
+@compiled
+def enter(world, row, status, now):
+    """Count a job that was just made, in its first status."""
+    job = world.jobs[row]
+    job["status"] = status
+    job["modification_s"] = now
+    world.job_times[row, status] = now
+    world.counts[job["queue"], job["share"], job["resource_type"], status] += 1
+    world.user_counts[job["user"], status] += 1
+
+
+@compiled
+def move(world, row, status, now):
+    """Bring a job to `status`; a forbidden move changes nothing and is left as a fault. Returns whether it was done."""
+    job = world.jobs[row]
+    old = job["status"]
+    if not world.allowed[old, status]:
+        fault = world.state[0]
+        fault["fault_row"] = row
+        fault["fault_old"] = old
+        fault["fault_new"] = status
+        return False
+    queue, share, resource_type = job["queue"], job["share"], job["resource_type"]
+    world.counts[queue, share, resource_type, old] -= 1
+    world.counts[queue, share, resource_type, status] += 1
+    world.user_counts[job["user"], old] -= 1
+    world.user_counts[job["user"], status] += 1
+    if executing(old) != executing(status):
+        world.hs06_milli[share] += job["hs06_milli"] if executing(status) else -job["hs06_milli"]
+    if old == RUNNING or status == RUNNING:
+        cores = np.int32(job["corecount"])
+        world.running_cores[queue, share, resource_type] += cores if status == RUNNING else -cores
+    job["status"] = status
+    job["modification_s"] = now
+    world.job_times[row, status] = now
+    return True
+
+
+@compiled
+def leave(world, row):
+    """Take a job whose attempt has ended out of the counts."""
+    job = world.jobs[row]
+    world.counts[job["queue"], job["share"], job["resource_type"], job["status"]] -= 1
+    world.user_counts[job["user"], job["status"]] -= 1
+
+
+def story(arrays, row: int) -> str:
+    """What a job went through, a line per status in the order of time."""
+    job = arrays.jobs[row]
+    moments = sorted((time, status) for status, time in enumerate(arrays.job_times[row]) if not np.isnan(time))
+    head = f"job {job['panda_id']} of task {job['jeditaskid']}, chunk {job['chunk']}, attempt {job['attempt']}"
+    return "\n".join([head] + [f"  {time:14.3f} s  {S(status).word}" for time, status in moments])
+
+
+def raise_fault(arrays):
+    """Raise ForbiddenMove with the job's story if compiled code left a fault."""
+    state = arrays.state[0]
+    if state["fault_row"] >= 0:
+        old, new = S(state["fault_old"]).word, S(state["fault_new"]).word
+        raise ForbiddenMove(f"a job may not go from {old} to {new} (at {state['now_s']:.3f} s)\n"
+                            + story(arrays, state["fault_row"]))

@@ -1,0 +1,71 @@
+"""The world as Python holds it: the arrays, what their codes mean, and room for them to grow.
+
+What lives here: `World`. What does not: compiled code (it takes `World.arrays`).
+"""
+
+import numpy as np
+
+MARGIN = 1024
+"""Rows to keep free of every table that the fabric takes from: more than one event can use."""
+
+
+class World:
+    """Arrays of a run with their scenario, share tree and vocabularies.
+
+    `shares` and `tree` are those in force, which incidents may change; `arrays` is replaced whenever a table grows: take it afresh for each call, never keep it across one.
+    """
+
+    def __init__(self, arrays, scenario, tree, vocabularies):
+        self.arrays = arrays
+        self.scenario = scenario
+        self.tree = tree
+        self.shares = scenario.shares
+        self.vocabularies = vocabularies
+        self.queues_version = 0
+
+    @property
+    def state(self):
+        """Counters of the world, one row of `arrays.STATE`."""
+        return self.arrays.state[0]
+
+    def describe_anew(self) -> None:
+        """Say that a static description of queues has changed, so that cached masks are dropped."""
+        self.queues_version += 1
+
+    def make_room(self, jobs=MARGIN, transfers=MARGIN, retries=MARGIN, submissions=MARGIN) -> None:
+        """Grow tables until so many rows of each are free, and the events and inboxes can hold what may follow."""
+        for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),
+                             ("submissions", submissions)):
+            if self.state[f"n_free_{name}"] < wanted:
+                self._grow(name, wanted)
+        arrays, state = self.arrays, self.state
+        self._lengthen("pending", int(state["n_pending"]) + jobs + MARGIN)
+        self._lengthen("holding", int(state["n_holding"]) + MARGIN)
+        self._lengthen("done_tasks", int(state["n_done_tasks"]) + jobs + MARGIN)
+        self._lengthen("events", int(state["n_events"] + state["total_cores"] - state["n_pilots"])
+                       + 4 * len(arrays.transfers) + MARGIN)
+
+    def _grow(self, name: str, wanted: int) -> None:
+        """At least double a table that hands out rows, with what runs beside it."""
+        old = len(getattr(self.arrays, name))
+        new = max(2 * old, old + wanted)
+        self._lengthen(name, new)
+        if name == "jobs":
+            times = np.full((new, self.arrays.job_times.shape[1]), np.nan)
+            times[:old] = self.arrays.job_times
+            self.arrays = self.arrays._replace(job_times=times)
+        free, n_free = getattr(self.arrays, f"free_{name}"), int(self.state[f"n_free_{name}"])
+        longer = np.zeros(new, np.int32)
+        longer[:new - old] = np.arange(new - 1, old - 1, -1)
+        longer[new - old:new - old + n_free] = free[:n_free]
+        self.state[f"n_free_{name}"] = n_free + new - old
+        self.arrays = self.arrays._replace(**{f"free_{name}": longer})
+
+    def _lengthen(self, name: str, wanted: int) -> None:
+        """Make a table at least so long; what is in it stays."""
+        old = getattr(self.arrays, name)
+        if len(old) >= wanted:
+            return
+        new = np.zeros(max(wanted, 2 * len(old)), old.dtype)
+        new[:len(old)] = old
+        self.arrays = self.arrays._replace(**{name: new})

@@ -1,0 +1,97 @@
+"""Plain cases for the tests of policies: everything fits, everything is quiet, but for what a test names."""
+
+import numpy as np
+
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.policy.job_brokerage.case import JobCase
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.views import Gdpconfig, Locality, Nuclei, Queues, ShareTree, Stats, Task
+
+DEFAULTS = {
+    ("jobbroker", "MAX_PRIO_TO_BOOTSTRAP"): 150, ("jobbroker", "NQUEUELIMITSITE"): 20, ("jobbroker", "MIN_WEIGHT"): 0,
+    ("taskbrokerage", "DISK_THRESHOLD"): 100, ("taskbrokerage", "FREE_DISK_CUTOFF"): 1000,
+    ("taskbrokerage", "INPUT_SIZE_THRESHOLD"): 1, ("taskbrokerage", "INPUT_NUM_THRESHOLD"): 100,
+    ("taskbrokerage", "INPUT_SIZE_FRACTION"): 10, ("taskbrokerage", "INPUT_NUM_FRACTION"): 10,
+    ("taskbrokerage", "MIN_IO_INTENSITY_WITH_LOCAL_DATA"): 200,
+    ("taskbrokerage", "MIN_INPUT_SIZE_WITH_LOCAL_DATA"): 10000,
+    ("taskbrokerage", "MAX_TASK_PRIO_WITH_LOCAL_DATA"): 800, ("taskbrokerage", "DATA_LOCATION_CHECK_PERIOD"): 7,
+    ("taskbrokerage", "NQUEUED_NUC_CAP"): 2000,
+}
+"""Keys and defaults of the brokerage reference, section 12, in the units of the keys."""
+
+TB = 1e12
+
+
+def cfg(**components):
+    """gdpconfig with defaults; cfg(jobbroker={"KEY": value}) sets keys of a component."""
+    given = {(component, key): value for component, keys in components.items() for key, value in keys.items()}
+    return Gdpconfig(DEFAULTS | given)
+
+
+def task(**fields):
+    """A task of single-core simulation that fits everywhere."""
+    plain = dict(
+        jeditaskid=1, share=0, gshare="MC 16", prodsourcelabel="managed", processingtype="simul", workinggroup="",
+        currentpriority=100, corecount=1, resource_type=0, ramcount=0.0, ramunit="MBPerCore", baseramcount=0.0,
+        cputime=100.0, cpuefficiency=100.0, basewalltime_s=0.0, n_events_per_job=100, n_files_per_job=1,
+        input_bytes_per_job=0.0, output_bytes_per_job=0.0, workdisk_bytes=0.0, iointensity=0.0, n_jobs=100,
+        total_input_bytes=0.0)
+    return Task(**plain | fields)
+
+
+def queues(n=1, **columns):
+    """Online single-core queues without limits, each of one resource type (not unified)."""
+    plain = dict(
+        names=tuple(f"QUEUE_{k}" for k in range(n)), queue=np.arange(n), site=np.arange(n),
+        resource_type=np.full(n, -1), status=np.full(n, QueueStatus.ONLINE), production=np.ones(n, bool),
+        analysis=np.zeros(n, bool), corecount=np.ones(n, int), corepower=np.full(n, 10.0),
+        maxrss_mb=np.full(n, np.inf), minrss_mb=np.zeros(n), maxtime_s=np.full(n, np.inf), mintime_s=np.zeros(n),
+        maxwdir_mb=np.full(n, np.inf), direct_io=np.zeros(n, bool), opportunistic=np.zeros(n, bool),
+        transferringlimit=np.full(n, 2000.0), fairsharepolicy=("",) * n)
+    return Queues(**plain | _arrays(columns))
+
+
+def stats(n=1, **columns):
+    """Queues with ten running jobs and nothing else."""
+    plain = {name: np.zeros(n, int) for name in ("defined", "assigned", "activated", "starting", "n_batch_job")}
+    return Stats(**dict(taken_at=0.0, running=np.full(n, 10)) | plain | _arrays(columns))
+
+
+def locality(total_bytes, total_files, available_bytes, missing_files):
+    """Input of a task at the candidates."""
+    return Locality(total_bytes, total_files, np.asarray(available_bytes, float), np.asarray(missing_files))
+
+
+def job_case(task_, queues_, stats_=None, data=None, config=None, edition="documented"):
+    """A case of job brokerage with the numbers of an edition."""
+    stats_, config = stats_ or stats(len(queues_.queue)), config or cfg()
+    return JobCase(task_, queues_, stats_, data, config,
+                   PRODUCTION[edition].numbers(task_, queues_, stats_, data, config))
+
+
+def nuclei(n=1, **columns):
+    """Idle nuclei with 1 PB, half of it free, and all input at hand."""
+    plain = dict(
+        site=np.arange(n), active=np.ones(n, bool), has_storage=np.ones(n, bool), read_wan=np.ones(n, bool),
+        write_wan=np.ones(n, bool), free_bytes=np.full(n, 500 * TB), expired_bytes=np.zeros(n),
+        total_bytes=np.full(n, 1000 * TB), remaining_work_hs06s=np.zeros(n), queued_output_files=np.zeros(n, int),
+        local_input_bytes=np.full(n, 1e18), local_input_files=np.full(n, 10**9))
+    return Nuclei(**plain | _arrays(columns))
+
+
+def share_tree(*rows):
+    """A tree from (name, parent name or None, weight) in the order of the table, normalised to 100 per level."""
+    names = ("root", *(name for name, _, _ in rows))
+    parent = np.array([-1, *(0 if above is None else names.index(above) for _, above, _ in rows)])
+    weight = np.array([1.0, *(w for _, _, w in rows)])
+    value = np.full(len(names), 100.0)
+    for node in range(1, len(names)):
+        siblings = parent == parent[node]
+        value[node] = value[parent[node]] * weight[node] / max(weight[siblings].sum(), 1e-300)
+    leaves = np.array([node for node in range(1, len(names)) if node not in parent])
+    return ShareTree(names, parent, value, leaves)
+
+
+def _arrays(columns):
+    """Columns as arrays; names, policies and scalars stay as they are."""
+    return {name: np.asarray(value) if isinstance(value, list) else value for name, value in columns.items()}

@@ -1,0 +1,188 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from policy_builders import cfg, job_case, locality, queues, stats, task
+
+from simgrid_broker.policy.funnel import weigh
+from simgrid_broker.policy.job_brokerage import load
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+
+EDITIONS = ("documented", "deployed")
+
+
+def case(edition="documented", task_=None, data=None, config=None, unified=True, **columns):
+    view = queues(1, resource_type=[0 if unified else -1])
+    return job_case(task_ or task(), view, stats(1, **{name: [value] for name, value in columns.items()}), data, config,
+                    edition)
+
+
+def running(edition, **options):
+    return int(case(edition, **options).numbers.running[0])
+
+
+@pytest.mark.parametrize(("columns", "documented", "deployed"), [
+    pytest.param(dict(running=19, n_batch_job=30), 20, 20, id="twenty workers at most count as running"),
+    pytest.param(dict(running=20, n_batch_job=30), 20, 20, id="with twenty running workers do not count"),
+    pytest.param(dict(running=5, n_batch_job=5), 5, 5, id="as many workers as running jobs change nothing"),
+    pytest.param(dict(running=0, n_batch_job=7), 7, 7, id="workers start up an idle queue"),
+    pytest.param(dict(running=3, n_batch_job=0, num_slots=50), 50, 50, id="numSlots are taken for running"),
+    pytest.param(dict(running=80, num_slots=50), 80, 80, id="but never lower the number"),
+    pytest.param(dict(running=3, num_slots=-1, starting=9), 3, 3, id="numSlots that are not set change nothing"),
+    pytest.param(dict(running=3, num_slots=0, starting=9), 9, 12, id="D57 numSlots of 0: starting, or added to it"),
+])
+def test_running(columns, documented, deployed):
+    assert (running("documented", **columns), running("deployed", **columns)) == (documented, deployed)
+
+
+@pytest.mark.parametrize(("options", "deployed"), [
+    pytest.param(dict(task_=task(currentpriority=150)), 7, id="at the limit of priority"),
+    pytest.param(dict(task_=task(currentpriority=151)), 0, id="D57 above it the code does not bootstrap"),
+    pytest.param(dict(unified=False), 0, id="D57 only unified queues that pull"),
+    pytest.param(dict(n_pilot=0), 0, id="D57 only queues with pilots"),
+    pytest.param(dict(n_pilot=1), 7, id="one pilot is enough"),
+])
+def test_d57_who_is_bootstrapped(options, deployed):
+    workers = dict(running=0, n_batch_job=7)
+    assert running("documented", **workers, **options) == 7
+    assert running("deployed", **workers, **options) == deployed
+
+
+def test_d57_slots_are_divided_by_cores_in_the_code():
+    view = queues(1, corecount=[8])
+    for edition, expected in (("documented", 100), ("deployed", 12)):
+        assert job_case(task(), view, stats(1, num_slots=[100]), edition=edition).numbers.running[0] == expected
+
+
+LOCAL = locality(100.0, 40, [100.0], [0])
+HALF = locality(100.0, 40, [50.0], [20])
+BUSY = dict(running=100, activated=40, starting=10, defined=0, assigned=30)
+
+
+def weight(edition="documented", **options):
+    case_ = case(edition, **options)
+    return float(weigh(PRODUCTION[edition].factors, case_)[0][0])
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_worked_numbers(edition):
+    assert weight(edition, data=HALF, **BUSY) == pytest.approx(101 / 90 * 1.5 / 1.2)
+    assert weight(edition, data=LOCAL, **BUSY) == pytest.approx(101 / 60 * 2)
+    assert weight(edition, **BUSY) == pytest.approx(101 / 60)
+
+
+@pytest.mark.parametrize(("assigned", "activated", "documented", "deployed"), [
+    pytest.param(40, 40, 1, 1, id="as many assigned as activated"),
+    pytest.param(60, 40, 1.5, 61 / 41, id="D56 the code adds one to both"),
+    pytest.param(200, 40, 2, 2, id="never more than 2"),
+    pytest.param(1, 0, 2, 2, id="nothing activated"),
+    pytest.param(0, 0, 1, 1, id="nothing at all"),
+])
+def test_d56_many_assigned(assigned, activated, documented, deployed):
+    columns = dict(assigned=assigned, activated=activated, data=HALF)
+    assert 1 / load.many_assigned(case(**columns))[0] == pytest.approx(documented)
+    assert 1 / load.many_assigned_deployed(case("deployed", **columns))[0] == pytest.approx(deployed)
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_assigned_jobs_count_only_where_input_is_missing(edition):
+    both = job_case(task(), queues(2), stats(2, assigned=[30, 30]), locality(100.0, 1, [100.0, 99.0], [0, 1]),
+                    edition=edition)
+    assert both.numbers.assigned.tolist() == [0, 30]
+
+
+@pytest.mark.parametrize(("columns", "ready", "queued"), [
+    pytest.param(dict(running=0), False, False, id="an idle queue takes jobs as long as it has none"),
+    pytest.param(dict(running=0, activated=1), True, True, id="but no second time"),
+    pytest.param(dict(running=10, activated=15, starting=5), False, False, id="twice the running is still fine"),
+    pytest.param(dict(running=10, activated=15, starting=6), True, True, id="one more is not"),
+    pytest.param(dict(running=10, activated=15, starting=5, defined=1), False, True, id="defined jobs count too"),
+    pytest.param(dict(running=10, activated=20, assigned=9), False, False, id="assigned jobs do not if input is local"),
+    pytest.param(dict(running=10, activated=20, assigned=9, data=HALF), False, True, id="but do if it is not"),
+    pytest.param(dict(running=0, n_batch_job=30, activated=40), False, False, id="workers count as running"),
+])
+def test_documented_backlog(columns, ready, queued):
+    case_ = case(**columns)
+    assert (bool(load.too_many_ready(case_)[0]), bool(load.too_many_queued(case_)[0])) == (ready, queued)
+
+
+@pytest.mark.parametrize(("columns", "documented", "deployed"), [
+    pytest.param(dict(running=5, activated=20), True, False, id="D58 the code allows 20 jobs anywhere"),
+    pytest.param(dict(running=5, activated=21), True, True, id="D58 but not 21"),
+    pytest.param(dict(running=50, activated=101), True, True, id="above twice the running both refuse"),
+    pytest.param(dict(running=50, activated=60, defined=50), True, False, id="D58 defined jobs do not count"),
+    pytest.param(dict(running=50, activated=90, assigned=20, data=HALF), True, True, id="D58 assigned ones do"),
+])
+def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
+    assert bool(load.too_many_queued(case(**columns))[0]) is documented
+    assert bool(load.over_cap(case("deployed", unified=False, **columns))[0]) is deployed
+    assert not load.over_cap(case("deployed", unified=True, **columns))[0]
+
+
+@pytest.mark.parametrize(("columns", "refuses"), [
+    pytest.param(dict(), False, id="without numbers of the type the cap is off"),
+    pytest.param(dict(running_of_type=3, queued_of_type=20, assigned_of_type=0), False, id="20 are allowed"),
+    pytest.param(dict(running_of_type=3, queued_of_type=21, assigned_of_type=0), True, id="21 are not"),
+    pytest.param(dict(running_of_type=30, queued_of_type=60, assigned_of_type=9), False, id="local: assigned is free"),
+    pytest.param(dict(running_of_type=30, queued_of_type=60, assigned_of_type=9, data=HALF), True, id="else it counts"),
+    pytest.param(dict(running_of_type=3, running=60, queued_of_type=90, assigned_of_type=0), False,
+                 id="all running jobs of the queue count"),
+])
+def test_d58_cap_of_the_resource_type(columns, refuses):
+    assert bool(load.over_cap_of_type(case("deployed", **columns))[0]) is refuses
+
+
+@pytest.mark.parametrize("fields", [{"processingtype": "urgent"}, {"currentpriority": 1001}])
+def test_express_work_has_no_cap(fields):
+    express = case("deployed", task(**fields), unified=False, running=1, activated=500)
+    assert not load.over_cap(express)[0]
+    assert load.backlog_deployed(express)[1][0] == np.inf
+
+
+def test_priority_1000_is_not_express_in_the_code():
+    assert not load.is_express(task(currentpriority=1000))
+
+
+@pytest.mark.parametrize(("config", "expected"), [
+    ({}, 20), ({"NQUEUELIMITSITE_MC 16": 70}, 70), ({"NQUEUELIMITSITE_MC 16": 0}, 20),
+    ({"NQUEUELIMITSITE_Other": 70}, 20),
+])
+def test_cut(config, expected):
+    assert load.cut(case(config=cfg(jobbroker=config))) == expected
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    pytest.param({}, 0, id="D60 an empty queue is a bootstrap"),
+    pytest.param(dict(assigned=1), 1, id="any job ends that"),
+    pytest.param(dict(n_batch_job=1), 1, id="so do workers that count as running"),
+    pytest.param(dict(task_=task(currentpriority=151)), 1, id="not above the priority limit"),
+    pytest.param(dict(task_=task(is_merging=True)), 1, id="not for merge jobs"),
+    pytest.param(dict(task_=task(processingtype="urgent")), 1, id="not for express work"),
+])
+def test_d60_bootstrap(options, expected):
+    result = load.bootstrap(case("deployed", **{"running": 0} | options))
+    assert np.broadcast_to(result, 1)[0] == expected
+    assert load.bootstrap not in PRODUCTION["documented"].factors
+
+
+@pytest.mark.parametrize(("key", "weight_", "refuses"), [
+    pytest.param({}, 0.001, False, id="no minimum"),
+    pytest.param({"MIN_WEIGHT_managed": 0.5}, 0.5, False, id="at the minimum is still fine"),
+    pytest.param({"MIN_WEIGHT_managed": 0.5}, 0.49, True, id="below the minimum"),
+    pytest.param({"MIN_WEIGHT_managed": 0.5, "MIN_WEIGHT_managed_MC 16": 0.1}, 0.4, False, id="the share's own wins"),
+    pytest.param({"MIN_WEIGHT_managed": 0.5}, 0.0, False, id="bootstrap queues are spared"),
+])
+def test_d23_minimum_weight(key, weight_, refuses):
+    case_ = replace(case("deployed", config=cfg(jobbroker=key)), weight=np.array([weight_]))
+    assert bool(load.below_min_weight(case_)[0]) is refuses
+
+
+def test_backlog_of_the_draw():
+    columns = dict(running=30, activated=5, starting=1, defined=2, assigned=4, data=HALF)
+    queued, cap = load.backlog_documented(case(**columns))
+    assert (queued[0], cap[0]) == (12, 61)
+    queued, cap = load.backlog_deployed(case("deployed", **columns))
+    assert (queued[0], cap[0]) == (10, 60)
+    of_type = dict(running_of_type=40, queued_of_type=3, assigned_of_type=1)
+    queued, cap = load.backlog_deployed(case("deployed", **columns, **of_type))
+    assert (queued[0], cap[0]) == (4, 80)

@@ -1,0 +1,236 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from policy_builders import TB, cfg, nuclei, task
+
+from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.task_brokerage import locality, weight
+from simgrid_broker.policy.task_brokerage import nuclei as n_
+from simgrid_broker.policy.task_brokerage.broker import NONE, broker_task, draw
+from simgrid_broker.policy.task_brokerage.case import TaskCase
+from simgrid_broker.units import DAY
+from simgrid_broker.views import KEPT, Verdict
+
+TIB = 1024**4
+GB = 1e9
+
+
+def refused(rule, task_=None, config=None, **columns):
+    view = nuclei(1, **{name: [value] for name, value in columns.items()})
+    return bool(np.broadcast_to(rule(TaskCase(task_ or task(), view, config or cfg())), 1)[0])
+
+
+@pytest.mark.parametrize(("rule", "column"), [
+    (n_.not_active, "active"), (n_.no_storage, "has_storage"), (n_.unreadable, "read_wan"),
+    (n_.unwritable, "write_wan"),
+])
+def test_what_a_nucleus_must_have(rule, column):
+    assert not refused(rule, **{column: True})
+    assert refused(rule, **{column: False})
+
+
+@pytest.mark.parametrize(("files", "t1weight", "refuses"), [
+    pytest.param(2000, 0, False, id="at the cap is still fine"),
+    pytest.param(2001, 0, True, id="one file more is not"),
+    pytest.param(2001, -1, False, id="a negative t1Weight does not care"),
+])
+def test_d8_transfer_backlog(files, t1weight, refuses):
+    assert refused(n_.transfer_backlog, task(t1weight=t1weight), queued_output_files=files) is refuses
+
+
+RW_2500_GB = 8.64e9
+"""Work that asks for 2 500 GB."""
+
+
+@pytest.mark.parametrize(("columns", "documented", "deployed"), [
+    pytest.param(dict(free_bytes=100 * TB), True, True, id="D7 100 TB are not above it, nor 100 TiB"),
+    pytest.param(dict(free_bytes=100 * TB + 1), False, True, id="D7 one byte more is above 100 TB"),
+    pytest.param(dict(free_bytes=100 * TIB - 1), False, True, id="D7 just below 100 TiB"),
+    pytest.param(dict(free_bytes=100 * TIB), False, False, id="D7 the code accepts equality"),
+    pytest.param(dict(free_bytes=50 * TB, expired_bytes=70 * TB), False, False, id="expired data count"),
+    pytest.param(dict(free_bytes=120 * TB, min_free_bytes=15 * TB), False, True, id="D1 the code keeps some free"),
+    pytest.param(dict(free_bytes=102.4 * TB, remaining_work_hs06s=RW_2500_GB), True, True, id="work needs space"),
+    pytest.param(dict(free_bytes=102.6 * TB, remaining_work_hs06s=RW_2500_GB), False, True, id="2 500 GB of it"),
+    pytest.param(dict(free_bytes=112.8 * TB, remaining_work_hs06s=RW_2500_GB), False, False, id="enough for both"),
+])
+def test_d1_d7_space(columns, documented, deployed):
+    assert refused(n_.too_little_space, **columns) is documented
+    assert refused(n_.too_little_space_deployed, **columns) is deployed
+
+
+def test_a_share_may_have_its_own_threshold():
+    config = cfg(taskbrokerage={"DISK_THRESHOLD_MC 16": 600})
+    assert refused(n_.too_little_space, config=config)
+    assert not refused(n_.too_little_space, task(gshare="Other"), config)
+
+
+BIG = dict(total_input_bytes=1000 * GB, total_input_files=1000, iointensity=500.0)
+
+
+@pytest.mark.parametrize(("local", "documented", "deployed"), [
+    pytest.param(99 * GB, True, True, id="less than 10 %"),
+    pytest.param(100 * GB, True, False, id="D9 the code accepts equality"),
+    pytest.param(101 * GB, False, False, id="more than 10 %"),
+])
+def test_d9_size_of_input(local, documented, deployed):
+    assert refused(locality.too_little_input, task(**BIG), local_input_bytes=local) is documented
+    assert refused(locality.too_little_input_deployed, task(**BIG), local_input_bytes=local) is deployed
+
+
+@pytest.mark.parametrize(("fields", "local", "documented", "deployed"), [
+    pytest.param({}, 99, True, True, id="less than 10 %"),
+    pytest.param({}, 100, True, False, id="D9 the code accepts equality"),
+    pytest.param({}, 101, False, False, id="more than 10 %"),
+    pytest.param({"total_input_bytes": 100 * GB}, 0, False, True, id="D9 documented: the size decides, small"),
+    pytest.param({"total_input_files": 100}, 0, True, False, id="D9 documented: the size decides, few files"),
+])
+def test_d9_number_of_files(fields, local, documented, deployed):
+    assert refused(locality.too_few_files, task(**BIG | fields), local_input_files=local) is documented
+    assert refused(locality.too_few_files_deployed, task(**BIG | fields), local_input_files=local) is deployed
+
+
+@pytest.mark.parametrize("fields", [
+    pytest.param({"total_input_bytes": 1 * GB}, id="small input"),
+    pytest.param({"frozen_for_s": 7 * DAY + 1}, id="after a week without success"),
+])
+def test_locality_is_not_asked(fields):
+    for rule in (locality.too_little_input, locality.too_little_input_deployed):
+        assert refused(rule, task(**BIG), local_input_bytes=0)
+        assert not refused(rule, task(**BIG | fields), local_input_bytes=0)
+    assert refused(locality.too_little_input, task(**BIG | {"frozen_for_s": 7 * DAY}), local_input_bytes=0)
+
+
+@pytest.mark.parametrize(("fields", "documented", "deployed"), [
+    pytest.param({}, False, False, id="much input read fast must be local"),
+    pytest.param({"iointensity": 200.0}, True, True, id="read slowly it need not"),
+    pytest.param({"iointensity": 201.0}, False, False, id="just too fast"),
+    pytest.param({"iointensity": 200.0, "total_input_bytes": 1.1e13}, False, False, id="but not 11 TB"),
+    pytest.param({"currentpriority": 800}, True, True, id="high priority need not wait"),
+    pytest.param({"currentpriority": 799}, False, False, id="just too low"),
+    pytest.param({"currentpriority": 900, "taskpriority": 500}, False, True, id="D10 the code looks at the current one"),
+    pytest.param({"currentpriority": 500, "taskpriority": 900}, True, False, id="D10 the documentation at the first"),
+])
+def test_d10_locality_is_lifted_when_nobody_passes(fields, documented, deployed):
+    view = nuclei(2, local_input_bytes=[0.0, 0.0], local_input_files=[0, 0])
+    lifted = [broker_task(task(**BIG | fields), view, cfg(), edition, 0.5).order.size > 0 for edition in EDITIONS]
+    assert lifted == [documented, deployed]
+
+
+def test_locality_is_not_lifted_while_somebody_passes():
+    view = nuclei(2, local_input_bytes=[0.0, 1e18])
+    verdict = broker_task(task(**BIG | {"currentpriority": 900}), view, cfg(), "documented", 0.5)
+    assert verdict.order.tolist() == [1]
+    assert verdict.tags[verdict.refused_by[0]] == "-insize"
+
+
+def factor(rule, task_=None, lifted=(), **columns):
+    case = TaskCase(task_ or task(), nuclei(1, **{name: [value] for name, value in columns.items()}), cfg(), lifted)
+    return float(np.broadcast_to(rule(case), 1)[0])
+
+
+@pytest.mark.parametrize(("work", "documented", "deployed"), [
+    pytest.param(0, 1 / 50, 1, id="D12 an idle nucleus"),
+    pytest.param(49, 1 / 50, 1, id="D12 below the jump"),
+    pytest.param(50, 1 / 50, 1 / 50, id="D12 at the jump"),
+    pytest.param(1000, 1 / 1000, 1 / 1000, id="above"),
+])
+def test_d12_remaining_work(work, documented, deployed):
+    assert factor(weight.remaining_work, remaining_work_hs06s=work) == documented
+    assert factor(weight.remaining_work_deployed, remaining_work_hs06s=work) == deployed
+
+
+def test_d15_the_code_weighs_work_of_the_share_and_priority():
+    columns = dict(remaining_work_hs06s=1000, priority_work_hs06s=100)
+    assert factor(weight.remaining_work, **columns) == 1 / 1000
+    assert factor(weight.remaining_work_deployed, **columns) == 1 / 100
+
+
+@pytest.mark.parametrize(("fields", "lifted", "documented", "deployed"), [
+    pytest.param({}, (), 0.25, 0.25, id="much is read: data count"),
+    pytest.param({"iointensity": 200.0}, (), 1, 1, id="little is read: data do not"),
+    pytest.param({"iointensity": 0.0}, (), 1, 0.25, id="D14 unknown intensity counts in the code"),
+    pytest.param({"total_input_bytes": 0.0}, (), 1, 1, id="no input"),
+    pytest.param({}, (locality.DATA_LOCALITY,), 0.25, 1, id="the code drops data terms with the check"),
+])
+def test_d14_local_input(fields, lifted, documented, deployed):
+    question = task(**BIG | fields), lifted
+    assert factor(weight.local_input, *question, local_input_bytes=250 * GB) == documented
+    assert factor(weight.local_input_deployed, *question, local_input_bytes=250 * GB) == deployed
+
+
+def test_d13_space_in_the_weight():
+    columns = dict(free_bytes=300.9 * TIB, expired_bytes=100 * TIB, total_bytes=1000 * TIB,
+                   remaining_work_hs06s=RW_2500_GB)
+    assert factor(weight.free_part, **columns) == pytest.approx(0.4009)
+    assert factor(weight.free_space, **columns) == pytest.approx(300.9 * TIB / TB)
+    assert factor(weight.free_part_deployed, **columns) == pytest.approx((400.9 - 2500 / 1024) / 1000)
+    assert factor(weight.free_space_deployed, **columns) == 398
+
+
+@pytest.mark.parametrize("rule", [weight.free_space, weight.free_space_deployed])
+def test_the_cutoff_of_free_space(rule):
+    assert factor(rule, free_bytes=5000 * TIB, total_bytes=9000 * TIB) == 1000
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_more_work_means_less_weight(edition):
+    verdict = broker_task(task(), nuclei(3, remaining_work_hs06s=[1e6, 1e5, 1e7]), cfg(), edition, 0.5)
+    assert np.argsort(-verdict.weight).tolist() == [1, 0, 2]
+
+
+@pytest.mark.parametrize(("uniform", "order"), [
+    pytest.param(0.01, [0, 1, 2], id="the first of the list"),
+    pytest.param(0.3, [1, 2, 0], id="the heaviest of them"),
+    pytest.param(0.99, [2, 1, 0], id="the last of the list"),
+])
+def test_the_drawn_nucleus_stands_first(uniform, order):
+    verdict = broker_task(task(), nuclei(3, remaining_work_hs06s=[4e6, 1e6, 2e6]), cfg(), "documented", uniform)
+    assert verdict.order.tolist() == order
+    assert draw(verdict, uniform) == order[0]
+
+
+def chosen(weights, uniform, refused_by=None):
+    weights = np.asarray(weights, float)
+    refused_by = np.full(len(weights), KEPT) if refused_by is None else np.asarray(refused_by)
+    return draw(Verdict((), refused_by, (), weights, {}, np.array([], int)), uniform)
+
+
+@pytest.mark.parametrize(("weights", "refused_by", "uniform", "expected"), [
+    pytest.param([], None, 0.5, NONE, id="no nuclei"),
+    pytest.param([0, 0], [0, 0], 0.5, NONE, id="all refused"),
+    pytest.param([0, 0], None, 0.9, 0, id="without any weight the first is taken"),
+    pytest.param([0, 3, 0], None, 0.001, 1, id="weight 0 is never drawn beside others"),
+    pytest.param([0, 3, 0], None, 0.999, 1, id="nor behind them"),
+    pytest.param([1, 1, 2], [KEPT, 0, KEPT], 0.4, 2, id="the refused have no sector"),
+])
+def test_draw(weights, refused_by, uniform, expected):
+    assert chosen(weights, uniform, refused_by) == expected
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=30), st.floats(0.0, 1.0))
+def test_a_draw_always_finds_one_of_the_heaviest_sort(weights, uniform):
+    k = chosen(weights, uniform)
+    assert 0 <= k < len(weights)
+    assert weights[k] > 0 or uniform == 0 or max(weights) == 0 or sum(weights) * uniform == 0
+
+
+def test_a_task_may_name_its_nucleus():
+    view = nuclei(3, active=[True, False, True])
+    verdict = broker_task(task(nucleus=1), view, cfg(), "documented", 0.5)
+    assert verdict.order.tolist() == [1]
+    assert verdict.tags == ("-preassign",)
+    assert broker_task(task(nucleus=9), view, cfg(), "documented", 0.5).order.size == 2
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 12), st.integers(0, 10**6), st.sampled_from(EDITIONS))
+def test_any_verdict_is_consistent(n, seed, edition):
+    rng = np.random.default_rng(seed)
+    view = nuclei(n, active=rng.random(n) < 0.8, free_bytes=rng.uniform(50, 900, n) * TB,
+                  remaining_work_hs06s=rng.choice([0.0, 49.0, 1e6, 1e10], n),
+                  local_input_bytes=rng.choice([0.0, 1e18], n))
+    verdict = broker_task(task(**BIG), view, cfg(), edition, float(rng.random()))
+    assert sorted(verdict.order) == np.flatnonzero(verdict.refused_by == KEPT).tolist()
+    assert verdict.survivors[-1] == verdict.order.size
+    assert (verdict.weight >= 0).all()
