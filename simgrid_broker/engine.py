@@ -18,7 +18,7 @@ from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
-from simgrid_broker.world.task_transitions import BROKEN, FINAL
+from simgrid_broker.world.task_transitions import BROKEN
 
 STEPS = 200
 """Times at which progress is told."""
@@ -105,7 +105,7 @@ class Simulation:
         self.counters["jobs_ended"] = self.counters["jobs"]
         alive = invariants.live(arrays)
         self.write("jobs", arrays.jobs[alive], arrays.job_times[alive])
-        arrived = [row for row in self.control.live_tasks if arrays.tasks["status"][row] not in FINAL]
+        arrived = self.control.live_tasks.rows
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         self.control.sampler.take()
         invariants.check(arrays)

@@ -7,6 +7,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.decision_log import DecisionLog
+from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.policies import policies_in_use
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.views import Gdpconfig
@@ -31,7 +32,7 @@ class Control:
         self.config_changes = {}
         self.cfg = Gdpconfig(gdpconfig({}))
         self.seed, self.edition, self.periods = scenario.seed, scenario.edition, scenario.agents
-        self.live_tasks: list[int] = []
+        self.live_tasks = LiveTasks(world)
         self.snapshot = take_snapshot(world.arrays, 0.0)
         self.queues = observe.queues(world)
         self.mask_cache = MaskCache()

@@ -10,6 +10,7 @@ from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy import job_brokerage, task_brokerage
 from simgrid_broker.policy.job_brokerage.broker import RANKING_TAGS
 from simgrid_broker.schema import DECISIONS, REFUSALS
+from simgrid_broker.world.counts import tally
 
 
 def all_tags(edition: str) -> tuple[str, ...]:
@@ -49,7 +50,7 @@ class DecisionLog:
         if found is None:
             found = (verdict.tags, np.zeros((len(verdict.tags) + 1, len(verdict.refused_by)), np.int64))
             self.refusals[kind, share] = found
-        found[1][verdict.refused_by, np.arange(len(verdict.refused_by))] += 1
+        tally(found[1], verdict.refused_by)
 
     def flush(self, now: float, of_pseudo_queue: np.ndarray, sites: np.ndarray, tag_codes: dict[str, int], write):
         """Write what has come since the last time; counts of pseudo-queues are added up to their PanDA queue."""

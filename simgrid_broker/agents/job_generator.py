@@ -22,34 +22,54 @@ GENERATING = (TaskStatus.READY, TaskStatus.RUNNING)
 """Statuses of a task for which jobs are made."""
 
 
+NOTHING = np.zeros(0, np.int64)
+QUEUE_DRAW = luck.STREAMS["queue_draw"]
+
+
 class WorkQueues:
     """Which tasks of each work queue have input to make jobs of, priority first; read anew when it is `age_s` old."""
 
     def __init__(self, control, age_s: float):
         self.control, self.age_s = control, age_s
         self.read_at = -math.inf
-        self.tasks: dict[tuple[int, int], list[int]] = {}
+        self.views: dict[int, tuple] = {}
+        self.tasks: dict[tuple[int, int], np.ndarray] = {}
 
-    def tasks_of(self, share: int, resource_type: int) -> list[int]:
+    def tasks_of(self, share: int, resource_type: int) -> np.ndarray:
         """Rows of the tasks of one work queue in the order in which they are served."""
         if self.control.now - self.read_at >= self.age_s:
             self._read()
-        return self.tasks.get((share, resource_type), [])
+        return self.tasks.get((share, resource_type), NOTHING)
+
+    def view(self, row: int):
+        """The task as the broker may know it; made anew when its priority or nucleus has changed."""
+        tasks = self.control.world.arrays.tasks
+        state = int(tasks["priority"][row]), int(tasks["nucleus"][row])
+        known, task = self.views.get(row, (None, None))
+        if known != state:
+            task = observe.task(self.control.world, row)
+            self.views[row] = state, task
+        return task
 
     def _read(self) -> None:
-        rows = np.array(self.control.live_tasks, np.int64)
-        tasks = self.control.world.arrays.tasks[rows]
-        wanted = np.isin(tasks["status"], GENERATING) & (input_left(tasks) > 0)
-        rows, tasks = rows[wanted], tasks[wanted]
-        self.tasks = {}
-        for k in np.lexsort((rows, -tasks["priority"])).tolist():
-            self.tasks.setdefault((int(tasks["share"][k]), int(tasks["resource_type"][k])), []).append(int(rows[k]))
+        rows = self.control.live_tasks.in_status(*GENERATING)
+        tasks = self.control.world.arrays.tasks
+        rows = rows[input_left(tasks, rows) > 0]
+        share, kind = tasks["share"][rows], tasks["resource_type"][rows]
+        order = np.lexsort((rows, -tasks["priority"][rows], kind, share))
+        rows, share, kind = rows[order], share[order], kind[order]
+        begins = np.flatnonzero(np.diff(share, prepend=-1) | np.diff(kind, prepend=-1)).tolist()
+        self.tasks = {(int(share[begin]), int(kind[begin])): rows[begin:end]
+                      for begin, end in zip(begins, [*begins[1:], len(rows)], strict=False)}
         self.read_at = self.control.now
+        if len(self.views) > 2 * len(rows) + 100:
+            wanted = set(rows.tolist())
+            self.views = {row: view for row, view in self.views.items() if row in wanted}
 
 
-def input_left(tasks):
-    """Chunks of tasks (rows of the table) for which a job can be made now."""
-    return tasks["n_retry"] + tasks["n_jobs"] - tasks["next_chunk"]
+def input_left(tasks: np.ndarray, rows):
+    """Chunks of the tasks in `rows` for which a job can be made now."""
+    return tasks["n_retry"][rows] + tasks["n_jobs"][rows] - tasks["next_chunk"][rows]
 
 
 def job_generator(control):
@@ -76,18 +96,17 @@ class Generator:
     def cycle(self) -> None:
         """Make as many jobs as the throttler allows, task by task."""
         rows = self.work_queues.tasks_of(self.share, self.resource_type)
-        if not rows:
+        if not len(rows):
             return
         counts = observe.work_queue_counts(self.control.snapshot, self.share, self.resource_type)
         decision = self.control.policies.throttle(counts, self._limits())
         left = 0 if decision.skip else decision.max_jobs
         tasks = self.control.world.arrays.tasks
-        for row in rows:
+        for row in rows.tolist():
             if left <= 0:
                 break
-            task = tasks[row]
-            if task["status"] in GENERATING:
-                wanted = min(int(input_left(task)), left)
+            if tasks["status"][row] in GENERATING:
+                wanted = min(int(input_left(tasks, row)), left)
                 left -= self._make(row, wanted) if wanted > 0 else 0
 
     def _limits(self):
@@ -105,13 +124,13 @@ class Generator:
         """Broker `wanted` jobs of a task and make those that find a queue; returns how many."""
         control, now = self.control, self.control.now
         world, snapshot = control.world, control.snapshot
-        task = observe.task(world, row)
+        task = self.work_queues.view(row)
         verdict = control.policies.job_brokerage(
             task, control.queues, observe.stats(snapshot, self.share, control.queues),
             observe.locality(world, row, control.queues, wanted), control.cfg, control.edition, control.mask_cache)
-        blocks = math.ceil(wanted / JOBS_PER_BLOCK)
-        uniforms = luck.uniforms(control.seed, "queue_draw", task.jeditaskid, int(world.arrays.tasks["n_attempts"][row]),
-                                 np.arange(blocks))
+        made_before = int(world.arrays.tasks["n_attempts"][row])
+        uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
+                    for block in range(math.ceil(wanted / JOBS_PER_BLOCK))]
         numbers, sizes = spread_jobs(verdict, wanted, uniforms)
         made = int(sizes.sum())
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)

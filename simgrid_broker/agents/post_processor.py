@@ -18,8 +18,7 @@ def post_processor(control):
             set_status(control.world, row, final_status(arrays.tasks[row]), control.now)
             control.write("tasks", arrays.tasks[row:row + 1], arrays.task_times[row:row + 1])
         if ended:
-            gone = set(ended)
-            control.live_tasks[:] = [row for row in control.live_tasks if row not in gone]
+            control.live_tasks.remove(ended)
     yield control.every(control.periods.post_processor, finish, "postproc")
 
 

@@ -15,10 +15,10 @@ def task_broker(control):
     """The process that assigns tasks to nuclei."""
     def broker():
         tasks = control.world.arrays.tasks
-        due = [row for row in control.live_tasks if tasks["status"][row] == TaskStatus.ASSIGNING
-               and control.now - tasks["modification_s"][row] >= control.periods.task_broker_retry]
-        work = observe.remaining_work(control.world, np.array(control.live_tasks, np.int64)) if due else None
-        for row in sorted(due, key=lambda row: (-tasks["priority"][row], row)):
+        rows = control.live_tasks.in_status(TaskStatus.ASSIGNING)
+        rows = rows[control.now - tasks["modification_s"][rows] >= control.periods.task_broker_retry]
+        work = observe.remaining_work(control.world, control.live_tasks.rows) if len(rows) else None
+        for row in rows[np.lexsort((rows, -tasks["priority"][rows]))].tolist():
             _assign(control, row, work)
     yield control.every(control.periods.task_broker, broker, "taskbroker")
 

@@ -24,11 +24,8 @@ def task_refiner(control):
              for leaf, share in enumerate(leaf_shares(control.world.scenario.shares))]
 
     def refine():
-        tasks = control.world.arrays.tasks
-        for row in control.live_tasks:
-            if tasks["status"][row] == TaskStatus.REGISTERED:
-                _refine(control, row, rules)
-        control.live_tasks[:] = [row for row in control.live_tasks if tasks["status"][row] != TaskStatus.BROKEN]
+        for row in control.live_tasks.in_status(TaskStatus.REGISTERED).tolist():
+            _refine(control, row, rules)
     yield control.every(control.periods.task_refiner, refine, "refiner")
 
 
@@ -47,6 +44,7 @@ def _refine(control, row: int, rules) -> None:
                                              RAM_UNITS[task["ramunit"]], float(task["baseramcount"]))
     if task["share"] == UNDEFINED or task["resource_type"] == UNDEFINED:
         set_status(world, row, TaskStatus.BROKEN, now)
+        control.live_tasks.remove([row])
         control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])
         return
     set_status(world, row, TaskStatus.DEFINED, now)

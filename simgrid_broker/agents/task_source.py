@@ -19,4 +19,4 @@ def _arrivals(control):
             yield control.env.timeout(moment - control.now)
         for row in range(begin, end):
             register(control.world, row, control.now)
-            control.live_tasks.append(row)
+        control.live_tasks.add(range(begin, end))

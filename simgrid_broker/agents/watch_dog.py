@@ -11,9 +11,8 @@ def watch_dog(control):
     """The process that reactivates pending tasks."""
     def reactivate():
         tasks = control.world.arrays.tasks
-        for row in control.live_tasks:
-            if (tasks["status"][row] == TaskStatus.PENDING
-                    and control.now - tasks["modification_s"][row] >= patience(control, tasks[row])):
+        for row in control.live_tasks.in_status(TaskStatus.PENDING).tolist():
+            if control.now - tasks["modification_s"][row] >= patience(control, tasks[row]):
                 set_status(control.world, row, TaskStatus(tasks["old_status"][row]), control.now)
     yield control.every(control.periods.watch_dog, reactivate, "watchdog")
 

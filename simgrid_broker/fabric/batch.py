@@ -3,9 +3,8 @@
 What lives here: submission, start and end of workers. What does not: what a pilot does in its slot (`pilots`), and how
 many workers to submit (policy).
 
-A batch system starts its oldest waiting worker; one that lacks cores holds back all younger ones, as a site that drains
-for a multi-core slot does, and one that lacks memory is passed over. Cores are counted for the whole system, not node
-by node.
+A batch system starts its oldest waiting worker; one that lacks cores or memory holds back all younger ones, as a site
+that drains for a larger slot does. Cores and memory are counted for the whole system, not node by node.
 """
 
 from simgrid_broker.compiled import compiled
@@ -21,15 +20,16 @@ def oldest_that_fits(world, pool):
     for place in range(pool["first"], pool["last"]):
         number = world.pool_members[place]
         queue = world.pseudo_queues[number]
-        if queue["n_submitted"] == 0 or queue["worker_mb"] > pool["free_mb"]:
+        if queue["n_submitted"] == 0:
             continue
         since = world.submissions[queue["submitted_head"]]["submitted_s"]
         if best < 0 or since < best_s:
             best = number
             best_s = since
-    if best >= 0 and world.pseudo_queues[best]["corecount"] > pool["free_cores"]:
+    if best < 0:
         return -1
-    return best
+    wanted = world.pseudo_queues[best]
+    return best if wanted["corecount"] <= pool["free_cores"] and wanted["worker_mb"] <= pool["free_mb"] else -1
 
 
 @compiled

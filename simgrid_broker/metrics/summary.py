@@ -25,14 +25,12 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
     """
     window = window_of(run)
     jobs = run.table("jobs", ["status", *END_TIMES])
-    is_final = jobs.status.isin(FINAL).to_numpy()
-    parts = [("ended", is_final & window.holds(end_times(jobs))), ("alive", ~is_final)]
-    tables = []
-    for state, which in parts:
-        counts = jobs.status[which].value_counts(sort=False).rename("jobs").reset_index().astype({"status": object})
-        always = state == "ended"                                     # a final status with no job is worth saying
-        keep = counts.status.isin(FINAL) if always else counts.jobs > 0
-        tables.append(counts[keep].assign(state=state))
+    is_final = jobs.status.isin(FINAL)
+    ended = jobs.status[is_final & window.holds(end_times(jobs))].value_counts(sort=False)
+    alive = jobs.status[~is_final].value_counts(sort=False)
+    parts = (("ended", ended, list(FINAL)), ("alive", alive, list(alive.index[alive > 0])))
+    tables = [pd.DataFrame({"status": names, "state": state, "jobs": counts.reindex(names, fill_value=0).to_numpy()})
+              for state, counts, names in parts]
     return tidy(pd.concat(tables), ["status", "state"], {"jobs": "jobs"}, window)
 
 

@@ -16,8 +16,9 @@ LABELS = ("metric", "value", "unit", "window")
 def tidy(table: pd.DataFrame, dims: Sequence[str], figures: Mapping[str, str], window: Window | str) -> pd.DataFrame:
     """Long table: `dims`, metric, value, unit, window; `figures` gives the unit of each column that is a figure."""
     long = table.melt(list(dims), list(figures), var_name="metric", value_name="value")
-    long["value"] = long.value.astype(float)
-    return long.assign(unit=long.metric.map(figures), window=str(window))
+    metric = pd.Categorical(long.metric, list(figures))                # a table without rows still knows its metrics
+    return long.assign(metric=metric, value=long.value.astype(float), unit=long.metric.map(figures).astype(object),
+                       window=str(window))
 
 
 def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
@@ -25,10 +26,15 @@ def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
     dims = [name for name in table.columns if name not in LABELS]
     if metrics:
         table = table[table.metric.isin(metrics)]
+    elif len(table):
+        metrics = tuple(dict.fromkeys(table.metric))
+    else:
+        metrics = tuple(table.metric.cat.categories)
+    table = table.astype({"metric": object})
     if not dims:
         return table.set_index("metric").value.to_frame().T.reset_index(drop=True)
     order = pd.MultiIndex.from_frame(table[dims].drop_duplicates())
     spread = table.pivot(index=dims, columns="metric", values="value")
     spread = spread.reindex(order if len(dims) > 1 else order.get_level_values(0))
     spread.columns.name = None
-    return spread[list(metrics or dict.fromkeys(table.metric))].reset_index()
+    return spread.reindex(columns=list(metrics)).reset_index()

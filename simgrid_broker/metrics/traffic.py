@@ -18,18 +18,20 @@ GB, TB = 1e9, 1e12
 def link_use(run: Run) -> pd.DataFrame:
     """Use of every link that carried something in the window; dimensions source and destination, busiest first.
 
-    Metrics: moved (TB), rate (mean over the window, GB/s), utilisation and peak_utilisation (% of the capacity; the mean
-    counts samples without traffic as zero), files, queued_files (most at a sample).
+    Metrics: moved (TB), rate (mean over the window, GB/s), utilisation and peak_utilisation (% of the capacity; samples
+    without traffic count as zero in the mean), files, queued_files (most at a sample).
     """
     window = window_of(run)
     rows = run.table("links", ["time_s", "source", "destination", "queued_files", "bytes", "files", "utilisation"])
     rows = rows[window.covers(rows.time_s)].astype({"source": object, "destination": object})
-    n_samples = max(int(window.covers(sample_times(run)).sum()), 1)
+    times = sample_times(run)
+    past = np.diff(times, prepend=times[:1])
+    rows["utilisation_s"] = rows.utilisation * past[np.searchsorted(times, rows.time_s)]
     groups = rows.groupby(["source", "destination"], sort=False)
-    table = groups.agg(moved=("bytes", "sum"), utilisation=("utilisation", "sum"), files=("files", "sum"),
+    table = groups.agg(moved=("bytes", "sum"), utilisation=("utilisation_s", "sum"), files=("files", "sum"),
                        peak_utilisation=("utilisation", "max"), queued_files=("queued_files", "max")).reset_index()
     table["rate"] = table.moved / GB / window.length_s if window.length_s else np.nan
-    table["utilisation"] *= 100 / n_samples
+    table["utilisation"] *= 100 / window.length_s if window.length_s else np.nan
     table["peak_utilisation"] *= 100
     table["moved"] /= TB
     table = table.sort_values(["moved", "source", "destination"], ascending=[False, True, True])
@@ -65,7 +67,8 @@ def storage_use(run: Run) -> pd.DataFrame:
     table = pd.DataFrame({"storage": rows.storage, "used": 100 * (1 - rows.free_bytes / rows.total_bytes),
                           **{name: rows[f"{name}_bytes"] / TB for name in ("total", "free", "expired", "written")}})
     table = table.sort_values(["used", "storage"], ascending=[False, True])
-    return tidy(table, ["storage"], {"used": "%"} | dict.fromkeys(("total", "free", "expired", "written"), "TB"), window)
+    units = {"used": "%"} | dict.fromkeys(("total", "free", "expired", "written"), "TB")
+    return tidy(table, ["storage"], units, window)
 
 
 def transfer_summary(run: Run) -> pd.DataFrame:

@@ -13,8 +13,8 @@ from simgrid_broker.metrics.window import Window, end_of
 from simgrid_broker.records import Run
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
-STATES = ("running", "transferring", "activated", "assigned", "other_queued")
-"""States that `jobs_over_time` counts; other_queued are defined and starting jobs."""
+STATES = ("running", "transferring", "activated", "assigned", "other queued")
+"""States that `jobs_over_time` counts; other queued are defined and starting jobs."""
 
 BINS_S = (MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY)
 """Widths of a bin of time that a reader can name."""
@@ -42,10 +42,9 @@ def jobs_over_time(run: Run) -> pd.DataFrame:
     """Jobs of the whole grid by state over time; dimensions time_s and state (STATES)."""
     columns = ["running", "transferring", "activated", "assigned", "queued"]
     table = run.table("shares", ["time_s", *columns]).groupby("time_s").sum().reset_index()
-    table["other_queued"] = table.queued - table.activated - table.assigned
-    long = tidy(table, ["time_s"], dict.fromkeys(STATES, "jobs"), Window(0.0, end_of(run)))
-    return long.rename(columns={"metric": "state"}).assign(metric="jobs")[
-        ["time_s", "state", "metric", "value", "unit", "window"]]
+    table["other queued"] = table.queued - table.activated - table.assigned
+    long = table.melt("time_s", list(STATES), var_name="state", value_name="jobs")
+    return tidy(long, ["time_s", "state"], {"jobs": "jobs"}, Window(0.0, end_of(run)))
 
 
 def throughput(run: Run, most_bins: int = 100) -> pd.DataFrame:
@@ -71,12 +70,5 @@ def site_of_queue(run: Run) -> dict[str, str]:
 
 
 def core_capacity(run: Run) -> float:
-    """Cores of all batch systems that the scenario describes; NaN if it leaves the cores of one open.
-
-    A queue with cores of its own is a batch system, and so is each site with a queue that has none.
-    """
-    grid = run.manifest["scenario"]["grid"]
-    own = [queue["cores"] for queue in grid["queues"].values() if queue["cores"] is not None]
-    shared = sorted({queue["atlas_site"] for queue in grid["queues"].values() if queue["cores"] is None})
-    cores = own + [grid["sites"][site]["cores"] for site in shared]
-    return float(sum(np.nan if number is None else number for number in cores))
+    """Cores of all batch systems, as the manifest counts them."""
+    return float(run.manifest["counters"]["total_cores"])

@@ -21,6 +21,9 @@ class Window:
     end_s: float
 
     def __str__(self) -> str:
+        if self.end_s < self.start_s:
+            end, warm_up = format_seconds(self.end_s), format_seconds(self.start_s)
+            return f"nothing: the run ends at {end}, its warm-up at {warm_up}"
         return f"{format_seconds(self.start_s)} to {format_seconds(self.end_s)}"
 
     @property
@@ -45,10 +48,11 @@ def window_of(run: Run) -> Window:
 def end_of(run: Run) -> float:
     """Simulated time at which the run on disk ends, s.
 
-    A complete run ends at its duration; any other at the last sample or the last job's end, whichever is earlier.
+    A run that ended, however it did, says so in its manifest; one that was killed ends at the last sample or the last
+    job's end, whichever is earlier.
     """
-    if run.manifest["status"] == "complete":
-        return float(run.manifest["duration_s"])
+    if run.manifest["status"] != "running":
+        return float(run.manifest["simulated_s"])
     ends = end_times(run.table("jobs", END_TIMES))
     series = [run.table("shares", ["time_s"]).time_s.to_numpy(), ends[~np.isnan(ends)]]
     return float(min((times.max() for times in series if len(times)), default=0.0))

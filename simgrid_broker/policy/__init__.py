@@ -16,12 +16,12 @@ from simgrid_broker.policy.resource_types import job_corecount, job_ramcount, re
 from simgrid_broker.policy.shares import share_order, targets, usage
 from simgrid_broker.policy.tagging import TagRule, tag
 from simgrid_broker.policy.task_brokerage.broker import broker_task, draw
-from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, throttle, throttle_limits
+from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, throttle_limits
 from simgrid_broker.policy.timeouts import TimeoutRule, rules
 
 __all__ = [
     "JOBS_PER_BLOCK", "SCOUTS_PER_BLOCK", "DispatchOrder", "MaskCache", "TagRule", "Throttle", "ThrottleLimits",
     "TimeoutRule", "UnknownPolicy", "broker_jobs", "broker_task", "draw", "job_corecount", "job_ramcount",
     "jobs_to_take_back", "new_workers", "policy", "resource_type_of", "resource_type_of_job", "rules", "share_order",
-    "sloppy_fraction", "spread_jobs", "tag", "targets", "throttle", "throttle_limits", "usage",
+    "sloppy_fraction", "spread_jobs", "tag", "targets", "throttle_limits", "usage",
 ]

@@ -60,7 +60,8 @@ class Layout:
         words = self.words[column.codes]
         if len(values) and not -1 <= values.min() <= values.max() < len(words):
             wrong = values[(values < -1) | (values >= len(words))][0]
-            raise ValueError(f"{self.table.name}.{column.name}: code {wrong}, but {column.codes} has {len(words)} words")
+            raise ValueError(f"{self.table.name}.{column.name}: code {wrong}, "
+                             f"but {column.codes} has {len(words)} words")
         return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32), mask=values < 0), words)
 
 

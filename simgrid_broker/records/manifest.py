@@ -6,14 +6,14 @@ that it has a `status`.
 
 import json
 import math
-import os
 from collections.abc import Mapping
 from enum import Enum
 from pathlib import Path
 
 import numpy as np
 
-from simgrid_broker.errors import InputFileError, OutputError, Problem
+from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.records.files import write_whole
 
 MANIFEST = "manifest.json"
 STATUSES = ("running", "complete", "interrupted", "failed")
@@ -28,14 +28,8 @@ def write_manifest(folder: Path, manifest: Mapping) -> Path:
     """
     if manifest.get("status") not in STATUSES:
         raise ValueError(f"status {manifest.get('status')!r} is not one of {', '.join(STATUSES)}")
-    path, beside = Path(folder) / MANIFEST, Path(folder) / f".{MANIFEST}.writing"
     text = json.dumps(_plain(manifest), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    try:
-        beside.write_text(text, encoding="utf-8")
-        os.replace(beside, path)
-    except OSError as error:
-        raise OutputError(f"cannot write {path}: {error}") from error
-    return path
+    return write_whole(Path(folder) / MANIFEST, text)
 
 
 def read_manifest(folder: Path) -> dict:

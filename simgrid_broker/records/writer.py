@@ -79,4 +79,5 @@ class RunWriter:
         kept = [f"{self._open[name].kept_rows:,} {name}" for name in RECORDED if name in self._open]
         whole = [name for name in RECORDED if name not in self._open]
         safe = f"kept and readable in {self.folder}: {', '.join(kept)} (rows)"
-        return OutputError(f"cannot write results:\n{why}\n{safe}" + (f"; complete: {', '.join(whole)}" if whole else ""))
+        done = f"; complete: {', '.join(whole)}" if whole else ""
+        return OutputError(f"cannot write results:\n{why}\n{safe}{done}")

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from simgrid_broker.metrics import wide
-from simgrid_broker.report.canvas import dress, legend, thousands
+from simgrid_broker.report.canvas import column_beside, dress, legend, rows_axis, thousands
 from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS, categories
 from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds
@@ -26,13 +26,10 @@ def waiting_boxes(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
     dress(axes, xlabel="time from activated to running", grid="x")
     _boxes(axes, rows, rows.index.to_numpy(float), BASE[0], 0.62)
     _wait_axis(axes, rows.wait_p95.max())
-    axes.set_yticks(rows.index, rows[by], fontsize=8)
-    axes.set_ylim(-0.7, len(rows) - 0.3)
-    for x, name, head in ((1.06, "started", "started"), (1.16, "still_waiting", "still\nwaiting"),
-                          (1.26, "taken_back", "taken\nback")):
-        axes.text(x, 1.005, head, transform=axes.transAxes, fontsize=7.5, ha="right", va="bottom", color=INK)
-        for y, value in rows[name].items():
-            axes.text(x, y, number(value), transform=axes.get_yaxis_transform(), fontsize=8, ha="right", va="center")
+    rows_axis(axes, rows[by])
+    for offset, name, head in ((52, "started", "started"), (98, "still_waiting", "still\nwaiting"),
+                               (144, "taken_back", "taken\nback")):
+        column_beside(axes, head, rows[name].map(number).to_dict(), offset)
     return axes
 
 
@@ -46,8 +43,7 @@ def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
         _boxes(axes, rows, np.array([names.index(name) for name in rows[by]]) + shift, colour, 0.3, run)
         most = np.nanmax([most, rows.wait_p95.max()])
     _wait_axis(axes, most)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.set_ylim(-0.7, len(names) - 0.3)
+    rows_axis(axes, names)
     legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
     return axes
 
@@ -69,8 +65,7 @@ def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel:
         axes.barh(range(len(order)), width, 0.72, base, color=colours[part], label=part, edgecolor="white",
                   linewidth=0.4)
         base += width.to_numpy()
-    axes.set_yticks(range(len(order)), order, fontsize=8)
-    axes.set_ylim(-0.7, len(order) - 0.3)
+    rows_axis(axes, order)
     thousands(axes.xaxis)
     legend(axes, 1, loc="center left", bbox_to_anchor=(1, 0.5))
     return axes
@@ -83,8 +78,7 @@ def cause_bars(table: pd.DataFrame, axes: np.ndarray, metrics: Sequence[tuple[st
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics, strict=True)):
         dress(panel, xlabel=label, grid="x")
         panel.barh(rows.index, rows[metric], 0.7, color=BASE[3])
-        panel.set_yticks(rows.index, names if k == 0 else [""] * len(names), fontsize=8)
-        panel.set_ylim(-0.7, len(rows) - 0.3)
+        rows_axis(panel, names if k == 0 else [""] * len(names))
         panel.set_xlim(0, max(1.15 * rows[metric].max(), 1e-9))
         thousands(panel.xaxis)
         for y, value in rows[metric].items():
@@ -98,11 +92,9 @@ def link_bars(table: pd.DataFrame, axes: Axes, most: int = 15) -> Axes:
     dress(axes, xlabel="use of the link's capacity (%): bar mean, mark busiest sample", grid="x")
     axes.barh(rows.index, rows.utilisation, 0.7, color=BASE[0])
     axes.scatter(rows.peak_utilisation, rows.index, marker="|", s=90, color=INK, linewidth=1.6)
-    axes.set_yticks(rows.index, rows.source + " → " + rows.destination, fontsize=8)
-    axes.set_ylim(-0.7, len(rows) - 0.3)
+    rows_axis(axes, rows.source + " → " + rows.destination)
     axes.set_xlim(0, max(105, 1.05 * rows.peak_utilisation.max()))
-    for y, row in rows.iterrows():
-        axes.text(1.01, y, f"{number(row.moved)} TB", transform=axes.get_yaxis_transform(), fontsize=7.5, va="center")
+    column_beside(axes, "moved (TB)", rows.moved.map(number).to_dict(), 48)
     return axes
 
 
@@ -113,8 +105,7 @@ def pair_bars(table: pd.DataFrame, axes: Axes, by: str, xlabel: str, most: int =
     dress(axes, xlabel=xlabel, grid="x")
     for name, label, colour, shift in (("base", "A", RUN_COLOURS[0], 0.2), ("changed", "B", RUN_COLOURS[1], -0.2)):
         axes.barh(rows.index + shift, rows[name].fillna(0), 0.38, color=colour, label=label)
-    axes.set_yticks(rows.index, [spoken(name) for name in rows[by]], fontsize=8)
-    axes.set_ylim(-0.7, len(rows) - 0.3)
+    rows_axis(axes, rows[by])
     thousands(axes.xaxis)
     legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
     return axes

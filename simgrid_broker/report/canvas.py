@@ -18,6 +18,8 @@ from simgrid_broker.report.palette import FAINT, INK
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 DPI = 150
+MOST_LABELS = 8
+"""Incidents whose names have room above the axes."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,9 @@ class Marks:
 
     warm_up_s: float = 0.0
     incidents: tuple[tuple[float, str], ...] = ()
+
+
+NO_MARKS = Marks()
 
 
 def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:
@@ -52,6 +57,12 @@ def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: str = "y") -> Ax
     return axes
 
 
+def rows_axis(axes: Axes, names: Sequence[str]) -> None:
+    """One row for each name, the first at the bottom; bars of a few rows do not become fat."""
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.set_ylim(min(-0.7, len(names) - 3.7), len(names) - 0.3)
+
+
 def thousands(axis) -> None:
     """Write the numbers of an axis with their thousands separated."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value == int(value) else f"{value:g}"))
@@ -65,18 +76,23 @@ def time_unit(end_s: float) -> tuple[float, str]:
     return DAY, "days"
 
 
-def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True) -> float:
-    """Prepare the time axis up to `end_s`, with the warm-up shaded and incidents marked; returns its unit in s."""
+def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, stack: bool = False) -> float:
+    """Prepare the time axis up to `end_s`, with the warm-up shaded and incidents marked; returns its unit in s.
+
+    stack: the axes will be full of colour, so the warm-up is made pale instead of shaded.
+    """
     unit, name = time_unit(end_s)
     axes.set_xlim(0, max(end_s / unit, 1e-9))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=12, steps=[1, 2, 3, 6, 10] if name == "h" else None))
     if label:
         axes.set_xlabel(f"simulated time ({name})", color=INK, fontsize=9)
     if marks.warm_up_s > 0:
-        axes.axvspan(0, min(marks.warm_up_s, end_s) / unit, color="#F0EEE6", zorder=0, linewidth=0)
-    for at, what in marks.incidents:
+        look = {"color": "white", "alpha": 0.55, "zorder": 2.5} if stack else {"color": "#F0EEE6", "zorder": 0}
+        axes.axvspan(0, min(marks.warm_up_s, end_s) / unit, linewidth=0, **look)
+    incidents = [one for one in marks.incidents if one[0] <= end_s]
+    for at, what in incidents:
         axes.axvline(at / unit, color=FAINT, linewidth=0.8, linestyle=":", zorder=3)
-        if label:
+        if label and len(incidents) <= MOST_LABELS:
             axes.text(at / unit, 1.01, what, transform=axes.get_xaxis_transform(), fontsize=6.5, color=FAINT,
                       rotation=20, ha="left", va="bottom")
     return unit
@@ -90,22 +106,31 @@ def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str,
     inches = axes.figure.get_figheight() * 0.8
     placed = spread(wanted, gap=min(0.135 / inches, 1 / max(len(names), 1)))
     for name, spot, target in zip(names, placed, wanted, strict=True):
-        axes.annotate(name, xy=(x, target), xytext=(x + 0.025, spot), xycoords="axes fraction", fontsize=7.5,
-                      textcoords="axes fraction", va="center", ha="left", color=INK, annotation_clip=False,
-                      arrowprops={"arrowstyle": "-", "color": colours[name], "linewidth": 1.6, "shrinkA": 0,
-                                  "shrinkB": 0})
+        axes.plot([x, x + 0.025], [target, spot], transform=axes.transAxes, color=colours[name], linewidth=1.6,
+                  clip_on=False)
+        axes.text(x + 0.03, spot, name, transform=axes.transAxes, fontsize=7.5, va="center", color=INK)
+
+
+def column_beside(axes: Axes, head: str, values: Mapping[float, str], offset: float) -> None:
+    """Write values beside their heights (data) to the right of the axes, ending `offset` points from its edge."""
+    for y, text in values.items():
+        axes.annotate(text, xy=(1, y), xytext=(offset, 0), xycoords=("axes fraction", "data"), va="center", ha="right",
+                      textcoords="offset points", fontsize=8, color=INK, annotation_clip=False)
+    axes.annotate(head, xy=(1, 1), xytext=(offset, 3), xycoords="axes fraction", va="bottom", ha="right", color=FAINT,
+                  textcoords="offset points", fontsize=7.5, annotation_clip=False)
 
 
 def spread(wanted: Sequence[float], gap: float) -> np.ndarray:
-    """Heights near the `wanted` ones (ascending, 0 to 1) that are at least `gap` apart and stay within 0 and 1."""
-    placed = np.array(wanted, float)
-    for k in range(1, len(placed)):
-        placed[k] = max(placed[k], placed[k - 1] + gap)
-    ceiling = 1.0
-    for k in range(len(placed) - 1, -1, -1):
-        placed[k] = min(placed[k], ceiling)
-        ceiling = placed[k] - gap
-    return placed
+    """Heights near the `wanted` ones (ascending, 0 to 1) that are at least `gap` apart and stay within 0 and 1.
+
+    The mean of the lowest and the highest arrangement that yield to each other: crowds spread to both sides.
+    """
+    steps = gap * np.arange(len(wanted))
+    room = 1 - gap * max(len(wanted) - 1, 0)
+    free = np.clip(np.asarray(wanted, float) - steps, 0, max(room, 0))
+    upward = np.maximum.accumulate(free)
+    downward = np.minimum.accumulate(free[::-1])[::-1]
+    return (upward + downward) / 2 + steps
 
 
 def legend(axes: Axes, columns: int = 1, **where) -> None:

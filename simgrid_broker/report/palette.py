@@ -20,7 +20,7 @@ RUN_COLOURS = ("#0072B2", "#D55E00")
 """The two runs of a comparison."""
 
 STATE_COLOURS = {"running": "#0072B2", "transferring": "#56B4E9", "activated": "#E69F00", "assigned": "#F3CF8A",
-                 "other_queued": "#BBBBBB"}
+                 "other queued": "#BBBBBB"}
 STATUS_COLOURS = {"finished": "#009E73", "failed": "#D55E00", "closed": "#E69F00", "cancelled": "#CC79A7"}
 
 

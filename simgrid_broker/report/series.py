@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from simgrid_broker.report.canvas import Marks, dress, label_beside, legend, thousands, time_axis
+from simgrid_broker.report.canvas import NO_MARKS, Marks, dress, label_beside, legend, thousands, time_axis
 from simgrid_broker.report.palette import INK, OTHERS, RUN_COLOURS, categories
 from simgrid_broker.report.words import spoken
 
@@ -30,14 +30,14 @@ def layers(table: pd.DataFrame, by: str, order: Sequence[str] | None = None, mos
 
 
 def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapping[str, str] | None = None,
-            marks: Marks = Marks(), order: Sequence[str] | None = None, most: int = MOST_LAYERS,
+            marks: Marks = NO_MARKS, order: Sequence[str] | None = None, most: int = MOST_LAYERS,
             capacity: float = np.nan) -> Axes:
     """Layers over time, one for each name in column `by`, named at their right end; a line at `capacity` if given."""
     values = layers(table, by, order, most)
     colours = {**categories(list(values.columns)), **(colours or {})}
     colours |= {name: OTHERS for name in values.columns if name.startswith("others (")}
     dress(axes, ylabel=ylabel)
-    unit = time_axis(axes, values.index.max(), marks)
+    unit = time_axis(axes, values.index.max(), marks, stack=True)
     axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in values.columns],
                    linewidth=0.3, edgecolor="white")
     top = values.sum(axis=1).max()
@@ -49,12 +49,11 @@ def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapp
     axes.set_ylim(0, 1.05 * top if top > 0 else 1)
     thousands(axes.yaxis)
     ends = values.iloc[-1].to_numpy()
-    label_beside(axes, dict(zip(map(spoken, values.columns), ends.cumsum() - ends / 2, strict=True)),
-                 {spoken(name): colours[name] for name in values.columns})
+    label_beside(axes, dict(zip(values.columns, ends.cumsum() - ends / 2, strict=True)), colours)
     return axes
 
 
-def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = Marks(), most: int = 10,
+def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = NO_MARKS, most: int = 8,
           top: float | None = None) -> Axes:
     """One line over time for each of the `most` names in column `by` that end highest, named at their right end."""
     values = table.pivot_table("value", "time_s", by, observed=True)
@@ -69,13 +68,13 @@ def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = 
     return axes
 
 
-def two_scales(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], marks: Marks = Marks()) -> np.ndarray:
+def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], marks: Marks = NO_MARKS) -> np.ndarray:
     """One panel below the other for each metric; `metrics` gives the label of its axis."""
     end = table.time_s.max()
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics.items(), strict=True)):
         one = table[table.metric == metric]
         dress(panel, ylabel=label)
-        unit = time_axis(panel, end, marks, label=True)
+        unit = time_axis(panel, end, marks if k == 0 else Marks(marks.warm_up_s), label=True)
         if k < len(axes) - 1:
             panel.set_xlabel("")
         panel.fill_between(one.time_s / unit, one.value.fillna(0), step="pre", color=RUN_COLOURS[0], alpha=0.25,
@@ -87,7 +86,7 @@ def two_scales(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str]
 
 
 def stacked_rates(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapping[str, str],
-                  marks: Marks = Marks()) -> Axes:
+                  marks: Marks = NO_MARKS) -> Axes:
     """Bars over bins of time (`time_s`, `bin_s`), stacked by the names in column `by`."""
     dress(axes, ylabel=ylabel)
     bins = table[["time_s", "bin_s"]].drop_duplicates()
@@ -106,7 +105,7 @@ def stacked_rates(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours
     return axes
 
 
-def overlaid(table: pd.DataFrame, axes: Axes, ylabel: str, marks: Marks = Marks()) -> Axes:
+def overlaid(table: pd.DataFrame, axes: Axes, ylabel: str, marks: Marks = NO_MARKS) -> Axes:
     """The same series of two runs (column `run`) as one line each."""
     dress(axes, ylabel=ylabel)
     unit = time_axis(axes, table.time_s.max(), marks)

@@ -9,22 +9,32 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from simgrid_broker.metrics import wide
-from simgrid_broker.report.canvas import Marks, dress, label_beside, legend, time_axis
-from simgrid_broker.report.palette import FAINT, INK, RUN_COLOURS
-from simgrid_broker.report.words import number
+from simgrid_broker.metrics import NEAR, wide
+from simgrid_broker.report.canvas import (
+    NO_MARKS,
+    Marks,
+    column_beside,
+    dress,
+    label_beside,
+    legend,
+    rows_axis,
+    time_axis,
+)
+from simgrid_broker.report.palette import INK, RUN_COLOURS
 
 COLUMNS = 4
 """Panels side by side."""
+RATIO_LIMIT = 2.0
+"""Largest ratio of delivered to target power that is drawn to scale."""
 
 
-def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str], marks: Marks = Marks()) -> Axes:
+def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str], marks: Marks = NO_MARKS) -> Axes:
     """Delivered power of the leaves over time, % of all power in use, beside a column of their targets."""
     shares = [name for name in colours if (table.share == name).any()]
     values = _by_time(table, "delivered", shares).fillna(0.0)
     targets = _by_time(table, "target", shares).ffill().iloc[-1].fillna(0.0)
     dress(axes, ylabel="delivered power (% of all in use)", grid="")
-    unit = time_axis(axes, values.index.max(), marks)
+    unit = time_axis(axes, values.index.max(), marks, stack=True)
     end = values.index.max() / unit
     axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in shares], linewidth=0.3,
                    edgecolor="white")
@@ -39,7 +49,7 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str],
 
 
 def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], colours: Mapping[str, str],
-                 marks: Marks = Marks()) -> np.ndarray:
+                 marks: Marks = NO_MARKS) -> np.ndarray:
     """One small panel a share: delivered against target over time, grey where no work was waiting."""
     panels = np.atleast_1d(axes).ravel()
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
@@ -52,13 +62,14 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], c
     return axes
 
 
-def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: Marks = Marks(),
+def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: Marks = NO_MARKS,
                 label: bool = True) -> Axes:
     """One share: columns delivered, target (%) and activated (jobs) over the index, s."""
     dress(axes)
     unit = time_axis(axes, one.index.max(), Marks(marks.warm_up_s), label)
     times = one.index / unit
-    top = 1.15 * max(one.delivered.max(), one.target.max(), 1e-9)
+    inside = one[one.index >= marks.warm_up_s] if one.index.max() > marks.warm_up_s else one
+    top = 1.2 * np.nanmax([*inside.delivered, *inside.target, 1e-9])
     axes.fill_between(times, 0, top, where=(one.activated == 0) & one.delivered.notna(), step="mid", color="#DDDDDD",
                       linewidth=0)
     axes.fill_between(times, one.delivered.fillna(0), color=colour, alpha=0.55, linewidth=0)
@@ -71,29 +82,47 @@ def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: M
     return axes
 
 
-def compliance_tree(table: pd.DataFrame, axes: Axes) -> Axes:
-    """Every node of the tree as a bar of what it was given with a mark at its target, nested as in the tree."""
+def compliance_tree(table: pd.DataFrame, axes: np.ndarray) -> np.ndarray:
+    """Every node of the tree in two panels: delivered power with a mark at the target, and their ratio."""
     nodes = wide(table, "delivered", "target", "deviation", "near")
     nodes = nodes[nodes.level > 0].iloc[::-1].reset_index(drop=True)
-    dress(axes, xlabel="delivered power (% of all in use); black mark: target", grid="x")
+    power, ratio = axes
+    dress(power, xlabel="delivered (% of power in use); mark: target", grid="x")
     shade = [("#0072B2", "#56B4E9", "#A9D5F0")[min(level, 3) - 1] for level in nodes.level]
-    axes.barh(nodes.index, nodes.delivered.fillna(0), height=0.72, color=shade)
-    axes.vlines(nodes.target, nodes.index - 0.42, nodes.index + 0.42, color=INK, linewidth=1.8)
+    power.barh(nodes.index, nodes.delivered.fillna(0), height=0.72, color=shade)
+    power.vlines(nodes.target, nodes.index - 0.42, nodes.index + 0.42, color=INK, linewidth=1.8)
+    power.set_xlim(0, 1.08 * np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
+    _tree_labels(power, nodes)
+    _ratios(ratio, nodes, shade)
+    column_beside(ratio, "mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2), 55)
+    column_beside(ratio, "samples within\n10 % of target\n(%)", _decimals(nodes.near, 0), 122)
+    return axes
+
+
+def _tree_labels(axes: Axes, nodes: pd.DataFrame) -> None:
+    """Names of the nodes, indented below their parents."""
     axes.set_yticks(nodes.index, ["      " * (row.level - 1) + row.share for row in nodes.itertuples()], fontsize=8)
     for label, level in zip(axes.get_yticklabels(), nodes.level, strict=True):
         label.set_fontweight("bold" if level == 1 else "normal")
         label.set_ha("left")
-    axes.tick_params(axis="y", length=0, pad=125)
+    axes.tick_params(axis="y", length=0, pad=5 * max(len(label.get_text()) for label in axes.get_yticklabels()))
     axes.set_ylim(-0.7, len(nodes) - 0.3)
-    axes.set_xlim(0, 1.08 * np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
-    for column, (name, head) in enumerate({"deviation": "mean abs.\ndeviation\n(% points)",
-                                           "near": "samples within\n10 % of target\n(%)"}.items()):
-        x = 1.07 + 0.13 * column
-        axes.text(x, 1.005, head, transform=axes.transAxes, fontsize=7.5, ha="center", va="bottom", color=FAINT)
-        for y, value in nodes[name].items():
-            axes.text(x, y, number(round(value, 1) if name == "near" else round(value, 2)), fontsize=8, ha="center",
-                      va="center", transform=axes.get_yaxis_transform(), color=INK)
-    return axes
+
+
+def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
+    """Delivered over target as dots; what lies beyond the axis stands at its end as an arrow."""
+    dress(axes, xlabel="delivered / target; grey: within 10 %", grid="x")
+    ratio = nodes.delivered / nodes.target.where(nodes.target > 0)
+    beyond = ratio > RATIO_LIMIT
+    axes.axvspan(1 - NEAR, 1 + NEAR, color="#E4E4E4", linewidth=0, zorder=0)
+    axes.axvline(1, color=INK, linewidth=1)
+    axes.hlines(nodes.index, 1, ratio.clip(upper=RATIO_LIMIT), color=colours, linewidth=1.5)
+    for which, shape, size in ((~beyond, "o", 26), (beyond, ">", 40)):
+        axes.scatter(ratio[which].clip(upper=RATIO_LIMIT), nodes.index[which], marker=shape, s=size, zorder=3,
+                     color=[colour for colour, shown in zip(colours, which, strict=True) if shown])
+    axes.set_xlim(0, RATIO_LIMIT * 1.03)
+    axes.set_yticks([])
+    axes.set_ylim(-0.7, len(nodes) - 0.3)
 
 
 def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
@@ -104,11 +133,15 @@ def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
     axes.vlines(rows.target, rows.index - 0.4, rows.index + 0.4, color=INK, linewidth=1.6)
     for name, label, colour, shape in (("base", "A", RUN_COLOURS[0], "o"), ("changed", "B", RUN_COLOURS[1], "D")):
         axes.scatter(rows[name], rows.index, color=colour, marker=shape, s=34, label=label, zorder=3)
-    axes.set_yticks(rows.index, rows.share, fontsize=8)
-    axes.set_ylim(-0.7, len(rows) - 0.3)
+    rows_axis(axes, rows.share)
     axes.set_xlim(left=0)
     legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
     return axes
+
+
+def _decimals(values: pd.Series, digits: int) -> dict[float, str]:
+    """Values by height as text; a dash where there is none."""
+    return {y: "–" if np.isnan(value) else f"{value:.{digits}f}" for y, value in values.items()}
 
 
 def _by_time(table: pd.DataFrame, metric: str, shares: Sequence[str]) -> pd.DataFrame:

@@ -4,6 +4,7 @@ What lives here: labels and number formats. What does not: tables and pages.
 """
 
 import math
+from collections.abc import Iterable
 
 SUMMARY_LABELS = {
     "finished": "Jobs finished", "failed": "Jobs failed", "closed": "Jobs closed by the server",
@@ -34,13 +35,13 @@ COLUMN_LABELS = {
     "turnaround_p95": "95 % turnaround, h", "candidate": "Candidate", "tag": "First refused by", "refusals": "Refusals",
     "decisions": "Decisions", "without_candidate": "Without a candidate", "placed": "Jobs placed", "tasks": "Tasks",
     "metric": "Figure", "unit": "Unit", "relative": "Relative, %", "site": "Site", "key": "Key", "value": "Value",
-    "origin": "Origin", "figure": "Figure",
+    "origin": "Origin", "figure": "Figure", "when": "When", "what": "What",
 }
 """Heads of table columns."""
 
 
 def number(value: float) -> str:
-    """A number for a reader: whole numbers with thousands separated, others with three or four digits, NaN as a dash."""
+    """A number for a reader: whole ones with thousands separated, others with three or four digits, NaN as a dash."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -52,6 +53,19 @@ def number(value: float) -> str:
     else:
         text = f"{value:.{max(0, 2 - math.floor(math.log10(abs(value))))}f}"
     return text.replace("-", "−")
+
+
+def numbers(values: Iterable[float]) -> list[str]:
+    """Numbers of one column, all with as many decimals as give the largest three digits (at most three, at least one).
+
+    Whole numbers stay whole.
+    """
+    values = [float(value) for value in values]
+    finite = [abs(value) for value in values if math.isfinite(value)]
+    if all(value == int(value) for value in finite):
+        return [number(value) for value in values]
+    digits = min(max(2 - math.floor(math.log10(max(finite))), 1), 3)
+    return [f"{value:,.{digits}f}".replace("-", "−") if math.isfinite(value) else number(value) for value in values]
 
 
 def spoken(word: str) -> str:

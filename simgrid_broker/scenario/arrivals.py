@@ -3,8 +3,8 @@
 What lives here: the rhythm, the times of a stream, and the bags of users. What does not: what the tasks are
 (`synthetic`).
 
-A stream is laid out in *even time*, in which its rate is constant, and then stretched to the clock. Each gap is keyed by
-its number, so a longer run has the same arrivals and some more.
+A stream is laid out in *even time*, in which its rate is constant, and then stretched to the clock. Each gap is keyed
+by its number, so a longer run has the same arrivals and some more.
 """
 
 from hashlib import blake2b
@@ -58,7 +58,6 @@ def bags(activity: UserActivity, begins: np.ndarray, seed: int, key: int) -> tup
     draw = [uniforms(seed, "task_arrival", key, period, 1 + question) for question in range(3)]
     stop = 1 / activity.tasks_per_period                   # geometric: the period ends after each task with this chance
     size = np.ones(len(period), int) if stop == 1 else 1 + np.floor(np.log(draw[0]) / np.log1p(-stop)).astype(int)
-    size = np.minimum(size, _BAG)
     which = np.repeat(period, size)
     number = np.arange(size.sum()) - np.repeat(np.cumsum(size) - size, size)
     length = -np.log(draw[1]) * activity.active_period

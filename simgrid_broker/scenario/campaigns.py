@@ -189,7 +189,7 @@ class UserActivity(Payload):
     users: int = Field(100, ge=1, description="Number of users")
     zipf: float = Field(1, ge=0, le=4, description="Activity of the user of rank r goes as r to the minus this")
     active_period: Seconds = Field(4 * 3600, gt=0, description="Mean length of an active period")
-    tasks_per_period: float = Field(5, ge=1, description="Mean number of tasks in an active period")
+    tasks_per_period: float = Field(5, ge=1, le=10_000, description="Mean number of tasks in an active period")
     offered_cores: float = Field(gt=0, description="Mean load in cores; sets how often users are active")
 
     @property
@@ -201,7 +201,7 @@ class UserActivity(Payload):
 class Trace(Part):
     """A recorded workload; each of its jobs becomes a task of one job, or as its format says."""
 
-    file: Path
+    file: Path = Field(description="The recorded jobs, plain or gzip")
     format: Literal["swf", "gwf", "cgsim"] | None = Field(None, description="Default: by the name of the file")
     corepower: float = Field(10, gt=0, description="HS06 per core of the machines on which it was recorded")
     share: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")

@@ -11,7 +11,7 @@ class Finding:
     """One thing that is wrong: the key as steps from the top of the scenario, its value, and what was expected.
 
     of_absence: the finding says that something is nowhere to be found, so it means nothing while entries that could
-    not be read are left out.
+    not be read are left out; unknown: the name that nothing has, where that is not the value itself.
     """
 
     key: tuple[str | int, ...]
@@ -19,6 +19,7 @@ class Finding:
     expected: str
     nearest: tuple[str, ...] = ()
     of_absence: bool = False
+    unknown: str | None = None
 
 
 def dotted(key: tuple[str | int, ...]) -> str:

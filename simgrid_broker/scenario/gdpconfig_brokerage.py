@@ -67,10 +67,10 @@ CORE = keys("jedi", "core", _SECTION, (
 ))
 
 USER_LIMITS = keys("pandaserver", "prio_mgr", _SECTION, (
-    ("CAP_RUNNING_USER_JOBS", "int", None, "jobs", "Running jobs of a user; unset: the job throttle takes 10000", True),
-    ("CAP_RUNNING_USER_CORES", "int", None, "cores", "Cores of a user; unset: the job throttle takes 10000", True),
-    ("CAP_RUNNING_GROUP_JOBS", "int", None, "jobs", "Running jobs of a group; unset: the job throttle takes 10000", True),
-    ("CAP_RUNNING_GROUP_CORES", "int", None, "cores", "Cores of a group; unset: the job throttle takes 10000", True),
+    ("CAP_RUNNING_USER_JOBS", "int", None, "jobs", "Running jobs of a user; unset: job throttle takes 10000", True),
+    ("CAP_RUNNING_USER_CORES", "int", None, "cores", "Cores of a user; unset: job throttle takes 10000", True),
+    ("CAP_RUNNING_GROUP_JOBS", "int", None, "jobs", "Running jobs of a group; unset: job throttle takes 10000", True),
+    ("CAP_RUNNING_GROUP_CORES", "int", None, "cores", "Cores of a group; unset: job throttle takes 10000", True),
 ))
 
 TASK_CLASSES = keys("pandaserver", "analy_eval", _SECTION, (

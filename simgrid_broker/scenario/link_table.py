@@ -12,7 +12,7 @@ CLOSENESS_BLOCKED = -1
 """A link that may not be used; source: formats reference, section 4."""
 
 CLOSENESS_UNKNOWN = -2
-"""A pair of which nothing is known; the network weight has a value of its own for it (brokerage reference, section 7)."""
+"""A pair of which nothing is known, which has a network weight of its own (brokerage reference, section 7)."""
 
 _SIGNS = "-0123456789ab"
 _FIELDS = {"bandwidth": "bandwidth", "latency": "latency_s", "max_active_files": "max_active_files",

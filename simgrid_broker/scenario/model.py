@@ -49,7 +49,7 @@ class Queue(Part):
     maxtime: Seconds = Field(0, ge=0, description="Wall-clock limit, s; 0 = none")
     mintime: Seconds = Field(0, ge=0, description="Shortest estimated wall time, s")
     maxwdir: Megabytes = Field(0, ge=0, description="Scratch space of a slot, MB; 0 = no check")
-    maxinputsize: float = Field(0, description="Input that may be copied, MB; -1 = always read from the storage")
+    maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
     timefloor: Minutes = Field(60, ge=0, description="A pilot takes further jobs for this long, minutes")
     transferringlimit: int = Field(0, ge=0, description="Jobs that may await output transfer; 0 = 2000")
     pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic")
@@ -90,8 +90,8 @@ class LinkDefaults(Part):
 class Link(Part):
     """A directed link between two sites; what is left out is taken from the defaults."""
 
-    source: str
-    destination: str
+    source: str = Field(description="Site that sends")
+    destination: str = Field(description="Site that receives")
     bandwidth: Rate | None = Field(None, gt=0)
     latency: Seconds | None = Field(None, ge=0)
     max_active_files: int | None = Field(None, ge=1)
@@ -115,8 +115,8 @@ class ClosenessMatrix(Part):
     Signs: 0 to 9, a = 10, b = 11, - = blocked, . = not given.
     """
 
-    sites: tuple[str, ...]
-    rows: tuple[str, ...]
+    sites: tuple[str, ...] = Field(description="Names of the sites, in the order of rows and signs")
+    rows: tuple[str, ...] = Field(description="One text for each source")
 
     @model_validator(mode="after")
     def square(self) -> "ClosenessMatrix":
@@ -172,7 +172,7 @@ class Grid(Part):
 class Share(Part):
     """A node of the share tree; regular expressions tag tasks to leaves, matched from the start of the field."""
 
-    name: str
+    name: str = Field(description="Name, different from that of every other share")
     value: float = Field(ge=0, description="Weight among the siblings")
     prodsourcelabel: str | None = None
     workinggroup: str | None = None
@@ -187,10 +187,10 @@ class Share(Part):
 class ResourceTypeBounds(Part):
     """Bounds of a resource type, inclusive; None = open."""
 
-    mincore: int | None = None
-    maxcore: int | None = None
-    minrampercore: float | None = Field(None, description="MB")
-    maxrampercore: float | None = Field(None, description="MB")
+    mincore: int | None = Field(None, ge=0, description="Fewest cores")
+    maxcore: int | None = Field(None, ge=0, description="Most cores")
+    minrampercore: Megabytes | None = Field(None, ge=0, description="Least memory per core, MB")
+    maxrampercore: Megabytes | None = Field(None, ge=0, description="Most memory per core, MB")
 
 
 DEFAULT_RESOURCE_TYPES = {
@@ -266,14 +266,14 @@ class Record(Part):
 class Scenario(Part):
     """Everything a simulation needs, resolved: one value is enough to run it again."""
 
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, description="Name; results are kept under it")
     description: str = ""
     edition: Literal["documented", "deployed"] = "documented"
     seed: int = Field(1, ge=0)
     duration: Seconds = Field(gt=0, description="Simulated time")
     warm_up: Seconds = Field(0, ge=0, description="Left out of the metrics")
-    grid: Grid
-    shares: tuple[Share, ...] = Field(min_length=1)
+    grid: Grid = Field(description="Sites, queues, storages and links")
+    shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES))
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     workload: Workload = Workload()

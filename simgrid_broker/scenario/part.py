@@ -18,6 +18,6 @@ Fraction = Annotated[float, BeforeValidator(units.fraction), Field(ge=0, le=1)]
 
 
 class Part(BaseModel):
-    """Base of every part of a scenario: frozen, and unknown keys are errors."""
+    """Base of every part of a scenario: frozen; unknown keys, infinity and NaN are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

@@ -13,7 +13,7 @@ from simgrid_broker.scenario.draft import Assignment, Draft, Key, keys_of, value
 from simgrid_broker.scenario.finding import Finding, dotted
 from simgrid_broker.scenario.grid_sources import SOURCES, expanded
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.origin import Origin
+from simgrid_broker.scenario.origin import PYTHON, Origin
 from simgrid_broker.scenario.overrides import NoSuchKey, assigned, from_python, plain
 from simgrid_broker.scenario.shape import Shape, shape_of
 
@@ -48,7 +48,8 @@ def changed(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
 
 def written_out(values: Mapping[str, object]) -> Scenario:
     """The scenario of values with nothing left to be made up or imported. Raises ScenarioError."""
-    return resolve(Draft(plain(values), expanded=True))
+    plain_values = plain(values)
+    return resolve(Draft(plain_values, dict.fromkeys(keys_of(plain_values), PYTHON), expanded=True))
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
@@ -101,7 +102,7 @@ def _cross_findings(shape: Shape, draft: Draft, failed: bool) -> list[Finding]:
             for found in findings(shape.scenario)
             if not (found.of_absence and (shape.gone or failed))
             and not (failed and found.key[0] in ("grid", "incidents"))
-            and not (isinstance(found.value, str) and found.value in shape.gone)]
+            and (found.unknown or found.value) not in list(shape.gone)]
 
 
 def _located(draft: Draft, found: list[Finding]) -> list[Problem]:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.draft import Key, value_at
+from simgrid_broker.scenario.draft import Key, keys_of, value_at
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.model import Scenario
 
@@ -59,6 +59,8 @@ def shape_of(values: dict) -> Shape:
         left_out |= more
         if not more or () in left_out:
             break
+    told = {found.key for found in shape.findings}
+    shape.findings += [found for found in _truths_for_numbers(values) if found.key not in told]
     shape.gone = {name for key in left_out for name in _names(value_at(values, key), key)}
     return shape
 
@@ -83,6 +85,14 @@ def bare(kind: Any) -> Any:
 def is_part(kind: Any) -> bool:
     """Whether a type is a part of a scenario, with fields of its own."""
     return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _truths_for_numbers(values: dict) -> Iterator[Finding]:
+    """A finding for each true or false where a number is expected; pydantic would read them as 1 and 0."""
+    for key in keys_of(values):
+        value = value_at(values, key)
+        if isinstance(value, bool) and _kind_at(key) in (int, float):
+            yield Finding(key, value, "expected a number")
 
 
 def _kind_at(key: Key) -> Any:

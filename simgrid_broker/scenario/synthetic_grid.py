@@ -12,7 +12,7 @@ from simgrid_broker.luck import normal_quantile
 from simgrid_broker.scenario.model import SyntheticGrid
 from simgrid_broker.scenario.quantiles import PUBLISHED_AT, interpolated, log_normal, luck, stepped
 from simgrid_broker.scenario.synthetic_links import synthetic_links
-from simgrid_broker.scenario.synthetic_queues import Pool, synthetic_queues
+from simgrid_broker.scenario.synthetic_queues import LIMITS, Pool, synthetic_queues
 
 REGIONS = {"DE": 45, "US": 42, "UK": 32, "CH": 25, "ND": 22, "FR": 17, "ES": 14, "IT": 10, "CA": 10, "NL": 9, "RU": 1}
 """Regions and how many queues each has; source: WS 2.1 (clouds; CERN is CH here)."""
@@ -39,13 +39,17 @@ NUCLEI_PART = 0.2
 """Part of the sites that are nuclei: tiers 0 and 1 and the larger tier 2; assumption (formats reference, section 3)."""
 
 SITE_FAILURES = (0.002, 0.004, 0.012, 0.03, 0.09, 0.34, 0.45)
-"""Failures that a site causes, at `PUBLISHED_AT`: those of queues (WS 8) less 2 to 3 % of the payloads' own (assumed)."""
+"""Failures that a site causes, at `PUBLISHED_AT`: those of queues (WS 8) less 2 to 3 % of the payloads' (assumed)."""
 
 STAGE_IN_RATE, STAGE_IN_SIGMA = 30e6, 0.5
 """Bytes/s at which a job reads its input; source: WS 5.5, input over stage-in time, 10 to 35 MB/s; spread assumed."""
 
-MEMORY_PER_CORE = ((25, 2000), (20, 3000), (55, 4000))
-"""MB of the batch system per core; assumption (WS 2.1 has limits of slots, median 4000 per core)."""
+LEAST_MEMORY_PER_CORE = 3000
+"""MB of a batch system per core, or the limit of a slot per core where that is more: assumption, so that a site can
+fill its cores with the largest jobs that it admits (WS 2.1: limits of slots, median 4000 per core)."""
+
+LARGE_SITE_FAILURES = 0.05
+"""Most failures that a site of tier 0 or 1 causes: assumption, they are looked after."""
 
 _AHEAD = {0: 9.0, 1: 2.2, 2: 0.0, 3: -1.2}
 """By how many standard deviations a tier stands ahead when sizes are dealt: tier 0 first, tier 1 mostly at the top."""
@@ -126,15 +130,16 @@ def _sites(spec: SyntheticGrid, places: dict, cores: dict[Pool, int], storages: 
     n = len(places)
     endpoint_of = {storage["site"]: name for name, storage in storages.items()}
     nuclei = list(endpoint_of)[:max(1, round(n * NUCLEI_PART))]
-    failures = interpolated(spec.seed, "site failures", n, SITE_FAILURES)
+    failures = interpolated(spec.seed, "site failures", n, SITE_FAILURES).round(4)
     rates = log_normal(spec.seed, "stage in", n, STAGE_IN_RATE, STAGE_IN_SIGMA, np.inf)
-    memory = stepped(spec.seed, "memory", n, MEMORY_PER_CORE)
+    memory = [max(LEAST_MEMORY_PER_CORE, mb // 8) for mb in stepped(spec.seed, "maxrss", n, LIMITS["maxrss"])]
     sites = {}
     for k, (name, (tier, region)) in enumerate(places.items()):
         near = [site for site in endpoint_of if places[site][1] == region] or list(endpoint_of)
         sites[name] = {
             "tier": tier, "region": region, "cores": int(cores[Pool(name, "site")]), "nucleus": name in nuclei,
-            "memory_per_core": memory[k], "failure_rate": round(float(failures[k]) / (1 if tier > 1 else 2), 4),
+            "memory_per_core": memory[k],
+            "failure_rate": float(failures[k] if tier > 1 else min(failures[k], LARGE_SITE_FAILURES)),
             "stage_in_rate": round(float(rates[k])), "storage": endpoint_of.get(name, endpoint_of[near[0]])}
     return sites
 

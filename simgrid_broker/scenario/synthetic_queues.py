@@ -12,8 +12,9 @@ from simgrid_broker.scenario.quantiles import interpolated, stepped
 COREPOWER = (7.27, 9.8, 10.75, 13.6, 16.05, 21.59, 27.18)
 """HS06 per core at `quantiles.PUBLISHED_AT`; source: WS 2.1."""
 
-MAXWDIR = (5e3, 30e3, 100e3, 160e3, 204.8e3, 520e3, 5120e3)
-"""MB of scratch space of a slot at `quantiles.PUBLISHED_AT`; source: WS 2.1."""
+MAXWDIR = (20e3, 30e3, 100e3, 160e3, 204.8e3, 520e3, 5120e3)
+"""MB of scratch space of a slot at `quantiles.PUBLISHED_AT`; source: WS 2.1, but for the least, 5 GB there: such a
+queue would take nothing under the documented rule, which divides by the cores."""
 
 LIMITS = {
     "maxrss": ((25, 16000), (15, 24000), (35, 32000), (20, 48000), (5, 96000)),
@@ -25,7 +26,7 @@ LIMITS = {
     "direct_access_lan": ((115, True), (112, False)),
     "direct_access_wan": ((171, True), (56, False)),
 }
-"""Parts of the whole and values; sources: WS 2.1 (maxrss, maxtime, transferringlimit), formats reference 1.1 (others)."""
+"""Parts of the whole and values; sources: WS 2.1 (maxrss, maxtime, transferringlimit), formats reference 1.1 (rest)."""
 
 SIMULATION = "type=simul:100%,type=any:0%"
 SIMULATION_AND_EVGEN = "type=evgen:100%,type=simul:100%,type=any:0%"
@@ -38,7 +39,7 @@ TYPES = ((60, "unified"), (12, "production"), (8, "both"))
 """Kinds of work of the main queue; `both` is a pair of queues. CRIC has 114 unified, 94 production and 18 analysis
 queues, HPC and retired ones included (WS 2.1); the split of ordinary ones is an assumption."""
 
-OUT_OF_USE = ((71, ""), (12, "test"), (11, "brokeroff"), (6, "offline"))
+OUT_OF_USE = ((55, ""), (20, "test"), (16, "brokeroff"), (9, "offline"))
 """Status of a second queue on the site's batch system. CRIC: 29 test, 25 brokeroff, 13 offline of 227 (WS 2.1); that
 they stand beside a working queue, so that no cores lie idle, is an assumption."""
 
@@ -65,7 +66,8 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
     for k, (name, common) in enumerate(_common(spec, sites).items()):
         queues |= _ordinary(name, common, types[k], policies[k]) | _out_of_use(name, common, second[k])
         if (pool := Pool(name, "hpc")) in cores:
-            queues[f"{name}_HPC"] = common | _HPC | {"corecount": hpc[k], "cores": int(cores[pool])}
+            queues[f"{name}_HPC"] = common | _HPC | {
+                "corecount": hpc[k], "maxwdir": common["maxwdir"] * hpc[k] / 8, "cores": int(cores[pool])}
         if (pool := Pool(name, "cloud")) in cores:
             queues[f"{name}_CLOUD"] = common | _CLOUD | {"cores": int(cores[pool])}
     return queues
@@ -77,12 +79,14 @@ _CLOUD = {"type": "production", "pledgedcpu": -1, "resource_type": "cloud", "fai
 
 
 def _common(spec: SyntheticGrid, sites: dict) -> dict[str, dict]:
-    """What all queues of a site have in common, by site."""
+    """What all queues of a site have in common, by site; that tiers 0 and 1 all read directly is an assumption."""
     n = len(sites)
     columns = {name: stepped(spec.seed, name, n, values) for name, values in LIMITS.items()}
     columns["corepower"] = [spec.corepower] * n if spec.corepower else [
         round(float(power), 2) for power in interpolated(spec.seed, "corepower", n, COREPOWER)]
     columns["maxwdir"] = [round(float(mb), -3) for mb in interpolated(spec.seed, "maxwdir", n, MAXWDIR)]
+    columns["direct_access_lan"] = [direct or site["tier"] < 2 for direct, site in zip(
+        columns["direct_access_lan"], sites.values(), strict=True)]
     return {name: {"atlas_site": name, **{column: values[k] for column, values in columns.items()}}
             for k, name in enumerate(sites)}
 

@@ -1,6 +1,7 @@
 """The work of a run as one table of tasks, whatever it came from: campaigns, users, a trace or single arrivals.
 
-What lives here: the shape, blank rows, and joining several lists to one. What does not: making the tasks (`synthetic`, `importers`), and their life (agents).
+What lives here: the shape, blank rows, and joining several lists to one. What does not: making the tasks (`synthetic`,
+`importers`), and their life (agents).
 """
 
 from collections.abc import Mapping, Sequence

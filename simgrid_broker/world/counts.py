@@ -25,6 +25,13 @@ def sum_counts(counts, by_share, by_type):
                         by_type[share, kind, status] += number
 
 
+@compiled
+def tally(counts, row_of):
+    """Add one to counts[row_of[k], k] for every k; counts: (n_rows, n), row_of: (n,), -1 = the last row."""
+    for k in range(len(row_of)):
+        counts[row_of[k], k] += 1
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.

@@ -5,10 +5,11 @@ What lives here: one small check for each invariant, and `check`, which asks the
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.transitions import executing
 
+EXECUTING = (JobStatus.SENT, JobStatus.RUNNING)
 RUNNING, ACTIVATED = int(JobStatus.RUNNING), int(JobStatus.ACTIVATED)
 
 
@@ -32,7 +33,7 @@ def counts_equal_recount(arrays):
 def usage_equals_recount(arrays):
     """Power in use by share and running cores equal those of the rows."""
     jobs = arrays.jobs[live(arrays)]
-    busy = jobs[[bool(executing(status)) for status in jobs["status"]]]
+    busy = jobs[np.isin(jobs["status"], EXECUTING)]
     hs06, cores = np.zeros_like(arrays.hs06_milli), np.zeros_like(arrays.running_cores)
     np.add.at(hs06, busy["share"], busy["hs06_milli"])
     running = jobs[jobs["status"] == RUNNING]
@@ -93,17 +94,29 @@ def space_is_not_negative(arrays):
         yield f"storage {number} has negative space"
 
 
+@compiled
+def visit(jobs, root, seen, stack):
+    """Count each job of the heap below `root` in `seen`; a job met twice ends the walk."""
+    stack[0] = root
+    height = 1
+    while height > 0:
+        height -= 1
+        row = stack[height]
+        seen[row] += 1
+        if seen[row] > 1:
+            return
+        for following in (jobs[row]["child"], jobs[row]["sibling"]):
+            if following >= 0:
+                stack[height] = following
+                height += 1
+
+
 def activated_jobs_can_be_found(arrays):
     """Every activated job stands in the heap of its pseudo-queue and share, once."""
     jobs = arrays.jobs
-    seen = np.zeros(len(jobs), np.int64)
-    todo = list(arrays.activated[arrays.activated >= 0])
-    while todo:
-        row = int(todo.pop())
-        seen[row] += 1
-        if seen[row] > 1:
-            break
-        todo += [int(n) for n in (jobs[row]["child"], jobs[row]["sibling"]) if n >= 0]
+    seen, stack = np.zeros(len(jobs), np.int64), np.zeros(2 * len(jobs) + 2, np.int32)
+    for root in arrays.activated[arrays.activated >= 0]:
+        visit(jobs, root, seen, stack)
     wanted = np.zeros(len(jobs), np.int64)
     rows = live(arrays)
     wanted[rows[jobs["status"][rows] == ACTIVATED]] = 1

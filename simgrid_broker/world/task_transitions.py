@@ -20,9 +20,6 @@ TASK_MOVES = frozenset({
 
 BROKEN = T.BROKEN
 
-FINAL = (T.DONE, T.FINISHED, T.FAILED, T.ABORTED, T.BROKEN)
-"""Statuses in which nothing more happens to a task."""
-
 
 def register(world, row: int, now: float) -> None:
     """Let a task arrive."""

@@ -11,6 +11,7 @@ from simgrid_broker.policy.funnel import Funnel, MaskCache
 from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, RANKING_TAGS, broker_jobs, run_brokerage
 from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED, PRODUCTION
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
+from simgrid_broker.scenario.gdpconfig_brokerage import BROKERAGE_KEYS
 from simgrid_broker.views import KEPT, Task
 
 SMALL_MEMORY = dict(maxrss_mb=[2000.0, 16000.0])
@@ -134,6 +135,13 @@ def test_every_rule_belongs_to_its_edition_and_says_where_it_comes_from(brokerag
         assert rule.rule.source
         assert rule.__doc__
     assert all(rule.rule.tag.startswith("-") for rule in brokerage.funnel.criteria)
+
+
+@pytest.mark.parametrize("brokerage", ALL_EDITIONS, ids=ALL_IDS)
+def test_every_key_that_a_rule_reads_is_in_the_registry(brokerage):
+    known = {(key.component, key.key) for key in BROKERAGE_KEYS}
+    for rule in (*brokerage.funnel.criteria, *brokerage.factors):
+        assert set(rule.rule.gdpconfig) <= known, rule.__name__
 
 
 @pytest.mark.parametrize("brokerage", PRODUCTION.values(), ids=PRODUCTION)

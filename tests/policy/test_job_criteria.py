@@ -217,5 +217,6 @@ def test_d52_a_day_for_scouts(maxtime, documented, deployed):
     pytest.param({"is_scout": True, "cputime": 0.0}, False, False, id="scouts have their own tag"),
 ])
 def test_d53_a_day_for_the_unknown(fields, documented, deployed):
-    assert refused(r.too_short_for_unknown, task(**fields), maxtime_s=3600) is documented
+    assert refused(r.too_short_for_unknown, task(**fields), maxtime_s=24 * HOURS - 1) is documented
+    assert not refused(r.too_short_for_unknown, task(**fields), maxtime_s=24 * HOURS)
     assert refused(r.too_short_for_unknown_deployed, task(**fields), maxtime_s=3600) is deployed

@@ -71,6 +71,11 @@ def test_worked_numbers(edition):
     assert weight(edition, **BUSY) == pytest.approx(101 / 60)
 
 
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_an_empty_input_is_no_input(edition):
+    assert weight(edition, data=locality(0.0, 0, [0.0], [0]), **BUSY) == weight(edition, **BUSY)
+
+
 @pytest.mark.parametrize(("assigned", "activated", "documented", "deployed"), [
     pytest.param(40, 40, 1, 1, id="as many assigned as activated"),
     pytest.param(60, 40, 1.5, 61 / 41, id="D56 the code adds one to both"),
@@ -155,7 +160,8 @@ def test_cut(config, expected):
     pytest.param({}, 0, id="D60 an empty queue is a bootstrap"),
     pytest.param(dict(assigned=1), 1, id="any job ends that"),
     pytest.param(dict(n_batch_job=1), 1, id="so do workers that count as running"),
-    pytest.param(dict(task_=task(currentpriority=151)), 1, id="not above the priority limit"),
+    pytest.param(dict(task_=task(currentpriority=150)), 0, id="up to the priority limit"),
+    pytest.param(dict(task_=task(currentpriority=151)), 1, id="not above it"),
     pytest.param(dict(task_=task(is_merging=True)), 1, id="not for merge jobs"),
     pytest.param(dict(task_=task(processingtype="urgent")), 1, id="not for express work"),
 ])

@@ -101,15 +101,28 @@ def test_locality_is_not_asked(fields):
     assert refused(locality.too_little_input, task(**BIG | {"frozen_for_s": 7 * DAY}), local_input_bytes=0)
 
 
+@pytest.mark.parametrize(("total", "documented", "deployed"), [
+    pytest.param(1e9, False, False, id="1 GB is not more than 1 GB"),
+    pytest.param(1e9 + 1, True, False, id="one byte more is, but not in the code's GB"),
+    pytest.param(1024**3, True, False, id="1 GiB is not more than 1 GiB"),
+    pytest.param(1024**3 + 1, True, True, id="one byte more is"),
+])
+def test_input_size_threshold(total, documented, deployed):
+    small = task(**BIG | {"total_input_bytes": float(total)})
+    assert refused(locality.too_little_input, small, local_input_bytes=0) is documented
+    assert refused(locality.too_little_input_deployed, small, local_input_bytes=0) is deployed
+
+
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({}, False, False, id="much input read fast must be local"),
     pytest.param({"iointensity": 200.0}, True, True, id="read slowly it need not"),
     pytest.param({"iointensity": 201.0}, False, False, id="just too fast"),
+    pytest.param({"iointensity": 200.0, "total_input_bytes": 1e13}, True, True, id="up to 10 TB"),
     pytest.param({"iointensity": 200.0, "total_input_bytes": 1.1e13}, False, False, id="but not 11 TB"),
     pytest.param({"currentpriority": 800}, True, True, id="high priority need not wait"),
     pytest.param({"currentpriority": 799}, False, False, id="just too low"),
-    pytest.param({"currentpriority": 900, "taskpriority": 500}, False, True, id="D10 the code looks at the current one"),
-    pytest.param({"currentpriority": 500, "taskpriority": 900}, True, False, id="D10 the documentation at the first"),
+    pytest.param({"currentpriority": 900, "taskpriority": 500}, False, True, id="D10 the code: the current one"),
+    pytest.param({"currentpriority": 500, "taskpriority": 900}, True, False, id="D10 documented: the first one"),
 ])
 def test_d10_locality_is_lifted_when_nobody_passes(fields, documented, deployed):
     view = nuclei(2, local_input_bytes=[0.0, 0.0], local_input_files=[0, 0])
@@ -219,8 +232,11 @@ def test_a_task_may_name_its_nucleus():
     view = nuclei(3, active=[True, False, True])
     verdict = broker_task(task(nucleus=1), view, cfg(), "documented", 0.5)
     assert verdict.order.tolist() == [1]
-    assert verdict.tags == ("-preassign",)
+    assert [verdict.tags[k] for k in verdict.refused_by[[0, 2]]] == ["-preassign"] * 2
+    assert verdict.survivors[-2:] == (3, 1)
+    assert verdict.tags == broker_task(task(), view, cfg(), "documented", 0.5).tags
     assert broker_task(task(nucleus=9), view, cfg(), "documented", 0.5).order.size == 2
+    assert broker_task(task(nucleus=0), view, cfg(), "documented", 0.99).order.tolist() == [0]
 
 
 @settings(max_examples=40, deadline=None)

@@ -9,6 +9,7 @@ import numpy as np
 from simgrid_broker.luck import normal_quantile, uniforms
 from simgrid_broker.names import Cause, JobStatus, TaskStatus
 from simgrid_broker.records import RunWriter, new_run_folder, write_manifest
+from simgrid_broker.records.layout import FIXED_WORDS
 from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES
 
 HOUR, DAY = 3600.0, 86400.0
@@ -67,8 +68,9 @@ VOCABULARIES = {
     "users": tuple(f"user{k:03d}" for k in range(40)), "campaigns": CAMPAIGNS,
     "processing_types": ("simul", "reco", "deriv", "evgen", "panda-client-1.5"), "labels": ("managed", "user"),
     "task_names": tuple(f"task{k:04d}" for k in range(400)), "working_groups": ("AP_MCGN", "AP_SIMU"),
-    "transpaths": ("Sim_tf.py",), "ramunits": ("MB", "MBPerCore"), "pseudo_queues": ("none",), "pools": ("none",),
-}
+    "transpaths": ("Sim_tf.py",), "ramunits": ("MB", "MBPerCore"), }
+VOCABULARIES |= {column.codes: QUEUES for table in RECORDED.values() for column in table.recorded
+                 if column.codes and column.codes not in VOCABULARIES and column.codes not in FIXED_WORDS}
 
 
 def make_jobs(n, duration_s, seed=1, wait_factor=1.0):
@@ -114,7 +116,8 @@ def make_jobs(n, duration_s, seed=1, wait_factor=1.0):
     rows["panda_id"], rows["jeditaskid"], rows["share"], rows["queue"] = number + 1, 1 + number % 400, share, queue
     rows["resource_type"], rows["corecount"], rows["status"] = kind, CORES[kind], status
     rows["cause"] = np.where(alive, Cause.NONE, cause)
-    rows["hs06_milli"], rows["input_bytes"], rows["missing_bytes"] = CORES[kind] * COREPOWER * 1000, input_bytes, missing
+    rows["hs06_milli"] = CORES[kind] * COREPOWER * 1000
+    rows["input_bytes"], rows["missing_bytes"] = input_bytes, missing
     rows["walltime_s"], rows["attempt"], rows["source_site"] = walltime, 1, -1
     rows["nucleus"], rows["user"], rows["n_input_files"] = QUEUE_SITE[queue], number % 40, 1
     return rows, times
@@ -143,7 +146,7 @@ def _fates(dice, at):
 def counted(samples, start, end, key, n_keys, weight=None):
     """How many rows (or how much weight) stand between start and end at each sample by key, (n_samples, n_keys)."""
     total = np.zeros((len(samples) + 1) * n_keys)
-    for moment, sign in ((start, 1.0), (end, -1.0)):
+    for moment, sign in ((start, 1.0), (np.where(np.isnan(start), np.nan, end), -1.0)):
         there = ~np.isnan(moment)
         spot = np.searchsorted(samples, moment[there]) * n_keys + key[there]
         total += sign * np.bincount(spot, None if weight is None else weight[there], len(total))
@@ -248,16 +251,18 @@ def manifest(duration_s, seed, status="complete", **more):
             "queues": {queue: {"atlas_site": SITES[k], "cores": None}
                        for queue, k in zip(QUEUES, QUEUE_SITE, strict=True)}}
     incidents = [{"at": 0.5 * duration_s, "until": 0.6 * duration_s, "what": "site_outage", "site": "FZK-LCG2"}]
-    return {"status": status, "seed": seed, "duration_s": duration_s, "warm_up_s": min(4 * HOUR, duration_s / 6),
+    return {"status": status, "seed": seed, "duration_s": duration_s,
+            "simulated_s": 0.0 if status == "running" else duration_s, "warm_up_s": min(4 * HOUR, duration_s / 6),
             "scenario": {"name": "fake day", "description": "A made-up day of twelve sites.", "seed": seed,
                          "edition": "documented", "grid": grid, "incidents": incidents},
-            "share_tree": tree_of_manifest(), "vocabularies": VOCABULARIES, "counters": {"events": 123_456},
-            "timings": {"simulate_s": 1.5}, "versions": {"simgrid_broker": "0.1.0", "python": "3.11"},
+            "share_tree": tree_of_manifest(), "vocabularies": VOCABULARIES,
+            "counters": {"jobs_ended": 16_720, "n_processed": 123_456, "total_cores": 13_000},
+            "timings": {"built_s": 0.5, "ran_s": 1.5}, "versions": {"simgrid_broker": "0.1.0", "python": "3.11"},
             "gdpconfig": {"jobbroker.NQUEUED_SAT_CAP": {"value": 300, "origin": "scenario"}}} | more
 
 
 def write_fake_run(root, n_jobs=20_000, duration_s=DAY, seed=1, wait_factor=1.0, close=True, batch_rows=100_000,
-                   sample_s=600.0, **more):
+                   sample_s=600.0, status="complete", **more):
     """Write one run below `root` and return its folder; `close=False` leaves it as a killed run would."""
     folder = new_run_folder(root, "fake day", seed)
     write_manifest(folder, manifest(duration_s, seed, "running", **more))
@@ -269,5 +274,5 @@ def write_fake_run(root, n_jobs=20_000, duration_s=DAY, seed=1, wait_factor=1.0,
     write_series(writer, np.arange(0, duration_s + 1, sample_s), rows, times, seed)
     if close:
         writer.close()
-        write_manifest(folder, manifest(duration_s, seed, **more))
+        write_manifest(folder, manifest(duration_s, seed, status, **more))
     return folder

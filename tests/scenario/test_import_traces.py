@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.errors import InputFileError, ScenarioError
@@ -21,8 +21,8 @@ needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the folder of real fi
 def swf(job=1, submit=0, run=100, processors=1, *, requested=-1, seconds=-1, used_kb=-1, asked_kb=-1, status=1, user=3,
         group=4):
     """One SWF line of a plain job, but for what is named."""
-    return f"{job} {submit} -1 {run} {processors} -1 {used_kb} {requested} {seconds} {asked_kb} {status} {user} {group} " \
-           "-1 -1 1 -1 -1"
+    return (f"{job} {submit} -1 {run} {processors} -1 {used_kb} {requested} {seconds} {asked_kb} {status} {user} "
+            f"{group} -1 -1 1 -1 -1")
 
 
 def gwf(job="1", submit=0, run=100, processors=1, user="U12", group="G1", n_fields=29, sep="\t"):
@@ -114,9 +114,14 @@ def test_what_cannot_be_replayed_is_left_out_and_counted(tmp_path, line, word):
 
 
 def test_parts_of_a_checkpointed_job_do_not_count_twice(tmp_path):
-    tasks, remarks = read(tmp_path, swf(job=1, status=1), swf(job=1, status=2), swf(job=1, status=3), swf(job=2, status=3))
+    tasks, remarks = read(tmp_path, *(swf(job=job, status=status) for job, status in ((1, 1), (1, 2), (1, 3), (2, 3))))
     assert len(tasks.rows) == 2
     assert any("parts of a job" in remark and "2 (job 1, job 1)" in remark for remark in remarks)
+
+
+def test_more_groups_than_the_tables_hold(tmp_path):
+    problem, = problems_of(lambda: read(tmp_path, *(swf(job=k, group=k) for k in range(32769))))
+    assert (problem.key, problem.value) == ("working_groups", 32769)
 
 
 def test_failed_and_cancelled_jobs_are_told(tmp_path):
@@ -158,6 +163,12 @@ def test_gwf_with_fewer_columns_and_empty_fields(tmp_path):
     tasks, remarks = read(tmp_path, line, gwf(submit=1), gwf(submit=2, n_fields=27), name="trace.gwf")
     assert len(tasks.rows) == 3
     assert any("fewer than 29 fields" in remark and remark.endswith(": 2") for remark in remarks)
+
+
+def test_columns_that_a_gwf_lacks_are_unknown(tmp_path):
+    tasks, remarks = read(tmp_path, gwf(n_fields=5), name="trace.gwf")
+    assert tasks.vocabularies["users"] == ("",)
+    assert not any("failed" in remark for remark in remarks)
 
 
 def test_gwf_workflow_variant(tmp_path):
@@ -256,10 +267,12 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_a_format_that_cannot_be_guessed(tmp_path):
+    assert "swf, gwf, cgsim" in problems_of(lambda: read(tmp_path, "", name="empty"))[0].expected
     problem, = problems_of(lambda: read(tmp_path, "hello there", name="trace.txt"))
     assert "swf, gwf, cgsim" in problem.expected
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 10**9), st.floats(0.01, 1e7), st.integers(1, 5000), st.integers(-1, 10**6)),
                 min_size=1, max_size=30))
 def test_any_record_runs_as_long_as_it_did(tmp_path_factory, records):
@@ -271,6 +284,7 @@ def test_any_record_runs_as_long_as_it_did(tmp_path_factory, records):
     assert np.array_equal(rows["arrival_s"], [submit - expected[0][0] for submit, *_ in expected])
 
 
+@settings(deadline=None)
 @given(st.text(st.characters(codec="utf-8"), max_size=80))
 def test_any_line_is_read_or_told(tmp_path_factory, line):
     path = tmp_path_factory.mktemp("swf") / "trace.swf"
@@ -285,7 +299,8 @@ def scenario(**workload):
     """A day on one site with two leaf shares."""
     return Scenario.model_validate({
         "name": "day", "duration": "1 day", "workload": workload, "grid": {"sites": {"A": {"cores": 8}}},
-        "shares": [{"name": "P", "value": 1, "children": [{"name": "P1", "value": 1}]}, {"name": "Q", "value": 1}]})
+        "shares": [{"name": "P", "value": 1, "children": [{"name": "Express", "value": 1}]},
+                   {"name": "Q", "value": 1}]})
 
 
 def test_trace_of_a_scenario(tmp_path):
@@ -299,8 +314,8 @@ def test_trace_of_a_scenario(tmp_path):
 
 def test_an_unknown_share(tmp_path):
     with pytest.raises(ScenarioError) as caught:
-        trace_tasks(Trace(file=written(tmp_path, swf()), share="P2"), scenario())
-    assert caught.value.problems[0].nearest == ("P1",)
+        trace_tasks(Trace(file=written(tmp_path, swf()), share="Expres"), scenario())
+    assert caught.value.problems[0].nearest == ("Express",)
 
 
 @needs_data

@@ -132,8 +132,7 @@ def over_cap_of_type(case: JobCase) -> np.ndarray:
 
 
 @criterion("-below_min_weight", panda="minimum weight", source="brokerage reference, 10.3 rule 7 (D23)",
-           gdpconfig=((JOBBROKER, "MIN_WEIGHT_<label>_<gshare>"), (JOBBROKER, "MIN_WEIGHT_<label>")),
-           editions=("deployed",))
+           gdpconfig=((JOBBROKER, "MIN_WEIGHT_<label>[_<gshare>]"),), editions=("deployed",))
 def below_min_weight(case: JobCase) -> np.ndarray:
     """Refuse queues whose weight is below the minimum of the label and share; bootstrap queues are spared."""
     task = case.task

@@ -21,10 +21,19 @@ NONE = -1
 def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, uniform: float) -> Verdict:
     """Production task brokerage: who refused each nucleus, and the others with the drawn one first, then by weight.
 
-    `uniform` is one number in (0, 1). A task that names one of the nuclei gets it, whatever the criteria say.
+    `uniform` is one number in (0, 1). A task that names one of the nuclei gets it, whatever the criteria say. The tags
+    of an edition are always the same: those of its criteria, then that of the pre-assignment.
     """
-    preassigned = task.nucleus >= 0 and task.nucleus in nuclei.site
-    return run_brokerage(PREASSIGNED if preassigned else PRODUCTION[edition], task, nuclei, cfg, uniform)
+    brokerage = PRODUCTION[edition]
+    if task.nucleus >= 0 and task.nucleus in nuclei.site:
+        verdict = run_brokerage(PREASSIGNED, task, nuclei, cfg, uniform)
+        shift = len(brokerage.funnel.tags)
+        refused_by = np.where(verdict.refused_by == KEPT, KEPT, verdict.refused_by + shift)
+    else:
+        verdict = run_brokerage(brokerage, task, nuclei, cfg, uniform)
+        refused_by = verdict.refused_by
+    tags = brokerage.funnel.tags + PREASSIGNED.funnel.tags
+    return replace(verdict, tags=tags, refused_by=refused_by, survivors=survivors(refused_by, len(tags)))
 
 
 def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float) -> Verdict:
@@ -32,14 +41,10 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
     case = TaskCase(task, nuclei, cfg)
     outcome = run_funnel(brokerage.funnel, case)
     weight, factors = weigh(brokerage.factors, replace(case, lifted=outcome.lifted))
-    weight = np.where(outcome.refused_by == KEPT, weight, 0.0)
-    kept = np.flatnonzero(outcome.refused_by == KEPT)
-    tags = brokerage.funnel.tags
-    verdict = Verdict(tags, outcome.refused_by, survivors(outcome.refused_by, len(tags)), weight, factors,
-                      kept[np.argsort(-weight[kept], kind="stable")])
-    drawn = draw(verdict, uniform)
-    others = verdict.order[verdict.order != drawn]
-    return replace(verdict, order=verdict.order if drawn == NONE else np.append(drawn, others))
+    tags, refused_by = brokerage.funnel.tags, outcome.refused_by
+    verdict = Verdict(tags, refused_by, survivors(refused_by, len(tags)), np.where(refused_by == KEPT, weight, 0.0),
+                      factors, np.array([], np.int64))
+    return replace(verdict, order=_order(verdict, draw(verdict, uniform)))
 
 
 def draw(verdict: Verdict, uniform: float) -> int:
@@ -52,3 +57,10 @@ def draw(verdict: Verdict, uniform: float) -> int:
         return NONE
     steps = np.cumsum(verdict.weight[kept])
     return int(kept[min(np.searchsorted(steps, uniform * steps[-1]), kept.size - 1)])
+
+
+def _order(verdict: Verdict, drawn: int) -> np.ndarray:
+    """The candidates that nobody refused: the drawn one, then the others by weight."""
+    kept = np.flatnonzero((verdict.refused_by == KEPT) & (np.arange(len(verdict.refused_by)) != drawn))
+    others = kept[np.argsort(-verdict.weight[kept], kind="stable")]
+    return others if drawn == NONE else np.append(drawn, others)

@@ -61,6 +61,5 @@ def left_gib(nuclei: Nuclei) -> np.ndarray:
 
 
 def input_fraction(case: TaskCase) -> np.ndarray:
-    """Part of the input that lies at each nucleus, (n,); 0 for a task without input."""
-    total = case.task.total_input_bytes
-    return case.nuclei.local_input_bytes / total if total > 0 else np.zeros(case.n_candidates)
+    """Part of the input of a task that has some that lies at each nucleus, (n,)."""
+    return case.nuclei.local_input_bytes / case.task.total_input_bytes

@@ -66,7 +66,7 @@ def read_cgsim(sites: Path, links: Path, jobs: Path | None = None) -> tuple[dict
 
 
 def _site(file: JsonFile, name: str, values: Mapping, bad: BadLines, tally: Tally) -> dict[str, float]:
-    """What a site has: cores, flops (of all cores), memory_bytes, storage_bytes, used_fraction, read_rate (0 = none)."""
+    """What a site has: cores, flops (of all cores), memory_bytes, storage_bytes, used_fraction, read_rate, hosts."""
     total = dict.fromkeys(("cores", "flops", "memory_bytes", "read_rate", "hosts"), 0.0)
     for host in _hosts(file, name, values, bad):
         n, cores = host["units"], host["units"] * host["cores"]
@@ -76,11 +76,11 @@ def _site(file: JsonFile, name: str, values: Mapping, bad: BadLines, tally: Tall
     properties = values.get("SITE_PROPERTIES")
     properties = properties if isinstance(properties, dict) else {}
     whole = properties.get("storage_capacity_bytes", values.get("storage", 0)) or 0
-    used = _quantity(file, name, "storage_utilization_ratio", properties.get("storage_utilization_ratio", 0), {"": 1}, bad)
+    ratio = "storage_utilization_ratio"
+    used = _quantity(file, name, ratio, properties.get(ratio, 0), {"": 1}, bad)
     if not 0 <= used <= 1:
-        bad.add(file.line(name, "storage_utilization_ratio"), f"{name}.storage_utilization_ratio", used,
-                "a part from 0 to 1 was expected")
-    if total["cores"] == 0:
+        bad.add(file.line(name, ratio), f"{name}.{ratio}", used, "a part from 0 to 1 was expected")
+    if total["cores"] == 0 and isinstance(values.get("CPUInfo"), list):
         bad.add(file.line(name), f"{name}.CPUInfo", None, "hosts with at least one core were expected")
     if values.get("files"):
         tally.count("sites whose list of files is not read: the input of jobs lies where the jobs say", name)
@@ -153,8 +153,8 @@ def _say_assumptions(speed: float, tally: Tally) -> None:
     """State what CGSim's files do not hold, and what was made of what they hold."""
     tally.say(f"speeds: the mean core of all sites, {speed:.6g} flop/s, is taken for {MEAN_COREPOWER:g} HS06; CGSim's "
               "speeds have no fixed relation to HS06, their ratios are kept; hosts of one site are averaged")
-    tally.say("each site gets one unified queue, tier 2, and one DATADISK of its whole capacity; every site with storage "
-              "can be a nucleus")
+    tally.say("each site gets one unified queue, tier 2, and one DATADISK of its whole capacity; every site with "
+              "storage can be a nucleus")
     tally.say("failure rates of sites and links are 0, since CGSim knows none")
 
 

@@ -74,7 +74,7 @@ def read_cgsim_records(path: Path, limit: int | None, sites: Sequence[str], tall
 
 
 def _rows(path: Path, text: str, limit: int | None, bad: BadLines):
-    """Line and fields by lower-case column of each record; rows of another length than the header are added to `bad`."""
+    """Line and fields by lower-case column of each record; rows of another length are added to `bad`."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
     try:
         header = [name.strip().lower() for name in next(reader, [])]
@@ -98,7 +98,8 @@ def _check_header(path: Path, header: list[str]) -> None:
     bad = BadLines(path)
     for name in NEEDED:
         if header.count(name) != 1:
-            bad.add(1, "header", None, f"the column {name} was expected, once", nearest(name, set(header) - set(COLUMNS)))
+            strange = [each for each in header if each not in COLUMNS]
+            bad.add(1, "header", None, f"the column {name} was expected, once", nearest(name, strange))
     if "job_walltime" not in header and not {"starttime", "endtime"} <= set(header):
         bad.add(1, "header", None, "the column job_walltime, or starttime and endtime, were expected",
                 nearest("job_walltime", header))
@@ -115,8 +116,9 @@ def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
     return {
         "job": row["pandaid"], "submit_s": _time(line, "creationtime", row["creationtime"], bad),
         "run_s": _run_s(line, row, number["job_walltime"], cores, bad), "processors": cores, "requested_s": UNKNOWN,
-        "status": STATUS_WORDS.get(row.get("jobstatus", "").lower(), UNKNOWN), "user": _user(name), "priority": priority,
-        "label": "user" if name.startswith(USER_PREFIX) else "managed", "cpu_efficiency": efficiency,
+        "status": STATUS_WORDS.get(row.get("jobstatus", "").lower(), UNKNOWN), "user": _user(name),
+        "label": "user" if name.startswith(USER_PREFIX) else "managed", "priority": priority,
+        "cpu_efficiency": efficiency,
         "input_bytes": max(0.0, number["inputfilebytes"]) or sum(sizes),
         "n_input_files": max(0.0, number["ninputdatafiles"]) or len(sizes),
         "output_bytes": max(0.0, number["outputfilebytes"]),

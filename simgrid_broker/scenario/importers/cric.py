@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.scenario.importers.assumed_sizes import BANDS, assumed_cores, assumed_nuclei
+from simgrid_broker.scenario.importers.assumed_sizes import BANDS, CORES_PER_RUNNING_JOB, assumed_cores, assumed_nuclei
 from simgrid_broker.scenario.importers.cric_storages import Storages, read_storages
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
 from simgrid_broker.scenario.importers.input_files import JsonFile, read_json, refuse
@@ -61,8 +61,8 @@ def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | Non
     _say_assumptions(tally)
     grid = {"sites": sites, "queues": queues, "storages": storages.described, "links": links}
     cores = sum(site["cores"] for site in sites.values())
-    origin = (f"CRIC dump {dump.path.name}: {len(dump.value)} objects give {len(queues)} queues, {len(sites)} sites with "
-              f"{cores} cores, {len(storages.described)} storages")
+    origin = (f"CRIC dump {dump.path.name}: {len(dump.value)} objects give {len(queues)} queues, {len(sites)} sites "
+              f"with {cores} cores, {len(storages.described)} storages")
     return grid, [origin, *tally.remarks()]
 
 
@@ -300,9 +300,10 @@ def _pair(entry: object) -> tuple[str | None, str | None, float | None]:
 
 def _say_assumptions(tally: Tally) -> None:
     """State what is made up, since CRIC's queues do not hold it."""
-    tally.say("cores are assumed where CRIC gives neither pledgedcpu nor ups_core_target: quantiles of running jobs per "
-              "queue (19 September 2021) times 1.42 cores per job, placed within the band of the site's tier by a hash of "
-              "the queue's name; the queues of a site share the cores of those that are online")
+    tally.say("cores are assumed where CRIC gives neither pledgedcpu nor ups_core_target: quantiles of running jobs "
+              f"per queue (19 September 2021) times {CORES_PER_RUNNING_JOB:.2f} cores per job, placed within the band "
+              "of the site's tier by a hash of the queue's name; the queues of a site share the cores of those that "
+              "are online")
     tally.say("sizes of storages are assumed: quantiles of 84 DATADISK endpoints with 283 PB (September 2021), placed "
               "within the band of the tier by a hash of the name; 10.9 % free and 25 % deletable everywhere, deletion "
               "only when the storage is full")

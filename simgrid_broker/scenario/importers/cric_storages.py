@@ -169,15 +169,13 @@ def _owners(relations: list[Relation], endpoints: Mapping[str, Fields] | None, t
             tally.count("storages that several sites use, or whose own site has no queues here, given to the site that "
                         "they are named after or else to one that uses them", rse)
         named = [site for site in tiers if rse.casefold().startswith((f"{site}_".casefold(), f"{site}-".casefold()))]
-        guess = max(named, key=len) if named else min(sites, key=lambda site: (tiers[site][:2], len(others[site]), site))
+        guess = max(named, key=len) if named else min((tiers[site][:2], len(others[site]), site) for site in sites)[-1]
         owners[rse] = said if said in tiers else guess
     return owners
 
 
 def _default(site: str, relations: list[Relation], owner: Mapping[str, str], kind: Mapping[str, str]) -> str | None:
     """Endpoint that takes the output of a site: a DATADISK before others, its own before others, then by order."""
-    written = [each for each in relations
+    written = [(kind[each.rse] != DATADISK, owner[each.rse] != site, each.order, each.rse) for each in relations
                if each.site == site and each.role == WRITE and each.scope == DEFAULT_SCOPE]
-    if not written:
-        return None
-    return min(written, key=lambda each: (kind[each.rse] != DATADISK, owner[each.rse] != site, each.order, each.rse)).rse
+    return min(written)[-1] if written else None

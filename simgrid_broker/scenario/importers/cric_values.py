@@ -37,7 +37,7 @@ def clean(text: str) -> str:
 
 
 def well_formed(policy: str) -> bool:
-    """Whether every part of a `fairsharepolicy` has the form field:...:share; source: formats reference, section 1.3."""
+    """Whether each part of a `fairsharepolicy` has the form field:...:share; source: formats reference, section 1.3."""
     return all(_POLICY.fullmatch(part.strip()) for part in policy.split(","))
 
 
@@ -72,7 +72,7 @@ class Fields:
         return int(self.number(key, default, least))
 
     def text(self, key: str, default: str = "") -> str:
-        """Text without surrounding blanks; a number becomes its text, a list or an object the default (with a remark)."""
+        """Text without blanks around it, of a number too; the default for a list or an object (with a remark)."""
         value = self.raw(key)
         if isinstance(value, (list, dict)):
             self.remark(f"whose {key} is no text, read as {default!r}")

@@ -92,7 +92,7 @@ def _liked(value: float, parse: Callable[[object], float], names: Sequence[str])
     """Text with the largest unit that leaves at least one and loses nothing; else the plain number."""
     for name in names:
         number = f"{value / parse(f'1 {name}'):.{LONGEST_NUMBER}g}"
-        if float(number) >= 1 and len(number) <= LONGEST_NUMBER and parse(f"{number} {name}") == value:
+        if float(number) >= 1 and len(number) <= LONGEST_NUMBER and parse(f"{number} {name}") == float(value):
             return f"{number} {name}"
     return _plain(value)
 

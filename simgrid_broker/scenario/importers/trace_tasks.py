@@ -56,7 +56,8 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
                            index=records.index)
     records = _replayable(records.assign(processors=_processors(records)), tally)
     if records.empty:
-        refuse(path, None, "", None, "at least one record of a job that ran was expected: " + "; ".join(tally.remarks()))
+        refuse(path, None, "", None, "; ".join(("at least one record of a job that ran was expected",
+                                                *tally.remarks())))
     records = _in_order(records, tally)
     rows = new_rows(len(records))
     rows["jeditaskid"] = np.arange(1, len(rows) + 1)

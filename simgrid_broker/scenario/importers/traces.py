@@ -4,7 +4,7 @@ What lives here: the choice of the reader. What does not: the formats (`swf`, `g
 means (`trace_tasks`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
@@ -14,6 +14,8 @@ from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.input_files import read_text, refuse, refuse_binary
 from simgrid_broker.scenario.importers.tally import Tally
 from simgrid_broker.scenario.importers.trace_tasks import tasks_of_records
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.tasklist import TaskList
 
 FORMATS = ("swf", "gwf", "cgsim")
@@ -46,13 +48,13 @@ def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = 
     return tasks, tally.remarks()
 
 
-def trace_tasks(trace: Trace, scenario) -> tuple[TaskList, list[str]]:
+def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
     """Tasks of a scenario's trace that arrive within its duration, and remarks.
 
-    scenario: a `model.Scenario`. Raises InputFileError for the file and ScenarioError for a share that is no leaf.
+    Raises InputFileError for the file and ScenarioError for a share that is no leaf.
     """
     tasks, remarks = read_trace(
-        trace.file, trace.format, sites=tuple(scenario.grid.sites), share=_leaf(trace.share, scenario.shares),
+        trace.file, trace.format, sites=tuple(scenario.grid.sites), share=_leaf(trace.share, scenario),
         corepower=trace.corepower, memory_per_core=trace.memory_per_core, limit=trace.limit,
         time_scale=trace.time_scale)
     within = tasks.rows["arrival_s"] < scenario.duration
@@ -62,8 +64,8 @@ def trace_tasks(trace: Trace, scenario) -> tuple[TaskList, list[str]]:
                     tasks.vocabularies, tuple(remarks)), remarks
 
 
-def read_cgsim_jobs(path: Path, scenario) -> tuple[TaskList, list[str]]:
-    """Tasks of a CGSim job file, whether or not they arrive within the scenario (a `model.Scenario`), and remarks."""
+def read_cgsim_jobs(path: Path, scenario: Scenario) -> tuple[TaskList, list[str]]:
+    """Tasks of a CGSim job file, whether or not they arrive within the scenario, and remarks."""
     return read_trace(path, "cgsim", sites=tuple(scenario.grid.sites))
 
 
@@ -91,19 +93,10 @@ def _format_of_line(line: str) -> str | None:
     return None
 
 
-def _leaf(name: str | None, shares) -> int:
+def _leaf(name: str | None, scenario: Scenario) -> int:
     """Number of a leaf share, -1 for None; raises ScenarioError for a name that is no leaf."""
-    leaves = tuple(_leaves(shares))
+    leaves = leaf_names(scenario)
     if name is not None and name not in leaves:
         raise ScenarioError([Problem(None, None, "workload.trace.share", name, "must be a leaf of the share tree",
                                      nearest(name, leaves))])
     return -1 if name is None else leaves.index(name)
-
-
-def _leaves(shares) -> Iterator[str]:
-    """Names of the leaf shares, depth-first."""
-    for share in shares:
-        if share.children:
-            yield from _leaves(share.children)
-        else:
-            yield share.name

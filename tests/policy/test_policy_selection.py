@@ -45,6 +45,9 @@ def test_a_draw_lowers_the_weight():
     """After 25 jobs on top of none, the weight is a 26th: the same number then points to the other queue."""
     assert spread(verdict([1.0, 1.0], queued=[0, 0]), 50, [0.4, 0.4]) == [(0, 25), (1, 25)]
     assert spread(verdict([1.0, 1.0]), 50, [0.4, 0.4]) == [(0, 25), (0, 25)]
+    border = (1 / 26) / (1 + 1 / 26)
+    for uniform, second in ((border * 0.99, 0), (border * 1.01, 1)):
+        assert spread(verdict([1.0, 1.0], queued=[0, 0]), 50, [0.4, uniform]) == [(0, 25), (second, 25)]
 
 
 @pytest.mark.parametrize(("queued", "cap", "chosen"), [

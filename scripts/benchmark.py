@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+"""Measure the simulator's speed beside a plain SimPy model in the same process.
+
+    scripts/benchmark.py                      all cases, a table
+    scripts/benchmark.py fabric decision      some of them
+    scripts/benchmark.py --json               the figures as JSON
+
+What lives here: the cases, what each asserts that it did, and the yardstick. Ratios to the yardstick hold on any
+machine; absolute figures hold on the machine and in the hour in which they were taken.
+"""
+
+import argparse
+import json
+import resource
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import simpy
+
+from simgrid_broker.engine import Simulation
+from simgrid_broker.fabric.fabric import Fabric
+from simgrid_broker.names import JobStatus
+from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.tasklist import TaskList
+from simgrid_broker.schema import TASKS
+from simgrid_broker.schema.tasks import N_REPLICAS
+from simgrid_broker.world import observe
+from simgrid_broker.world.build import build
+
+ATLAS = Path(__file__).resolve().parents[1] / "scenarios" / "atlas_day.yaml"
+HOUR = 3600.0
+EVENTS_PER_JOB = 10
+TARGETS = {"fabric": 1_000_000, "whole_run_atlas": 100_000, "whole_run_atlas_2d": 100_000}
+"""Budgets in jobs/s; that of a decision is 200 us, that of memory 2048 MiB, that of many busy cores 1.5 times."""
+
+
+def peak_mib() -> float:
+    """Largest resident size of this process so far, MiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def resident_mib() -> float:
+    """Resident size of this process now, MiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+
+
+def yardstick(n_jobs: int = 250_000) -> dict:
+    """Plain SimPy: a process for each job, created on arrival, ten events, no policy; about 116 000 alive at once."""
+    done = []
+
+    def job(env):
+        for _ in range(EVENTS_PER_JOB):
+            yield env.timeout(1160.0)
+        done.append(env.now)
+
+    def arrivals(env):
+        for _ in range(n_jobs):
+            env.process(job(env))
+            yield env.timeout(0.1)
+    env = simpy.Environment()
+    env.process(arrivals(env))
+    began = time.perf_counter()
+    env.run()
+    spent = time.perf_counter() - began
+    assert len(done) == n_jobs
+    return {"jobs": n_jobs, "jobs_per_s": n_jobs / spent}
+
+
+def plain_grid(n_queues: int, cores: int, n_shares: int) -> tuple[Scenario, TaskList]:
+    """Single-core queues that share so many cores, and one endless task for each share."""
+    sites = {f"S{k}": {"cores": cores // n_queues, "nucleus": k == 0, "failure_rate": 0.02} for k in range(n_queues)}
+    queues = {f"Q{k}": {"atlas_site": f"S{k}", "capability": "score", "corecount": 1} for k in range(n_queues)}
+    storages = {f"D{k}": {"site": f"S{k}", "total": "1 PB", "free": "500 TB"} for k in range(n_queues)}
+    scenario = Scenario(name="plain", duration="7d", grid=dict(sites=sites, queues=queues, storages=storages),
+                        shares=[{"name": f"share {k}", "value": 1} for k in range(n_shares)],
+                        agents={"pilot_startup": 0})
+    rows = np.zeros(n_shares, TASKS.dtype)
+    rows["jeditaskid"], rows["share"] = np.arange(n_shares) + 1, np.arange(n_shares)
+    for name, value in dict(n_jobs=2**30, work_hs06s_per_event=36000, n_events_per_job=1, work_spread=0.3, corecount=1,
+                            cpu_efficiency=1, maxpss_mb=1000, max_attempt=3, nucleus=-1).items():
+        rows[name] = value
+    words = ("task_names", "users", "processing_types", "labels", "working_groups", "campaigns", "transpaths")
+    return scenario, TaskList(rows, np.full((n_shares, N_REPLICAS), -1, np.int16),
+                              np.zeros((n_shares, N_REPLICAS), np.float32), dict.fromkeys(words, ("",)))
+
+
+class Feed:
+    """A fabric that always has queued jobs of every share and workers for all cores."""
+
+    def __init__(self, n_queues: int, cores: int, n_shares: int = 30):
+        scenario, tasks = plain_grid(n_queues, cores, n_shares)
+        self.ended = 0
+        self.world = build(scenario, tasks)
+        self.fabric = Fabric(self.world, self._sink)
+        self.queues, self.n_shares, self.cores = np.arange(n_queues), n_shares, cores
+        self.per_queue = cores // n_queues
+        self.now, self.spent = 0.0, 0.0
+
+    def _sink(self, name, rows, times):
+        self.ended += len(rows) if name == "jobs" else 0
+
+    def fill(self) -> None:
+        """Bring queued jobs to one and a half times the cores; not timed."""
+        counts = self.world.arrays.counts
+        queued = int(counts[..., JobStatus.ACTIVATED].sum())
+        each = max(0, int(np.ceil((1.5 * self.cores - queued) / (self.n_shares * len(self.queues)))))
+        for share in range(self.n_shares if each else 0):
+            self.fabric.make_jobs(share, self.queues, np.full(len(self.queues), each),
+                                  np.full(len(self.queues), 1000.0), self.now)
+        self.fabric.set_up_jobs(self.now)
+        waiting = self.world.arrays.pseudo_queues["n_submitted"]
+        self.fabric.submit_workers(self.queues, np.maximum(self.per_queue - waiting, 0), self.now)
+
+    def turn(self, seconds: float) -> None:
+        """Let the fabric run for so long; only this is timed."""
+        self.fill()
+        self.now += seconds
+        began = time.perf_counter()
+        self.fabric.advance(self.now)
+        self.spent += time.perf_counter() - began
+        self.fabric.add_jobs(self.now)
+        self.fabric.empty_outboxes()
+
+
+def jobs_per_s_of_fabric(n_queues: int, cores: int, least_jobs: int) -> dict:
+    """Pilot, dispatch over 30 shares, run; measured after one full turnover of the slots."""
+    feed = Feed(n_queues, cores)
+    while feed.ended < cores:
+        feed.turn(HOUR / 4)
+    ended, feed.spent, events = feed.ended, 0.0, int(feed.world.state["n_processed"])
+    while feed.ended - ended < least_jobs:
+        feed.turn(HOUR / 4)
+    jobs = feed.ended - ended
+    running = int(feed.world.arrays.counts[..., JobStatus.RUNNING].sum())
+    assert jobs >= least_jobs and running == feed.per_queue * n_queues, "the slots were not full"
+    return {"jobs": jobs, "events": int(feed.world.state["n_processed"]) - events, "running": running,
+            "jobs_per_s": jobs / feed.spent, "peak_mib": peak_mib()}
+
+
+def fabric() -> dict:
+    """The fabric alone with 116 000 running jobs."""
+    return jobs_per_s_of_fabric(100, 116_000, 500_000)
+
+
+def busy_cores() -> dict:
+    """Cost of a job at 500 000 busy cores against 1 000."""
+    few, many = jobs_per_s_of_fabric(10, 1_000, 200_000), jobs_per_s_of_fabric(300, 499_800, 500_000)
+    return {"jobs": many["jobs"], "jobs_per_s": many["jobs_per_s"], "jobs_per_s_at_1000": few["jobs_per_s"],
+            "cost_ratio": few["jobs_per_s"] / many["jobs_per_s"], "peak_mib": peak_mib()}
+
+
+def decision() -> dict:
+    """One job brokerage decision on the ATLAS grid in the middle of a run: masks cached, and not."""
+    scenario = load_scenario(ATLAS, overrides=["duration=2h", "warm_up=0", "record.jobs=false"])
+    with tempfile.TemporaryDirectory() as folder:
+        simulation = Simulation(scenario, Path(folder) / "run")
+        simulation.env.run(until=1.5 * HOUR)
+        control = simulation.control
+        cached, fresh = _time_decisions(control, control.mask_cache), _time_decisions(control, None)
+        simulation.writer.close()
+    return {"decisions": len(cached), "queues": len(control.world.arrays.queues),
+            "pseudo_queues": len(control.queues.names), "median_us": statistics.median(cached) * 1e6,
+            "median_us_uncached": statistics.median(fresh) * 1e6}
+
+
+def _time_decisions(control, cache, most: int = 2000) -> list[float]:
+    """Times of decisions about the live tasks, s; with a cache each task is asked once before."""
+    rows = control.live_tasks.rows[:most].tolist()
+    spent = []
+    for row in rows:
+        task = observe.task(control.world, row)
+        if task.share < 0:
+            continue
+        stats = observe.stats(control.snapshot, task.share, control.queues)
+        locality = observe.locality(control.world, row, control.queues, 100)
+        for _ in range(1 if cache is None else 2):
+            began = time.perf_counter()
+            verdict = control.policies.job_brokerage(task, control.queues, stats, locality, control.cfg,
+                                                     control.edition, cache)
+            last = time.perf_counter() - began
+        assert len(verdict.refused_by) == len(control.queues.names)
+        spent.append(last)
+    return spent
+
+
+def whole_run(duration_h: float) -> dict:
+    """All agents and rules on, every table written; memory is read at each quarter."""
+    scenario = load_scenario(ATLAS, overrides=[f"duration={duration_h}h", "warm_up=0"])
+    resident, marks = [], iter([0.25, 0.5, 0.75, 1.0])
+    mark = next(marks)
+
+    def progress(simulation):
+        nonlocal mark
+        if simulation.env.now >= mark * scenario.duration:
+            resident.append(round(resident_mib()))
+            mark = next(marks, 2.0)
+    with tempfile.TemporaryDirectory() as folder:
+        began = time.perf_counter()
+        with Simulation(scenario, Path(folder) / "run") as simulation:
+            simulation.run(progress)
+            cores = simulation.running_cores
+        spent = time.perf_counter() - began
+    counters = simulation.counters
+    assert counters["jobs_ended"] > 10_000 * duration_h and cores > 0.8 * simulation.world.state["total_cores"]
+    return {"jobs": counters["jobs_ended"], "jobs_made": int(simulation.world.state["panda_id"]),
+            "events": int(simulation.world.state["n_processed"]), "decisions": simulation.control.decisions.n_decisions,
+            "busy_cores": cores, "seconds": spent, "jobs_per_s": counters["jobs_ended"] / spent,
+            "jobs_made_per_s": int(simulation.world.state["panda_id"]) / spent, "resident_mib_at_quarters": resident,
+            "peak_mib": peak_mib()}
+
+
+CASES = {"fabric": fabric, "busy_cores": busy_cores, "decision": decision,
+         "whole_run_atlas": lambda: whole_run(6), "whole_run_atlas_2d": lambda: whole_run(48)}
+
+
+def warm_up() -> None:
+    """Load or make the compiled code, so that no case pays for it."""
+    feed = Feed(2, 4, 2)
+    feed.turn(HOUR)
+    feed.turn(HOUR)
+
+
+def main() -> None:
+    """Run the cases that were asked for and print their figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"of {', '.join(CASES)}; default: all")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.cases if name not in CASES]
+    if unknown:
+        parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
+    warm_up()
+    plain = yardstick()
+    figures = {"simpy": plain}
+    for name in arguments.cases or CASES:
+        print(f"{name} ...", file=sys.stderr)
+        figures[name] = CASES[name]()
+        if "jobs_per_s" in figures[name]:
+            figures[name]["ratio_to_simpy"] = figures[name]["jobs_per_s"] / plain["jobs_per_s"]
+    if arguments.json:
+        print(json.dumps({"cases": figures}, indent=1))
+        return
+    for name, values in figures.items():
+        print(name + (f"   (budget {TARGETS[name]:,} jobs/s)" if name in TARGETS else ""))
+        for key, value in values.items():
+            print(f"    {key:26s} {value:>14,.1f}" if isinstance(value, float) else f"    {key:26s} {value!s:>14}")
+
+
+if __name__ == "__main__":
+    main()

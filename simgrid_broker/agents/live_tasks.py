@@ -1,0 +1,30 @@
+"""The tasks that have arrived and are not over: the rows that agents look through.
+
+What lives here: `LiveTasks`. What does not: the tasks themselves (world).
+"""
+
+import numpy as np
+
+
+class LiveTasks:
+    """Rows of the live tasks in order of arrival."""
+
+    def __init__(self, world):
+        self.world = world
+        self.rows = np.zeros(0, np.int64)
+
+    def add(self, rows) -> None:
+        """Put tasks that arrive behind the others."""
+        self.rows = np.concatenate([self.rows, np.asarray(rows, np.int64)])
+
+    def remove(self, rows) -> None:
+        """Take tasks that are over out."""
+        self.rows = self.rows[~np.isin(self.rows, rows)]
+
+    def in_status(self, *statuses) -> np.ndarray:
+        """Rows of the live tasks in any of these statuses."""
+        found = self.world.arrays.tasks["status"][self.rows]
+        mask = np.zeros(len(found), bool)
+        for status in statuses:
+            mask |= found == int(status)
+        return self.rows[mask]

@@ -1,0 +1,175 @@
+"""The comparison of two runs as a page: tables of differences and curves on top of each other.
+
+What lives here: what is compared and how it is to be read. What does not: whether a difference is more than noise,
+which two runs cannot tell.
+"""
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+
+import pandas as pd
+
+from simgrid_broker import metrics
+from simgrid_broker.records import Run, write_whole
+from simgrid_broker.report import bars, series, share_figures
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note, save_plot
+from simgrid_broker.report.canvas import NO_MARKS, Marks
+from simgrid_broker.report.context import context, warnings_of
+from simgrid_broker.report.overview import changed_values
+from simgrid_broker.report.page import page
+from simgrid_broker.report.words import SUMMARY_LABELS, spoken
+
+MOST_DIFFERENCES = 40
+"""Settings that differ and are listed; more are counted."""
+REST = (
+    ("refusals", "Refusals by broker and rule", ("kind", "tag"), {"refusals": "Refusals"}),
+    ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
+    ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",
+                                                   "turnaround_p50": "Median turnaround, h"}),
+)
+"""Tables of the last section: name, title, dimensions, and the metrics with their labels."""
+
+
+def write_comparison(run_a: Run, run_b: Run, folder: Path) -> Path:
+    """Write the comparison of two runs into `folder` and return the path of its page; raises OutputError."""
+    folder = Path(folder)
+    tables = metrics.comparison(run_a, run_b)
+    marks = context(run_a).marks
+    if marks != context(run_b).marks:
+        marks = NO_MARKS                       # marks of one run would be read as marks of both
+    sections = [_differences(run_a, run_b, tables), _shares(tables["shares"], run_b), _curves(run_a, run_b, marks),
+                _waiting(run_a, run_b, tables["waiting"]), _rest(tables)]
+    text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", sections,
+                lambda plot: save_plot(plot, folder / "plots"),
+                "Made by simgrid_broker. Pictures and their tables also stand in plots/.")
+    return write_whole(folder / "report.html", text)
+
+
+def setting_differences(run_a: Run, run_b: Run) -> pd.DataFrame:
+    """Settings in which the two runs differ: key, A, B; from the scenarios, the seeds and gdpconfig."""
+    settings = [_flat(run.manifest["scenario"]) | {"seed": run.manifest["seed"]}
+                | dict(changed_values(run.manifest)[["key", "value"]].itertuples(index=False, name=None))
+                for run in (run_a, run_b)]
+    keys = dict.fromkeys([*settings[0], *settings[1]])
+    rows = [(key, *(str(one.get(key, "–")) for one in settings)) for key in keys]
+    return pd.DataFrame([row for row in rows if row[1] != row[2]], columns=["key", "A", "B"])
+
+
+def _flat(value: object, path: str = "") -> dict[str, object]:
+    """A nested value as dotted paths and plain values."""
+    if not isinstance(value, (Mapping, list, tuple)):
+        return {path: value}
+    flat = {}
+    for name, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+        flat |= _flat(one, f"{path}.{name}" if path else str(name))
+    return flat
+
+
+def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> Section:
+    """What differs between the two, and the summary side by side."""
+    blocks: list[Block] = [Note(f"{name}: {text}", strong=True) for name, run in (("A", run_a), ("B", run_b))
+                           for text in warnings_of(run)]
+    if run_a.manifest["seed"] == run_b.manifest["seed"]:
+        blocks.append(Note("Both runs have the same seed, so the same jobs met the same luck; what differs comes from "
+                           "the settings below, amplified or damped by chance."))
+    else:
+        blocks.append(Note("The runs have different seeds: part of every difference is chance.", strong=True))
+    settings = setting_differences(run_a, run_b)
+    more = len(settings) - MOST_DIFFERENCES
+    blocks.append(TableBlock("Settings that differ", settings.head(MOST_DIFFERENCES),
+                             f"{more} more differ." if more > 0 else "") if len(settings)
+                  else Note("No setting differs."))
+    summary = tables["summary"].assign(metric=tables["summary"].metric.map(SUMMARY_LABELS))
+    blocks.append(TableBlock("Summary", _paired(summary), f"A over {metrics.window_of(run_a)}, B over "
+                             f"{metrics.window_of(run_b)}.", mixed=True))
+    return Section("summary", "Summary", tuple(blocks))
+
+
+def _shares(table: pd.DataFrame, run_b: Run) -> Section:
+    """Delivered power of the leaves in both runs."""
+    leaves = set(context(run_b).tree.leaves)
+    delivered = table[(table.metric == "delivered") & table.node.isin(leaves)]
+    targets = table[table.metric == "target"].set_index("node").changed
+    delivered = delivered.assign(target=delivered.node.map(targets), value=delivered.changed)
+    columns = {"delivered": "Delivered, %", "deviation": "Deviation", "near": "Within 10 %"}
+    figures = table[table.metric.isin(columns) & (table.level > 0)]
+    return Section("shares", "Global shares", (
+        plot_or_note(Plot("shares", "Delivered power by share", delivered, share_figures.compliance_pair,
+                          "Circle: A; diamond: B; black mark: the target in B. A share moves toward its mark when "
+                          "compliance improves.", (10, 1.1 + 0.27 * max(len(delivered), 3))), "nothing was running."),
+        TableBlock("Compliance of every node", _side_by_side(figures, ["node", "share"], columns).drop(columns="node"),
+                   "Mean absolute deviation in percentage points; samples within 10 % of the target in per cent.",
+                   tuple(figures.level[figures.metric == "near"] - 1))))
+
+
+def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:
+    """Running cores and jobs in the queue over time."""
+    cores = _both(run_a, run_b, lambda run: metrics.running_cores(run).groupby("time_s").value.sum().reset_index())
+    queued = _both(run_a, run_b, _queued)
+    blocks = [plot_or_note(Plot(name, title, table, partial(series.overlaid, ylabel=label, marks=marks), reading,
+                                (10, 3.4)), "nothing was sampled.") for name, title, table, label, reading in (
+        ("running_cores", "Running cores", cores, "running cores", "Cores of all running jobs."),
+        ("queued_jobs", "Queued jobs", queued, "queued jobs", "Defined, assigned, activated and starting jobs."))]
+    return Section("curves", "Cores and jobs over time", tuple(blocks))
+
+
+def _queued(run: Run) -> pd.DataFrame:
+    """Queued jobs over time."""
+    table = metrics.jobs_over_time(run)
+    queued = table[table.state.isin(["activated", "assigned", "other queued"])]
+    return queued.groupby("time_s").value.sum().reset_index()
+
+
+def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
+    """Waiting times by share in both runs."""
+    both = _both(run_a, run_b, metrics.waiting_times)
+    columns = {"wait_p50": "Median, h", "wait_p95": "95 %, h", "still_waiting": "Still waiting"}
+    return Section("waiting", "Waiting times", (
+        plot_or_note(Plot("waiting", "Waiting time by share", both, bars.waiting_pair,
+                          "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to "
+                          "75 %, mark median.", (10, 1.2 + 0.36 * max(both.share.nunique(), 3))),
+                     "no job started to run."),
+        TableBlock("In figures", _side_by_side(table, ["share"], columns))))
+
+
+def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
+    """Sites, refusals, failures and tasks."""
+    tables = {**tables, "failures": tables["failures"].assign(cause=tables["failures"].cause.map(spoken)),
+              "refusals": tables["refusals"].assign(kind=tables["refusals"].kind.map(spoken))}
+    blocks: list[Block] = []
+    for name, title, by, label in (("sites", "Running cores by site", "site", "mean running cores"),
+                                   ("refusals", "Refusals by rule", "tag", "refusals in the window"),
+                                   ("failures", "Failures by cause", "cause", "attempts")):
+        table = tables[name]
+        drawn = table[table.metric.isin(["running_cores", "refusals", "jobs"])]
+        drawn = drawn.groupby(by, sort=False)[["base", "changed"]].sum().reset_index()
+        drawn["value"] = drawn.changed
+        blocks.append(plot_or_note(Plot(name, title, drawn, partial(bars.pair_bars, by=by, xlabel=label),
+                                        "Pairs of bars, A above B; the longest first.",
+                                        (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "neither run has any."))
+    for name, title, by, columns in REST:
+        if len(tables[name]):
+            blocks.append(TableBlock(title, _side_by_side(tables[name], list(by), columns)))
+    return Section("rest", "Sites, refusals, failures, tasks", tuple(blocks))
+
+
+def _both(run_a: Run, run_b: Run, figure) -> pd.DataFrame:
+    """The table of `figure` for both runs with a column that names the run."""
+    return pd.concat([figure(run).assign(run=f"{name}: {run.name}") for name, run in (("A", run_a), ("B", run_b))],
+                     ignore_index=True)
+
+
+def _side_by_side(table: pd.DataFrame, by: list[str], metrics_shown: Mapping[str, str]) -> pd.DataFrame:
+    """One row for each `by`, with A, B and their difference for each metric; `metrics_shown` gives their labels."""
+    rows = table[by].drop_duplicates()
+    for name, label in metrics_shown.items():
+        one = table[table.metric == name][[*by, "base", "changed", "difference"]]
+        one = one.set_axis([*by, f"{label}: A", f"{label}: B", f"{label}: B − A"], axis=1)
+        rows = rows.merge(one, on=by, how="left")
+    return rows
+
+
+def _paired(table: pd.DataFrame) -> pd.DataFrame:
+    """A table of differences for a reader."""
+    return table.rename(columns={"base": "A", "changed": "B", "difference": "B − A"})

@@ -1,0 +1,123 @@
+"""Sections as one self-contained HTML page.
+
+What lives here: HTML and its style sheet. What does not: the choice of what to show, and the drawing of pictures. The
+page needs nothing beside itself: pictures are in it, and there is no script and no link to anywhere else.
+"""
+
+import base64
+from collections.abc import Callable, Sequence
+from html import escape
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.report.blocks import Block, Note, Plot, Row, Section, TableBlock, Tiles
+from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
+
+NUMBER = ' class="n"'
+STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; color: #222; background: #fff;
+  max-width: 1080px; margin: 0 auto; padding: 24px 28px 60px; }
+h1 { font-size: 27px; line-height: 1.2; margin: 0 0 4px; }
+h2 { font-size: 20px; margin: 44px 0 10px; padding-top: 10px; border-top: 2px solid #0072B2; }
+h3 { font-size: 15.5px; margin: 26px 0 6px; }
+p { margin: 6px 0; }
+.lead { color: #555; margin-bottom: 14px; }
+nav { background: #f5f7f9; padding: 10px 18px; margin: 18px 0; border-radius: 4px; }
+nav ol { margin: 0; padding-left: 20px; columns: 2; column-gap: 40px; }
+nav a { color: #0060a0; text-decoration: none; }
+nav a:hover { text-decoration: underline; }
+figure { margin: 4px 0 18px; break-inside: avoid; }
+figure img { width: 100%; height: auto; display: block; }
+figcaption, .reading { color: #555; font-size: 13.5px; max-width: 860px; }
+.note { color: #555; font-style: italic; }
+.warning { background: #fdf3e1; border-left: 4px solid #E69F00; padding: 8px 14px; }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); gap: 12px; margin: 16px 0; }
+.tile { background: #f5f7f9; border-radius: 4px; padding: 10px 14px; break-inside: avoid; }
+.tile b { display: block; font-size: 22px; line-height: 1.25; font-variant-numeric: tabular-nums; }
+.tile span { display: block; font-size: 12.5px; color: #333; }
+.tile small { display: block; font-size: 11.5px; color: #666; line-height: 1.3; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: 13.5px; margin: 6px 0 4px; }
+th, td { padding: 3px 12px 3px 4px; text-align: left; vertical-align: bottom; border-bottom: 1px solid #e6e6e6; }
+th { border-bottom: 1.5px solid #888; font-weight: 600; max-width: 130px; line-height: 1.25; }
+td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; padding: 3px 8px; }
+td.n { white-space: nowrap; }
+.row { display: flex; flex-wrap: wrap; gap: 0 48px; align-items: flex-start; }
+td { overflow-wrap: anywhere; }
+td:first-child { white-space: nowrap; overflow-wrap: normal; }
+footer { margin-top: 50px; color: #777; font-size: 12.5px; border-top: 1px solid #ddd; padding-top: 8px; }
+@media print { body { max-width: none; padding: 0; font-size: 11pt; } nav { display: none; } h2 { break-after: avoid; }
+  h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; } }
+"""
+
+
+def page(title: str, lead: str, sections: Sequence[Section], picture: Callable[[Plot], bytes], footer: str) -> str:
+    """The whole page; `picture` gives the PNG of a plot."""
+    contents = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
+    body = "".join(_section(section, picture) for section in sections)
+    return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+            f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
+            f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
+            f'<p class="lead">{escape(lead)}</p>\n<nav><ol>{contents}</ol></nav>\n{body}'
+            f"<footer>{escape(footer)}</footer>\n</body>\n</html>\n")
+
+
+def _section(section: Section, picture: Callable[[Plot], bytes]) -> str:
+    """One section."""
+    blocks = "".join(_block(block, picture) for block in section.blocks)
+    return f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
+
+
+def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:
+    """One block of a section."""
+    if isinstance(block, Plot):
+        image = base64.b64encode(picture(block)).decode("ascii")
+        return (f"<h3>{escape(block.title)}</h3>\n<figure><img alt=\"{escape(block.title)}\" "
+                f'src="data:image/png;base64,{image}"><figcaption>{escape(block.reading)}</figcaption></figure>\n')
+    if isinstance(block, TableBlock):
+        return _table_block(block)
+    if isinstance(block, Tiles):
+        tiles = "".join(f'<div class="tile"><span>{escape(label)}</span><b>{escape(value)}</b>'
+                        f"<small>{escape(meaning)}</small></div>" for label, value, meaning in block.tiles)
+        return f'<div class="tiles">{tiles}</div>\n'
+    if isinstance(block, Row):
+        return f'<div class="row">{"".join(f"<div>{_table_block(table)}</div>" for table in block.tables)}</div>\n'
+    assert isinstance(block, Note)
+    return f'<p class="{"warning" if block.strong else "note"}">{escape(block.text)}</p>\n'
+
+
+def _table_block(block: TableBlock) -> str:
+    """A table with its title and the line that says what it shows."""
+    title = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
+    reading = f'<p class="reading">{escape(block.reading)}</p>\n' if block.reading else ""
+    return f'{title}<div class="scroll">{table_html(block.frame, block.indent, block.mixed)}</div>\n{reading}'
+
+
+def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = False) -> str:
+    """A table with numbers to the right; for `indent` and `mixed` see `blocks.TableBlock`."""
+    right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
+    columns = [_texts(frame[name], is_number, mixed) for name, is_number in zip(frame.columns, right, strict=True)]
+    head = "".join(_cell("th", COLUMN_LABELS.get(name, str(name)), is_number)
+                   for name, is_number in zip(frame.columns, right, strict=True))
+    rows = []
+    for k, texts in enumerate(zip(*columns, strict=True)):
+        cells = [_cell("td", text, is_number) for text, is_number in zip(texts, right, strict=True)]
+        if len(indent):
+            cells[0] = cells[0].replace("<td", f'<td style="padding-left:{4 + 18 * indent[k]}px"', 1)
+        rows.append(f"<tr>{''.join(cells)}</tr>\n")
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n"
+
+
+def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str]:
+    """A column as text."""
+    if not is_number:
+        return [str(value) for value in column]
+    values = column.to_numpy(float, na_value=np.nan)
+    return [number(value) for value in values] if mixed else numbers(values)
+
+
+def _cell(tag: str, text: str, is_number: bool) -> str:
+    """One cell; numbers stand to the right."""
+    return f"<{tag}{NUMBER if is_number else ''}>{escape(text)}</{tag}>"

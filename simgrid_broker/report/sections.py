@@ -1,0 +1,207 @@
+"""The sections of a run's report, in the order in which they stand.
+
+What lives here: what is shown and how it is to be read. What does not: figures (metrics), drawing (`series`, `bars`,
+`share_figures`), HTML (`page`).
+"""
+
+from functools import partial
+
+import pandas as pd
+
+from simgrid_broker import metrics
+from simgrid_broker.metrics import wide
+from simgrid_broker.report import bars, series, share_figures
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
+from simgrid_broker.report.context import Context
+from simgrid_broker.report.overview import overview
+from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
+from simgrid_broker.report.words import spoken
+
+MOST_PANELS = 24
+"""Shares that get a panel of their own."""
+MOST_ROWS = 20
+"""Rows of a table that lists queues or links."""
+
+
+def shares(view: Context) -> Section:
+    """Share compliance: delivered against target, stacked, by share, and nested."""
+    table = metrics.share_series(view.run)
+    leaves = table[table.node.isin(view.tree.leaves) & table.metric.isin(["delivered", "target", "activated"])]
+    compliance = metrics.share_compliance(view.run)
+    shown = _largest(compliance, view)
+    n_rows = -(-len(shown) // share_figures.COLUMNS)
+    nothing = "no sample in which anything was running."
+    left_out = f" The {len(shown)} largest of {len(view.tree.leaves)} shares." if len(shown) < len(view.colours) else ""
+    return Section("shares", "Global shares", (
+        plot_or_note(Plot(
+            "shares_stacked", "Delivered power by share", leaves[leaves.metric != "activated"],
+            partial(share_figures.delivered_stack, colours=view.colours, marks=view.marks),
+            "Each layer is the part of all power in use that a leaf share was given; the column at the right shows the "
+            "targets in the same order, so equal thickness means compliance. The pale stretch is the warm-up.",
+            (10, 5.4)), nothing, "delivered"),
+        plot_or_note(Plot(
+            "shares_panels", "Delivered against target, share by share", leaves[leaves.share.isin(shown)],
+            partial(share_figures.share_panels, shares=shown, colours=view.colours, marks=view.marks),
+            "Coloured: delivered power; dashed: target; grey: no work was waiting, so no more could be given."
+            + left_out, (10, 0.4 + 1.45 * n_rows), (n_rows, share_figures.COLUMNS)), nothing, "delivered"),
+        plot_or_note(Plot(
+            "shares_tree", "Compliance at every level of the tree", compliance, share_figures.compliance_tree,
+            "A bar that ends at its black mark, or a dot in the grey band, is a share that got its target within "
+            "10 %; shares are indented below their parents. The columns give the mean absolute deviation of delivered "
+            "from target power over the samples, and how often the share was that near while it had work waiting.",
+            (10, 1.3 + 0.245 * len(view.tree.names)), (1, 2)), nothing, "delivered"),
+        _compliance_table(compliance)))
+
+
+def _largest(compliance: pd.DataFrame, view: Context) -> list[str]:
+    """The leaves with the largest targets, in the order of the tree."""
+    rows = wide(compliance, "target")
+    rows = rows[rows.node.isin(view.tree.leaves)].sort_values("target", ascending=False, kind="stable")
+    kept = set(rows.share.head(MOST_PANELS))
+    return [name for name in view.tree.leaf_names if name in kept]
+
+
+def _compliance_table(compliance: pd.DataFrame) -> Block:
+    """The figures of every node, nested."""
+    rows = wide(compliance)
+    if not rows.samples.any():
+        return Note("There is no sample in the window, so compliance cannot be told.")
+    rows["limit"] = ["demand" if limited else "" for limited in rows.demand_limited]
+    rows["difference"] = rows.delivered - rows.target
+    frame = rows[["share", "target", "delivered", "difference", "deviation", "near", "waiting", "limit"]]
+    return TableBlock(
+        "Compliance in figures", frame.astype({"share": object}),
+        f"Over {int(rows.samples.iloc[0])} samples, {compliance.window.iloc[0]}. Work is waiting while the share has "
+        "activated jobs. A share is limited by demand if it got less than 90 % of its target and in most samples below "
+        "it had too little work waiting to reach it.", tuple(rows.level))
+
+
+def cores(view: Context) -> Section:
+    """Running cores by share, by site and by resource type."""
+    capacity = metrics.core_capacity(view.run)
+    about = {"share": ("Running cores by share", dict(order=list(view.colours), colours=view.colours)),
+             "site": ("Running cores by site", dict(most=12)),
+             "resource_type": ("Running cores by resource type", {})}
+    blocks = [plot_or_note(Plot(
+        f"cores_by_{by}", title, metrics.running_cores(view.run, by),
+        partial(series.stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),
+        "Each layer is the cores of running jobs; the dashed line is all cores of the scenario's batch systems."),
+        "nothing was sampled.") for by, (title, more) in about.items()]
+    return Section("cores", "Running cores", tuple(blocks))
+
+
+def jobs(view: Context) -> Section:
+    """Queued and running jobs over time, and the rate at which jobs ended."""
+    rates = metrics.throughput(view.run)
+    return Section("jobs", "Jobs over time", (
+        plot_or_note(Plot(
+            "jobs_over_time", "Queued and running jobs", metrics.jobs_over_time(view.run),
+            partial(series.stacked, by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
+                    order=list(metrics.STATES)),
+            "Jobs of the whole grid by state; other queued jobs are defined or starting. A growing activated layer "
+            "means that work comes faster than slots become free."), "nothing was sampled."),
+        plot_or_note(Plot(
+            "throughput", "Jobs that ended", rates[rates.value > 0] if not rates.value.any() else rates,
+            partial(series.stacked_rates, by="status", ylabel="jobs per hour", colours=STATUS_COLOURS,
+                    marks=view.marks),
+            "Attempts that ended in each bin of time by their final status, as a rate.", (10, 3.4)),
+            "no job ended.")))
+
+
+def waiting(view: Context) -> Section:
+    """Waiting times by share, with what was still waiting."""
+    table = metrics.waiting_times(view.run)
+    started = wide(table, "started")
+    shown = table[table.share.isin(started.share[started.started > 0])]
+    frame = wide(table) if len(table) else pd.DataFrame()
+    blocks: list[Block] = [plot_or_note(Plot(
+        "waiting", "Waiting time by share", shown, bars.waiting_boxes,
+        "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to 75 %, mark median; "
+        "the time axis is logarithmic beyond one minute. Jobs that were still waiting at the end, or were taken back "
+        "before they ran, are not in the boxes and are counted at the right.",
+        (10, 1.4 + 0.26 * max(len(started), 1))), "no job started to run in the window.")]
+    if len(frame):
+        blocks.append(TableBlock("Waiting times in figures", frame))
+    return Section("waiting", "Waiting times", tuple(blocks))
+
+
+def brokerage(view: Context) -> Section:
+    """Which candidates the brokers refused, and why."""
+    table = metrics.refusals(view.run)
+    blocks: list[Block] = []
+    for kind, title, things in (("job_brokerage", "Job brokerage", "PanDA queues"),
+                                ("task_brokerage", "Task brokerage", "sites")):
+        one = table[table.kind == kind]
+        blocks.append(plot_or_note(Plot(
+            f"refusals_{kind}", f"{title}: {things} refused most often", one,
+            partial(bars.stacked_bars, rows="candidate", parts="tag", xlabel="refusals in the window"),
+            f"How often the broker refused one of the {things}, by the rule that was the first to do so, with the tag "
+            "that PanDA logs; only the first refusal of a decision counts.",
+            (10, 1.1 + 0.25 * min(15, max(one.candidate.nunique(), 3)))), "nothing was refused."))
+    reasons = table.groupby(["kind", "tag"]).value.sum().rename("refusals").reset_index()
+    if len(reasons):
+        reasons = reasons.sort_values(["refusals", "tag"], ascending=[False, True]).head(MOST_ROWS)
+        blocks.append(TableBlock("Reasons, all candidates together", reasons.assign(kind=reasons.kind.map(spoken))))
+    made = wide(metrics.decisions(view.run)) if len(metrics.decisions(view.run)) else pd.DataFrame()
+    if len(made):
+        blocks.append(TableBlock("Decisions on record", made.assign(kind=made.kind.map(spoken))))
+    return Section("brokerage", "Brokerage refusals", tuple(blocks))
+
+
+def data(view: Context) -> Section:
+    """Links, transfers and storages."""
+    links, moved = metrics.link_use(view.run), metrics.transfer_summary(view.run)
+    storage = metrics.storage_use(view.run)
+    blocks: list[Block] = [
+        plot_or_note(Plot(
+            "traffic", "Traffic of all links", metrics.traffic_series(view.run),
+            partial(series.panels, metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
+            "Above, bytes delivered per second since the sample before; below, files that wait or are under way.",
+            (10, 4.2), (2, 1)), "no link carried anything."),
+        plot_or_note(Plot(
+            "links", "Busiest links", links, bars.link_bars,
+            "Bar: mean use of the capacity in the window; mark: the busiest sample; at the right, what was moved.",
+            (10, 1.1 + 0.25 * min(15, max(links.groupby(["source", "destination"]).ngroups, 3)))),
+            "no link carried anything in the window.")]
+    if len(links):
+        blocks.append(TableBlock("Busiest links in figures", wide(links).head(MOST_ROWS)))
+    if len(moved):
+        blocks.append(TableBlock("Transfers that ended in the window", wide(moved)))
+    blocks.append(plot_or_note(Plot(
+        "storages", "Fullest storages", metrics.storage_series(view.run),
+        partial(series.lines, by="storage", ylabel="used (% of the size)", marks=view.marks, top=102),
+        "Part of each DDM endpoint that is in use, for the eight that end fullest."), "no storage was sampled."))
+    if len(storage):
+        blocks.append(TableBlock("Storages at the end", wide(storage).head(MOST_ROWS)))
+    return Section("data", "Links and storages", tuple(blocks))
+
+
+def failures(view: Context) -> Section:
+    """Attempts that did not finish, by cause."""
+    table = metrics.failures(view.run)
+    n_rows = max(table.groupby(["status", "cause"]).ngroups, 3)
+    blocks: list[Block] = [plot_or_note(Plot(
+        "failures", "Failures by cause", table,
+        partial(bars.cause_bars, metrics=(("jobs", "attempts"), ("lost_core_hours", "lost core-hours"))),
+        "Attempts that ended in the window without finishing, and the core-hours for which they had run.",
+        (10, 0.9 + 0.28 * n_rows), (1, 2)), "every attempt that ended in the window finished.")]
+    if len(table):
+        frame = wide(table)
+        frame.insert(3, "part", 100 * frame.jobs / frame.jobs.sum())
+        blocks.append(TableBlock("", frame.assign(cause=frame.cause.map(spoken))))
+    return Section("failures", "Failures", tuple(blocks))
+
+
+def tasks(view: Context) -> Section:
+    """Tasks by campaign and by status."""
+    turnaround, by_status = metrics.task_turnaround(view.run), metrics.tasks_by_status(view.run)
+    if not len(turnaround):
+        return Section("tasks", "Tasks", (Note("No task is on record."),))
+    return Section("tasks", "Tasks", (
+        TableBlock("Turnaround by campaign", wide(turnaround), "From arrival to the end of tasks that ended in the "
+                   "window; tasks that were still open at the end are counted beside them."),
+        TableBlock("Tasks by status at the end", wide(by_status))))
+
+
+SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, tasks)
+"""Every section of a run's report, in order; each is a function of the context."""

@@ -1,0 +1,85 @@
+"""The run in a terminal: a few plain tables that fit 100 columns.
+
+What lives here: text. What does not: pages and pictures.
+"""
+
+from collections.abc import Mapping, Sequence
+from textwrap import wrap
+
+import pandas as pd
+
+from simgrid_broker import metrics
+from simgrid_broker.metrics import wide
+from simgrid_broker.records import Run
+from simgrid_broker.report.context import warnings_of
+from simgrid_broker.report.overview import jobs_per_second
+from simgrid_broker.report.words import number, spoken
+
+WIDTH = 100
+LONGEST_NAME = 34
+MOST_SHARES = 40
+"""Nodes of the share tree that are listed; deeper levels go first if there are more."""
+
+
+def terminal_summary(run: Run) -> str:
+    """Jobs by status, core occupancy, waiting times, and delivered against target by share, as text."""
+    value = {row.metric: row.value for row in metrics.summary(run).itertuples()}
+    lines = [f"{run.manifest['scenario']['name']} ({run.folder})",
+             f"figures over {metrics.window_of(run)}; seed {run.manifest['seed']}, {run.manifest['status']}",
+             *(line for warning in warnings_of(run) for line in wrap(warning, WIDTH, initial_indent="  ! ",
+                                                                     subsequent_indent="    ")),
+             "", *_jobs(run), "", *_figures(run, {name: number(one) for name, one in value.items()}), "", *_shares(run)]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
+    """Cores, waiting times, shares and speed in a sentence each; `value` holds the summary as text."""
+    waiting = [f"waiting   median {value['wait_p50']} h, mean {value['wait_mean']} h, 95 % {value['wait_p95']} h, "
+               f"of {value['started']} jobs that started;"]
+    if value["started"] == "0":
+        waiting = ["waiting   no job started to run;"]
+    return [f"cores     {value['running_cores']} of {value['capacity']} ran jobs in the mean: "
+            f"occupancy {value['core_occupancy']} %",
+            *waiting,
+            f"          {value['still_waiting']} were still waiting at the end, "
+            f"{value['taken_back']} were taken back before they ran",
+            f"shares    {value['share_misplaced']} % of the power went beyond the shares' targets",
+            f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per real second"]
+
+
+def _jobs(run: Run) -> list[str]:
+    """Jobs by status."""
+    rows = wide(metrics.jobs_by_status(run))
+    total = rows.jobs.sum()
+    cells = [(spoken(row.status) + ("" if row.state == "ended" else " (alive)"), number(row.jobs),
+              f"{100 * row.jobs / total:.1f} %" if total else "–") for row in rows.itertuples()]
+    return _table(("jobs", "number", "part"), cells)
+
+
+def _shares(run: Run) -> list[str]:
+    """Every node of the tree: target, delivered, deviation, closeness."""
+    rows = wide(metrics.share_compliance(run))
+    rows = rows[rows.level > 0]
+    while len(rows) > MOST_SHARES and rows.level.max() > 1:
+        rows = rows[rows.level < rows.level.max()]
+    left_out = len(wide(metrics.share_compliance(run))) - 1 - len(rows)
+    cells = [("  " * (row.level - 1) + row.share, *_percents(row.target, row.delivered), *_percents(row.deviation),
+              *_percents(row.near, row.waiting), "demand" if row.demand_limited else "") for row in rows.itertuples()]
+    lines = _table(("share", "target %", "delivered %", "deviation", "near %", "waiting %", "limited by"), cells)
+    lines += [f"({left_out} shares of deeper levels are in the report)"] if left_out else []
+    return [*lines, "deviation: mean absolute, % points; near: of samples with work waiting, within 10 % of target"]
+
+
+def _percents(*values: float) -> tuple[str, ...]:
+    """Numbers with two decimals, or a dash."""
+    return tuple("–" if pd.isna(value) else f"{value:.2f}" for value in values)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table: first column to the left, the others to the right."""
+    cells = [head, *([row[0] if len(row[0]) <= LONGEST_NAME else row[0][:LONGEST_NAME - 1] + "…", *row[1:]]
+                     for row in rows)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(head))]
+    lines = ["  ".join(cell.ljust(width) if k == 0 else cell.rjust(width)
+                       for k, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in cells]
+    return [lines[0], "-" * len(lines[0]), *lines[1:]]

@@ -1,0 +1,57 @@
+import importlib
+
+import pytest
+
+from simgrid_broker import policy
+from simgrid_broker.policy import registry
+from simgrid_broker.policy.dispatch import GLOBAL_SHARES
+from simgrid_broker.policy.throttle import throttle
+
+KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "task_brokerage")
+
+
+@pytest.mark.parametrize(("kind", "name", "expected"), [
+    ("dispatch_order", "global_shares", GLOBAL_SHARES),
+    ("pilot_submission", "unified_pilot_streaming", policy.new_workers),
+    ("throttle", "job_throttler", throttle),
+    ("job_brokerage", "production", policy.broker_jobs),
+    ("task_brokerage", "production", policy.broker_task),
+])
+def test_the_package_s_own_policies(kind, name, expected):
+    assert registry.policy(kind, name) is expected
+    assert name in registry.names(kind)
+
+
+def test_every_kind_has_policies():
+    assert tuple(registry.BUILT_IN) == KINDS
+
+
+def test_an_unknown_name_tells_the_known_ones():
+    with pytest.raises(registry.UnknownPolicy, match="no throttle policy is called 'job_throtler'; known are job_thr"):
+        registry.policy("throttle", "job_throtler")
+    with pytest.raises(KeyError):
+        registry.policy("weather", "sunny")
+
+
+def gentle(counts, limits, core_type=None, share=None):
+    """A throttle of another package."""
+
+
+def test_another_package_can_offer_a_policy(tmp_path, monkeypatch):
+    """An entry point of an installed distribution is found, and one that shadows a built-in name is not."""
+    info = tmp_path / "gentle-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: gentle\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        f"[simgrid_broker.policies]\nthrottle.gentle = {__name__}:gentle\nthrottle.job_throttler = {__name__}:gentle\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.invalidate_caches()
+    assert registry.policy("throttle", "gentle") is gentle
+    assert registry.names("throttle") == ("gentle", "job_throttler")
+    assert registry.policy("throttle", "job_throttler") is throttle
+    assert registry.names("job_brokerage") == ("production",)
+
+
+def test_what_agents_call_is_listed_once():
+    assert len(policy.__all__) == len(set(policy.__all__))
+    assert all(hasattr(policy, name) for name in policy.__all__)

@@ -1,0 +1,99 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from policy_builders import cfg, share_tree
+
+from simgrid_broker.policy.dispatch import AGE, GLOBAL_SHARES, KEYS, PRIORITY, sloppy_fraction
+from simgrid_broker.policy.shares import share_order, targets, usage
+
+PAPER = Path(__file__).parents[2].parent / "shared" / "data" / "shares" / "global_shares_2018-07_rows_derived.json"
+
+TREE = share_tree(("Analysis", None, 20), ("Production", None, 80), ("Evgen", "Production", 1),
+                  ("Simul", "Production", 3), ("Test", None, 0))
+LEAVES = [TREE.names[node] for node in TREE.leaves]
+
+
+def order(**hs06):
+    return [LEAVES[k] for k in share_order(TREE, np.array([hs06.get(name, 0.0) for name in LEAVES]))]
+
+
+@pytest.mark.parametrize(("hs06", "expected"), [
+    pytest.param({}, ["Analysis", "Evgen", "Simul", "Test"], id="nothing runs: the order of the table"),
+    pytest.param({"Analysis": 20, "Evgen": 20, "Simul": 60}, ["Analysis", "Evgen", "Simul", "Test"],
+                 id="all on target: the order of the table"),
+    pytest.param({"Analysis": 21, "Evgen": 19.75, "Simul": 59.25}, ["Evgen", "Simul", "Analysis", "Test"],
+                 id="the branch below its target comes first"),
+    pytest.param({"Analysis": 10, "Evgen": 30, "Simul": 60}, ["Analysis", "Simul", "Evgen", "Test"],
+                 id="siblings are sorted among themselves"),
+    pytest.param({"Analysis": 30, "Evgen": 70}, ["Simul", "Evgen", "Analysis", "Test"],
+                 id="siblings stay together: Evgen, far above its target, stands before Analysis"),
+    pytest.param({"Analysis": 100, "Test": 0}, ["Evgen", "Simul", "Analysis", "Test"],
+                 id="without a target a share is last even if it uses nothing"),
+])
+def test_order(hs06, expected):
+    assert order(**hs06) == expected
+
+
+def test_usage_and_targets_add_up():
+    hs06 = np.array([10.0, 30.0, 60.0, 0.0])
+    by_name = dict(zip(TREE.names, usage(TREE, hs06), strict=True))
+    assert by_name == {"root": 100, "Analysis": 10, "Production": 90, "Evgen": 30, "Simul": 60, "Test": 0}
+    wanted = dict(zip(TREE.names, targets(TREE, hs06), strict=True))
+    assert wanted == {"root": 100, "Analysis": 20, "Production": 80, "Evgen": 20, "Simul": 60, "Test": 0}
+
+
+def test_a_tree_of_one_leaf():
+    assert share_order(share_tree(("Only", None, 1)), np.array([5.0])).tolist() == [0]
+
+
+def test_the_tree_of_the_paper():
+    if not PAPER.exists():
+        pytest.skip("the folder of real input files is absent")
+    rows = json.loads(PAPER.read_text())["rows"]
+    rows.sort(key=lambda row: row["parent"] is not None and 1 + (row["parent"] != "Production"))
+    tree = share_tree(*((row["name"], row["parent"], row["value"]) for row in rows))
+    hs06 = tree.value[tree.leaves] * 5000
+    assert hs06.sum() == pytest.approx(500_000)
+    hs06[3] *= 0.9
+    assert sorted(share_order(tree, hs06)) == list(range(len(tree.leaves)))
+    starved = tree.names[tree.leaves[3]]
+    assert tree.names[tree.leaves[share_order(tree, hs06)[0]]] == starved
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 50)), min_size=1, max_size=25), st.integers(0, 10**6))
+def test_every_leaf_appears_once_and_siblings_are_sorted(rows, seed):
+    names = [f"s{k}" for k in range(len(rows))]
+    tree = share_tree(*((names[k], names[above - 1] if 0 < above <= k else None, weight)
+                        for k, (above, weight) in enumerate(rows)))
+    hs06 = np.random.default_rng(seed).uniform(0, 100, len(tree.leaves))
+    ordered = share_order(tree, hs06)
+    assert sorted(ordered) == list(range(len(tree.leaves)))
+    used, wanted = usage(tree, hs06), targets(tree, hs06)
+    place = {tree.leaves[leaf]: rank for rank, leaf in enumerate(ordered)}
+    flat = [node for node in tree.leaves if tree.parent[node] == 0 and wanted[node] > 0]
+    for first, second in zip(flat, flat[1:], strict=False):
+        if used[first] / wanted[first] <= used[second] / wanted[second]:
+            assert place[first] < place[second]
+
+
+def test_dispatch_orders_sort_by_known_keys():
+    for dispatch_order in (GLOBAL_SHARES, PRIORITY, AGE):
+        assert set(dispatch_order.keys) <= set(KEYS)
+        assert dispatch_order.keys[-1] == "age"
+
+
+@pytest.mark.parametrize(("ratio", "edition", "expected"), [
+    pytest.param(10, "documented", 0.0, id="the paper knows no exception"),
+    pytest.param(10, "deployed", 0.11, id="0 to 10 are eleven numbers"),
+    pytest.param(None, "deployed", 0.11, id="not set"),
+    pytest.param(0, "deployed", 0.11, id="0 is not set"),
+    pytest.param(-1, "deployed", 0.0, id="never"),
+    pytest.param(100, "deployed", 1.0, id="always"),
+])
+def test_sloppy_dispatch(ratio, edition, expected):
+    assert sloppy_fraction(cfg(jobdispatch={"SLOPPY_DISPATCH_RATIO": ratio}), edition) == expected

@@ -1,0 +1,124 @@
+import pytest
+from policy_builders import cfg
+
+from simgrid_broker.policy.throttle import UNLIMITED, Limit, ThrottleLimits, throttle, throttle_limits
+from simgrid_broker.views import WorkQueueCounts
+
+
+def counts(running=0, not_running=0, defined=0, waiting=0, walltime_s=None):
+    return WorkQueueCounts(running, not_running, defined, waiting, walltime_s)
+
+
+def decide(edition="documented", keys=None, throttled=True, core_type=None, share=None, **numbers):
+    limits = throttle_limits(cfg(prod_job_throttler=keys or {}), "MC 16", "MCORE", edition=edition, throttled=throttled)
+    return throttle(counts(**numbers), limits, core_type, share)
+
+
+@pytest.mark.parametrize(("numbers", "skip", "max_jobs"), [
+    pytest.param({}, False, 250, id="an empty work queue starts with half the least bunch"),
+    pytest.param(dict(not_running=1), True, 0, id="without running jobs one queued job is more than twice"),
+    pytest.param(dict(running=100, not_running=200), False, 250, id="twice the running is still fine"),
+    pytest.param(dict(running=100, not_running=201), True, 0, id="one more is not"),
+    pytest.param(dict(running=100, not_running=150, defined=51), True, 0, id="defined jobs count"),
+    pytest.param(dict(running=1000, not_running=1450), False, 275, id="half of the 550 that are lacking"),
+    pytest.param(dict(running=9000), False, 300, id="at most half of 600"),
+    pytest.param(dict(running=10, waiting=10**6), False, 250, id="waiting jobs do not count"),
+])
+def test_documented(numbers, skip, max_jobs):
+    assert decide(**numbers)[:2] == (skip, max_jobs)
+
+
+@pytest.mark.parametrize(("keys", "numbers", "skip", "max_jobs"), [
+    pytest.param({"NQUEUELIMIT_MC 16_MCORE": 1000}, dict(not_running=1000), False, 250, id="up to the lower limit"),
+    pytest.param({"NQUEUELIMIT_MC 16_MCORE": 1000}, dict(not_running=1001), True, 0, id="above it"),
+    pytest.param({"NQUEUELIMIT_MC 16_MCORE": 8000}, dict(not_running=7199), False, 400, id="far below: a 20th of it"),
+    pytest.param({"NQUEUELIMIT_MC 16_MCORE": 8000}, dict(not_running=7200), False, 250, id="from 90 % on no more"),
+    pytest.param({"NQUEUECAP_MC 16_MCORE": 1000}, dict(running=900, not_running=1000), False, 200, id="a 5th of a cap"),
+    pytest.param({"NQUEUECAP_MC 16_MCORE": 1000}, dict(running=9000, not_running=1001), True, 0, id="above the cap"),
+    pytest.param({"NRUNNINGCAP_MC 16_MCORE": 50}, dict(running=50), False, 250, id="running up to a cap"),
+    pytest.param({"NRUNNINGCAP_MC 16_MCORE": 50}, dict(running=51), True, 0, id="running above it"),
+    pytest.param({"THROTTLE_THRESHOLD": 3.0}, dict(running=100, not_running=300), False, 250, id="another threshold"),
+    pytest.param({"NQUEUECAP_Other": 1}, dict(running=9000, not_running=1000), False, 300, id="another share's cap"),
+])
+def test_limits(keys, numbers, skip, max_jobs):
+    assert decide(keys=keys, **numbers)[:2] == (skip, max_jobs)
+
+
+@pytest.mark.parametrize(("keys", "numbers", "skip", "max_jobs"), [
+    pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(not_running=1000), False, 250, id="up to the lower limit"),
+    pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(not_running=1001), True, 0, id="above it"),
+    pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=9000, defined=8000), False, 400, id="defined jobs up to it"),
+    pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(running=600, not_running=1200), False, 250, id="twice the running"),
+    pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=9000, defined=8001), True, 0, id="defined jobs above it"),
+    pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(not_running=7199), False, 400, id="far below: a 20th of it"),
+    pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=7201, not_running=7200), False, 400,
+                 id="or with fewer queued than running jobs"),
+    pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=7200, not_running=7200), False, 300, id="else half a bunch"),
+    pytest.param({"NQUEUECAP_MC 16": 1000}, dict(running=400, not_running=1000), False, 200, id="a 5th of a cap"),
+    pytest.param({"NQUEUECAP_MC 16": 1000}, dict(running=900, not_running=1001), True, 0, id="above the cap"),
+    pytest.param({"NRUNNINGCAP_MC 16": 50}, dict(running=51), True, 0, id="running above a cap"),
+])
+def test_limits_deployed(keys, numbers, skip, max_jobs):
+    assert decide("deployed", keys, **numbers)[:2] == (skip, max_jobs)
+
+
+@pytest.mark.parametrize(("numbers", "documented", "deployed"), [
+    pytest.param(dict(running=10, not_running=2000), True, False, id="the code allows 2 000 queued jobs"),
+    pytest.param(dict(running=10, not_running=2001), True, True, id="but not more"),
+    pytest.param(dict(running=10, not_running=2001, walltime_s=5e7), True, False, id="unless they are little work"),
+    pytest.param(dict(running=10, not_running=2001, walltime_s=5.1e7), True, True, id="much work counts"),
+    pytest.param(dict(running=0, not_running=2001), True, True, id="nothing runs"),
+    pytest.param(dict(running=2000, defined=2401), False, True, id="the code limits defined jobs too"),
+    pytest.param(dict(running=10, waiting=1000), False, False, id="waiting jobs"),
+    pytest.param(dict(running=10, waiting=1001), False, True, id="too many waiting jobs"),
+])
+def test_difference_the_code_also_needs_a_long_queue(numbers, documented, deployed):
+    assert (decide(**numbers).skip, decide("deployed", **numbers).skip) == (documented, deployed)
+
+
+@pytest.mark.parametrize(("numbers", "max_jobs"), [
+    pytest.param({}, 250, id="lacking: a 20th of 2 000 is less than half a bunch"),
+    pytest.param(dict(running=1000, not_running=1450), 275, id="half a bunch"),
+])
+def test_deployed_number_of_jobs(numbers, max_jobs):
+    assert decide("deployed", **numbers).max_jobs == max_jobs
+    assert decide("deployed", {"NQUEUELIMIT_MC 16": 10000}, **numbers).max_jobs == 500
+
+
+def test_an_exempt_share_is_never_throttled():
+    assert decide(throttled=False, not_running=10**6)[:2] == (False, UNLIMITED)
+
+
+@pytest.mark.parametrize(("key", "level"), [
+    ("NQUEUECAP_MC 16_MCORE_HIMEM", 0), ("NQUEUECAP_MC 16_MCORE*", 1), ("NQUEUECAP_MC 16", 2),
+])
+def test_the_key_fixes_the_level(key, level):
+    limits = throttle_limits(cfg(prod_job_throttler={key: 70}), "MC 16", "MCORE_HIMEM")
+    assert limits.queue_cap == Limit(70, level)
+    busy, quiet = counts(running=900, not_running=71), counts(running=900)
+    at_level = [quiet, quiet, quiet]
+    at_level[level] = busy
+    assert throttle(at_level[0], limits, *at_level[1:]).reason == "queued > NQUEUECAP"
+    assert not throttle(quiet, limits, quiet, quiet).skip
+
+
+def test_the_most_special_key_that_is_not_zero_wins():
+    keys = {"NQUEUECAP_MC 16_SCORE": 0, "NQUEUECAP_MC 16_SCORE*": 5, "NQUEUECAP_MC 16": 9}
+    assert throttle_limits(cfg(prod_job_throttler=keys), "MC 16", "SCORE").queue_cap == Limit(5, 1)
+
+
+@pytest.mark.parametrize(("shortage", "expected"), [(False, 2.5), (True, 4.0)])
+def test_work_shortage_has_its_own_threshold(shortage, expected):
+    config = cfg(core={"WORK_SHORTAGE": shortage}, prod_job_throttler={
+        "THROTTLE_THRESHOLD": 2.5, "THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE": 4.0})
+    assert throttle_limits(config, "MC 16", "SCORE").threshold == expected
+
+
+def test_nothing_set():
+    assert throttle_limits(cfg(), "MC 16", "SCORE") == ThrottleLimits()
+
+
+def test_another_component():
+    config = cfg(anal_job_throttler={"NQUEUECAP_Analysis": 3})
+    assert throttle_limits(config, "Analysis", "SCORE", component="anal_job_throttler").queue_cap.jobs == 3
+    assert throttle_limits(config, "Analysis", "SCORE").queue_cap.jobs is None

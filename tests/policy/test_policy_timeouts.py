@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+from policy_builders import cfg
+
+from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back
+from simgrid_broker.policy.timeouts import ACTIONS, CLOCKS, LABELS, rules
+from simgrid_broker.units import DAY, HOUR, MINUTE
+
+S = JobStatus
+
+
+def limits(edition, status, config=None, **properties):
+    """Limits of the rules for a status that have these properties."""
+    return [rule.limit_s for rule in rules(config or cfg(), edition)
+            if status in rule.statuses and all(getattr(rule, name) == value for name, value in properties.items())]
+
+
+@pytest.mark.parametrize(("status", "properties", "documented", "deployed"), [
+    pytest.param(S.PENDING, {}, [HOUR], [7 * DAY, 12 * HOUR, HOUR], id="pending"),
+    pytest.param(S.DEFINED, {}, [4 * HOUR], [7 * DAY, 4 * HOUR, 12 * HOUR], id="defined"),
+    pytest.param(S.ASSIGNED, {}, [12 * HOUR], [7 * DAY, 12 * HOUR], id="assigned"),
+    pytest.param(S.THROTTLED, {}, [7 * DAY], [7 * DAY, 21 * DAY, 7 * DAY], id="throttled"),
+    pytest.param(S.ACTIVATED, {"idle_queue": True}, [4 * HOUR], [4 * HOUR], id="activated at an idle queue"),
+    pytest.param(S.ACTIVATED, {"idle_queue": False, "labels": "any"}, [2 * DAY], [7 * DAY, 21 * DAY], id="activated"),
+    pytest.param(S.ACTIVATED, {"idle_queue": False, "labels": "production"}, [], [2 * DAY], id="activated, production"),
+    pytest.param(S.STARTING, {"cause": Cause.TIMEOUT_STARTING, "idle_queue": True}, [4 * HOUR], [4 * HOUR],
+                 id="starting at an idle queue"),
+    pytest.param(S.SENT, {"action": "fail"}, [30 * MINUTE], [30 * MINUTE], id="sent"),
+    pytest.param(S.RUNNING, {"cause": Cause.TIMEOUT_RUNNING, "labels": "any"}, [21 * DAY], [21 * DAY], id="running"),
+    pytest.param(S.RUNNING, {"cause": Cause.LOST_HEARTBEAT, "labels": "any"}, [2 * HOUR], [2 * HOUR], id="heartbeat"),
+    pytest.param(S.HOLDING, {"priority_at_least": 800}, [3 * HOUR], [], id="holding from priority 800"),
+    pytest.param(S.HOLDING, {"priority_at_least": 801}, [], [3 * HOUR], id="holding above priority 800 in the code"),
+    pytest.param(S.HOLDING, {"priority_below": 800}, [2 * DAY], [], id="holding below priority 800"),
+    pytest.param(S.TRANSFERRING, {"priority_at_least": 800}, [2 * DAY], [2 * DAY], id="transferring, urgent"),
+    pytest.param(S.TRANSFERRING, {"priority_below": 800}, [6 * DAY], [6 * DAY], id="transferring"),
+])
+def test_the_table(status, properties, documented, deployed):
+    assert limits("documented", status, **properties) == documented
+    assert limits("deployed", status, **properties) == deployed
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_gdpconfig_moves_the_limits(edition):
+    workflows = {"production": 3, "push": 9, "pull": None}
+    config = cfg(job_timeout={"TIMEOUT_defined": 5, "TIMEOUT_holding": 6},
+                 watcher={f"HEARTBEAT_TIMEOUT_{workflow}": hours for workflow, hours in workflows.items()})
+    assert 5 * HOUR in limits(edition, S.DEFINED, config)
+    assert 6 * HOUR in limits(edition, S.HOLDING, config)
+    heartbeats = {rule.workflow: rule.limit_s for rule in rules(config, edition)
+                  if rule.cause == Cause.LOST_HEARTBEAT and rule.labels == "any"}
+    assert heartbeats == {"push": 9 * HOUR, "": 3 * HOUR}
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_zero_is_not_set(edition):
+    config = cfg(job_timeout={"TIMEOUT_defined": 0})
+    assert 4 * HOUR in limits(edition, S.DEFINED, config)
+
+
+def test_documented_a_paused_queue_or_disable_reassign_turns_everything_off():
+    assert all(rule.off_if_paused and rule.off_if_disable_reassign for rule in rules(cfg(), "documented"))
+
+
+def test_deployed_only_heartbeats_heed_a_paused_queue():
+    for rule in rules(cfg(), "deployed"):
+        assert rule.off_if_paused is (rule.cause == Cause.LOST_HEARTBEAT and rule.labels == "any")
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_every_rule_is_well_formed(edition):
+    for rule in rules(cfg(), edition):
+        assert rule.clock in CLOCKS and rule.action in ACTIONS and rule.labels in LABELS
+        assert rule.limit_s > 0
+        assert len(rule.statuses) == 1 or rule.cause == Cause.LOST_HEARTBEAT
+
+
+FAST = {"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 50}
+
+
+def taken(queued, running, others=0, config=None, **options):
+    """Jobs taken back of one share at the first of two queues."""
+    result = jobs_to_take_back(np.array([[queued], [others]]), np.array([[running], [10**6]]), ("MC 16",),
+                               cfg(rebroker=FAST if config is None else config), **options)
+    return int(result[0, 0])
+
+
+@pytest.mark.parametrize(("queued", "running", "others", "expected"), [
+    pytest.param(300, 10, 0, 209, id="what is too much for the fraction of all, less one"),
+    pytest.param(300, 99, 0, 2, id="what is above three times the running, less one"),
+    pytest.param(300, 100, 0, 0, id="three times the running is still fine"),
+    pytest.param(60, 0, 0, 9, id="what is above the share's own limit, less one"),
+    pytest.param(50, 0, 0, 0, id="at the limit is still fine"),
+    pytest.param(300, 0, 700, 0, id="30 % of all is still fine"),
+    pytest.param(300, 0, 690, 2, id="more is not"),
+])
+def test_fast_rebrokerage(queued, running, others, expected):
+    assert taken(queued, running, others) == expected
+
+
+def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_set():
+    assert taken(300, 0, config={}) == 0
+    assert taken(300, 0, config={"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 0}) == 0
+    assert taken(300, 0, slots_set=np.array([True, False])) == 0
+
+
+def test_fast_rebrokerage_with_other_thresholds():
+    config = FAST | {"FAST_REBRO_THRESHOLD_NQNR_RATIO": 10, "FAST_REBRO_THRESHOLD_NQUEUE_FRAC": 0.01}
+    assert taken(300, 29, config=config) == 9
+    assert taken(300, 30, config=config) == 0

@@ -1,0 +1,210 @@
+import copy
+
+import pytest
+from plain_scenario import plain_values
+
+from simgrid_broker.errors import ScenarioError
+from simgrid_broker.scenario import Scenario, remarks
+from simgrid_broker.scenario.check import CHECKS, LOOKS
+
+GRID = ("grid",)
+PAIR = {"source": "CERN-PROD", "destination": "BNL"}
+TRACE = {"file": "jobs.swf"}
+
+
+def changed(key, value):
+    """The plain values with one of them replaced; ... removes it."""
+    values = copy.deepcopy(plain_values())
+    *way, last = key
+    holder = values
+    for step in way:
+        holder = holder[step] if isinstance(step, int) or step in holder else holder.setdefault(step, {})
+    if value is ...:
+        del holder[last]
+    else:
+        holder[last] = value
+    return values
+
+
+def problems(key, value):
+    """What is told when one value is changed, as (key, nearest name) pairs."""
+    try:
+        Scenario.from_dict(changed(key, value))
+    except ScenarioError as error:
+        return [(problem.key, problem.nearest[0] if problem.nearest else None) for problem in error.problems]
+    return []
+
+
+def incident(**fields):
+    return ("incidents",), [{"at": "1h", **fields}]
+
+
+EXAMPLES = {
+    "queue_at_unknown_site": ((*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD",
+                              ("grid.queues.CERN.atlas_site", "CERN-PROD")),
+    "storage_at_unknown_site": ((*GRID, "storages", "X"), {"site": "BN", "total": 2, "free": 1},
+                                ("grid.storages.X.site", "BNL")),
+    "storage_of_site": ((*GRID, "sites", "BNL", "storage"), "CERN-PROD_DATADSK",
+                        ("grid.sites.BNL.storage", "CERN-PROD_DATADISK")),
+    "link_of_unknown_site": ((*GRID, "links", "pairs"), [PAIR | {"source": "BNLL"}],
+                             ("grid.links.pairs[0].source", "BNL")),
+    "link_to_itself": ((*GRID, "links", "pairs"), [PAIR | {"source": "BNL"}],
+                       ("grid.links.pairs[0].destination", None)),
+    "link_twice": ((*GRID, "links", "pairs"), [PAIR, PAIR], ("grid.links.pairs[1]", None)),
+    "unknown_tier": ((*GRID, "links", "by_tier"), {"4": {"bandwidth": "1 Gb/s"}}, ("grid.links.by_tier.4", None)),
+    "too_much_space": ((*GRID, "storages", "CERN-PROD_DATADISK", "free"), "11 PB",
+                       ("grid.storages.CERN-PROD_DATADISK.free", None)),
+    "no_queue": ((*GRID, "queues"), {}, ("grid.queues", None)),
+    "no_nucleus": ((*GRID, "sites", "CERN-PROD", "nucleus"), False, ("grid.sites", None)),
+    "nucleus_without_storage": ((*GRID, "sites", "BNL", "nucleus"), True, ("grid.sites.BNL.nucleus", None)),
+    "queue_without_cores": ((*GRID, "sites", "BNL", "cores"), ..., ("grid.queues.BNL_PROD", None)),
+    "import_without_queues": ((*GRID, "rses"), "rses.json", ("grid.rses", None)),
+    "share_twice": (("shares", 1, "name"), "MC simul", ("shares[1].name", None)),
+    "share_below_nothing": (("shares", 0, "value"), 0, ("shares[0].value", None)),
+    "siblings_of_nothing": (("shares", 0, "children"), [{"name": "MC simul", "value": 0}],
+                            ("shares[0].children", None)),
+    "bad_expression": (("shares", 1, "campaign"), "(mc", ("shares[1].campaign", None)),
+    "unknown_resource_type": (("resource_types", "MCORE_HIMM"), {"mincore": 2},
+                              ("resource_types.MCORE_HIMM", "MCORE_HIMEM")),
+    "bounds_upside_down": (("resource_types",), {"SCORE": {"mincore": 2, "maxcore": 1}},
+                           ("resource_types.SCORE.mincore", None)),
+    "wrong_setting": (("gdpconfig", "NW_ACTIV"), True, ("gdpconfig.NW_ACTIV", "NW_ACTIVE")),
+    "setting_of_unknown_share": (("gdpconfig", "DISK_THRESHOLD_MC siml"), 3,
+                                 ("gdpconfig.DISK_THRESHOLD_MC siml", "MC simul")),
+    "warm_up_too_long": (("warm_up",), "2 days", ("warm_up", None)),
+    "work_of_unknown_share": (("workload", "campaigns", 0, "gshare"), "MC simu",
+                              ("workload.campaigns[0].gshare", "MC simul")),
+    "incident_fields": (*incident(what="site_outage", site="BNL", queue="CERN"), ("incidents[0].queue", None)),
+    "incident_names": (*incident(what="site_outage", site="BN"), ("incidents[0].site", "BNL")),
+    "incident_on_link_to_itself": (*incident(what="link_outage", source="BNL", destination="BNL"),
+                                   ("incidents[0].destination", None)),
+    "incident_values": (*incident(what="share_target", share="Analysis", value="x"), ("incidents[0].value", None)),
+    "incident_after_the_end": (None, None, None),       # needs a file: see below
+    "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
+}
+
+
+def test_the_plain_scenario_has_no_problem_and_no_remark():
+    assert remarks(Scenario.from_dict(plain_values())) == ()
+
+
+def test_every_check_has_an_example():
+    assert sorted(EXAMPLES) == sorted(check.__name__ for check in CHECKS)
+
+
+@pytest.mark.parametrize("name", [name for name, (key, *_) in EXAMPLES.items() if key])
+def test_every_check_finds_its_example(name):
+    key, value, found = EXAMPLES[name]
+    assert found in problems(key, value)
+    scenario = Scenario.model_validate(changed(key, value))
+    check, = (check for check in CHECKS if check.__name__ == name)
+    assert list(check(scenario))
+
+
+@pytest.mark.parametrize(("key", "value", "found"), [
+    pytest.param((*GRID, "links", "by_site"), {"BNLL": {}}, [("grid.links.by_site.BNLL", "BNL")], id="link of a site"),
+    pytest.param((*GRID, "links", "closeness"), {"sites": ["BN"], "rows": ["0"]},
+                 [("grid.links.closeness.sites[0]", "BNL")], id="site of the closeness matrix"),
+    pytest.param((*GRID, "links", "by_tier"), {"3": {}}, [], id="tier 3 is the last"),
+    pytest.param((*GRID, "sites", "CERN-PROD", "storage"), "CERN-PROD_DATADISK", [], id="a site's own storage"),
+    pytest.param((*GRID, "sites", "BNL", "storage"), "CERN-PROD_DATADISK", [], id="a site that has none uses another"),
+    pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "free"), "10 PB", [], id="an empty storage"),
+    pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "expired"), "9 PB", [], id="full of deletable data"),
+    pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "expired"), "9.1 PB",
+                 [("grid.storages.CERN-PROD_DATADISK.expired", None)], id="more deletable data than there can be"),
+    pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "min_free"), "11 PB",
+                 [("grid.storages.CERN-PROD_DATADISK.min_free", None)], id="more to keep free than there is"),
+    pytest.param((*GRID, "queues", "BNL_PROD", "cores"), 0, [], id="a queue's own cores are enough"),
+    pytest.param(("shares", 1, "name"), "root", [("shares[1].name", None)], id="root is the node above all"),
+    pytest.param(("shares", 1, "name"), " ", [("shares[1].name", None)], id="a blank is no name"),
+    pytest.param(("shares", 1, "value"), 0, [], id="a single share may be off"),
+    pytest.param(("shares",), [{"name": "A", "value": 0}, {"name": "B", "value": 0}],
+                 [("shares", None), ("gdpconfig.DISK_THRESHOLD_MC simul", None)], id="all shares at the top are off"),
+    pytest.param(("shares",), [], [("shares", None)], id="no share"),
+    pytest.param(("resource_types",), {}, [("resource_types", None)], id="no resource type"),
+    pytest.param(("resource_types",), {"SCORE": {"minrampercore": 2, "maxrampercore": 1}},
+                 [("resource_types.SCORE.minrampercore", None)], id="memory upside down"),
+    pytest.param(("gdpconfig", "DISK_THRESHOLD_Production"), 3,
+                 [("gdpconfig.DISK_THRESHOLD_Production", None)], id="an inner share has no settings"),
+    pytest.param(("gdpconfig", "NQUEUELIMIT_eventservice"), 3, [], id="a work queue that is no share"),
+    pytest.param(("warm_up",), "47h", [], id="something is left after the warm-up"),
+    pytest.param(("workload", "trace"), TRACE | {"share": "Production"}, [("workload.trace.share", None)],
+                 id="a trace for an inner share"),
+    pytest.param(*incident(what="queue_status", queue="CERN", status="paused"), [], id="a queue gets a status"),
+    pytest.param(*incident(what="queue_status", queue="CERN", status="off"), [("incidents[0].status", "offline")],
+                 id="a status that CRIC does not have"),
+    pytest.param(*incident(what="queue_status", queue="CERN", status="test", until="2h"),
+                 [("incidents[0].until", None)], id="a status has no end"),
+    pytest.param(*incident(what="link_outage", source="BNL"), [("incidents[0]", None)], id="a link has two ends"),
+    pytest.param(*incident(what="share_target", share="Production", value=0), [], id="the target of an inner share"),
+    pytest.param(*incident(what="share_target", share="Analysis", value=-1), [("incidents[0].value", None)],
+                 id="a target below 0"),
+    pytest.param(*incident(what="gdpconfig", key="NW_ACTIVE", value=True), [], id="a key changes"),
+    pytest.param(*incident(what="gdpconfig", key="NW_ACTIVE", value=3), [("incidents[0].value", None)],
+                 id="a key changes to the wrong type"),
+    pytest.param(*incident(what="gdpconfig", key="NW_ACTIV", value=True), [("incidents[0].key", "NW_ACTIVE")],
+                 id="a key that does not exist"),
+    pytest.param(*incident(what="gdpconfig", key="NQUEUELIMITSITE_Analysi", value=1),
+                 [("incidents[0].key", "Analysis")], id="a key of an unknown share"),
+    pytest.param(*incident(what="task_priority", task=1, priority=900), [], id="the first task"),
+    pytest.param(*incident(what="task_priority", task=0, priority=900), [("incidents[0].task", None)],
+                 id="there is no task 0"),
+    pytest.param(*incident(what="task_arrival", campaign="mc", jobs=5), [], id="a task more"),
+    pytest.param(*incident(what="task_arrival", campaign="mcc"), [("incidents[0].campaign", "mc")],
+                 id="a task of no campaign"),
+])
+def test_borders_of_the_checks(key, value, found):
+    assert problems(key, value) == found
+
+
+@pytest.mark.parametrize(("look", "key", "value"), [
+    pytest.param("no_work", ("workload",), {}, id="no work"),
+    pytest.param("work_without_share", ("workload", "campaigns", 0, "prodsourcelabel"), "ptest", id="of no share"),
+    pytest.param("rule_of_inner_share", ("shares", 0, "workinggroup"), "AP_.*", id="a rule that is never asked"),
+    pytest.param("site_without_anything", (*GRID, "sites", "DESY"), {}, id="a site of nothing"),
+    pytest.param("no_open_queue", (*GRID, "queues"), {"CERN": {"atlas_site": "CERN-PROD", "status": "test"}},
+                 id="no queue is online"),
+    pytest.param("queue_refuses_all", (*GRID, "queues", "CERN", "minrss"), "17 GB", id="nothing fits"),
+    pytest.param("incident_cut_off", ("duration",), "1h", id="the run ends before the incident"),
+])
+def test_remarks(look, key, value):
+    function, = (function for function in LOOKS if function.__name__ == look)
+    scenario = Scenario.from_dict(changed(key, value))
+    assert set(function(scenario)) <= set(remarks(scenario)) and len(list(function(scenario))) == 1
+
+
+def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch):
+    from simgrid_broker.scenario import check
+    monkeypatch.setitem(check.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")
+    assert [text.split("'")[1] for text in remarks(Scenario.from_dict(plain_values() | {
+        "gdpconfig": {"NQUEUED_SAT_CAP": 3, "MIN_JOBS_TO_PAUSE_managed": 3}}))] == ["MIN_JOBS_TO_PAUSE_managed"]
+
+
+@pytest.mark.parametrize(("key", "value", "found"), [
+    pytest.param((*GRID, "storages", "CERN-PROD_DATADISK", "total"), "big",
+                 ["grid.storages.CERN-PROD_DATADISK.total"], id="not that its nucleus has no storage"),
+    pytest.param((*GRID, "queues", "CERN", "atlas_site"), ..., ["grid.queues.CERN.atlas_site"],
+                 id="a queue without site"),
+    pytest.param(("shares", 0, "children", 0, "value"), "x", ["shares[0].children[0].value"],
+                 id="not that gdpconfig names an unknown share"),
+    pytest.param((*GRID, "queues"), {"A": {}}, ["grid.queues.A.atlas_site"], id="not that there is no queue"),
+    pytest.param(("workload", "campaigns", 0, "corecount"), -1, ["workload.campaigns[0].corecount"], id="one value"),
+    pytest.param(("duration",), "x", ["duration"], id="not that incidents come after the end"),
+    pytest.param(("grid",), 3, ["grid"], id="not what a missing grid entails"),
+    pytest.param((*GRID, "sites", "BNL", "cores"), True, ["grid.sites.BNL.cores"], id="a truth is not 1"),
+    pytest.param((*GRID, "queues", "CERN", "corepower"), True, ["grid.queues.CERN.corepower"], id="nor 1.0"),
+    pytest.param((*GRID, "queues", "CERN", "maxrss"), True, ["grid.queues.CERN.maxrss"], id="nor 1 MB, told once"),
+    pytest.param((*GRID, "queues", "CERN", "corepower"), float("nan"), ["grid.queues.CERN.corepower"], id="NaN"),
+    pytest.param((*GRID, "links", "by_tier"), {"one": {}}, ["grid.links.by_tier.one"], id="a tier by word"),
+])
+def test_a_wrong_part_brings_no_problems_that_only_follow_from_it(key, value, found):
+    assert [name for name, _ in problems(key, value)] == found
+
+
+def test_positions_in_lists_stay_those_of_the_file():
+    values = changed(("incidents",), [{"what": "site_outage", "site": "BNL"}, {"at": 1, "what": "site_outage"},
+                                      {"at": 1, "what": "nonsense"}, {"at": 1, "what": "site_outage", "site": "X"}])
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_dict(values)
+    assert [problem.key for problem in caught.value.problems] == [
+        "incidents[0].at", "incidents[2].what", "incidents[1]", "incidents[3].site"]

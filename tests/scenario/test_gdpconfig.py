@@ -1,0 +1,195 @@
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plain_scenario import plain_values
+
+from simgrid_broker.scenario import Scenario, find, in_force, origins_in_force, with_setting
+from simgrid_broker.scenario.gdpconfig import COMPONENTS, DEFAULTS, REGISTRY, laid_over, settings, typed
+from simgrid_broker.scenario.gdpconfig_key import READ_BY
+
+DEFAULTS_FILE = Path(__file__).parents[2].parent / "shared" / "data" / "gdpconfig" / "gdpconfig_defaults.json"
+
+OTHER_DEFAULTS = {
+    "WORK_SHORTAGE", "IGNORE_MEANRSS", "JOB_SUBMISSION", "SCOUT_CHANGE_SR_<label>",  # None there means false or true
+    "CAP_RUNNING_USER_JOBS", "CAP_RUNNING_GROUP_JOBS", "CAP_RUNNING_USER_CORES", "CAP_RUNNING_GROUP_CORES",  # unset
+    "JUMBO_MIN_EVENTS_ENABLE", "JUMBO_MAX_EVENTS",      # follow from other keys
+    "DISK_THRESHOLD_<gshare>", "ANALY_TIMEOUT_<workingGroup>",  # the general key has the default
+    "GROUPBYATTR_<queue>",                              # without it there is no fair mode
+}
+"""Keys whose default is told differently: theirs is a default of one reader, ours of the key."""
+
+
+def scenario(**gdpconfig):
+    return Scenario.from_dict(plain_values() | {"gdpconfig": gdpconfig})
+
+
+def test_every_entry_is_complete_and_unique():
+    names = [entry.name for entry in REGISTRY]
+    assert len(set(names)) == len(names)
+    for entry in REGISTRY:
+        assert entry.app in ("jedi", "pandaserver") and entry.meaning and entry.source
+        assert entry.type in ("bool", "int", "float", "str", "json")
+        assert typed(entry, entry.default) == entry.default
+
+
+def test_what_is_said_to_read_a_key_names_a_key():
+    assert set(READ_BY) <= {entry.name for entry in REGISTRY}
+
+
+@pytest.mark.skipif(not DEFAULTS_FILE.is_file(), reason=f"{DEFAULTS_FILE.name} is not at hand")
+def test_every_key_of_the_compiled_list_is_known():
+    for row in json.loads(DEFAULTS_FILE.read_text())["rows"]:
+        shortest, longest = re.sub(r"\[[^]]*]", "", row["key"]), re.sub(r"\[(_<\w+>)[^]]*]", r"\1", row["key"])
+        for key in {shortest, longest}:
+            for placeholder, member in (("<prodSourceLabel>", "managed"), ("<label>", "managed"),
+                                        ("<resource_type>", "SCORE"), ("<queue>", "Some queue")):
+                key = key.replace(placeholder, member)
+            matches = find(f"{row['component']}.{re.sub('<[^>]*>', 'Some member', key)}")
+            assert [match.entry.app for match in matches] == [row["app"]], row["key"]
+            entry = matches[0].entry
+            assert entry.default == row["default"] or entry.key in OTHER_DEFAULTS, row["key"]
+            assert entry.type == row["type"].removesuffix("ing") or (entry.type, row["type"]) == ("float", "int")
+
+
+@pytest.mark.parametrize(("name", "found"), [
+    pytest.param("NQUEUED_SAT_CAP", ["jobbroker.NQUEUED_SAT_CAP"], id="a key of one component"),
+    pytest.param("jobbroker.NQUEUED_SAT_CAP", ["jobbroker.NQUEUED_SAT_CAP"], id="with its component"),
+    pytest.param("taskbrokerage.NQUEUED_SAT_CAP", [], id="with a wrong component"),
+    pytest.param("MIN_INPUT_COMPLETENESS", ["jobbroker.MIN_INPUT_COMPLETENESS",
+                                            "anal_jobbroker.MIN_INPUT_COMPLETENESS"], id="a key of two components"),
+    pytest.param("jumbo_dog.JUMBO_MAX_TASKS", ["JumboWatchDog.JUMBO_MAX_TASKS"], id="the other name of a component"),
+    pytest.param("DISK_THRESHOLD_MC simul", ["taskbrokerage.DISK_THRESHOLD_<gshare>"], id="a family, with a blank"),
+    pytest.param("jobbroker.NQUEUELIMITSITE_Heavy.Ion", ["jobbroker.NQUEUELIMITSITE_<gshare>"], id="a dot in a share"),
+    pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_FRAC", ["rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC"],
+                 id="a plain key wins over a family"),
+    pytest.param("MIN_FILES_READY_managed_FC", ["queue_filler.MIN_FILES_READY_<label>_FC"],
+                 id="the more literal family wins"),
+    pytest.param("HEARTBEAT_TIMEOUT_push", ["watcher.HEARTBEAT_TIMEOUT_<workflow>"], id="a workflow"),
+    pytest.param("MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_managed", [], id="a label has no underscores"),
+    pytest.param("NQUEUELIMIT_", [], id="a family without member"),
+    pytest.param("nqueued_sat_cap", [], id="case counts"),
+])
+def test_names_find_their_keys(name, found):
+    assert [match.entry.name for match in find(name)] == found
+
+
+@pytest.mark.parametrize(("name", "members"), [
+    pytest.param("NQUEUELIMIT_MC simul", {"queue": "MC simul"}, id="a queue alone"),
+    pytest.param("NQUEUELIMIT_MC 16_SCORE_HIMEM", {"queue": "MC 16", "rtype": "SCORE_HIMEM"}, id="a resource type"),
+    pytest.param("NRUNNINGCAP_Frontier_MCORE*", {"queue": "Frontier", "rtype": "MCORE*"}, id="all multi-core types"),
+    pytest.param("NQUEUECAP_MC_simul", {"queue": "MC_simul"}, id="an underscore in a queue"),
+    pytest.param("MIN_WEIGHT_prod_test", {"label": "prod_test"}, id="a label with an underscore"),
+    pytest.param("MIN_WEIGHT_managed_MC 16", {"label": "managed", "gshare": "MC 16"}, id="label and share"),
+    pytest.param("TYPNFILES_managed__evgen", {"label": "managed", "queueOrNone": "", "type": "evgen"}, id="no queue"),
+])
+def test_members_of_families_are_told_apart(name, members):
+    assert {tuple(match.members.items()) for match in find(name)} == {tuple(members.items())}
+
+
+@given(st.text(min_size=1))
+def test_any_share_can_be_a_member(share):
+    for family in ("DISK_THRESHOLD", "NQUEUELIMITSITE", "FAST_REBRO_THRESHOLD_NQUEUE"):
+        if not any(entry.key == f"{family}_{share}" for entry in REGISTRY):
+            assert [match.members for match in find(f"{family}_{share}")] == [{"gshare": share}]
+
+
+@pytest.mark.parametrize(("name", "value", "read"), [
+    pytest.param("NW_ACTIVE", True, True, id="a truth"),
+    pytest.param("NW_ACTIVE", "TRUE", True, id="true in any case"),
+    pytest.param("NW_ACTIVE", "False", False, id="false in any case"),
+    pytest.param("NQUEUED_SAT_CAP", 0, 0, id="a whole number"),
+    pytest.param("NQUEUED_SAT_CAP", "300", 300, id="a whole number as text"),
+    pytest.param("NQUEUED_SAT_CAP", 3e2, 300, id="a whole number with an exponent"),
+    pytest.param("NW_THRESHOLD", 2, 2.0, id="a number"),
+    pytest.param("USER_JOB_PRIO_BOOST_DICTS", '[{"name": "x"}]', [{"name": "x"}], id="JSON as text"),
+    pytest.param("USER_JOB_PRIO_BOOST_DICTS", [], [], id="JSON as values"),
+    pytest.param("GROUPBYATTR_Analysis", "userName", "userName", id="text"),
+    pytest.param("NQUEUED_SAT_CAP", None, None, id="null unsets"),
+])
+def test_values_are_typed(name, value, read):
+    made, wrong = settings({name: value})
+    assert not wrong
+    assert [(type(setting.value), setting.value) for setting in made] == [(type(read), read)]
+
+
+@pytest.mark.parametrize(("name", "value", "says"), [
+    pytest.param("NW_ACTIVE", "yes", "expected true or false", id="yes is not true"),
+    pytest.param("NW_ACTIVE", 1, "expected true or false", id="1 is not true"),
+    pytest.param("NQUEUED_SAT_CAP", 1.5, "expected a whole number (files)", id="a fraction of a file"),
+    pytest.param("NQUEUED_SAT_CAP", True, "expected a whole number (files)", id="a truth is no number"),
+    pytest.param("NQUEUED_SAT_CAP", "many", "expected a whole number (files)", id="text is no number"),
+    pytest.param("DISK_THRESHOLD", float("nan"), "expected a number (TB)", id="not a number"),
+    pytest.param("DATA_CAROUSEL_CONFIG", "{", "expected JSON", id="bad JSON"),
+    pytest.param("DATA_CAROUSEL_CONFIG", 3, "expected a list or a mapping, or JSON text of one", id="JSON of a number"),
+    pytest.param("GROUPBYATTR_Analysis", 3, "expected text", id="a number is no text"),
+])
+def test_wrong_values_are_refused(name, value, says):
+    made, wrong = settings({name: value})
+    assert not made and [found.expected for found in wrong] == [says]
+    with pytest.raises(ValueError, match=re.escape(says)):
+        with_setting(DEFAULTS, name, value)
+
+
+@pytest.mark.parametrize(("name", "nearest"), [
+    pytest.param("NQUEUED_SATCAP", "NQUEUED_SAT_CAP", id="a typing error"),
+    pytest.param("jobbroker.DISK_THRESHOLD", "taskbrokerage.DISK_THRESHOLD", id="the wrong component"),
+    pytest.param("taskbroker.DISK_THRESHOLD", "taskbrokerage.DISK_THRESHOLD", id="no such component"),
+    pytest.param("PRESTAGE_LIMIT", "USER_PRESTAGE_LIMIT", id="a name of the TWiki that nothing reads"),
+])
+def test_unknown_keys_name_the_nearest(name, nearest):
+    found, = settings({name: 1})[1]
+    assert found.key == ("gdpconfig", name) and found.nearest[0] == nearest
+
+
+def test_a_bare_key_sets_all_components_and_a_component_wins():
+    values = in_force(scenario(**{"jobbroker.MAX_MISSING_INPUT_FILES": 3, "MAX_MISSING_INPUT_FILES": 7}))
+    assert values["jobbroker", "MAX_MISSING_INPUT_FILES"] == 3
+    assert values["anal_jobbroker", "MAX_MISSING_INPUT_FILES"] == 7
+
+
+def test_a_name_without_any_effect_is_refused():
+    found, = settings({"NQUEUED_SAT_CAP": 1, "jobbroker.NQUEUED_SAT_CAP": 2})[1]
+    assert found.key == ("gdpconfig", "NQUEUED_SAT_CAP") and "no effect" in found.expected
+
+
+@pytest.mark.parametrize(("base", "over", "kept"), [
+    pytest.param({"jobbroker.NQUEUED_SAT_CAP": 1}, {"NQUEUED_SAT_CAP": 2}, {}, id="the bare name replaces it"),
+    pytest.param({"NQUEUED_SAT_CAP": 1}, {"jobbroker.NQUEUED_SAT_CAP": 2}, {}, id="and the other way round"),
+    pytest.param({"MIN_INPUT_COMPLETENESS": 1}, {"jobbroker.MIN_INPUT_COMPLETENESS": 2}, {"MIN_INPUT_COMPLETENESS": 1},
+                 id="a bare name that still counts elsewhere stays"),
+    pytest.param({"NONSENSE": 1}, {"NQUEUED_SAT_CAP": 2}, {"NONSENSE": 1}, id="nonsense stays to be told"),
+])
+def test_a_key_laid_over_another_really_wins(base, over, kept):
+    assert laid_over(base, over) == kept
+
+
+def test_defaults_are_in_force_and_families_stand_at_their_prefix():
+    values = in_force(scenario())
+    assert values == DEFAULTS
+    assert values["jobbroker", "NQUEUED_SAT_CAP"] == 150
+    assert values["jobbroker", "NQUEUELIMITSITE"] == 20
+    assert ("watcher", "HEARTBEAT_TIMEOUT") not in values
+    assert not any("<" in key for _, key in values)
+    assert {component for component, _ in values} <= set(COMPONENTS)
+
+
+def test_what_is_set_is_in_force_with_its_origin():
+    made = scenario(NQUEUELIMITSITE_Analysis=5).with_config({"NQUEUED_SAT_CAP": 300, "NW_ACTIVE": None})
+    values, origins = in_force(made), origins_in_force(made)
+    assert values["jobbroker", "NQUEUELIMITSITE_Analysis"] == 5
+    assert values["jobbroker", "NQUEUED_SAT_CAP"] == 300
+    assert str(origins["jobbroker", "NQUEUED_SAT_CAP"]) == "python"
+    assert str(origins["jobbroker", "NW_ACTIVE"]) == "default"
+    assert list(origins) == list(values)
+
+
+def test_a_setting_can_be_changed_and_taken_back():
+    changed = with_setting(DEFAULTS, "NQUEUED_SAT_CAP", "300")
+    assert changed["jobbroker", "NQUEUED_SAT_CAP"] == 300 and DEFAULTS["jobbroker", "NQUEUED_SAT_CAP"] == 150
+    assert with_setting(changed, "NQUEUED_SAT_CAP", None) == DEFAULTS
+    member = with_setting(DEFAULTS, "NQUEUELIMITSITE_Analysis", 3)
+    assert with_setting(member, "NQUEUELIMITSITE_Analysis", None) == DEFAULTS
