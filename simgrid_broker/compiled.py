@@ -48,6 +48,11 @@ def cache_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="simgrid_broker-"))
 
 
+def is_compiled() -> bool:
+    """Whether the fabric's compiled code is at hand, or none will be made; otherwise the next run makes it, in 40 s."""
+    return bool(numba.config.DISABLE_JIT) or any(cache_folder().glob("fabric_*/*.nbi"))
+
+
 def sources_digest() -> str:
     """Fingerprint of everything that decides what the compiled code does, 16 hexadecimal digits."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())

@@ -12,7 +12,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import job_ramcount
+from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.throttle import throttle_limits
 from simgrid_broker.world import observe
 from simgrid_broker.world.share_tree import leaf_shares
@@ -91,6 +91,7 @@ class Generator:
     def __init__(self, control, work_queues: WorkQueues, share: int, resource_type: int, throttled: bool):
         self.control, self.work_queues = control, work_queues
         self.share, self.resource_type, self.throttled = share, resource_type, throttled
+        self.type_asked = resource_type if control.edition == "deployed" else None
         self.cfg = self.limits = None
 
     def cycle(self) -> None:
@@ -126,7 +127,7 @@ class Generator:
         world, snapshot = control.world, control.snapshot
         task = self.work_queues.view(row)
         verdict = control.policies.job_brokerage(
-            task, control.queues, observe.stats(snapshot, self.share, control.queues),
+            task, control.queues, observe.stats(snapshot, self.share, control.queues, self.type_asked),
             observe.locality(world, row, control.queues, wanted), control.cfg, control.edition, control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
         uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
@@ -144,8 +145,7 @@ class Generator:
         """Make the jobs and count them for the brokers to come."""
         control, now = self.control, self.control.now
         world, snapshot = control.world, control.snapshot
-        cores = control.queues.corecount[numbers]
-        cores = np.minimum(cores, task.corecount) if task.corecount else cores
+        cores = job_corecount(task.corecount, control.queues.corecount[numbers])
         ram = [job_ramcount(task.ramcount, task.ramunit, task.baseramcount, int(c)) for c in cores]
         control.fabric.make_jobs(row, numbers, sizes, ram, now)
         np.add.at(snapshot.placed[self.share], control.queues.queue[numbers], sizes)

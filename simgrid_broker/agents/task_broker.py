@@ -23,11 +23,19 @@ def task_broker(control):
     yield control.every(control.periods.task_broker, broker, "taskbroker")
 
 
+def _priority_work(control, task) -> np.ndarray:
+    """Work at each site of the task's share at its priority or above, (n_sites,), HS06 s."""
+    rows, tasks = control.live_tasks.rows, control.world.arrays.tasks
+    mine = (tasks["share"][rows] == task.share) & (tasks["priority"][rows] >= task.currentpriority)
+    return observe.remaining_work(control.world, rows[mine])
+
+
 def _assign(control, row: int, work: np.ndarray) -> None:
     """Choose the nucleus of one task and add its work to it; without one it is tried again later."""
     world, now = control.world, control.now
     tasks = world.arrays.tasks
-    task, nuclei = observe.task(world, row), observe.nuclei(world, row, work)
+    task = observe.task(world, row)
+    nuclei = observe.nuclei(world, row, work, _priority_work(control, task) if control.edition == "deployed" else None)
     uniform = float(luck.uniforms(control.seed, "nucleus_draw", task.jeditaskid, int(now)))
     verdict = control.policies.task_brokerage(task, nuclei, control.cfg, control.edition, uniform)
     control.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0, len(world.vocabularies["pseudo_queues"]),

@@ -24,6 +24,12 @@ WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fat
 JOBS_PER_BUNCH = 20
 """Jobs whose input moves together in one dispatch dataset; source: lifecycle reference, section 7.2."""
 
+BLOCKED = -1
+"""Closeness of a link that may not be used; source: formats reference, section 4."""
+
+UNKNOWN_CLOSENESS = 7.7
+"""Closeness that stands for one that nobody gave; source: formats reference, section 4."""
+
 COMPLETE = 0.999999
 """Part of an input from which on nothing needs to be moved."""
 
@@ -58,7 +64,7 @@ def fill(world, row, task_row, number, ramcount_mb):
     queue = world.queues[pseudo["queue"]]
     job["task"], job["jeditaskid"] = task_row, task["jeditaskid"]
     job["queue"], job["pseudo_queue"] = pseudo["queue"], number
-    job["corecount"] = min(pseudo["corecount"], task["corecount"]) if task["corecount"] > 0 else pseudo["corecount"]
+    job["corecount"] = 1 if task["corecount"] == 1 else pseudo["corecount"]    # lifecycle reference, section 2.6
     job["hs06_milli"] = np.int32(round(job["corecount"] * queue["corepower"] * 1000.0))
     job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else task["resource_type"]
     job["share"], job["user"], job["priority"] = task["share"], task["user"], task["priority"]
@@ -114,7 +120,7 @@ def best_source(world, task_row, destination):
     The most complete replica is taken, of equal ones the closest to the destination that is not cut off.
     """
     n_sites = len(world.sites)
-    best, best_fraction, best_closeness, here, any_replica = -1, 0.0, 0, 0.0, False
+    best, best_fraction, best_distance, here, any_replica = -1, 0.0, 0.0, 0.0, False
     for k in range(world.replica_site.shape[1]):
         site = world.replica_site[task_row, k]
         if site < 0:
@@ -124,11 +130,12 @@ def best_source(world, task_row, destination):
         if site == destination:
             here = max(here, fraction)
             continue
-        link = world.links[site * n_sites + destination]
-        if link["closeness"] < 0:
+        closeness = world.links[site * n_sites + destination]["closeness"]
+        if closeness == BLOCKED:
             continue
-        if fraction > best_fraction or (fraction == best_fraction and link["closeness"] < best_closeness):
-            best, best_fraction, best_closeness = site, fraction, link["closeness"]
+        distance = np.float64(closeness) if closeness >= 0 else UNKNOWN_CLOSENESS
+        if fraction > best_fraction or (fraction == best_fraction and distance < best_distance):
+            best, best_fraction, best_distance = site, fraction, distance
     if not any_replica or here >= COMPLETE:
         return -1, 0.0
     return best, 1.0 - here
@@ -138,19 +145,23 @@ def best_source(world, task_row, destination):
 def set_up_job(world, row, bunch, now):
     """Define a job; activate it if its input is at hand, else let it await a transfer. Returns the bunch in use.
 
+    A job whose input nobody can send stays assigned until a timeout takes it back.
+
     `bunch` is the transfer that the job before joined, -1 if none; it is shared while task, way and room are the same.
     """
     job = world.jobs[row]
     move(world, row, DEFINED, now)
     destination = world.queues[job["queue"]]["site"]
     source, missing = best_source(world, job["task"], destination)
-    if source < 0 or job["input_bytes"] <= 0:
+    if missing <= 0.0 or job["input_bytes"] <= 0:
         move(world, row, ACTIVATED, now)
         put_activated(world, row)
         return bunch
     job["source_site"] = source
     job["missing_bytes"] = missing * job["input_bytes"]
     move(world, row, ASSIGNED, now)
+    if source < 0:
+        return bunch
     if bunch >= 0:
         transfer = world.transfers[bunch]
         if (transfer["jeditaskid"] != job["jeditaskid"] or transfer["source"] != source

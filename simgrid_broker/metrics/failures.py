@@ -6,7 +6,7 @@ What lives here: counts and lost core-hours by status and cause. What does not: 
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.job_times import END_TIMES, RUN_TIMES, end_times, run_times
+from simgrid_broker.metrics.job_times import RUN_TIMES, end_times, run_times, selected_jobs
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.records import Run
@@ -22,11 +22,10 @@ def failures(run: Run) -> pd.DataFrame:
     Metrics: jobs; lost_core_hours, run time x cores, of the attempts that ran at all.
     """
     window = window_of(run)
-    jobs = run.table("jobs", ["status", "cause", "corecount", *RUN_TIMES])
-    jobs = jobs[jobs[list(END_TIMES[1:])].notna().any(axis=1)]
-    jobs = jobs[jobs.status.isin(LOST) & window.holds(end_times(jobs))]
+    jobs = selected_jobs(run, ["status", "cause", "corecount", *RUN_TIMES],
+                         lambda rows: rows.status.isin(LOST) & window.holds(end_times(rows)))
     lost = np.nan_to_num(run_times(jobs)) * jobs.corecount / HOUR      # NaN = never ran, so nothing was lost
-    keys = [jobs.status.astype(str), jobs.cause.astype(str)]
-    table = lost.groupby(keys).agg(["size", "sum"]).set_axis(["jobs", "lost_core_hours"], axis=1).reset_index()
+    groups = lost.groupby([jobs.status, jobs.cause])
+    table = pd.DataFrame({"jobs": groups.size(), "lost_core_hours": groups.sum()}).reset_index()
     table = table.sort_values(["jobs", "cause"], ascending=[False, True])
     return tidy(table, ["status", "cause"], {"jobs": "jobs", "lost_core_hours": "core h"}, window)

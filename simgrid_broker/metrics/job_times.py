@@ -3,11 +3,13 @@
 What lives here: the reading of transition times, once for all figures. What does not: the figures.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
 from simgrid_broker.names import JobStatus
+from simgrid_broker.records import Run
 
 FINAL = tuple(status.word for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED, JobStatus.CANCELLED))
 """Statuses that a job never leaves; source: lifecycle reference, section 3."""
@@ -17,6 +19,16 @@ END_TIMES = tuple(f"{status}_s" for status in FINAL)
 
 RUN_TIMES = ("running_s", "holding_s", "transferring_s", *END_TIMES)
 """Columns that say how long a payload ran."""
+
+
+def selected_jobs(run: Run, columns: Sequence[str], wanted: Callable[[pd.DataFrame], np.ndarray]) -> pd.DataFrame:
+    """Some columns of the job rows for which the mask `wanted(rows)` holds, read piece by piece to spare memory.
+
+    Codes come as plain names.
+    """
+    pieces = [rows[wanted(rows)] for rows in run.batches("jobs", columns)]
+    return pd.concat([piece.astype({name: object for name, kind in piece.dtypes.items() if kind == "category"})
+                      for piece in pieces], ignore_index=True)
 
 
 def end_times(jobs: Mapping) -> np.ndarray:

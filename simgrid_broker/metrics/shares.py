@@ -14,7 +14,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.tree import Tree, share_tree
-from simgrid_broker.metrics.window import Window, end_of, window_of
+from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
 
 NEAR = 0.1
@@ -83,7 +83,7 @@ def share_series(run: Run) -> pd.DataFrame:
         "share": np.tile(np.array(tree.names, object), n_times), "level": np.tile(tree.level, n_times),
         **{name: array.ravel() for name, array in figures.items()}})
     units = {"hs06": "HS06", "target_hs06": "HS06", "delivered": "%", "target": "%", "activated": "jobs"}
-    return tidy(table, ["time_s", "node", "share", "level"], units, Window(0.0, end_of(run)))
+    return tidy(table, ["time_s", "node", "share", "level"], units, Window(0.0, run.end_s))
 
 
 def share_compliance(run: Run) -> pd.DataFrame:

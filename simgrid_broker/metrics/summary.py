@@ -4,6 +4,8 @@ What lives here: jobs by status, and the summary made of the other modules' figu
 site or queue.
 """
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 
@@ -14,8 +16,12 @@ from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.usage import core_capacity
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, window_of
+from simgrid_broker.names import JobStatus
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
+
+ALIVE = tuple(status.word for status in JobStatus if status.word not in FINAL)
+"""Statuses of jobs that have not ended, in PanDA's order."""
 
 
 def jobs_by_status(run: Run) -> pd.DataFrame:
@@ -24,14 +30,14 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
     state is ended or alive. A run that was killed has no rows of jobs that were alive.
     """
     window = window_of(run)
-    jobs = run.table("jobs", ["status", *END_TIMES])
-    is_final = jobs.status.isin(FINAL)
-    ended = jobs.status[is_final & window.holds(end_times(jobs))].value_counts(sort=False)
-    alive = jobs.status[~is_final].value_counts(sort=False)
-    parts = (("ended", ended, list(FINAL)), ("alive", alive, list(alive.index[alive > 0])))
-    tables = [pd.DataFrame({"status": names, "state": state, "jobs": counts.reindex(names, fill_value=0).to_numpy()})
-              for state, counts, names in parts]
-    return tidy(pd.concat(tables), ["status", "state"], {"jobs": "jobs"}, window)
+    counts = Counter()
+    for rows in run.batches("jobs", ["status", *END_TIMES]):
+        is_final = rows.status.isin(FINAL)
+        counts.update(rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict())
+    table = pd.DataFrame([(status, "ended", counts[status]) for status in FINAL]
+                         + [(status, "alive", counts[status]) for status in ALIVE if counts[status]],
+                         columns=["status", "state", "jobs"])
+    return tidy(table, ["status", "state"], {"jobs": "jobs"}, window)
 
 
 def summary(run: Run) -> pd.DataFrame:

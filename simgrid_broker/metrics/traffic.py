@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, end_of, window_of
+from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
 from simgrid_broker.units import MINUTE
 
@@ -46,14 +46,14 @@ def traffic_series(run: Run) -> pd.DataFrame:
     times = sample_times(run)
     table = rows.groupby("time_s").sum().reindex(times, fill_value=0).reset_index(names="time_s")
     table["rate"] = table.bytes / GB / np.diff(times, prepend=np.nan)
-    return tidy(table, ["time_s"], {"rate": "GB/s", "queued_files": "files"}, Window(0.0, end_of(run)))
+    return tidy(table, ["time_s"], {"rate": "GB/s", "queued_files": "files"}, Window(0.0, run.end_s))
 
 
 def storage_series(run: Run) -> pd.DataFrame:
     """Use of every storage over time; dimensions time_s and storage; metric used, % of its size."""
     rows = run.table("storages", ["time_s", "storage", "total_bytes", "free_bytes"]).astype({"storage": object})
     rows["used"] = 100 * (1 - rows.free_bytes / rows.total_bytes)
-    return tidy(rows, ["time_s", "storage"], {"used": "%"}, Window(0.0, end_of(run)))
+    return tidy(rows, ["time_s", "storage"], {"used": "%"}, Window(0.0, run.end_s))
 
 
 def storage_use(run: Run) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.job_times import END_TIMES, FINAL
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, end_of
+from simgrid_broker.metrics.window import Window
 from simgrid_broker.records import Run
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
@@ -35,7 +35,7 @@ def running_cores(run: Run, by: str = "share") -> pd.DataFrame:
         raise ValueError(f"cores can be grouped by share, resource_type, site or queue, not {by!r}")
     rows[by] = rows[by].astype(object)
     table = rows.groupby(["time_s", by], sort=False).running_cores.sum().reset_index()
-    return tidy(table, ["time_s", by], {"running_cores": "cores"}, Window(0.0, end_of(run)))
+    return tidy(table, ["time_s", by], {"running_cores": "cores"}, Window(0.0, run.end_s))
 
 
 def jobs_over_time(run: Run) -> pd.DataFrame:
@@ -44,24 +44,22 @@ def jobs_over_time(run: Run) -> pd.DataFrame:
     table = run.table("shares", ["time_s", *columns]).groupby("time_s").sum().reset_index()
     table["other queued"] = table.queued - table.activated - table.assigned
     long = table.melt("time_s", list(STATES), var_name="state", value_name="jobs")
-    return tidy(long, ["time_s", "state"], {"jobs": "jobs"}, Window(0.0, end_of(run)))
+    return tidy(long, ["time_s", "state"], {"jobs": "jobs"}, Window(0.0, run.end_s))
 
 
 def throughput(run: Run, most_bins: int = 100) -> pd.DataFrame:
     """Jobs that ended per hour by final status over time; dimensions time_s (start of the bin), bin_s and status."""
-    end = end_of(run)
+    end = run.end_s
     width = next((width for width in BINS_S if end / width <= most_bins), BINS_S[-1])
     edges = np.arange(0, max(end, width) + width, width)[:-1]
     last = min(edges[-1] + width, max(end, width))                     # the last bin may be cut by the end of the run
     lengths = np.diff([*edges, last])
-    jobs = run.table("jobs", END_TIMES)
-    tables = []
-    for status, column in zip(FINAL, END_TIMES, strict=True):
-        ended = jobs[column].dropna().to_numpy()
-        counts = np.histogram(ended[ended <= last], [*edges, last])[0]
-        tables.append(pd.DataFrame({"time_s": edges, "bin_s": lengths, "status": status,
-                                    "jobs_per_hour": counts / lengths * HOUR}))
-    return tidy(pd.concat(tables), ["time_s", "bin_s", "status"], {"jobs_per_hour": "jobs/h"}, Window(0.0, end))
+    counts = np.zeros((len(FINAL), len(edges)))
+    for rows in run.batches("jobs", END_TIMES):
+        counts += [np.histogram(rows[column].dropna(), [*edges, last])[0] for column in END_TIMES]
+    table = pd.DataFrame({"time_s": np.tile(edges, len(FINAL)), "bin_s": np.tile(lengths, len(FINAL)),
+                          "status": np.repeat(FINAL, len(edges)), "jobs_per_hour": (counts / lengths * HOUR).ravel()})
+    return tidy(table, ["time_s", "bin_s", "status"], {"jobs_per_hour": "jobs/h"}, Window(0.0, end))
 
 
 def site_of_queue(run: Run) -> dict[str, str]:

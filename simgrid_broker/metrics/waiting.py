@@ -3,6 +3,8 @@
 What lives here: quantiles with counts. What does not: waiting of transfers (`traffic`) and of tasks (`tasks`).
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
 from itertools import pairwise
 
 import numpy as np
@@ -10,7 +12,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.job_times import END_TIMES, end_times
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import window_of
+from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
@@ -30,43 +32,47 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     jobs that were activated and then ended in the window without ever running (taken_back).
     """
     window = window_of(run)
-    jobs = run.table("jobs", ["activated_s", "running_s", *END_TIMES, *([by] if by else [])])
-    activated, running, ended = jobs.activated_s.to_numpy(), jobs.running_s.to_numpy(), end_times(jobs)
-    never = ~np.isnan(activated) & np.isnan(running)
-    still = never & np.isnan(ended)
-    names, groups = _groups(jobs[by] if by else None, len(jobs))
-    wait_h = (running - activated) / HOUR
-    started = _pieces(wait_h, groups, window.holds(running) & ~np.isnan(wait_h), len(names))
-    ages = _pieces((window.end_s - activated) / HOUR, groups, still, len(names))
-    back = _pieces(ended, groups, never & window.holds(ended), len(names))
-    rows = [_figures(*pieces) for pieces in zip(started, ages, back, strict=True)]
-    table = pd.DataFrame(rows, columns=list(UNITS))
-    if by:
-        table.insert(0, by, names)
-        table = table[table[["started", "still_waiting", "taken_back"]].any(axis=1)]
-    return tidy(table, [by] if by else [], UNITS, window)
+    found: dict[str, dict[str, list]] = {}
+    for rows in run.batches("jobs", ["activated_s", "running_s", *END_TIMES, *([by] if by else [])]):
+        groups = rows[by].cat if by else pd.Series(["all"] * len(rows), dtype="category").cat
+        for name in groups.categories:
+            found.setdefault(name, defaultdict(list))
+        for kind, hours, which in _kinds(rows, window):
+            for name, piece in _pieces(hours[which], groups.codes.to_numpy()[which], groups.categories):
+                found[name][kind].append(piece)
+    if by is None:
+        found.setdefault("all", {})
+    table = pd.DataFrame([_figures(hours) for hours in found.values()], columns=list(UNITS))
+    if by is None:
+        return tidy(table, [], UNITS, window)
+    table.insert(0, by, list(found))
+    return tidy(table[table[["started", "still_waiting", "taken_back"]].any(axis=1)], [by], UNITS, window)
 
 
-def _figures(wait_h: np.ndarray, age_h: np.ndarray, back: np.ndarray) -> dict[str, float]:
-    """The figures of one group."""
-    quantiles = np.quantile(wait_h, np.array(QUANTILES) / 100) if len(wait_h) else np.full(len(QUANTILES), np.nan)
-    return {"wait_mean": wait_h.mean() if len(wait_h) else np.nan,
+def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """The three kinds of jobs that were activated: name, hours of every row, and mask of the rows of that kind."""
+    activated, running, ended = rows.activated_s.to_numpy(), rows.running_s.to_numpy(), end_times(rows)
+    was_activated, never_ran = ~np.isnan(activated), np.isnan(running)
+    yield "started", (running - activated) / HOUR, was_activated & window.holds(running)
+    yield "still_waiting", (window.end_s - activated) / HOUR, was_activated & never_ran & np.isnan(ended)
+    yield "taken_back", (ended - activated) / HOUR, was_activated & never_ran & window.holds(ended)
+
+
+def _pieces(values: np.ndarray, codes: np.ndarray, names: pd.Index) -> Iterator[tuple[str, np.ndarray]]:
+    """Values by name of their group; `codes` counts in `names`, -1 = none."""
+    order = np.argsort(codes, kind="stable")
+    borders = np.searchsorted(codes[order], np.arange(len(names) + 1))
+    for name, (first, last) in zip(names, pairwise(borders), strict=True):
+        if last > first:
+            yield name, values[order[first:last]]
+
+
+def _figures(hours: dict[str, list]) -> dict[str, float]:
+    """The figures of one group from the pieces of its hours by kind."""
+    started, still, back = (np.concatenate(hours[kind]) if hours.get(kind) else np.empty(0)
+                            for kind in ("started", "still_waiting", "taken_back"))
+    quantiles = np.quantile(started, np.array(QUANTILES) / 100) if len(started) else np.full(len(QUANTILES), np.nan)
+    return {"wait_mean": started.mean() if len(started) else np.nan,
             **{f"wait_p{q:02d}": value for q, value in zip(QUANTILES, quantiles, strict=True)},
-            "started": len(wait_h), "still_waiting": len(age_h),
-            "still_waiting_p50": np.median(age_h) if len(age_h) else np.nan, "taken_back": len(back)}
-
-
-def _groups(column: pd.Series | None, n_rows: int) -> tuple[list[str], np.ndarray]:
-    """Names of the groups and the group of each row, -1 = none."""
-    if column is None:
-        return ["all"], np.zeros(n_rows, np.int16)
-    codes = column.cat.codes.to_numpy()
-    return [str(name) for name in column.cat.categories], codes
-
-
-def _pieces(values: np.ndarray, groups: np.ndarray, which: np.ndarray, n_groups: int) -> list[np.ndarray]:
-    """Values of the rows `which`, one array for each group."""
-    values, groups = values[which], groups[which]
-    order = np.argsort(groups, kind="stable")
-    first = np.searchsorted(groups[order], np.arange(n_groups + 1))
-    return [values[order[a:b]] for a, b in pairwise(first)]
+            "started": len(started), "still_waiting": len(still),
+            "still_waiting_p50": np.median(still) if len(still) else np.nan, "taken_back": len(back)}

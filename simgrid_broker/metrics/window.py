@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simgrid_broker.metrics.job_times import END_TIMES, end_times
 from simgrid_broker.records import Run
 from simgrid_broker.units import format_seconds
 
@@ -42,17 +41,4 @@ class Window:
 
 def window_of(run: Run) -> Window:
     """The window of a run's figures: warm-up left out, and for a run that did not end, up to what all tables hold."""
-    return Window(float(run.manifest["warm_up_s"]), end_of(run))
-
-
-def end_of(run: Run) -> float:
-    """Simulated time at which the run on disk ends, s.
-
-    A run that ended, however it did, says so in its manifest; one that was killed ends at the last sample or the last
-    job's end, whichever is earlier.
-    """
-    if run.manifest["status"] != "running":
-        return float(run.manifest["simulated_s"])
-    ends = end_times(run.table("jobs", END_TIMES))
-    series = [run.table("shares", ["time_s"]).time_s.to_numpy(), ends[~np.isnan(ends)]]
-    return float(min((times.max() for times in series if len(times)), default=0.0))
+    return Window(float(run.manifest["warm_up_s"]), run.end_s)

@@ -71,27 +71,42 @@ class MaskCache:
     """First refusals by static criteria, kept until the description of the queues changes.
 
     One cache serves one grid: entries of an older `queues.version` are thrown away. At most `capacity` requirements are
-    kept, the ones that came first leave first.
+    kept, and as many masks of single criteria; the ones that came first leave first. Tasks rarely share all their
+    requirements, but often those that are dear to look up (label, share, type).
     """
 
-    def __init__(self, capacity: int = 4096):
+    def __init__(self, capacity: int = 16384):
         self.capacity = capacity
         self.version = None
-        self.entries = {}
+        self.entries, self.masks = {}, {}
 
     def first_refusals(self, funnel: Funnel, case) -> np.ndarray:
-        """Smallest rank at which a static criterion refuses each candidate, (n,) int32; read-only."""
+        """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
         if case.queues.version != self.version:
             self.version = case.queues.version
             self.entries.clear()
+            self.masks.clear()
         key = (funnel, funnel.requirement(case.task))
         found = self.entries.get(key)
         if found is None:
-            if len(self.entries) >= self.capacity:
-                del self.entries[next(iter(self.entries))]
-            found = self.entries[key] = _ask_static(funnel, case)
+            found = _ask_static(funnel, case, self._mask)
             found.setflags(write=False)
+            self._keep(self.entries, key, found)
         return found
+
+    def _mask(self, rule: Callable, case) -> np.ndarray:
+        """What one static criterion refuses, (n,) bool."""
+        key = (rule, tuple(getattr(case.task, field) for field in rule.rule.static))
+        found = self.masks.get(key)
+        if found is None:
+            found = rule(case)
+            self._keep(self.masks, key, found)
+        return found
+
+    def _keep(self, kept: dict, key, value) -> None:
+        if len(kept) >= self.capacity:
+            del kept[next(iter(kept))]
+        kept[key] = value
 
 
 @dataclass(frozen=True)
@@ -135,10 +150,14 @@ def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np
     return weight, multipliers
 
 
-def _ask_static(funnel: Funnel, case) -> np.ndarray:
-    first = np.full(case.n_candidates, 2 * len(funnel.criteria), np.int32)
+def _ask(rule: Callable, case) -> np.ndarray:
+    return rule(case)
+
+
+def _ask_static(funnel: Funnel, case, ask: Callable = _ask) -> np.ndarray:
+    first = np.full(case.n_candidates, 2 * len(funnel.criteria), np.int16)
     for rule in funnel.static:
-        _note(first, rule(case), funnel.ranks[rule])
+        _note(first, ask(rule, case), funnel.ranks[rule])
     return first
 
 

@@ -4,7 +4,7 @@ What lives here: `read_run` and `Run`, which loads tables when they are asked fo
 from them (metrics).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -34,6 +34,19 @@ class Run:
     def name(self) -> str:
         """Scenario and run, as the folders are called."""
         return "/".join(self.folder.resolve().parts[-2:])
+
+    @cached_property
+    def end_s(self) -> float:
+        """Simulated time at which the run on disk ends, s.
+
+        A run that ended, however it did, says so in its manifest; one that was killed ends at the last sample or the
+        last job's end, whichever is earlier.
+        """
+        if self.manifest["status"] != "running":
+            return float(self.manifest["simulated_s"])
+        last_end = max(rows.max().max() for rows in self.batches("jobs", END_TIMES) if len(rows.columns))
+        moments = [last_end, self.table("shares", ["time_s"]).time_s.max()]
+        return float(min((moment for moment in moments if moment == moment), default=0.0))
 
     @cached_property
     def jobs(self) -> pd.DataFrame:
@@ -82,17 +95,25 @@ class Run:
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """The table `name`, or only some of its columns, read afresh; for long tables cheaper than the attribute."""
-        return self.arrow(name, columns).to_pandas()
+        tables = list(self._arrow(name, columns))
+        return pa.concat_tables(tables).unify_dictionaries().to_pandas()
 
-    def arrow(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """The same as an Arrow table; raises InputFileError for a file that is damaged."""
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+        """The same piece by piece, at most some 100,000 rows at once, at least one piece; the order is kept.
+
+        A categorical may have other categories in another piece.
+        """
+        for table in self._arrow(name, columns):
+            yield table.to_pandas()
+
+    def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+        """The row groups of a table, the first one without rows; raises InputFileError for a file that is damaged."""
         if name not in RECORDED:
             raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(RECORDED)}")
-        tables = [table for file in self._files(name) if (table := self._read(file, columns)) is not None]
-        if not tables:
-            empty = arrow_schema(name).empty_table()
-            tables = [empty if columns is None else empty.select(list(columns))]
-        return pa.concat_tables(tables).unify_dictionaries()
+        names = arrow_schema(name).names if columns is None else list(columns)
+        yield arrow_schema(name).empty_table().select(names)
+        for file in self._files(name):
+            yield from self._read(file, names)
 
     def _files(self, name: str) -> list[Path]:
         """The files that hold the table: one, or the parts of a run that did not close."""
@@ -106,16 +127,17 @@ class Run:
             self._remark(f"{path.name} is missing; read as a table without rows")
         return parts
 
-    def _read(self, file: Path, columns: Sequence[str] | None) -> pa.Table | None:
-        """One file; None, with a remark, if it is the last of several parts and cannot be read."""
+    def _read(self, file: Path, columns: list[str]) -> Iterator[pa.Table]:
+        """The row groups of one file; none, with a remark, if it is the last of several parts and cannot be read."""
         try:
-            return pq.read_table(file, columns=None if columns is None else list(columns), partitioning=None)
+            with pq.ParquetFile(file) as parquet:
+                for group in range(parquet.num_row_groups):
+                    yield parquet.read_row_group(group, columns)
         except (pa.ArrowInvalid, OSError) as error:
             is_last_part = file.parent != self.folder and file == max(file.parent.glob("part-*.parquet"))
             if not is_last_part:
                 raise InputFileError([Problem(str(file), None, "", None, f"cannot be read: {error}")]) from error
             self._remark(f"{file.relative_to(self.folder)} cannot be read and was left out: {error}")
-            return None
 
     def _remark(self, text: str) -> None:
         """Remember what a reader of the figures should know, once."""

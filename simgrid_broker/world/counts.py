@@ -36,11 +36,12 @@ def tally(counts, row_of):
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
 
-    by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status); workers: (n_queues,)
+    counts: as in the world; by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status); workers: (n_queues,)
     submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the live counter of JEDI.
     """
 
     taken_at: float
+    counts: np.ndarray
     by_share: np.ndarray
     by_type: np.ndarray
     workers: np.ndarray
@@ -57,5 +58,5 @@ def take_snapshot(arrays, now: float) -> Snapshot:
     workers = np.zeros(n_queues, np.int64)
     pseudo = arrays.pseudo_queues
     np.add.at(workers, pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"])
-    return Snapshot(now, by_share, by_type, workers, np.zeros((n_shares, n_queues), np.int64),
+    return Snapshot(now, arrays.counts.copy(), by_share, by_type, workers, np.zeros((n_shares, n_queues), np.int64),
                     np.zeros((n_shares, n_types), np.int64))

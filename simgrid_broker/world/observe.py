@@ -20,8 +20,10 @@ def queues(world) -> views.Queues:
     pseudo = arrays.pseudo_queues
     of = arrays.queues[pseudo["queue"]]
     policies = [queue.fairsharepolicy for queue in grid.queues.values()]
+    pull_ups = np.array([queue.workflow == "pull_ups" for queue in grid.queues.values()], bool)
     return views.Queues(
-        names=world.vocabularies["pseudo_queues"], queue=pseudo["queue"].astype(np.int64),
+        slot_corecount=of["corecount"].astype(np.int64),
+        pull_ups=(of["unified"] == 1) & pull_ups[pseudo["queue"]], names=world.vocabularies["pseudo_queues"], queue=pseudo["queue"].astype(np.int64),
         site=of["site"].astype(np.int64), resource_type=pseudo["resource_type"].astype(np.int64),
         status=of["status"].copy(), production=of["production"] == 1, analysis=of["analysis"] == 1,
         corecount=pseudo["corecount"].astype(np.int64), corepower=of["corepower"].copy(),
@@ -45,13 +47,24 @@ def task(world, row: int) -> views.Task:
         n_events_per_job=int(t["n_events_per_job"]), n_files_per_job=int(t["n_input_files"]),
         input_bytes_per_job=float(t["input_bytes_per_job"]), output_bytes_per_job=float(t["output_bytes_per_job"]),
         workdisk_bytes=float(t["workdiskcount_mb"]) * 1e6, iointensity=float(t["iointensity"]), n_jobs=n_jobs,
-        total_input_bytes=float(t["input_bytes_per_job"]) * int(t["n_jobs"]), nucleus=int(t["nucleus"]))
+        total_input_bytes=float(t["input_bytes_per_job"]) * int(t["n_jobs"]), nucleus=int(t["nucleus"]),
+        total_input_files=int(t["n_input_files"]) * int(t["n_jobs"]),
+        frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
 
 
-def stats(snapshot, share: int, candidates: views.Queues) -> views.Stats:
-    """Job numbers of one share at each candidate's queue; jobs made since the snapshot count as defined."""
+def stats(snapshot, share: int, candidates: views.Queues, resource_type: int | None = None) -> views.Stats:
+    """Job numbers of one share at each candidate's queue; jobs made since the snapshot count as defined.
+
+    With a resource type also those of that type alone, which only the edition `deployed` asks for.
+    """
     of, numbers = candidates.queue, snapshot.by_share[share]
+    of_type = {}
+    if resource_type is not None:
+        typed = snapshot.counts[:, share, resource_type]
+        of_type = dict(running_of_type=typed[of, S.RUNNING], assigned_of_type=typed[of, S.ASSIGNED],
+                       queued_of_type=(typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])[of])
     return views.Stats(
+        **of_type,
         taken_at=snapshot.taken_at, running=numbers[S.RUNNING][of], assigned=numbers[S.ASSIGNED][of],
         defined=(numbers[S.DEFINED] + snapshot.placed[share])[of], activated=numbers[S.ACTIVATED][of],
         starting=numbers[S.STARTING][of], n_batch_job=snapshot.workers[of])
@@ -74,8 +87,12 @@ def locality(world, row: int, candidates: views.Queues, n_jobs: int) -> views.Lo
     return views.Locality(total, files, here * total, np.ceil((1.0 - here) * files))
 
 
-def nuclei(world, row: int, remaining_work: np.ndarray) -> views.Nuclei:
-    """Candidates of task brokerage for one task; remaining_work: (n_sites,), HS06 s."""
+def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarray | None = None) -> views.Nuclei:
+    """Candidates of task brokerage for one task.
+
+    remaining_work: (n_sites,), HS06 s, of all tasks; priority_work: the same of the task's share at its priority or
+    above, which only the edition `deployed` asks for.
+    """
     arrays = world.arrays
     site = np.flatnonzero(arrays.sites["nucleus"])
     has_storage = arrays.sites["storage"][site] >= 0
@@ -89,7 +106,8 @@ def nuclei(world, row: int, remaining_work: np.ndarray) -> views.Nuclei:
         site=site, active=np.ones(len(site), bool), has_storage=has_storage,
         read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0,
         free_bytes=storage["free_bytes"].copy(), expired_bytes=storage["expired_bytes"].copy(),
-        total_bytes=storage["total_bytes"].copy(), remaining_work_hs06s=remaining_work[site],
+        total_bytes=storage["total_bytes"].copy(), min_free_bytes=storage["min_free_bytes"].copy(),
+        priority_work_hs06s=None if priority_work is None else priority_work[site], remaining_work_hs06s=remaining_work[site],
         queued_output_files=incoming, local_input_bytes=here * float(t["input_bytes_per_job"]) * int(t["n_jobs"]),
         local_input_files=here * int(t["n_input_files"]) * int(t["n_jobs"]))
 

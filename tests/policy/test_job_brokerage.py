@@ -45,6 +45,11 @@ def test_equal_weights_keep_the_order_of_the_list():
     assert broker_jobs(task(), queues(20), stats(20), None, cfg()).order.tolist() == list(range(10))
 
 
+def test_equal_weights_are_gone_round_from_another_place_for_another_task():
+    order = broker_jobs(task(jeditaskid=1), queues(20), stats(20), None, cfg()).order.tolist()
+    assert order == [(k + 7919) % 20 for k in range(10)]
+
+
 def test_d60_bootstrap_queues_come_first_in_the_code():
     numbers = stats(3, running=[10, 0, 0])
     verdict = broker_jobs(task(), queues(3), numbers, None, cfg(), "deployed")

@@ -14,6 +14,8 @@ from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task,
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
+TURN = 7919
+"""Prime by which the list is turned from one task to the next before ties are broken."""
 RANKING_TAGS = ("-low_weight", "-others_bootstrap")
 """What candidates behind the best are refused for; the second, with weight 0; source: brokerage reference, 10.4."""
 
@@ -35,7 +37,7 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     weight, factors = weigh(brokerage.factors, case)
     case = replace(case, weight=weight)
     refused_by = run_funnel(brokerage.funnel, case, cache).refused_by
-    order = best_candidates(refused_by, weight)
+    order = best_candidates(refused_by, weight, first=TURN * task.jeditaskid)
     tags = brokerage.funnel.tags + RANKING_TAGS
     refused_by = _cut_others(refused_by, weight, order, len(tags))
     weight = np.where(refused_by == KEPT, weight, 0.0)
@@ -43,9 +45,17 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     return Verdict(tags, refused_by, survivors(refused_by, len(tags)), weight, factors, order, queued, cap)
 
 
-def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CANDIDATES) -> np.ndarray:
-    """The candidates to use, at most `n`: those of weight 0 (bootstrap) first, then by weight; ties in list order."""
+def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CANDIDATES, first: int = 0) -> np.ndarray:
+    """The candidates to use, at most `n`: those of weight 0 (bootstrap) first, then by weight.
+
+    PanDA keeps candidates of one weight in the arbitrary order of a set (brokerage reference, 0.2 and 10.4); here the
+    list is gone round from position `first` modulo its length on.
+    """
     kept = np.flatnonzero(refused_by == KEPT)
+    if not kept.size:
+        return kept
+    turn = first % kept.size
+    kept = np.concatenate((kept[turn:], kept[:turn]))
     weights = weight[kept]
     return kept[np.argsort(np.where(weights == 0, -np.inf, -weights), kind="stable")[:n]]
 
