@@ -22,8 +22,8 @@ STREAMS = {name: number for number, name in enumerate((
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_U30, _U27, _U31, _U11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
-_UNIT = 2.0**-53
+_U30, _U27, _U31, _U12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
+_UNIT = 2.0**-52                               # 52 bits and a half: with 53, the last number would be rounded to 1
 
 _A = (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
       4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3)
@@ -70,7 +70,7 @@ def uniforms(seed: int, stream: str, a, b=0, c=0) -> np.ndarray:
         z = _GOLDEN
         for word in (seed, STREAMS[stream], a, b, c):
             z = _scramble(z ^ (_word(word) * _GOLDEN))
-        return ((z >> _U11).astype(np.float64) + 0.5) * _UNIT
+        return ((z >> _U12).astype(np.float64) + 0.5) * _UNIT
 
 
 @_wrapping
@@ -82,7 +82,7 @@ def uniform(seed, stream, a, b, c):
     z = _mix(z ^ (np.uint64(a) * _GOLDEN))
     z = _mix(z ^ (np.uint64(b) * _GOLDEN))
     z = _mix(z ^ (np.uint64(c) * _GOLDEN))
-    return (np.float64(z >> _U11) + 0.5) * _UNIT
+    return (np.float64(z >> _U12) + 0.5) * _UNIT
 
 
 @compiled

@@ -6,6 +6,7 @@ them. What does not: true run times, the dice of a failure, or anything else a b
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -163,19 +164,24 @@ class Verdict:
     """What a brokerage decided, candidate by candidate.
 
     tags: the tag of each rule in order; refused_by: (n,) index of the rule that first refused, KEPT otherwise;
-    survivors: candidates left after each rule; weight: (n,), 0 where refused; factors: name to (n,) or number;
+    weight: (n,), 0 where refused; factors: name to (n,) or number;
     order: candidates to use, best first. queued, cap: (n,) jobs that wait at the candidate's queue, and the number that
     a candidate must stay below to be given more; None = does not matter.
     """
 
     tags: tuple[str, ...]
     refused_by: np.ndarray
-    survivors: tuple[int, ...]
     weight: np.ndarray
     factors: Mapping[str, np.ndarray]
     order: np.ndarray
     queued: np.ndarray | None = None
     cap: np.ndarray | None = None
+
+    @cached_property
+    def survivors(self) -> tuple[int, ...]:
+        """Candidates left after each rule, (n_tags,); counted when somebody asks."""
+        refusals = np.bincount(self.refused_by[self.refused_by != KEPT], minlength=len(self.tags))
+        return tuple((len(self.refused_by) - np.cumsum(refusals)).tolist())
 
 
 @dataclass(frozen=True)

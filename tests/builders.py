@@ -5,6 +5,8 @@ Plain is: one site HERE, a nucleus with eight cores and an empty storage; one qu
 links that are idle, never fail and have no latency; tasks of one job of 1000 HS06 s (100 s at HERE), without files.
 """
 
+from unittest.mock import patch
+
 import numpy as np
 
 from simgrid_broker.agents.control import Control
@@ -15,8 +17,7 @@ from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows, no_replicas
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world import invariants, rows
-from simgrid_broker.world.build import build
+from simgrid_broker.world import build, invariants, rows
 from simgrid_broker.world.transitions import enter
 
 S, T = JobStatus, TaskStatus
@@ -26,6 +27,7 @@ QUEUE = dict(capability="score", corecount=1, corepower=10, timefloor=0)
 STORAGE = dict(total=1e15, free=1e15)
 LINK = dict(bandwidth=1e6, latency=0, failure_rate=0, closeness=1)
 AGENTS = dict(pilot_startup=0, empty_pilot=600)
+OUTBOX_ROWS = 2048
 ONE_SHARE = [dict(name="All", value=1)]
 ONE_TYPE = dict(SCORE=dict(mincore=1, maxcore=1))
 
@@ -87,12 +89,14 @@ def tasks(*said: dict) -> TaskList:
 class Bench:
     """A world and its fabric without agents: tests play the agents' parts by hand.
 
-    What ends is kept: `ended()` and `moved()` give the rows of all attempts and transfers that ended so far.
+    What ends is kept: `ended()` and `moved()` give the rows of all attempts and transfers that ended so far. The
+    outboxes are small, so that a world is made fast and an outbox is full now and then.
     """
 
     def __init__(self, plan: Scenario | None = None, *said: dict):
         self.scenario = plan or scenario()
-        self.world = build(self.scenario, tasks(*(said or ({},))))
+        with patch.object(build, "OUTBOX_ROWS", OUTBOX_ROWS):
+            self.world = build.build(self.scenario, tasks(*(said or ({},))))
         self.kept = {}
         self.fabric = Fabric(self.world, self.write)
         self.now = 0.0

@@ -1,4 +1,12 @@
-"""What all tests share: the option that renews the baselines. Its folder is importable, so `import builders` works."""
+"""What all tests share: how Hypothesis looks for examples, and the option that renews the baselines.
+
+Its folder is importable, so that every test can say `from builders import ...`.
+"""
+
+from hypothesis import settings
+
+settings.register_profile("house", deadline=None, derandomize=True)     # the first example may wait for compiling
+settings.load_profile("house")
 
 
 def pytest_addoption(parser):

@@ -41,15 +41,16 @@ class WorkQueues:
             self._read()
         return self.tasks.get((share, resource_type), NOTHING)
 
-    def view(self, row: int):
-        """The task as the broker may know it; made anew when its priority or nucleus has changed."""
-        tasks = self.control.world.arrays.tasks
-        state = int(tasks["priority"][row]), int(tasks["nucleus"][row])
-        known, task = self.views.get(row, (None, None))
-        if known != state:
-            task = observe.task(self.control.world, row)
-            self.views[row] = state, task
-        return task
+    def view(self, row: int) -> tuple:
+        """The task as the broker may know it and where its input is; made anew when something of it has changed."""
+        world, queues = self.control.world, self.control.queues
+        tasks = world.arrays.tasks
+        state = int(tasks["priority"][row]), int(tasks["nucleus"][row]), queues.version
+        known = self.views.get(row)
+        if known is None or known[0] != state:
+            known = state, observe.task(world, row), observe.input_fraction(world, row, queues)
+            self.views[row] = known
+        return known[1:]
 
     def _read(self) -> None:
         rows = self.control.live_tasks.in_status(*GENERATING)
@@ -75,7 +76,7 @@ def input_left(tasks: np.ndarray, rows):
 def job_generator(control):
     """The processes, one for each work queue."""
     period = control.periods.job_generator
-    work_queues = WorkQueues(control, period / 4)
+    work_queues = WorkQueues(control, period / 2)
     shares = leaf_shares(control.world.scenario.shares)
     number = 0
     for share, leaf in enumerate(shares):
@@ -83,6 +84,13 @@ def job_generator(control):
             generator = Generator(control, work_queues, share, resource_type, leaf.throttled)
             number += 1
             yield control.every(period, generator.cycle, "jobgen", number)
+
+
+def levels_asked(limits) -> tuple[bool, bool, bool]:
+    """Whether the throttler compares counts of the resource type, of the core type and of the share."""
+    levels = {limit.level for limit in (limits.queue_limit, limits.queue_cap, limits.running_cap)
+              if limit.jobs is not None}
+    return True, 1 in levels, 2 in levels
 
 
 class Generator:
@@ -93,14 +101,20 @@ class Generator:
         self.share, self.resource_type, self.throttled = share, resource_type, throttled
         self.type_asked = resource_type if control.edition == "deployed" else None
         self.cfg = self.limits = None
+        words = control.world.vocabularies["resource_types"]
+        core_type = words[resource_type][:5]                       # SCORE or MCORE
+        self.levels = (resource_type, [number for number, word in enumerate(words) if word.startswith(core_type)],
+                       list(range(len(words))))
 
     def cycle(self) -> None:
         """Make as many jobs as the throttler allows, task by task."""
         rows = self.work_queues.tasks_of(self.share, self.resource_type)
         if not len(rows):
             return
-        counts = observe.work_queue_counts(self.control.snapshot, self.share, self.resource_type)
-        decision = self.control.policies.throttle(counts, self._limits())
+        limits = self._limits()
+        counts = [observe.work_queue_counts(self.control.snapshot, self.share, types) if wanted else None
+                  for types, wanted in zip(self.levels, levels_asked(limits), strict=True)]
+        decision = self.control.policies.throttle(counts[0], limits, *counts[1:])
         left = 0 if decision.skip else decision.max_jobs
         tasks = self.control.world.arrays.tasks
         for row in rows.tolist():
@@ -125,10 +139,11 @@ class Generator:
         """Broker `wanted` jobs of a task and make those that find a queue; returns how many."""
         control, now = self.control, self.control.now
         world, snapshot = control.world, control.snapshot
-        task = self.work_queues.view(row)
+        task, fraction = self.work_queues.view(row)
         verdict = control.policies.job_brokerage(
-            task, control.queues, observe.stats(snapshot, self.share, control.queues, self.type_asked),
-            observe.locality(world, row, control.queues, wanted), control.cfg, control.edition, control.mask_cache)
+            task, control.queues,
+            observe.stats(snapshot, self.share, control.queues, control.num_slots, self.type_asked),
+            observe.locality(task, fraction, wanted), control.cfg, control.edition, control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
         uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
                     for block in range(math.ceil(wanted / JOBS_PER_BLOCK))]

@@ -34,7 +34,7 @@ class Sampler:
     def __init__(self, control):
         self.control = control
         links = control.world.arrays.links
-        self.links_before = np.zeros((len(links), 2))
+        self.links_before = np.zeros((len(links), 3))
         self.sampled_at = 0.0
 
     def take(self) -> None:
@@ -92,22 +92,24 @@ class Sampler:
 
     def _links(self) -> np.ndarray:
         links, n_sites = self.control.world.arrays.links, len(self.control.world.arrays.sites)
-        done = np.column_stack([links["bytes_done"], links["files_done"]])
+        moving = (links["active_files"] > 0) & (links["down"] == 0)
+        busy_s = links["busy_s"] + np.where(moving, self.control.now - links["updated_s"], 0.0)
+        done = np.column_stack([links["bytes_done"], links["files_done"], busy_s])
         news = done - self.links_before
         self.links_before = done
-        busy = np.flatnonzero((news[:, 1] > 0) | (links["queued_files"] > 0))
+        busy = np.flatnonzero((news[:, 1:] > 0).any(axis=1) | (links["queued_files"] > 0))
         rows = LINK_SERIES.empty(len(busy))
         rows["source"], rows["destination"] = np.divmod(busy, n_sites)
         rows["queued_files"], rows["active_files"] = links["queued_files"][busy], links["active_files"][busy]
-        rows["bytes"], rows["files"] = news[busy].T
+        rows["bytes"], rows["files"], moved_s = news[busy].T
         past = self.control.now - self.sampled_at
-        rows["utilisation"] = rows["bytes"] / (links["bandwidth"][busy] * past) if past > 0 else 0.0
+        rows["utilisation"] = moved_s / past if past > 0 else 0.0
         return rows
 
     def _storages(self) -> np.ndarray:
         storages = self.control.world.arrays.storages
         rows = STORAGE_SERIES.empty(len(storages))
         rows["storage"] = np.arange(len(rows))
-        for name in ("total_bytes", "free_bytes", "expired_bytes", "written_bytes"):
+        for name in ("total_bytes", "free_bytes", "expired_bytes", "written_bytes", "deleted_bytes"):
             rows[name] = storages[name]
         return rows

@@ -14,7 +14,7 @@ from simgrid_broker.world.transitions import move
 
 HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
-NONE = int(Cause.NONE)
+NONE, TRANSFER_ERROR = int(Cause.NONE), int(Cause.TRANSFER_ERROR)
 OUTPUT = int(TransferKind.OUTPUT)
 
 JOBS_PER_SUBDATASET = 50
@@ -23,7 +23,10 @@ JOBS_PER_SUBDATASET = 50
 
 @compiled
 def add_job(world, row, bunch, now):
-    """Decide about one ended payload; returns the output bunch in use, as `set_up_job` does for input."""
+    """Decide about one ended payload; returns the output bunch in use, as `set_up_job` does for input.
+
+    A job at its nucleus fails if the storage there is full: its stage-out has nowhere to write.
+    """
     job = world.jobs[row]
     if job["cause"] != NONE:
         move(world, row, FAILED, now)
@@ -33,9 +36,9 @@ def add_job(world, row, bunch, now):
     nucleus = job["nucleus"]
     if nucleus < 0 or nucleus == site or job["output_bytes"] <= 0:
         storage = world.sites[site]["storage"]
-        if nucleus >= 0 and storage >= 0:
-            take_space(world, storage, job["output_bytes"])
-        move(world, row, FINISHED, now)
+        if nucleus >= 0 and storage >= 0 and not take_space(world, storage, job["output_bytes"]):
+            job["cause"] = TRANSFER_ERROR
+        move(world, row, FINISHED if job["cause"] == NONE else FAILED, now)
         archive(world, row, now)
         return bunch
     move(world, row, TRANSFERRING, now)

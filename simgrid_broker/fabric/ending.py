@@ -83,7 +83,7 @@ def leave_transfer(world, row):
 def take_back(world, row, status, cause, now):
     """End a live job by force with `status` (failed, closed or cancelled) and free whatever it held."""
     job = world.jobs[row]
-    old = job["status"]
+    old, last_heard_s = job["status"], job["modification_s"]
     if not move(world, row, status, now):
         return
     if old == ACTIVATED:
@@ -91,9 +91,10 @@ def take_back(world, row, status, cause, now):
     elif old == ASSIGNED or old == TRANSFERRING:
         leave_transfer(world, row)
     elif old == RUNNING:
-        job["walltime_s"] = now - world.job_times[row, RUNNING]
+        silent = job["due_sequence"] == 0                  # the slot was lost before, with its site
+        job["walltime_s"] = (last_heard_s if silent else now) - world.job_times[row, RUNNING]
         job["cputime_s"] = 0.0
-        if job["due_sequence"] != 0:                       # 0: the slot was lost before, with its site
+        if not silent:
             job["due_sequence"] = 0
             end_worker(world, job["pseudo_queue"], now)
     job["cause"] = cause

@@ -20,7 +20,7 @@ def site_goes_down(world, site, now):
 
     PanDA goes on counting the silent jobs as running until their heartbeat times out.
     """
-    world.sites[site]["down"] = 1
+    world.sites[site]["down"] += 1
     for number in range(len(world.queues)):
         if world.queues[number]["site"] == site:
             world.pools[world.queues[number]["pool"]]["closed"] = 1
@@ -39,17 +39,16 @@ def site_goes_down(world, site, now):
 
 @compiled
 def site_comes_back(world, site, now):
-    """End the outage of a site."""
-    world.sites[site]["down"] = 0
+    """End one outage of a site; it is back when all its outages are over."""
+    world.sites[site]["down"] -= 1
     for number in range(len(world.queues)):
         queue = world.queues[number]
-        if queue["site"] == site:
+        if queue["site"] == site and world.sites[site]["down"] == 0:
             world.pools[queue["pool"]]["closed"] = 0
             start_workers(world, queue["pool"], now)
     for other in range(len(world.sites)):
-        if world.sites[other]["down"] == 0:
-            link_comes_back(world, site, other, now)
-            link_comes_back(world, other, site, now)
+        link_comes_back(world, site, other, now)
+        link_comes_back(world, other, site, now)
 
 
 @compiled
@@ -57,18 +56,19 @@ def link_goes_down(world, source, destination, now):
     """Stop a link: what is under way keeps its place."""
     link = world.links[source * len(world.sites) + destination]
     catch_up(link, now)
-    link["down"] = 1
+    link["down"] += 1
 
 
 @compiled
 def link_comes_back(world, source, destination, now):
-    """Let a link move bytes again."""
+    """End one outage of a link, its own or that of a site; when all are over it moves bytes again."""
     number = source * len(world.sites) + destination
     link = world.links[number]
     catch_up(link, now)
-    link["down"] = 0
-    link["due_s"] = np.inf
-    admit(world, number, now)
+    link["down"] -= 1
+    if link["down"] == 0:
+        link["due_s"] = np.inf
+        admit(world, number, now)
 
 
 @compiled

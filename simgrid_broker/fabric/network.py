@@ -35,6 +35,7 @@ def catch_up(link, now):
     """Bring the clock of a link to `now`."""
     if link["active_files"] > 0 and link["down"] == 0:
         link["virtual"] += (now - link["updated_s"]) * link["bandwidth"] / link["active_files"]
+        link["busy_s"] += now - link["updated_s"]
     link["updated_s"] = now
 
 
@@ -69,9 +70,9 @@ def insert_active(world, link, row):
 
 @compiled
 def admit(world, number, now):
-    """Start transfers that wait for a link, in order, as far as the limit of active files goes."""
+    """Start transfers that wait for a link that is up, in order, as far as the limit of active files goes."""
     link = world.links[number]
-    while link["waiting_head"] >= 0:
+    while link["waiting_head"] >= 0 and link["down"] == 0:
         row = link["waiting_head"]
         transfer = world.transfers[row]
         files = transfer["n_files"]

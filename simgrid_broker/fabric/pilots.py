@@ -87,7 +87,8 @@ def settle(world, job, payload_s):
         job["cause"] = MEMORY_EXCEEDED
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"]
     if job["cause"] != NONE:                    # failed jobs are shorter: workload statistics, sections 5.4 and 8
-        luck = uniform(world.settings[0]["seed"], FATE_TIME, job["jeditaskid"], job["chunk"], job["attempt"])
+        key = world.tasks[job["task"]]["luck"]
+        luck = uniform(world.settings[0]["seed"], FATE_TIME, key, job["chunk"], job["attempt"])
         part = luck ** 0.5
         job["stage_out_s"] = 0.0
         whole = job["stage_in_s"] + payload_s * part
@@ -129,9 +130,12 @@ def pilot_asks(world, number, now):
 
 @compiled
 def next_job(world, number, pilot_start, now):
-    """A pilot whose job has ended asks again while its `timefloor` lasts, and else leaves."""
-    queue = world.queues[world.pseudo_queues[number]["queue"]]
-    if now - pilot_start < queue["timefloor_s"]:
+    """A pilot whose job has ended asks again while its `timefloor` lasts, and else leaves.
+
+    Source: lifecycle reference, section 5.6; a `timefloor` of 0 is one job.
+    """
+    timefloor_s = world.queues[world.pseudo_queues[number]["queue"]]["timefloor_s"]
+    if timefloor_s > 0 and now - pilot_start <= timefloor_s:
         row = get_job(world, number, now)
         if row >= 0:
             start_payload(world, row, pilot_start, now)

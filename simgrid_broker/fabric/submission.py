@@ -35,11 +35,11 @@ COMPLETE = 0.999999
 
 
 @compiled
-def spread_factor(seed, stream, job, sigma):
-    """Log-normal factor with mean 1 that belongs to a job's chunk."""
+def spread_factor(seed, stream, task, chunk, sigma):
+    """Log-normal factor with mean 1 that belongs to a chunk of a task."""
     if sigma <= 0:
         return 1.0
-    luck = uniform(seed, stream, job["jeditaskid"], job["chunk"], 0)
+    luck = uniform(seed, stream, task["luck"], chunk, 0)
     return np.exp(sigma * normal_quantile_of(luck) - 0.5 * sigma * sigma)
 
 
@@ -48,12 +48,12 @@ def throw_dice(world, job, task, site):
     """Set what is true of a job whatever the policies do: work and memory of its chunk, fate of its attempt."""
     seed = world.settings[0]["seed"]
     work = task["work_hs06s_per_event"] * task["n_events_per_job"]
-    job["work_hs06s"] = work * spread_factor(seed, WORK, job, task["work_spread"])
-    job["maxpss_mb"] = task["maxpss_mb"] * spread_factor(seed, MEMORY, job, task["memory_spread"])
+    job["work_hs06s"] = work * spread_factor(seed, WORK, task, job["chunk"], task["work_spread"])
+    job["maxpss_mb"] = task["maxpss_mb"] * spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["fate"] = NONE
-    if uniform(seed, FATE, job["jeditaskid"], job["chunk"], job["attempt"]) < task["failure_rate"]:
+    if uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
         job["fate"] = PAYLOAD_ERROR
-    elif uniform(seed, SITE_FATE, job["jeditaskid"], job["chunk"], job["attempt"]) < site["failure_rate"]:
+    elif uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]) < site["failure_rate"]:
         job["fate"] = SITE_ERROR
 
 

@@ -8,16 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.names import JobStatus
-from simgrid_broker.records import Run
+from simgrid_broker.records import JOB_END_TIMES, Run
 
-FINAL = tuple(status.word for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED, JobStatus.CANCELLED))
-"""Statuses that a job never leaves; source: lifecycle reference, section 3."""
-
-END_TIMES = tuple(f"{status}_s" for status in FINAL)
-"""Columns that hold the time of the end."""
-
-RUN_TIMES = ("running_s", "holding_s", "transferring_s", *END_TIMES)
+RUN_TIMES = ("running_s", "holding_s", "transferring_s", *JOB_END_TIMES)
 """Columns that say how long a payload ran."""
 
 
@@ -32,8 +25,8 @@ def selected_jobs(run: Run, columns: Sequence[str], wanted: Callable[[pd.DataFra
 
 
 def end_times(jobs: Mapping) -> np.ndarray:
-    """When each job ended, s, NaN for jobs that are alive; `jobs` has END_TIMES."""
-    return np.fmax.reduce([np.asarray(jobs[name]) for name in END_TIMES])
+    """When each job ended, s, NaN for jobs that are alive; `jobs` has JOB_END_TIMES."""
+    return np.fmax.reduce([np.asarray(jobs[name]) for name in JOB_END_TIMES])
 
 
 def run_times(jobs: Mapping) -> np.ndarray:

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.failures import failures
-from simgrid_broker.metrics.job_times import END_TIMES, FINAL, end_times
+from simgrid_broker.metrics.job_times import end_times
 from simgrid_broker.metrics.shares import share_deviation
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.usage import core_capacity
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.names import JobStatus
-from simgrid_broker.records import Run
+from simgrid_broker.records import JOB_END_TIMES, JOB_ENDS, Run
 from simgrid_broker.units import HOUR
 
-ALIVE = tuple(status.word for status in JobStatus if status.word not in FINAL)
+ALIVE = tuple(status.word for status in JobStatus if status.word not in JOB_ENDS)
 """Statuses of jobs that have not ended, in PanDA's order."""
 
 
@@ -31,10 +31,10 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
     """
     window = window_of(run)
     counts = Counter()
-    for rows in run.batches("jobs", ["status", *END_TIMES]):
-        is_final = rows.status.isin(FINAL)
+    for rows in run.batches("jobs", ["status", *JOB_END_TIMES]):
+        is_final = rows.status.isin(JOB_ENDS)
         counts.update(rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict())
-    table = pd.DataFrame([(status, "ended", counts[status]) for status in FINAL]
+    table = pd.DataFrame([(status, "ended", counts[status]) for status in JOB_ENDS]
                          + [(status, "alive", counts[status]) for status in ALIVE if counts[status]],
                          columns=["status", "state", "jobs"])
     return tidy(table, ["status", "state"], {"jobs": "jobs"}, window)
@@ -49,10 +49,11 @@ def summary(run: Run) -> pd.DataFrame:
     """
     window = window_of(run)
     counts = wide(jobs_by_status(run), "jobs")
-    jobs = {status: float(counts.jobs[(counts.status == status) & (counts.state == "ended")].sum()) for status in FINAL}
-    jobs["alive"] = float(counts.jobs[counts.state == "alive"].sum())
+    by_status = dict(zip(counts.status, counts.jobs, strict=True))
+    jobs = {status: by_status[status] for status in JOB_ENDS}
+    jobs["alive"] = counts.jobs[counts.state == "alive"].sum()
     tried = jobs["finished"] + jobs["failed"]
-    ended = sum(jobs[status] for status in FINAL)
+    ended = sum(jobs[status] for status in JOB_ENDS)
     cores, capacity = _power(run, window), core_capacity(run)
     lost = failures(run)
     lost_core_hours = lost.value[lost.metric == "lost_core_hours"].sum()

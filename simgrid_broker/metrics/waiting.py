@@ -10,10 +10,10 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.job_times import END_TIMES, end_times
+from simgrid_broker.metrics.job_times import end_times
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import Window, window_of
-from simgrid_broker.records import Run
+from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
 QUANTILES = (5, 25, 50, 75, 95)
@@ -33,7 +33,7 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     """
     window = window_of(run)
     found: dict[str, dict[str, list]] = {}
-    for rows in run.batches("jobs", ["activated_s", "running_s", *END_TIMES, *([by] if by else [])]):
+    for rows in run.batches("jobs", ["activated_s", "running_s", *JOB_END_TIMES, *([by] if by else [])]):
         groups = rows[by].cat if by else pd.Series(["all"] * len(rows), dtype="category").cat
         for name in groups.categories:
             found.setdefault(name, defaultdict(list))

@@ -135,18 +135,12 @@ def run_funnel(funnel: Funnel, case, cache: MaskCache | None = None) -> Outcome:
     return Outcome(refused_by, tuple(lifted))
 
 
-def survivors(refused_by: np.ndarray, n_rules: int) -> tuple[int, ...]:
-    """Candidates that no rule up to and including each one was the first to refuse, (n_rules,)."""
-    refusals = np.bincount(refused_by[refused_by != KEPT], minlength=n_rules)
-    return tuple((len(refused_by) - np.cumsum(refusals)).tolist())
-
-
 def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Weight of each candidate, (n,), as the product of the factors, and the factors by name."""
     multipliers = {rule.rule.name: rule(case) for rule in factors}
     weight = np.ones(case.n_candidates)
     for multiplier in multipliers.values():
-        weight = weight * multiplier
+        weight *= multiplier
     return weight, multipliers
 
 

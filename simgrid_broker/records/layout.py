@@ -22,6 +22,13 @@ FIXED_WORDS = {
 TIMES = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
 """Names of the times that come beside the rows of a table."""
 
+JOB_ENDS = tuple(status.word for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED,
+                                            JobStatus.CANCELLED))
+"""Statuses that a job never leaves; source: lifecycle reference, section 3."""
+
+JOB_END_TIMES = tuple(f"{status}_s" for status in JOB_ENDS)
+"""Columns of jobs that hold the time of the end."""
+
 CODE = pa.dictionary(pa.int32(), pa.string())
 """Arrow type of a column of codes."""
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from simgrid_broker.records.layout import Layout
 
-FIRST_PARTS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+FIRST_PARTS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 """Fractions of the first batch at which a part is written already: a killed run keeps short tables too."""
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.records.folder import runs_near
-from simgrid_broker.records.layout import arrow_schema
+from simgrid_broker.records.layout import JOB_END_TIMES, arrow_schema
 from simgrid_broker.records.manifest import MANIFEST, read_manifest
 from simgrid_broker.schema import RECORDED
 
@@ -44,9 +45,9 @@ class Run:
         """
         if self.manifest["status"] != "running":
             return float(self.manifest["simulated_s"])
-        last_end = max(rows.max().max() for rows in self.batches("jobs", END_TIMES) if len(rows.columns))
-        moments = [last_end, self.table("shares", ["time_s"]).time_s.max()]
-        return float(min((moment for moment in moments if moment == moment), default=0.0))
+        last_end = np.fmax.reduce([rows.max().max() for rows in self.batches("jobs", JOB_END_TIMES)])
+        last_sample = self.table("shares", ["time_s"]).time_s.max()
+        return float(np.nan_to_num(np.fmin(last_end, last_sample)))
 
     @cached_property
     def jobs(self) -> pd.DataFrame:

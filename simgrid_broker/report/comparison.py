@@ -4,7 +4,7 @@ What lives here: what is compared and how it is to be read. What does not: wheth
 which two runs cannot tell.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -12,16 +12,21 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.records import Run, write_whole
-from simgrid_broker.report import bars, series, share_figures
+from simgrid_broker.report.bars import pair_bars, waiting_pair
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note, save_plot
 from simgrid_broker.report.canvas import NO_MARKS, Marks
 from simgrid_broker.report.context import context, warnings_of
-from simgrid_broker.report.overview import changed_values
 from simgrid_broker.report.page import page
+from simgrid_broker.report.series import overlaid
+from simgrid_broker.report.share_figures import compliance_pair
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken
 
 MOST_DIFFERENCES = 40
 """Settings that differ and are listed; more are counted."""
+ABSENT = "–"
+"""What stands for a setting that one run does not have."""
+SIDES = ("A", "B", "B\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}A")
+"""Columns of a metric that is compared."""
 REST = (
     ("refusals", "Refusals by broker and rule", ("kind", "tag"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
@@ -47,23 +52,30 @@ def write_comparison(run_a: Run, run_b: Run, folder: Path) -> Path:
 
 
 def setting_differences(run_a: Run, run_b: Run) -> pd.DataFrame:
-    """Settings in which the two runs differ: key, A, B; from the scenarios, the seeds and gdpconfig."""
-    settings = [_flat(run.manifest["scenario"]) | {"seed": run.manifest["seed"]}
-                | dict(changed_values(run.manifest)[["key", "value"]].itertuples(index=False, name=None))
+    """Settings in which the two runs differ: key, A, B; from the scenarios and the gdpconfig in force."""
+    settings = [{**run.manifest["scenario"], "seed": run.manifest["seed"],
+                 "gdpconfig": {key: one["value"] for key, one in run.manifest["gdpconfig"].items()}}
                 for run in (run_a, run_b)]
-    keys = dict.fromkeys([*settings[0], *settings[1]])
-    rows = [(key, *(str(one.get(key, "–")) for one in settings)) for key in keys]
-    return pd.DataFrame([row for row in rows if row[1] != row[2]], columns=["key", "A", "B"])
+    return pd.DataFrame(list(_differing(*settings)), columns=["key", "A", "B"])
 
 
-def _flat(value: object, path: str = "") -> dict[str, object]:
-    """A nested value as dotted paths and plain values."""
-    if not isinstance(value, (Mapping, list, tuple)):
-        return {path: value}
-    flat = {}
-    for name, one in value.items() if isinstance(value, Mapping) else enumerate(value):
-        flat |= _flat(one, f"{path}.{name}" if path else str(name))
-    return flat
+def _differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str, str]]:
+    """Paths below which two nested values differ, with what stands there; what only one has is not unfolded."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        for key in dict.fromkeys([*a, *b]):
+            yield from _differing(a.get(key, ABSENT), b.get(key, ABSENT), f"{path}.{key}" if path else str(key))
+    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
+        for k, pair in enumerate(zip(a, b, strict=True)):
+            yield from _differing(*pair, f"{path}.{k}")
+    elif a != b:
+        yield path, _setting(a), _setting(b)
+
+
+def _setting(value: object) -> str:
+    """A setting in a word or two."""
+    if isinstance(value, (Mapping, list)):
+        return f"({len(value)} entries)"
+    return "none" if value is None else str(value)
 
 
 def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> Section:
@@ -71,8 +83,8 @@ def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> 
     blocks: list[Block] = [Note(f"{name}: {text}", strong=True) for name, run in (("A", run_a), ("B", run_b))
                            for text in warnings_of(run)]
     if run_a.manifest["seed"] == run_b.manifest["seed"]:
-        blocks.append(Note("Both runs have the same seed, so the same jobs met the same luck; what differs comes from "
-                           "the settings below, amplified or damped by chance."))
+        blocks.append(Note("Both runs have the same seed: jobs that both have met the same luck, so what differs comes "
+                           "from the settings below, amplified or damped by chance."))
     else:
         blocks.append(Note("The runs have different seeds: part of every difference is chance.", strong=True))
     settings = setting_differences(run_a, run_b)
@@ -95,7 +107,7 @@ def _shares(table: pd.DataFrame, run_b: Run) -> Section:
     columns = {"delivered": "Delivered, %", "deviation": "Deviation", "near": "Within 10 %"}
     figures = table[table.metric.isin(columns) & (table.level > 0)]
     return Section("shares", "Global shares", (
-        plot_or_note(Plot("shares", "Delivered power by share", delivered, share_figures.compliance_pair,
+        plot_or_note(Plot("shares", "Delivered power by share", delivered, compliance_pair,
                           "Circle: A; diamond: B; black mark: the target in B. A share moves toward its mark when "
                           "compliance improves.", (10, 1.1 + 0.27 * max(len(delivered), 3))), "nothing was running."),
         TableBlock("Compliance of every node", _side_by_side(figures, ["node", "share"], columns).drop(columns="node"),
@@ -107,7 +119,7 @@ def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:
     """Running cores and jobs in the queue over time."""
     cores = _both(run_a, run_b, lambda run: metrics.running_cores(run).groupby("time_s").value.sum().reset_index())
     queued = _both(run_a, run_b, _queued)
-    blocks = [plot_or_note(Plot(name, title, table, partial(series.overlaid, ylabel=label, marks=marks), reading,
+    blocks = [plot_or_note(Plot(name, title, table, partial(overlaid, ylabel=label, marks=marks), reading,
                                 (10, 3.4)), "nothing was sampled.") for name, title, table, label, reading in (
         ("running_cores", "Running cores", cores, "running cores", "Cores of all running jobs."),
         ("queued_jobs", "Queued jobs", queued, "queued jobs", "Defined, assigned, activated and starting jobs."))]
@@ -126,7 +138,7 @@ def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
     both = _both(run_a, run_b, metrics.waiting_times)
     columns = {"wait_p50": "Median, h", "wait_p95": "95 %, h", "still_waiting": "Still waiting"}
     return Section("waiting", "Waiting times", (
-        plot_or_note(Plot("waiting", "Waiting time by share", both, bars.waiting_pair,
+        plot_or_note(Plot("waiting", "Waiting time by share", both, waiting_pair,
                           "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to "
                           "75 %, mark median.", (10, 1.2 + 0.36 * max(both.share.nunique(), 3))),
                      "no job started to run."),
@@ -145,7 +157,7 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
         drawn = table[table.metric.isin(["running_cores", "refusals", "jobs"])]
         drawn = drawn.groupby(by, sort=False)[["base", "changed"]].sum().reset_index()
         drawn["value"] = drawn.changed
-        blocks.append(plot_or_note(Plot(name, title, drawn, partial(bars.pair_bars, by=by, xlabel=label),
+        blocks.append(plot_or_note(Plot(name, title, drawn, partial(pair_bars, by=by, xlabel=label),
                                         "Pairs of bars, A above B; the longest first.",
                                         (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "neither run has any."))
     for name, title, by, columns in REST:
@@ -165,7 +177,7 @@ def _side_by_side(table: pd.DataFrame, by: list[str], metrics_shown: Mapping[str
     rows = table[by].drop_duplicates()
     for name, label in metrics_shown.items():
         one = table[table.metric == name][[*by, "base", "changed", "difference"]]
-        one = one.set_axis([*by, f"{label}: A", f"{label}: B", f"{label}: B − A"], axis=1)
+        one = one.set_axis([*by, *(f"{label}:\N{NO-BREAK SPACE}{side}" for side in SIDES)], axis=1)
         rows = rows.merge(one, on=by, how="left")
     return rows
 

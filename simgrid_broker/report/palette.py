@@ -14,6 +14,12 @@ BASE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C6D
 """Distinct colours for a handful of categories."""
 OTHERS = "#BBBBBB"
 """Everything that is lumped together."""
+SINGLE = ("#D55E00", "#CC79A7", "#8A8A8A", "#E69F00", "#8C6D31", "#7B3F00")
+"""Colours of groups of shares beside the large ones."""
+RAMPS = (("viridis", 0.05, 0.9), ("inferno", 0.3, 0.85))
+"""Colour maps of the two largest groups of shares: name and the stretch that is used."""
+SMALL = 4
+"""Leaves that tints of one colour can tell apart."""
 INK = "#222222"
 FAINT = "#777777"
 RUN_COLOURS = ("#0072B2", "#D55E00")
@@ -27,28 +33,24 @@ STATUS_COLOURS = {"finished": "#009E73", "failed": "#D55E00", "closed": "#E69F00
 def share_colours(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Colour of each leaf share; `groups` lists the leaves below each top-level share.
 
-    The group with most leaves gets a ramp through several hues, whose neighbours differ in lightness too; every other
-    group gets one warm colour and its tints.
+    The two groups with most leaves get ramps through several hues, cool and warm, whose neighbours differ in lightness
+    too, unless they are small; every other group gets one colour and its tints.
     """
-    warm = ("#D55E00", "#CC79A7", "#8A8A8A", "#E69F00", "#8C6D31", "#7B3F00")
-    if len(groups) > len(warm) + 1:
+    if len(groups) > len(SINGLE) + 1:
         return ramp([leaf for leaves in groups.values() for leaf in leaves])
-    largest = max(groups, key=lambda name: len(groups[name]))
-    colours, hues = {}, iter(warm)
+    by_size = sorted(groups, key=lambda name: -len(groups[name]))
+    ramps = {name: spots for name, spots in zip(by_size, RAMPS, strict=False) if len(groups[name]) > SMALL}
+    ramps.setdefault(by_size[0], RAMPS[0])
+    hues, colours = iter(SINGLE), {}
     for name, leaves in groups.items():
-        if name == largest and len(leaves) > 1:
-            colours |= ramp(leaves)
-        elif name == largest:
-            colours[leaves[0]] = BASE[0]
-        else:
-            colours |= tints(next(hues), leaves)
+        colours |= ramp(leaves, *ramps[name]) if name in ramps else tints(next(hues), leaves)
     return colours
 
 
-def ramp(names: Sequence[str]) -> dict[str, str]:
-    """Colours from dark blue over green to yellow, every second one lighter."""
-    spots = np.linspace(0.05, 0.9, len(names))
-    return {name: lighter(to_hex(colormaps["viridis"](spot)), 0.28 * (k % 2))
+def ramp(names: Sequence[str], colormap: str = "viridis", first: float = 0.05, last: float = 0.9) -> dict[str, str]:
+    """Colours along a stretch of a colour map, every second one lighter."""
+    spots = np.linspace(first, last, len(names))
+    return {name: lighter(to_hex(colormaps[colormap](spot)), 0.28 * (k % 2))
             for k, (name, spot) in enumerate(zip(names, spots, strict=True))}
 
 

@@ -10,11 +10,13 @@ import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.report import bars, series, share_figures
+from simgrid_broker.report.bars import cause_bars, link_bars, stacked_bars, waiting_boxes
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
 from simgrid_broker.report.context import Context
 from simgrid_broker.report.overview import overview
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
+from simgrid_broker.report.series import lines, panels, stacked, stacked_rates
+from simgrid_broker.report.share_figures import PANEL_COLUMNS, compliance_tree, delivered_stack, share_panels
 from simgrid_broker.report.words import spoken
 
 MOST_PANELS = 24
@@ -29,23 +31,23 @@ def shares(view: Context) -> Section:
     leaves = table[table.node.isin(view.tree.leaves) & table.metric.isin(["delivered", "target", "activated"])]
     compliance = metrics.share_compliance(view.run)
     shown = _largest(compliance, view)
-    n_rows = -(-len(shown) // share_figures.COLUMNS)
+    n_rows = -(-len(shown) // PANEL_COLUMNS)
     nothing = "no sample in which anything was running."
     left_out = f" The {len(shown)} largest of {len(view.tree.leaves)} shares." if len(shown) < len(view.colours) else ""
     return Section("shares", "Global shares", (
         plot_or_note(Plot(
             "shares_stacked", "Delivered power by share", leaves[leaves.metric != "activated"],
-            partial(share_figures.delivered_stack, colours=view.colours, marks=view.marks),
+            partial(delivered_stack, colours=view.colours, marks=view.marks),
             "Each layer is the part of all power in use that a leaf share was given; the column at the right shows the "
             "targets in the same order, so equal thickness means compliance. The pale stretch is the warm-up.",
-            (10, 5.4)), nothing, "delivered"),
+            (10, max(5.4, 0.17 * len(view.colours)))), nothing, "delivered"),
         plot_or_note(Plot(
             "shares_panels", "Delivered against target, share by share", leaves[leaves.share.isin(shown)],
-            partial(share_figures.share_panels, shares=shown, colours=view.colours, marks=view.marks),
+            partial(share_panels, shares=shown, colours=view.colours, marks=view.marks),
             "Coloured: delivered power; dashed: target; grey: no work was waiting, so no more could be given."
-            + left_out, (10, 0.4 + 1.45 * n_rows), (n_rows, share_figures.COLUMNS)), nothing, "delivered"),
+            + left_out, (10, 0.4 + 1.45 * n_rows), (n_rows, PANEL_COLUMNS)), nothing, "delivered"),
         plot_or_note(Plot(
-            "shares_tree", "Compliance at every level of the tree", compliance, share_figures.compliance_tree,
+            "shares_tree", "Compliance at every level of the tree", compliance, compliance_tree,
             "A bar that ends at its black mark, or a dot in the grey band, is a share that got its target within "
             "10 %; shares are indented below their parents. The columns give the mean absolute deviation of delivered "
             "from target power over the samples, and how often the share was that near while it had work waiting.",
@@ -84,7 +86,7 @@ def cores(view: Context) -> Section:
              "resource_type": ("Running cores by resource type", {})}
     blocks = [plot_or_note(Plot(
         f"cores_by_{by}", title, metrics.running_cores(view.run, by),
-        partial(series.stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),
+        partial(stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),
         "Each layer is the cores of running jobs; the dashed line is all cores of the scenario's batch systems."),
         "nothing was sampled.") for by, (title, more) in about.items()]
     return Section("cores", "Running cores", tuple(blocks))
@@ -96,13 +98,13 @@ def jobs(view: Context) -> Section:
     return Section("jobs", "Jobs over time", (
         plot_or_note(Plot(
             "jobs_over_time", "Queued and running jobs", metrics.jobs_over_time(view.run),
-            partial(series.stacked, by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
+            partial(stacked, by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
                     order=list(metrics.STATES)),
             "Jobs of the whole grid by state; other queued jobs are defined or starting. A growing activated layer "
             "means that work comes faster than slots become free."), "nothing was sampled."),
         plot_or_note(Plot(
             "throughput", "Jobs that ended", rates[rates.value > 0] if not rates.value.any() else rates,
-            partial(series.stacked_rates, by="status", ylabel="jobs per hour", colours=STATUS_COLOURS,
+            partial(stacked_rates, by="status", ylabel="jobs per hour", colours=STATUS_COLOURS,
                     marks=view.marks),
             "Attempts that ended in each bin of time by their final status, as a rate.", (10, 3.4)),
             "no job ended.")))
@@ -115,7 +117,7 @@ def waiting(view: Context) -> Section:
     shown = table[table.share.isin(started.share[started.started > 0])]
     frame = wide(table) if len(table) else pd.DataFrame()
     blocks: list[Block] = [plot_or_note(Plot(
-        "waiting", "Waiting time by share", shown, bars.waiting_boxes,
+        "waiting", "Waiting time by share", shown, waiting_boxes,
         "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to 75 %, mark median; "
         "the time axis is logarithmic beyond one minute. Jobs that were still waiting at the end, or were taken back "
         "before they ran, are not in the boxes and are counted at the right.",
@@ -134,7 +136,7 @@ def brokerage(view: Context) -> Section:
         one = table[table.kind == kind]
         blocks.append(plot_or_note(Plot(
             f"refusals_{kind}", f"{title}: {things} refused most often", one,
-            partial(bars.stacked_bars, rows="candidate", parts="tag", xlabel="refusals in the window"),
+            partial(stacked_bars, rows="candidate", parts="tag", xlabel="refusals in the window"),
             f"How often the broker refused one of the {things}, by the rule that was the first to do so, with the tag "
             "that PanDA logs; only the first refusal of a decision counts.",
             (10, 1.1 + 0.25 * min(15, max(one.candidate.nunique(), 3)))), "nothing was refused."))
@@ -155,11 +157,11 @@ def data(view: Context) -> Section:
     blocks: list[Block] = [
         plot_or_note(Plot(
             "traffic", "Traffic of all links", metrics.traffic_series(view.run),
-            partial(series.panels, metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
+            partial(panels, metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
             "Above, bytes delivered per second since the sample before; below, files that wait or are under way.",
             (10, 4.2), (2, 1)), "no link carried anything."),
         plot_or_note(Plot(
-            "links", "Busiest links", links, bars.link_bars,
+            "links", "Busiest links", links, link_bars,
             "Bar: mean use of the capacity in the window; mark: the busiest sample; at the right, what was moved.",
             (10, 1.1 + 0.25 * min(15, max(links.groupby(["source", "destination"]).ngroups, 3)))),
             "no link carried anything in the window.")]
@@ -169,7 +171,7 @@ def data(view: Context) -> Section:
         blocks.append(TableBlock("Transfers that ended in the window", wide(moved)))
     blocks.append(plot_or_note(Plot(
         "storages", "Fullest storages", metrics.storage_series(view.run),
-        partial(series.lines, by="storage", ylabel="used (% of the size)", marks=view.marks, top=102),
+        partial(lines, by="storage", ylabel="used (% of the size)", marks=view.marks, top=102),
         "Part of each DDM endpoint that is in use, for the eight that end fullest."), "no storage was sampled."))
     if len(storage):
         blocks.append(TableBlock("Storages at the end", wide(storage).head(MOST_ROWS)))
@@ -182,7 +184,7 @@ def failures(view: Context) -> Section:
     n_rows = max(table.groupby(["status", "cause"]).ngroups, 3)
     blocks: list[Block] = [plot_or_note(Plot(
         "failures", "Failures by cause", table,
-        partial(bars.cause_bars, metrics=(("jobs", "attempts"), ("lost_core_hours", "lost core-hours"))),
+        partial(cause_bars, metrics=(("jobs", "attempts"), ("lost_core_hours", "lost core-hours"))),
         "Attempts that ended in the window without finishing, and the core-hours for which they had run.",
         (10, 0.9 + 0.28 * n_rows), (1, 2)), "every attempt that ended in the window finished.")]
     if len(table):

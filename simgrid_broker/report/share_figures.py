@@ -21,9 +21,11 @@ from simgrid_broker.report.canvas import (
     time_axis,
 )
 from simgrid_broker.report.palette import INK, RUN_COLOURS
+from simgrid_broker.report.words import shortened
 
-COLUMNS = 4
+PANEL_COLUMNS = 4
 """Panels side by side."""
+LONGEST_TITLE = 30
 RATIO_LIMIT = 2.0
 """Largest ratio of delivered to target power that is drawn to scale."""
 
@@ -55,8 +57,8 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], c
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
     for k, (panel, share) in enumerate(zip(panels, shares, strict=False)):
         one = pd.DataFrame({name: values[share] for name, values in columns.items()})
-        share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - COLUMNS)
-        panel.set_ylabel("% of power" if k % COLUMNS == 0 else "", fontsize=8)
+        share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - PANEL_COLUMNS)
+        panel.set_ylabel("% of power" if k % PANEL_COLUMNS == 0 else "", fontsize=8)
     for panel in panels[len(shares):]:
         panel.set_visible(False)
     return axes
@@ -76,8 +78,8 @@ def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: M
     axes.plot(times, one.delivered, color=colour, linewidth=1.2)
     axes.plot(times, one.target, color=INK, linewidth=1.1, linestyle="--")
     axes.set_ylim(0, top)
-    axes.set_title(share, fontsize=8.5, color=INK, loc="left", pad=3)
-    axes.tick_params(labelsize=7)
+    axes.set_title(shortened(share, LONGEST_TITLE), fontsize=8.5, color=INK, loc="left", pad=3)
+    axes.tick_params(labelsize=7, labelbottom=label)
     axes.xaxis.set_major_locator(type(axes.xaxis.get_major_locator())(nbins=5, steps=[1, 2, 3, 6, 10]))
     return axes
 

@@ -13,7 +13,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.records import Run
 from simgrid_broker.report.context import warnings_of
 from simgrid_broker.report.overview import jobs_per_second
-from simgrid_broker.report.words import number, spoken
+from simgrid_broker.report.words import number, shortened, spoken
 
 WIDTH = 100
 LONGEST_NAME = 34
@@ -77,8 +77,7 @@ def _percents(*values: float) -> tuple[str, ...]:
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table: first column to the left, the others to the right."""
-    cells = [head, *([row[0] if len(row[0]) <= LONGEST_NAME else row[0][:LONGEST_NAME - 1] + "…", *row[1:]]
-                     for row in rows)]
+    cells = [head, *([shortened(row[0], LONGEST_NAME), *row[1:]] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(head))]
     lines = ["  ".join(cell.ljust(width) if k == 0 else cell.rjust(width)
                        for k, (cell, width) in enumerate(zip(row, widths, strict=True))) for row in cells]

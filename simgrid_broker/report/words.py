@@ -71,3 +71,9 @@ def numbers(values: Iterable[float]) -> list[str]:
 def spoken(word: str) -> str:
     """A name from the tables as it reads in a sentence: `fast_rebrokerage` as "fast rebrokerage"."""
     return word.replace("_", " ")
+
+
+def shortened(name: str, longest: int) -> str:
+    """A name with its middle left out if it is too long: names of one family often differ at their ends."""
+    ends = (longest - 1) // 2
+    return name if len(name) <= longest else f"{name[:longest - 1 - ends]}…{name[-ends:]}"

@@ -84,17 +84,17 @@ class Payload(Part):
 
     name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
-    prodsourcelabel: str = "managed"
-    processingtype: str = "simul"
-    workinggroup: str = ""
-    campaign: str = ""
-    transpath: str = ""
+    prodsourcelabel: str = Field("managed", description="managed and test are production, user and panda analysis")
+    processingtype: str = Field("simul", description="Kind of payload, as rules and shares address it")
+    workinggroup: str = Field("", description="Working group, for shares and zero share")
+    campaign: str = Field("", description="Campaign, for shares")
+    transpath: str = Field("", description="Transformation, for shares")
     gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
-    priority: int = Field(500, ge=-10000, le=10000)
+    priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
     corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
 
-    jobs_per_task: Spread = Spread(median=100)
-    events_per_job: int = Field(1000, ge=1)
+    jobs_per_task: Spread = Field(Spread(median=100), description="Jobs of a task, if none fails")
+    events_per_job: int = Field(1000, ge=1, description="Events of a job")
     hs06sec_per_event: Spread = Field(description="Median and spread over tasks of wall time x cores x HS06, per event")
     work_spread: float = Field(0.3, ge=0, le=3, description="Sigma of the log-normal spread between jobs of a task")
     cpu_efficiency: Fraction = Field(0.85, gt=0, description="True CPU time / (wall time x cores)")
@@ -104,17 +104,17 @@ class Payload(Part):
 
     ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
                                        "default: what scouts of the task would measure")
-    ramunit: Literal["MB", "MBPerCore"] = "MBPerCore"
+    ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
     baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     memory_per_core: MegabytesSpread = Field(MegabytesSpread(median=1000), description="True memory over tasks, MB")
     memory_spread: float = Field(0.1, ge=0, le=2, description="Sigma of the spread of memory between jobs of a task")
 
-    input_per_event: Bytes = Field(0, ge=0)
+    input_per_event: Bytes = Field(0, ge=0, description="Input that belongs to an event, bytes")
     input_per_job: BytesSpread = Field(BytesSpread(median=0), description="Input beside the events' own, over tasks")
-    output_per_event: Bytes = Field(0, ge=0)
+    output_per_event: Bytes = Field(0, ge=0, description="Output that belongs to an event, bytes")
     output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output beside the events' own, over tasks")
     files_per_job: int = Field(1, ge=0, description="Input files of a job")
-    replicas: Replicas = Replicas()
+    replicas: Replicas = Field(Replicas(), description="Where the input lies")
     workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
 
@@ -149,7 +149,7 @@ class Payload(Part):
 class Campaign(Payload):
     """A stream of production tasks; arrivals are a Poisson process at a rate that may follow day and week."""
 
-    username: str = "prodsys"
+    username: str = Field("prodsys", description="Owner of the tasks")
     backlog: int = Field(0, ge=0, description="Tasks at the start, beside those of `backlog_time`")
     tasks_per_day: float | None = Field(None, gt=0, description="Rate of arrivals, instead of `offered_cores`")
 
@@ -178,9 +178,9 @@ class UserActivity(Payload):
     in workload statistics, section 12 (L24); the figures are assumptions (section 13, item 4).
     """
 
-    prodsourcelabel: str = "user"
-    processingtype: str = "panda-client"
-    priority: int = Field(1000, ge=-10000, le=10000)
+    prodsourcelabel: str = Field("user", description="user and panda are analysis, managed and test production")
+    processingtype: str = Field("panda-client", description="Kind of payload, as rules and shares address it")
+    priority: int = Field(1000, ge=-10000, le=10000, description="Priority within the share")
     corecount: int = Field(1, ge=0, description="Cores asked for; 0 = any")
     max_attempt: int = Field(3, ge=1, description="Attempts that each input has")
     daily_amplitude: Fraction = Field(0.5, description="Rhythm of the day: rate x (1 + amplitude x cosine)")
@@ -213,9 +213,9 @@ class Trace(Part):
 class Workload(Part):
     """All the work of a scenario."""
 
-    campaigns: tuple[Campaign, ...] = ()
-    users: tuple[UserActivity, ...] = ()
-    trace: Trace | None = None
+    campaigns: tuple[Campaign, ...] = Field((), description="Streams of production tasks")
+    users: tuple[UserActivity, ...] = Field((), description="Groups of users with analysis tasks")
+    trace: Trace | None = Field(None, description="A recorded workload")
 
     @model_validator(mode="after")
     def names_are_different(self) -> "Workload":

@@ -10,7 +10,54 @@ from functools import cached_property
 
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 
-READ_BY: dict[str, str] = {}
+READ_BY: dict[str, str] = {
+    "core.WORK_SHORTAGE": "policy.throttle.throttle_limits",
+    "job_timeout.TIMEOUT_defined": "policy.timeouts.rules",
+    "job_timeout.TIMEOUT_holding": "policy.timeouts.rules",
+    "jobbroker.MAX_PRIO_TO_BOOTSTRAP":
+        "policy.job_brokerage.load.bootstrap, policy.job_brokerage.load.numbers_deployed",
+    "jobbroker.MIN_WEIGHT_<label>[_<gshare>]": "policy.job_brokerage.load.below_min_weight",
+    "jobbroker.NQUEUELIMITSITE_<gshare>": "policy.job_brokerage.load.cut",
+    "jobdispatch.SLOPPY_DISPATCH_RATIO": "policy.dispatch.sloppy_fraction",
+    "prod_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "prod_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "prod_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "prod_job_throttler.THROTTLE_THRESHOLD": "policy.throttle.throttle_limits",
+    "prod_job_throttler.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE": "policy.throttle.throttle_limits",
+    "taskbrokerage.DATA_LOCATION_CHECK_PERIOD":
+        "policy.task_brokerage.locality.too_few_files, policy.task_brokerage.locality.too_few_files_deployed, "
+        "policy.task_brokerage.locality.too_little_input, "
+        "policy.task_brokerage.locality.too_little_input_deployed",
+    "taskbrokerage.DISK_THRESHOLD":
+        "policy.task_brokerage.nuclei.too_little_space, "
+        "policy.task_brokerage.nuclei.too_little_space_deployed",
+    "taskbrokerage.DISK_THRESHOLD_<gshare>":
+        "policy.task_brokerage.nuclei.too_little_space, "
+        "policy.task_brokerage.nuclei.too_little_space_deployed",
+    "taskbrokerage.FREE_DISK_CUTOFF":
+        "policy.task_brokerage.weight.free_space, policy.task_brokerage.weight.free_space_deployed",
+    "taskbrokerage.INPUT_NUM_FRACTION":
+        "policy.task_brokerage.locality.too_few_files, policy.task_brokerage.locality.too_few_files_deployed",
+    "taskbrokerage.INPUT_NUM_THRESHOLD":
+        "policy.task_brokerage.locality.too_few_files, policy.task_brokerage.locality.too_few_files_deployed",
+    "taskbrokerage.INPUT_SIZE_FRACTION":
+        "policy.task_brokerage.locality.too_little_input, "
+        "policy.task_brokerage.locality.too_little_input_deployed",
+    "taskbrokerage.INPUT_SIZE_THRESHOLD":
+        "policy.task_brokerage.locality.too_little_input, "
+        "policy.task_brokerage.locality.too_little_input_deployed",
+    "taskbrokerage.MAX_TASK_PRIO_WITH_LOCAL_DATA":
+        "policy.task_brokerage.locality.waived, policy.task_brokerage.locality.waived_deployed",
+    "taskbrokerage.MIN_INPUT_SIZE_WITH_LOCAL_DATA":
+        "policy.task_brokerage.locality.waived, policy.task_brokerage.locality.waived_deployed",
+    "taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA":
+        "policy.task_brokerage.locality.waived, policy.task_brokerage.locality.waived_deployed, "
+        "policy.task_brokerage.weight.local_input, policy.task_brokerage.weight.local_input_deployed",
+    "taskbrokerage.NQUEUED_NUC_CAP": "policy.task_brokerage.nuclei.transfer_backlog",
+    "watcher.HEARTBEAT_TIMEOUT_<workflow>": "policy.timeouts.rules",
+    "watcher.HEARTBEAT_TIMEOUT_analysis": "policy.timeouts.rules",
+    "watcher.HEARTBEAT_TIMEOUT_production": "policy.timeouts.rules",
+}
 """`component.KEY` as the registry spells it, to the functions that read it; a key that is not here has no effect."""
 
 PLACEHOLDERS = {

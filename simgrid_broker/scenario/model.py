@@ -36,9 +36,11 @@ class Queue(Part):
     """A PanDA queue, in CRIC's words."""
 
     atlas_site: str = Field(description="Site that owns the queue")
-    status: Literal["online", "brokeroff", "test", "offline", "standby", "paused", "maintenance"] = "online"
-    type: Literal["unified", "production", "analysis"] = "unified"
-    capability: Literal["ucore", "mcore", "score"] = "ucore"
+    status: Literal["online", "brokeroff", "test", "offline", "standby", "paused", "maintenance"] = Field(
+        "online", description="Status at the start; an incident can change it")
+    type: Literal["unified", "production", "analysis"] = Field("unified", description="Work that may come here")
+    capability: Literal["ucore", "mcore", "score"] = Field("ucore", description="ucore = unified: slots of any size, "
+                                                           "one candidate for each resource type")
     workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
     resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
     corecount: int = Field(8, ge=0, description="Cores of a multi-core slot")
@@ -61,6 +63,8 @@ class Queue(Part):
     releases: tuple[str, ...] = Field(("ANY",), description="AUTO, ANY or release names")
     wnconnectivity: str = Field("full", description="Outbound network of worker nodes # IP stack")
     jobseed: str = Field("std", description="Which jobs go by event service")
+    num_slots: int = Field(-1, ge=-1, description="numslots of Harvester_Slots, for proactive job assignment: counts "
+                           "as running jobs where it is more; 0 = starting jobs count; -1 = not set")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
 
 
@@ -72,9 +76,9 @@ class Storage(Part):
     free: Bytes = Field(ge=0, description="Free at the start")
     expired: Bytes = Field(0, ge=0, description="Data that may be deleted when space is needed")
     min_free: Bytes = Field(0, ge=0, description="Free space below which deletion starts")
-    read_wan: Literal["ON", "OFF", "TEST"] = "ON"
-    write_wan: Literal["ON", "OFF", "TEST"] = "ON"
-    type: str = "DATADISK"
+    read_wan: Literal["ON", "OFF", "TEST"] = Field("ON", description="Whether it sends files to other sites")
+    write_wan: Literal["ON", "OFF", "TEST"] = Field("ON", description="Whether it receives files from other sites")
+    type: str = Field("DATADISK", description="Type in DDM, for the reader only")
 
 
 class LinkDefaults(Part):
@@ -92,20 +96,20 @@ class Link(Part):
 
     source: str = Field(description="Site that sends")
     destination: str = Field(description="Site that receives")
-    bandwidth: Rate | None = Field(None, gt=0)
-    latency: Seconds | None = Field(None, ge=0)
-    max_active_files: int | None = Field(None, ge=1)
-    failure_rate: Fraction | None = None
-    closeness: int | None = Field(None, ge=-1, le=11)
-    blocked: bool = False
+    bandwidth: Rate | None = Field(None, gt=0, description="Capacity, bytes/s")
+    latency: Seconds | None = Field(None, ge=0, description="From the last byte to the callback, s")
+    max_active_files: int | None = Field(None, ge=1, description="Files under way at once")
+    failure_rate: Fraction | None = Field(None, description="Probability that an attempt fails")
+    closeness: int | None = Field(None, ge=-1, le=11, description="0 best to 11 worst, -1 blocked")
+    blocked: bool = Field(False, description="Nothing moves over it, the same as closeness -1")
 
 
 class Attachment(Part):
     """How a site hangs on the wide-area network; a pair of sites has the lesser of its two ends."""
 
-    bandwidth: Rate | None = Field(None, gt=0)
-    latency: Seconds | None = Field(None, ge=0)
-    max_active_files: int | None = Field(None, ge=1)
+    bandwidth: Rate | None = Field(None, gt=0, description="Capacity, bytes/s")
+    latency: Seconds | None = Field(None, ge=0, description="From the last byte to the callback, s")
+    max_active_files: int | None = Field(None, ge=1, description="Files under way at once")
     failure_rate: Fraction | None = Field(None, description="Probability that this end makes an attempt fail")
 
 
@@ -131,11 +135,11 @@ class ClosenessMatrix(Part):
 class Links(Part):
     """All links; what a pair says wins over its sites, a site over its tier, a tier over the default."""
 
-    default: LinkDefaults = LinkDefaults()
-    by_tier: dict[int, Attachment] = Field(default_factory=dict)
-    by_site: dict[str, Attachment] = Field(default_factory=dict)
-    closeness: ClosenessMatrix | None = None
-    pairs: tuple[Link, ...] = ()
+    default: LinkDefaults = Field(LinkDefaults(), description="What holds for every link that nothing else describes")
+    by_tier: dict[int, Attachment] = Field(default_factory=dict, description="Ends of links at the sites of a tier")
+    by_site: dict[str, Attachment] = Field(default_factory=dict, description="Ends of links at one site")
+    closeness: ClosenessMatrix | None = Field(None, description="Closeness of all pairs in short")
+    pairs: tuple[Link, ...] = Field((), description="Single links")
 
 
 class SyntheticGrid(Part):
@@ -159,14 +163,14 @@ class SyntheticGrid(Part):
 class Grid(Part):
     """Sites, queues, storages and links."""
 
-    synthetic: SyntheticGrid | None = None
+    synthetic: SyntheticGrid | None = Field(None, description="A grid to be made up")
     pandaqueues: Path | None = Field(None, description="CRIC PandaQueue dump, JSON")
     rses: Path | None = Field(None, description="DDM endpoints or their relations, JSON")
     closeness: Path | None = Field(None, description="CRIC site matrix, JSON")
-    sites: dict[str, Site] = Field(default_factory=dict)
-    queues: dict[str, Queue] = Field(default_factory=dict)
-    storages: dict[str, Storage] = Field(default_factory=dict)
-    links: Links = Links()
+    sites: dict[str, Site] = Field(default_factory=dict, description="ATLAS sites by name")
+    queues: dict[str, Queue] = Field(default_factory=dict, description="PanDA queues by name")
+    storages: dict[str, Storage] = Field(default_factory=dict, description="DDM endpoints by name")
+    links: Links = Field(Links(), description="Directed links between sites")
 
 
 class Share(Part):
@@ -174,14 +178,14 @@ class Share(Part):
 
     name: str = Field(description="Name, different from that of every other share")
     value: float = Field(ge=0, description="Weight among the siblings")
-    prodsourcelabel: str | None = None
-    workinggroup: str | None = None
-    campaign: str | None = None
-    processingtype: str | None = None
-    transpath: str | None = None
-    rtype: str | None = None
+    prodsourcelabel: str | None = Field(None, description="Regular expression for the task's prodsourcelabel")
+    workinggroup: str | None = Field(None, description="Regular expression for the task's workinggroup")
+    campaign: str | None = Field(None, description="Regular expression for the task's campaign")
+    processingtype: str | None = Field(None, description="Regular expression for the task's processingtype")
+    transpath: str | None = Field(None, description="Regular expression for the task's transpath")
+    rtype: str | None = Field(None, description="Regular expression for the resource_type of the task's queue")
     throttled: bool = Field(True, description="Whether job generation is throttled")
-    children: tuple["Share", ...] = ()
+    children: tuple["Share", ...] = Field((), description="Shares below this one; only shares without any take tasks")
 
 
 class ResourceTypeBounds(Part):
@@ -207,18 +211,18 @@ class Incident(Part):
 
     at: Seconds = Field(ge=0, description="When, from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
-                  "task_arrival"]
+                  "task_arrival"] = Field(description="Kind of incident")
     until: Seconds | None = Field(None, description="When an outage ends; default: never")
-    queue: str | None = None
-    status: str | None = None
-    site: str | None = None
-    source: str | None = None
-    destination: str | None = None
-    share: str | None = None
-    value: Any = None
-    key: str | None = None
+    queue: str | None = Field(None, description="PanDA queue that gets another status")
+    status: str | None = Field(None, description="Its new status")
+    site: str | None = Field(None, description="Site that is out")
+    source: str | None = Field(None, description="Site at which the link that is out begins")
+    destination: str | None = Field(None, description="Site at which it ends")
+    share: str | None = Field(None, description="Share that gets another value")
+    value: Any = Field(None, description="New value of the share or of the gdpconfig key")
+    key: str | None = Field(None, description="gdpconfig key, as KEY or component.KEY")
     task: int | None = Field(None, description="jeditaskid, counted from 1 in order of arrival")
-    priority: int | None = None
+    priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives")
 
@@ -226,20 +230,20 @@ class Incident(Part):
 class Agents(Part):
     """How often each agent wakes, s; defaults from the lifecycle reference, sections 2.1, 4 and 5."""
 
-    task_refiner: Seconds = Field(60, gt=0)
-    task_broker: Seconds = Field(600, gt=0)
+    task_refiner: Seconds = Field(60, gt=0, description="New tasks get share and resource type this often")
+    task_broker: Seconds = Field(600, gt=0, description="Tasks get their nucleus this often")
     task_broker_retry: Seconds = Field(1800, gt=0, description="A task without a nucleus is tried again after this")
-    job_generator: Seconds = Field(60, gt=0)
+    job_generator: Seconds = Field(60, gt=0, description="Each work queue makes jobs this often")
     setupper: Seconds = Field(30, gt=0, description="Pending jobs are set up this often")
     pilot_streaming: Seconds = Field(300, gt=0, description="PanDA says how many pilots of each type are needed")
-    adder: Seconds = Field(60, gt=0)
-    post_processor: Seconds = Field(60, gt=0)
-    watch_dog: Seconds = Field(300, gt=0)
+    adder: Seconds = Field(60, gt=0, description="Ended payloads are looked at this often")
+    post_processor: Seconds = Field(60, gt=0, description="Tasks of which nothing is left are ended this often")
+    watch_dog: Seconds = Field(300, gt=0, description="Tasks on hold are looked at this often")
     pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
-    sampler: Seconds = Field(600, gt=0)
+    sampler: Seconds = Field(600, gt=0, description="A point of every time series is taken this often")
     pilot_startup: Seconds = Field(60, ge=0, description="From getting a slot to asking for a job")
     empty_pilot: Seconds = Field(600, ge=0, description="A pilot that gets no job leaves after this")
 
@@ -247,40 +251,42 @@ class Agents(Part):
 class Policies(Part):
     """Names of the policies in use, from the package or from entry points."""
 
-    dispatch_order: str = "global_shares"
-    pilot_submission: str = "unified_pilot_streaming"
-    throttle: str = "job_throttler"
-    job_brokerage: str = "production"
-    task_brokerage: str = "production"
+    dispatch_order: str = Field("global_shares", description="Which activated job a pilot gets")
+    pilot_submission: str = Field("unified_pilot_streaming", description="How many pilots each queue gets")
+    throttle: str = Field("job_throttler", description="How many jobs a work queue makes in a cycle")
+    job_brokerage: str = Field("production", description="Queues that the jobs of a task may go to, and their weights")
+    task_brokerage: str = Field("production", description="Nucleus that a task gets")
 
 
 class Record(Part):
     """What a run writes."""
 
     jobs: bool = Field(True, description="One row per job attempt")
-    transfers: bool = True
+    transfers: bool = Field(True, description="One row per transfer")
     decisions: Fraction = Field(1, description="Part of the decisions that is written, chosen by task")
-    series: bool = True
+    series: bool = Field(True, description="Time series of shares, queues, links and storages")
 
 
 class Scenario(Part):
     """Everything a simulation needs, resolved: one value is enough to run it again."""
 
     name: str = Field(min_length=1, description="Name; results are kept under it")
-    description: str = ""
-    edition: Literal["documented", "deployed"] = "documented"
-    seed: int = Field(1, ge=0)
+    description: str = Field("", description="One sentence for the reader of the report")
+    edition: Literal["documented", "deployed"] = Field(
+        "documented", description="Rules as the documentation has them, or as the production code has them")
+    seed: int = Field(1, ge=0, description="Seed of all luck in the run")
     duration: Seconds = Field(gt=0, description="Simulated time")
     warm_up: Seconds = Field(0, ge=0, description="Left out of the metrics")
     grid: Grid = Field(description="Sites, queues, storages and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
-    resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES))
+    resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
+                                                          description="Resource types; the first that fits is taken")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
-    workload: Workload = Workload()
-    incidents: tuple[Incident, ...] = ()
-    agents: Agents = Agents()
-    policies: Policies = Policies()
-    record: Record = Record()
+    workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
+    incidents: tuple[Incident, ...] = Field((), description="What happens at a given time")
+    agents: Agents = Field(Agents(), description="How often each agent wakes")
+    policies: Policies = Field(Policies(), description="Names of the policies in use")
+    record: Record = Field(Record(), description="What the run writes")
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
     _draft: Any = PrivateAttr(None)

@@ -4,8 +4,8 @@ What lives here: drawing tasks from the models of `campaigns`. What does not: wh
 traces (`importers`), and how tasks live (agents).
 
 Every number is keyed by (scenario's seed, name of the stream, number of the task in it): a longer run has the same
-tasks and some more, and a change of one stream leaves the tasks of the others as they were, but for `jeditaskid`,
-which counts all tasks in order of arrival.
+tasks and some more, and a change of one stream leaves the tasks of the others as they were, luck of their jobs
+included, but for `jeditaskid`, which counts all tasks in order of arrival.
 """
 
 from dataclasses import replace
@@ -102,6 +102,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     rows = new_rows(n)
     rows["arrival_s"] = rows["modification_s"] = arrival
     rows["user"] = user
+    rows["luck"] = (key % 2**38 << 24) + index + 1
     _fill_work(rows, payload, scenario.seed, key, index)
     _fill_memory(rows, payload, scenario.seed, key, index)
     _fill_files(rows, payload, scenario.seed, key, index)

@@ -2,6 +2,8 @@
 
 What lives here: which queues each batch system has, and their limits, from the quantiles of CRIC in October 2025
 (workload statistics, section 2.1, below WS 2.1; formats reference, section 1.1). What does not: sites and their sizes.
+
+HPC and cloud queues fill their slots in advance (numslots of Harvester_Slots); that all of them do is an assumption.
 """
 
 from dataclasses import dataclass
@@ -67,9 +69,10 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
         queues |= _ordinary(name, common, types[k], policies[k]) | _out_of_use(name, common, second[k])
         if (pool := Pool(name, "hpc")) in cores:
             queues[f"{name}_HPC"] = common | _HPC | {
-                "corecount": hpc[k], "maxwdir": common["maxwdir"] * hpc[k] / 8, "cores": int(cores[pool])}
+                "corecount": hpc[k], "maxwdir": common["maxwdir"] * hpc[k] / 8, "cores": int(cores[pool]),
+                "num_slots": int(cores[pool]) // hpc[k]}
         if (pool := Pool(name, "cloud")) in cores:
-            queues[f"{name}_CLOUD"] = common | _CLOUD | {"cores": int(cores[pool])}
+            queues[f"{name}_CLOUD"] = common | _CLOUD | {"cores": int(cores[pool]), "num_slots": int(cores[pool]) // 8}
     return queues
 
 

@@ -44,7 +44,7 @@ LINK_SERIES = Table("links", "one link with traffic since the sample before", _s
     Column("active_files", "i8", "files", OURS, "Files under way"),
     Column("bytes", "f8", "bytes", OURS, "Bytes delivered since the sample before"),
     Column("files", "i8", "files", OURS, "Files delivered since the sample before"),
-    Column("utilisation", "f8", "", OURS, "Mean use of the capacity since the sample before, 0 to 1"),
+    Column("utilisation", "f8", "", OURS, "Part of the time since the sample before in which bytes moved, 0 to 1"),
 ))
 
 STORAGE_SERIES = Table("storages", "one DDM endpoint at one sample", _sampled(
@@ -53,6 +53,7 @@ STORAGE_SERIES = Table("storages", "one DDM endpoint at one sample", _sampled(
     Column("free_bytes", "f8", "bytes", "Rucio", "Free"),
     Column("expired_bytes", "f8", "bytes", "Rucio", "Data that may be deleted"),
     Column("written_bytes", "f8", "bytes", OURS, "Written since the start"),
+    Column("deleted_bytes", "f8", "bytes", OURS, "Expired data deleted since the start"),
 ))
 
 DECISIONS = Table("decisions", "one decision of a broker", _sampled(

@@ -9,6 +9,8 @@ OURS = "simulator"
 
 TASKS = Table("tasks", "one JEDI task", (
     Column("jeditaskid", "i8", "", JEDI + " jediTaskID", "Identifier, counted from 1 in order of arrival"),
+    Column("luck", "i8", "", OURS, "Key of the task's luck: the same whatever other tasks there are; 0 = jeditaskid",
+           zero_means="jeditaskid", recorded=False, hidden=True),
     Column("arrival_s", "f8", "s", JEDI + " creationDate", "When the task was submitted"),
     Column("modification_s", "f8", "s", JEDI + " modificationTime", "Last change", recorded=False),
     Column("frozen_s", "f8", "s", JEDI + " frozenTime", "Since when brokerage has failed; NaN = it has not",

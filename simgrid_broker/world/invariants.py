@@ -11,6 +11,7 @@ from simgrid_broker.names import JobStatus
 
 EXECUTING = (JobStatus.SENT, JobStatus.RUNNING)
 RUNNING, ACTIVATED = int(JobStatus.RUNNING), int(JobStatus.ACTIVATED)
+ASSIGNED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.TRANSFERRING)
 
 
 def live(arrays) -> np.ndarray:
@@ -88,7 +89,7 @@ def attempts_stay_below_limit(arrays):
 
 
 def space_is_not_negative(arrays):
-    """No storage is overdrawn, and bytes are conserved."""
+    """No storage is overdrawn."""
     storages = arrays.storages
     for number in np.flatnonzero((storages["free_bytes"] < 0) | (storages["expired_bytes"] < 0)):
         yield f"storage {number} has negative space"
@@ -124,21 +125,60 @@ def activated_jobs_can_be_found(arrays):
         yield f"{np.count_nonzero(seen != wanted)} activated jobs are missing from the heaps or stand there wrongly"
 
 
+def files_in_line(arrays, row) -> tuple[int, int]:
+    """Files and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
+    files = bunches = 0
+    while row >= 0:
+        files, bunches = files + arrays.transfers[row]["n_files"], bunches + 1
+        row = arrays.transfers[row]["next"]
+    return files, bunches
+
+
 def links_add_up(arrays):
-    """Active files of each link equal those of its active transfers and respect the limit but for single bunches."""
-    for number in np.flatnonzero((arrays.links["active_head"] >= 0) | (arrays.links["active_files"] != 0)):
-        link, files, bunches = arrays.links[number], 0, 0
-        row = link["active_head"]
-        while row >= 0:
-            files, bunches = files + arrays.transfers[row]["n_files"], bunches + 1
-            row = arrays.transfers[row]["next"]
+    """Files of each link equal those of its transfers; active ones respect the limit but for single bunches."""
+    links = arrays.links
+    busy = (links["active_head"] >= 0) | (links["queued_files"] != 0) | (links["active_files"] != 0)
+    for number in np.flatnonzero(busy):
+        link = links[number]
+        files, bunches = files_in_line(arrays, link["active_head"])
+        waiting, _ = files_in_line(arrays, link["waiting_head"])
         if files != link["active_files"] or (files > link["max_active_files"] and bunches > 1):
             yield f"link {number}: {link['active_files']} active files counted, {files} found in {bunches} transfers"
+        if files + waiting != link["queued_files"]:
+            yield f"link {number}: {link['queued_files']} queued files counted, {files + waiting} found"
+
+
+def moving_jobs_have_a_transfer(arrays):
+    """Every job that awaits input or moves output belongs to a transfer that is under way, and is counted there.
+
+    Left out are jobs whose input nobody can send: they wait for nothing.
+    """
+    jobs = arrays.jobs[live(arrays)]
+    jobs = jobs[np.isin(jobs["status"], (ASSIGNED, TRANSFERRING))]
+    under_way = arrays.transfers["transfer_id"] != 0
+    jobs = jobs[(jobs["transfer"] >= 0) | (jobs["source_site"] >= 0) | (jobs["status"] == TRANSFERRING)]
+    lost = (jobs["transfer"] < 0) | ~under_way[jobs["transfer"]]
+    for job in jobs[lost][:5]:
+        yield f"nothing moves the files of job {job['panda_id']}"
+    known = np.bincount(jobs["transfer"][~lost], minlength=len(under_way))
+    for row in np.flatnonzero(under_way & (known != arrays.transfers["n_jobs"])):
+        yield f"transfer {arrays.transfers[row]['transfer_id']}: {known[row]} jobs await it, another number is counted"
+
+
+def rows_are_free_or_in_use(arrays):
+    """Every row of the growing tables is either in use or free."""
+    state = arrays.state[0]
+    for name, used in (("jobs", np.count_nonzero(arrays.jobs["panda_id"])),
+                       ("transfers", np.count_nonzero(arrays.transfers["transfer_id"])),
+                       ("retries", arrays.tasks["n_retry"].sum())):
+        if used + state[f"n_free_{name}"] != len(getattr(arrays, name)):
+            yield f"{name}: {used} rows in use and {state[f'n_free_{name}']} free of {len(getattr(arrays, name))}"
 
 
 INVARIANTS = (
     counts_equal_recount, usage_equals_recount, slots_are_used_once, payloads_hold_slots, no_input_is_lost,
     attempts_stay_below_limit, space_is_not_negative, activated_jobs_can_be_found, links_add_up,
+    moving_jobs_have_a_transfer, rows_are_free_or_in_use,
 )
 """Every check of a world; each yields a message for whatever is broken."""
 

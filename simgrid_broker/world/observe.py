@@ -33,6 +33,12 @@ def queues(world) -> views.Queues:
         fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version)
 
 
+def num_slots(world, candidates: views.Queues) -> np.ndarray | None:
+    """Slots that are to be filled in advance at each candidate, (n,), -1 = not set; None if no queue sets any."""
+    slots = world.arrays.queues["num_slots"]
+    return slots[candidates.queue] if np.any(slots >= 0) else None
+
+
 def task(world, row: int) -> views.Task:
     """A task as the brokers may know it."""
     t, words = world.arrays.tasks[row], world.vocabularies
@@ -52,10 +58,11 @@ def task(world, row: int) -> views.Task:
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
 
 
-def stats(snapshot, share: int, candidates: views.Queues, resource_type: int | None = None) -> views.Stats:
+def stats(snapshot, share: int, candidates: views.Queues, num_slots: np.ndarray | None = None,
+          resource_type: int | None = None) -> views.Stats:
     """Job numbers of one share at each candidate's queue; jobs made since the snapshot count as defined.
 
-    With a resource type also those of that type alone, which only the edition `deployed` asks for.
+    num_slots: (n,) of Harvester_Slots at the candidates, None if none is set. With a resource type also those of that type alone, which only the edition `deployed` asks for.
     """
     of, numbers = candidates.queue, snapshot.by_share[share]
     of_type = {}
@@ -65,26 +72,28 @@ def stats(snapshot, share: int, candidates: views.Queues, resource_type: int | N
                        queued_of_type=(typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])[of])
     return views.Stats(
         **of_type,
-        taken_at=snapshot.taken_at, running=numbers[S.RUNNING][of], assigned=numbers[S.ASSIGNED][of],
-        defined=(numbers[S.DEFINED] + snapshot.placed[share])[of], activated=numbers[S.ACTIVATED][of],
-        starting=numbers[S.STARTING][of], n_batch_job=snapshot.workers[of])
+        taken_at=snapshot.taken_at, running=numbers[S.RUNNING].take(of), assigned=numbers[S.ASSIGNED].take(of),
+        defined=(numbers[S.DEFINED] + snapshot.placed[share]).take(of), activated=numbers[S.ACTIVATED].take(of),
+        starting=numbers[S.STARTING].take(of), num_slots=num_slots, n_batch_job=snapshot.workers.take(of))
 
 
-def locality(world, row: int, candidates: views.Queues, n_jobs: int) -> views.Locality:
-    """Input of `n_jobs` jobs of a task at each candidate's site, in bytes and files."""
+def input_fraction(world, row: int, candidates: views.Queues) -> np.ndarray | None:
+    """Part of a task's input at each candidate's site, (n,), 0 to 1; None if it has no input."""
     arrays = world.arrays
-    t = arrays.tasks[row]
-    total, files = float(t["input_bytes_per_job"]) * n_jobs, int(t["n_input_files"]) * n_jobs
-    here = np.zeros(len(candidates.site))
-    no_input = True
-    for site, fraction in zip(arrays.replica_site[row], arrays.replica_fraction[row], strict=True):
+    here, has_input = np.zeros(len(candidates.site)), False
+    for site, fraction in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(), strict=True):
         if site >= 0:
-            no_input = False
-            at_site = candidates.site == site
-            here[at_site] = np.maximum(here[at_site], fraction)
-    if no_input or total <= 0:
-        return views.Locality(0.0, 0, here, np.zeros(len(here)))
-    return views.Locality(total, files, here * total, np.ceil((1.0 - here) * files))
+            has_input = True
+            here[(candidates.site == site) & (here < fraction)] = fraction
+    return here if has_input and arrays.tasks["input_bytes_per_job"][row] > 0 else None
+
+
+def locality(task: views.Task, fraction: np.ndarray | None, n_jobs: int) -> views.Locality | None:
+    """Input of `n_jobs` jobs of a task in bytes and files, from `input_fraction`; None if it has no input."""
+    if fraction is None:
+        return None
+    total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
+    return views.Locality(total, files, fraction * total, np.ceil((1.0 - fraction) * files))
 
 
 def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarray | None = None) -> views.Nuclei:
@@ -136,9 +145,10 @@ def share_usage(world) -> np.ndarray:
     return world.arrays.hs06_milli * 1e-3
 
 
-def work_queue_counts(snapshot, share: int, resource_type: int) -> views.WorkQueueCounts:
-    """Job numbers of one work queue; jobs made since the snapshot count as defined."""
-    numbers = snapshot.by_type[share, resource_type].tolist()
+def work_queue_counts(snapshot, share: int, resource_types) -> views.WorkQueueCounts:
+    """Job numbers of a share in one resource type, or in a list of them; jobs made since the snapshot are defined."""
+    numbers = snapshot.by_type[share, resource_types]
+    numbers = (numbers if numbers.ndim == 1 else numbers.sum(axis=0)).tolist()
     return views.WorkQueueCounts(
         running=numbers[S.RUNNING], not_running=numbers[S.ASSIGNED] + numbers[S.ACTIVATED] + numbers[S.STARTING],
-        defined=numbers[S.DEFINED] + int(snapshot.placed_by_type[share, resource_type]), waiting=numbers[S.WAITING])
+        defined=numbers[S.DEFINED] + int(snapshot.placed_by_type[share, resource_types].sum()), waiting=numbers[S.WAITING])

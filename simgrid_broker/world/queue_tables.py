@@ -68,14 +68,15 @@ def queue_table(grid, pools: dict) -> np.ndarray:
         row["minrss_mb"] = per_slot(queue, queue.minrss)
         row["maxtime_s"], row["mintime_s"] = unless_zero(queue.maxtime, np.inf), queue.mintime
         row["maxwdir_mb"] = unless_zero(per_slot(queue, queue.maxwdir), np.inf)
-        row["meanrss_mb"], row["timefloor_s"] = queue.meanrss, queue.timefloor * 60
+        row["timefloor_s"] = queue.timefloor * 60
         row["transferringlimit"] = unless_zero(queue.transferringlimit, DEFAULT_TRANSFERRINGLIMIT)
         row["site"], row["pool"] = sites[queue.atlas_site], pools[name]
         row["corecount"], row["status"] = max(1, queue.corecount), QueueStatus.of(queue.status)
         row["unified"] = queue.capability == "ucore"
         row["production"] = queue.type in ("production", "unified")
         row["analysis"] = queue.type in ("analysis", "unified")
-        row["direct_io"] = queue.maxinputsize == -1
+        row["direct_io"] = queue.maxinputsize == -1 or queue.direct_access_lan
+        row["num_slots"] = queue.num_slots
         row["opportunistic"] = queue.pledgedcpu == -1
         row["disable_reassign"] = option(queue, "disableReassign")
         row["laststart_s"] = -np.inf

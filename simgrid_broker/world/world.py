@@ -9,6 +9,10 @@ MARGIN = 1024
 """Rows to keep free of every table that the fabric takes from: more than one event can use."""
 
 
+FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions")}
+"""Field of the state that counts the free rows of a table."""
+
+
 class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
@@ -34,16 +38,16 @@ class World:
 
     def make_room(self, jobs=MARGIN, transfers=MARGIN, retries=MARGIN, submissions=MARGIN) -> None:
         """Grow tables until so many rows of each are free, and the events and inboxes can hold what may follow."""
+        state = self.state
         for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),
                              ("submissions", submissions)):
-            if self.state[f"n_free_{name}"] < wanted:
+            if state[FREE[name]] < wanted:
                 self._grow(name, wanted)
-        arrays, state = self.arrays, self.state
-        self._lengthen("pending", int(state["n_pending"]) + jobs + MARGIN)
-        self._lengthen("holding", int(state["n_holding"]) + MARGIN)
-        self._lengthen("done_tasks", int(state["n_done_tasks"]) + jobs + MARGIN)
-        self._lengthen("events", int(state["n_events"] + state["total_cores"] - state["n_pilots"])
-                       + 4 * len(arrays.transfers) + MARGIN)
+        self._lengthen("pending", state["n_pending"] + jobs + MARGIN)
+        self._lengthen("holding", state["n_holding"] + MARGIN)
+        self._lengthen("done_tasks", state["n_done_tasks"] + retries + MARGIN)
+        self._lengthen("events", state["n_events"] + state["total_cores"] - state["n_pilots"]
+                       + 4 * len(self.arrays.transfers) + MARGIN)
 
     def _grow(self, name: str, wanted: int) -> None:
         """At least double a table that hands out rows, with what runs beside it."""
@@ -66,6 +70,6 @@ class World:
         old = getattr(self.arrays, name)
         if len(old) >= wanted:
             return
-        new = np.zeros(max(wanted, 2 * len(old)), old.dtype)
+        new = np.zeros(max(int(wanted), 2 * len(old)), old.dtype)
         new[:len(old)] = old
         self.arrays = self.arrays._replace(**{name: new})

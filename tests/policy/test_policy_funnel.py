@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from policy_builders import job_case, queues, stats, task
 
-from simgrid_broker.policy.funnel import Funnel, Liftable, MaskCache, run_funnel, survivors, weigh
+from simgrid_broker.policy.funnel import Funnel, Liftable, MaskCache, run_funnel, weigh
 from simgrid_broker.policy.rule import criterion, factor
-from simgrid_broker.views import KEPT
+from simgrid_broker.views import KEPT, Verdict
 
 
 def refuses(tag, *candidates, temporary=False, static=None, asked=None):
@@ -94,6 +94,9 @@ def test_two_funnels_share_a_cache():
 
 
 def test_survivors_count_down():
+    def survivors(refused_by, n_rules):
+        nothing = np.array([])
+        return Verdict(("-tag",) * n_rules, refused_by, nothing, {}, nothing).survivors
     assert survivors(np.array([0, 2, KEPT, 2]), 3) == (3, 3, 1)
     assert survivors(np.array([], int), 2) == (0, 0)
 

@@ -206,7 +206,7 @@ def test_the_drawn_nucleus_stands_first(uniform, order):
 def chosen(weights, uniform, refused_by=None):
     weights = np.asarray(weights, float)
     refused_by = np.full(len(weights), KEPT) if refused_by is None else np.asarray(refused_by)
-    return draw(Verdict((), refused_by, (), weights, {}, np.array([], int)), uniform)
+    return draw(Verdict((), refused_by, weights, {}, np.array([], int)), uniform)
 
 
 @pytest.mark.parametrize(("weights", "refused_by", "uniform", "expected"), [

@@ -107,7 +107,8 @@ def test_a_manifest_needs_a_known_status(tmp_path):
 
 def test_a_manifest_that_cannot_be_written_is_an_output_error(tmp_path):
     with pytest.raises(OutputError, match="manifest.json"):
-        write_manifest(tmp_path / "nowhere", {"status": "running"})
+        (tmp_path / "file").write_text("in the way")
+        write_manifest(tmp_path / "file" / "run", {"status": "running"})
 
 
 def test_run_folders_never_clash(tmp_path):

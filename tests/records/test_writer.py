@@ -207,6 +207,7 @@ def test_a_table_that_cannot_be_merged_stays_readable_and_closes_later(tmp_path,
     with largest_file(largest_part + 1000), pytest.raises(OutputError, match="complete: tasks"):
         writer.close()
     assert len(read_run(tmp_path).jobs) == 1000
+    assert not list(tmp_path.glob(".*"))
     writer.close()
     assert len(pd.read_parquet(tmp_path / "jobs.parquet")) == 1000
 

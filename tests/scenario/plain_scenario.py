@@ -26,7 +26,7 @@ shares:
       - {name: Other, value: 40, prodsourcelabel: managed}
   - {name: Analysis, value: 20, prodsourcelabel: user}
 gdpconfig:
-  NQUEUED_SAT_CAP: 200
+  NQUEUED_NUC_CAP: 200
   DISK_THRESHOLD_MC simul: 50
 workload:
   campaigns:

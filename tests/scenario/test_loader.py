@@ -200,7 +200,7 @@ grid:
     BNL_PROD: null
     BNL: {atlas_site: BNL}
   links: {pairs: []}
-gdpconfig: {jobbroker.NQUEUED_SAT_CAP: 300}
+gdpconfig: {taskbrokerage.NQUEUED_NUC_CAP: 300}
 incidents: null
 """)
     scenario = load_scenario("child.yaml")
@@ -208,7 +208,7 @@ incidents: null
     assert (scenario.grid.queues["CERN"].maxrss, scenario.grid.queues["CERN"].maxtime) == (0, 96 * 3600)
     assert scenario.grid.links.pairs == () and scenario.grid.links.default.bandwidth == 1.25e9
     assert scenario.incidents == ()
-    assert scenario.gdpconfig == {"DISK_THRESHOLD_MC simul": 50, "jobbroker.NQUEUED_SAT_CAP": 300}
+    assert scenario.gdpconfig == {"DISK_THRESHOLD_MC simul": 50, "taskbrokerage.NQUEUED_NUC_CAP": 300}
     assert str(scenario.origin("grid.queues.CERN.maxtime")) == f"plain.yaml:{line_of(PLAIN, 'CERN: {atlas')}"
     assert str(scenario.origin("name")) == "child.yaml:2"
     assert str(scenario.origin("grid.queues.CERN.maxrss")) == "default"
@@ -331,10 +331,10 @@ def test_a_grid_that_is_written_out_cannot_be_made_anew(write):
 
 def test_a_changed_scenario_is_a_new_one_and_is_checked():
     scenario = Scenario.from_dict(plain_values())
-    changed = scenario.with_config({"NQUEUED_SAT_CAP": np.int64(300)}).with_values({
+    changed = scenario.with_config({"NQUEUED_NUC_CAP": np.int64(300)}).with_values({
         "shares.Analysis.value": np.float32(5), "grid.queues.BNL_PROD.releases": ("21.0",), "warm_up": "1h"})
     assert scenario != changed and scenario == Scenario.from_dict(plain_values())
-    assert scenario.gdpconfig["NQUEUED_SAT_CAP"] == 200 and changed.gdpconfig["NQUEUED_SAT_CAP"] == 300
+    assert scenario.gdpconfig["NQUEUED_NUC_CAP"] == 200 and changed.gdpconfig["NQUEUED_NUC_CAP"] == 300
     assert (changed.shares[1].value, changed.grid.queues["BNL_PROD"].releases, changed.warm_up) == (5, ("21.0",), 3600)
     assert changed.with_values({"warm_up": None}) == changed.with_values({"warm_up": 0})
     json.dumps(changed.to_dict())

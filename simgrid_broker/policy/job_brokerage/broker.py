@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import MaskCache, run_funnel, survivors, weigh
+from simgrid_broker.policy.funnel import MaskCache, run_funnel, weigh
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
@@ -42,7 +42,7 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     refused_by = _cut_others(refused_by, weight, order, len(tags))
     weight = np.where(refused_by == KEPT, weight, 0.0)
     queued, cap = brokerage.backlog(case)
-    return Verdict(tags, refused_by, survivors(refused_by, len(tags)), weight, factors, order, queued, cap)
+    return Verdict(tags, refused_by, weight, factors, order, queued, cap)
 
 
 def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CANDIDATES, first: int = 0) -> np.ndarray:

@@ -70,6 +70,8 @@ def running_over_queued(case: JobCase) -> np.ndarray:
 def many_assigned(case: JobCase) -> np.ndarray:
     """1 / max(1, min(2, assigned / activated)); without activated jobs any assigned job counts for 2."""
     assigned, activated = case.numbers.assigned, case.numbers.activated
+    if not assigned.any():
+        return np.ones(case.n_candidates)
     ratio = np.where(activated > 0, assigned / np.maximum(activated, 1), np.where(assigned > 0, MOST_ASSIGNED, 0))
     return 1 / np.maximum(1, np.minimum(MOST_ASSIGNED, ratio))
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import run_funnel, survivors, weigh
+from simgrid_broker.policy.funnel import run_funnel, weigh
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.views import KEPT, Gdpconfig, Nuclei, Task, Verdict
@@ -33,7 +33,7 @@ def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, unifor
         verdict = run_brokerage(brokerage, task, nuclei, cfg, uniform)
         refused_by = verdict.refused_by
     tags = brokerage.funnel.tags + PREASSIGNED.funnel.tags
-    return replace(verdict, tags=tags, refused_by=refused_by, survivors=survivors(refused_by, len(tags)))
+    return replace(verdict, tags=tags, refused_by=refused_by)
 
 
 def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float) -> Verdict:
@@ -42,7 +42,7 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
     outcome = run_funnel(brokerage.funnel, case)
     weight, factors = weigh(brokerage.factors, replace(case, lifted=outcome.lifted))
     tags, refused_by = brokerage.funnel.tags, outcome.refused_by
-    verdict = Verdict(tags, refused_by, survivors(refused_by, len(tags)), np.where(refused_by == KEPT, weight, 0.0),
+    verdict = Verdict(tags, refused_by, np.where(refused_by == KEPT, weight, 0.0),
                       factors, np.array([], np.int64))
     return replace(verdict, order=_order(verdict, draw(verdict, uniform)))
 

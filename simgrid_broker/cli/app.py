@@ -1,0 +1,64 @@
+"""The program: all commands under one name.
+
+What lives here: the Typer application and `main`. What does not: any command.
+"""
+
+import sys
+
+import typer
+from typer.core import TyperGroup
+
+from simgrid_broker.cli import check, describe, gdpconfig, importing, reports, run
+from simgrid_broker.cli.trouble import told
+
+PROGRAM = "simgrid-broker"
+
+EXAMPLES = """\b
+Examples:
+  simgrid-broker check scenarios/quickstart.yaml
+  simgrid-broker run scenarios/quickstart.yaml --seed 3
+  simgrid-broker report results/quickstart/seed-3
+  simgrid-broker COMMAND --help
+"""
+
+
+class Door(TyperGroup):
+    """Group of commands whose errors are told in words."""
+
+    def invoke(self, ctx):
+        """Run a command; what goes wrong becomes a message and an exit status."""
+        with told():
+            return super().invoke(ctx)
+
+
+app = typer.Typer(cls=Door, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
+                  epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+
+
+@app.callback()
+def program(version: bool = typer.Option(False, "--version", is_eager=True, callback=lambda asked: tell_version(asked),
+                                         help="Show the version and exit.")) -> None:
+    """Discrete-event simulator of grid workload management with PanDA/JEDI's own rules."""
+
+
+def tell_version(asked: bool) -> None:
+    """Print the version of the package and exit, if that was asked for."""
+    if asked:
+        from importlib.metadata import version
+        typer.echo(f"{PROGRAM} {version('simgrid_broker')}")
+        raise typer.Exit()
+
+
+for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES),
+                          (reports.report, reports.REPORT_EXAMPLES), (reports.compare, reports.COMPARE_EXAMPLES),
+                          (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):
+    app.command(epilog=examples)(command)
+app.add_typer(importing.app, name="import")
+
+
+def main() -> None:
+    """Run the program and exit."""
+    try:
+        app(prog_name=PROGRAM)
+    except KeyboardInterrupt:
+        sys.exit(130)

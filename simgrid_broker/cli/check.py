@@ -1,0 +1,80 @@
+"""`check`: everything that is wrong with a scenario, or what it amounts to.
+
+What lives here: the command and its summary. What does not: the checks (scenario).
+"""
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from simgrid_broker.cli.loading import ScenarioFile, Settings, WorkloadFile, loaded
+from simgrid_broker.cli.text import count, paragraph
+
+if TYPE_CHECKING:
+    from simgrid_broker.scenario import Scenario
+
+EXAMPLES = """\b
+Examples:
+  simgrid-broker check scenarios/atlas_day.yaml
+  simgrid-broker check scenarios/quickstart.yaml --set grid.synthetic.sites=20
+"""
+
+
+def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadFile = None) -> None:
+    """Check a scenario without running it.
+
+    Prints everything that is wrong at once, or "ok" with what the scenario amounts to, and remarks.
+    """
+    given = loaded(scenario, settings=settings, workload=workload)
+    typer.echo(f"ok: {given.name} ({scenario})")
+    work, work_remarks = described_work(given)
+    for name, text in (("time", described_time(given)), ("grid", described_grid(given)),
+                       ("shares", described_shares(given)), ("work", work), ("rules", described_rules(given))):
+        typer.echo(paragraph(f"  {name:<8}{text}", " " * 10))
+    from simgrid_broker.scenario import remarks
+    for remark in (*remarks(given), *work_remarks):
+        typer.echo(paragraph(f"  note: {remark}", " " * 8))
+
+
+def described_time(scenario: "Scenario") -> str:
+    """How long the run is."""
+    from simgrid_broker.units import format_seconds
+    text = format_seconds(scenario.duration)
+    return text + (f", of which {format_seconds(scenario.warm_up)} are warm-up" if scenario.warm_up else "")
+
+
+def described_grid(scenario: "Scenario") -> str:
+    """How large the grid is."""
+    from simgrid_broker.world.queue_tables import pools_of
+    grid = scenario.grid
+    cores = sum(cores for _, cores, _ in pools_of(grid)[1])
+    nuclei = sum(site.nucleus for site in grid.sites.values())
+    return (f"{count(len(grid.sites), 'site')} ({count(nuclei, 'nucleus', 'nuclei')}), "
+            f"{count(len(grid.queues), 'PanDA queue')}, {count(cores, 'core')}, {count(len(grid.storages), 'storage')}")
+
+
+def described_shares(scenario: "Scenario") -> str:
+    """The leaves of the share tree with their parts of the whole."""
+    from simgrid_broker.world.share_tree import share_tree
+    tree = share_tree(scenario.shares)
+    leaves = ", ".join(f"{tree.names[node]} {tree.value[node]:.3g} %" for node in tree.leaves)
+    return f"{count(len(tree.leaves), 'leaf', 'leaves')}: {leaves}"
+
+
+def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
+    """The work that arrives within the run, and what an importer could not use of a trace."""
+    from simgrid_broker.scenario.synthetic import task_list
+    tasks, work = task_list(scenario), scenario.workload
+    sources = [count(len(work.campaigns), "campaign")] if work.campaigns else []
+    sources += [count(len(work.users), "group of users", "groups of users")] if work.users else []
+    sources += [str(work.trace.file)] if work.trace else []
+    amount = f"{count(len(tasks.rows), 'task')} with {count(int(tasks.rows['n_jobs'].sum()), 'job')}"
+    return f"{' and '.join(sources) or 'none'}: {amount}", tasks.remarks
+
+
+def described_rules(scenario: "Scenario") -> str:
+    """Edition, policies that are not the default, and what gdpconfig sets."""
+    policies = [f"{kind}: {name}" for kind, name in scenario.policies
+                if name != type(scenario.policies).model_fields[kind].default]
+    keys = [f"{key} = {value}" for key, value in scenario.gdpconfig.items()]
+    return "; ".join([f"{scenario.edition} edition", f"seed {scenario.seed}", *policies, *keys])

@@ -1,0 +1,90 @@
+"""`gdpconfig`: the keys of gdpconfig, what they mean and what reads them.
+
+What lives here: the command. What does not: the registry (scenario).
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simgrid_broker.cli.text import paragraph, table
+from simgrid_broker.cli.trouble import BadArgument
+from simgrid_broker.errors import Problem, nearest
+
+if TYPE_CHECKING:
+    from simgrid_broker.scenario.gdpconfig import Match
+    from simgrid_broker.scenario.gdpconfig_key import GdpconfigKey
+
+EXAMPLES = """\b
+Examples:
+  simgrid-broker gdpconfig
+  simgrid-broker gdpconfig jobbroker
+  simgrid-broker gdpconfig THROTTLE_THRESHOLD
+  simgrid-broker gdpconfig "FAST_REBRO_THRESHOLD_NQUEUE_MC simul"
+"""
+
+UNREAD = "(no effect)"
+LEGEND = (f"{UNREAD}: nothing in the simulator reads the key. <...> stands for a name and [...] may be left out. "
+          "Set a key with `gdpconfig:` in a scenario, or with --set gdpconfig.KEY=VALUE.")
+
+
+def completed(start: str) -> list[str]:
+    """Keys and components that begin with `start`, for the shell."""
+    from simgrid_broker.scenario.gdpconfig import COMPONENTS, REGISTRY
+    return [name for name in (*COMPONENTS, *(entry.key for entry in REGISTRY)) if name.startswith(start)]
+
+
+def gdpconfig(key: Annotated[str | None, typer.Argument(
+        metavar="[KEY]", help="A key, component.KEY, or a component; default: all keys.", autocompletion=completed,
+        show_default=False)] = None) -> None:
+    """Show the keys of gdpconfig.
+
+    Component, default, unit and meaning of every key, and which parts of the simulator read it.
+    """
+    from simgrid_broker.scenario.gdpconfig import COMPONENTS, REGISTRY, find
+    if key is None or key in COMPONENTS:
+        typer.echo(listed(entry for entry in REGISTRY if key in (None, entry.component)))
+        return
+    matches = find(key)
+    if not matches:
+        raise unknown(key)
+    typer.echo("\n\n".join(described(match) for match in matches))
+
+
+def listed(entries: Iterable["GdpconfigKey"]) -> str:
+    """Keys as a table, component by component, and what the signs mean."""
+    components: dict[str, list[tuple[str, ...]]] = {}
+    for entry in entries:
+        meaning = entry.meaning if entry.read_by else f"{entry.meaning} {UNREAD}"
+        components.setdefault(f"{entry.app} {entry.component}", []).append(
+            (entry.key, shown(entry.default), entry.unit, meaning))
+    tables = [table((name, "default", "unit", "meaning"), rows) for name, rows in components.items()]
+    return "\n\n".join([*tables, paragraph(LEGEND)])
+
+
+def described(match: "Match") -> str:
+    """Everything about one key."""
+    entry = match.entry
+    facts = {"meaning": entry.meaning, "default": f"{shown(entry.default)} {entry.unit}".strip(), "type": entry.type,
+             "zero": "the same as not set" if entry.zero_is_unset else "",
+             "here": ", ".join(f"<{name}> = {text}" for name, text in match.members.items()),
+             "source": entry.source, "read by": entry.read_by or "nothing in the simulator, so it has no effect"}
+    lines = [entry.name if entry.key == match.key else f"{entry.component}.{match.key} (of {entry.name})"]
+    return "\n".join(lines + [paragraph(f"  {name:<10}{text}", " " * 12) for name, text in facts.items() if text])
+
+
+def shown(default: object) -> str:
+    """A default as a user would write it; a dash for none."""
+    if default is None:
+        return "-"
+    return str(default).lower() if isinstance(default, bool) else str(default)
+
+
+def unknown(key: str) -> BadArgument:
+    """The error for a name that is neither a key nor a component, with those that may have been meant."""
+    from simgrid_broker.scenario.gdpconfig import COMPONENTS, REGISTRY, find
+    bare = key.rpartition(".")[2]
+    meant = tuple(match.entry.name for match in find(bare)) or nearest(
+        key, (*COMPONENTS, *(entry.key for entry in REGISTRY), *(entry.name for entry in REGISTRY)))
+    return BadArgument([Problem(None, None, key, None, "no key or component of gdpconfig is called so", meant)])

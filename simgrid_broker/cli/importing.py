@@ -1,0 +1,67 @@
+"""`import`: real files to a grid that a scenario can extend.
+
+What lives here: the commands. What does not: the readers and the writer (scenario.importers).
+"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from simgrid_broker.cli.text import paragraph
+
+CRIC_EXAMPLES = """\b
+Examples:
+  simgrid-broker import cric pandaqueues.json -o scenarios/grid.yaml
+  simgrid-broker import cric pandaqueues.json --rses rses.json --closeness sitematrix.json -o scenarios/grid.yaml
+"""
+CGSIM_EXAMPLES = """\b
+Examples:
+  simgrid-broker import cgsim site_info.json site_conn_info.json -o scenarios/cgsim_grid.yaml
+  simgrid-broker import cgsim site_info.json site_conn_info.json jobs.csv -o scenarios/cgsim_grid.yaml
+"""
+
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Grid file to write, YAML; one that is "
+                                      "there is replaced.", show_default=False)]
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Turn real files into a grid.")
+
+
+@app.command(epilog=CRIC_EXAMPLES)
+def cric(
+    pandaqueues: Annotated[Path, typer.Argument(help="CRIC's PanDA queues, JSON.", show_default=False)],
+    output: Output,
+    rses: Annotated[Path | None, typer.Option(metavar="FILE", help="DDM endpoints, or their relations to queues, JSON.",
+                                              show_default=False)] = None,
+    closeness: Annotated[Path | None, typer.Option(metavar="FILE", help="CRIC's site matrix, JSON.",
+                                                   show_default=False)] = None,
+) -> None:
+    """Write the grid of a CRIC dump, and say what could not be used and what was assumed."""
+    from simgrid_broker.scenario.importers import read_cric, write_grid
+    grid, remarks = read_cric(pandaqueues, rses, closeness)
+    write_grid(grid, output, remarks)
+    tell(output, remarks)
+
+
+@app.command(epilog=CGSIM_EXAMPLES)
+def cgsim(
+    sites: Annotated[Path, typer.Argument(help="CGSim's site file, JSON.", show_default=False)],
+    links: Annotated[Path, typer.Argument(help="CGSim's connection file, JSON.", show_default=False)],
+    output: Output,
+    jobs: Annotated[Path | None, typer.Argument(help="CGSim's job file, CSV.", show_default=False)] = None,
+) -> None:
+    """Write the grid of CGSim's files, and say what could not be used and how to use the jobs."""
+    from simgrid_broker.scenario.importers import read_cgsim, write_grid
+    grid, trace, remarks = read_cgsim(sites, links, jobs)
+    write_grid(grid, output, remarks)
+    tell(output, remarks)
+    if trace is not None:
+        typer.echo(f"The jobs can be read; a scenario uses them with\n\n  workload:\n    trace: {{file: {trace}, "
+                   "format: cgsim}")
+
+
+def tell(output: Path, remarks: list[str]) -> None:
+    """Say what was written and what is to be known of it."""
+    for remark in remarks:
+        typer.echo(paragraph(f"- {remark}", "  "))
+    typer.echo(f"\nWritten: {output}. A scenario uses it with `extends: {output.name}`.")

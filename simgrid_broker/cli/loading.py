@@ -1,0 +1,54 @@
+"""Scenarios as the command line gives them: a file and what is set beside it.
+
+What lives here: one function that loads and checks, policies included, and the options that two commands share. What
+does not: loading itself (scenario).
+"""
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simgrid_broker.errors import Problem, ScenarioError, nearest
+
+if TYPE_CHECKING:
+    from simgrid_broker.scenario import Scenario
+
+ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file, YAML.", show_default=False)]
+Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of all luck, instead of the scenario's.",
+                                          show_default=False)]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Simulated time, such as 7d or 36h, instead of the "
+                                           "scenario's `duration`.", show_default=False)]
+Settings = Annotated[list[str] | None, typer.Option(
+    "--set", metavar="KEY=VALUE", help="Set one value by its dotted key, such as gdpconfig.THROTTLE_THRESHOLD=3; may "
+    "be given several times.", show_default=False)]
+WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE", help="Recorded workload (SWF, GWF or "
+                                                   "CGSim's CSV, plain or .gz), as workload.trace.file.",
+                                                   show_default=False)]
+
+
+def loaded(file: Path, seed: int | None = None, until: str | None = None, settings: Iterable[str] | None = None,
+           workload: Path | None = None) -> "Scenario":
+    """The scenario in `file` with what the command line sets; raises ScenarioError, for unknown policies too."""
+    from simgrid_broker.scenario import load_scenario
+    overrides = list(settings or ())
+    if workload is not None:
+        overrides.append(f"workload.trace.file={json.dumps(str(workload))}")
+    scenario = load_scenario(file, seed, until, overrides)
+    if problems := unknown_policies(scenario):
+        raise ScenarioError(problems)
+    return scenario
+
+
+def unknown_policies(scenario: "Scenario") -> list[Problem]:
+    """A problem for each policy that the scenario names and nobody offers."""
+    from simgrid_broker.policy.registry import BUILT_IN, names
+    problems = []
+    for kind in BUILT_IN:
+        name, known, origin = getattr(scenario.policies, kind), names(kind), scenario.origin(f"policies.{kind}")
+        if name not in known:
+            problems.append(Problem(origin.file or origin.kind, origin.line, f"policies.{kind}", name,
+                                    f"no policy is called so; known are {', '.join(known)}", nearest(name, known)))
+    return problems

@@ -1,0 +1,81 @@
+"""How far a run is, for somebody who waits for it.
+
+What lives here: a bar on a terminal, a line now and then elsewhere, and the pace that both tell. What does not: the
+run. Everything goes to stderr.
+"""
+
+import sys
+import time
+from collections import deque
+
+import typer
+
+from simgrid_broker.units import format_seconds
+
+RECENT_S = 15.0
+"""The pace is that of so many seconds past, so that compilation at the start does not spoil the forecast."""
+LINE_EVERY_S = 10.0
+"""Seconds between two lines where there is no terminal."""
+LAYOUT = "{percentage:3.0f} % |{bar:24}| {desc}"
+
+
+class Pace:
+    """Simulated seconds and ended jobs per real second over the recent past."""
+
+    def __init__(self):
+        self._marks: deque[tuple[float, float, int]] = deque()
+
+    def mark(self, now: float, simulated_s: float, jobs: int) -> None:
+        """Note how far the run is at real time `now`, s."""
+        self._marks.append((now, simulated_s, jobs))
+        while len(self._marks) > 2 and self._marks[1][0] < now - RECENT_S:
+            self._marks.popleft()
+
+    def rates(self) -> tuple[float, float]:
+        """Simulated s/s and jobs/s; both 0 until there are two marks."""
+        (began, from_s, from_jobs), (now, to_s, to_jobs) = self._marks[0], self._marks[-1]
+        past = now - began
+        return ((to_s - from_s) / past, (to_jobs - from_jobs) / past) if past > 0 else (0.0, 0.0)
+
+
+class Progress:
+    """What `engine.simulate` calls now and then; `close` it when the run has ended."""
+
+    def __init__(self, duration_s: float, clock=time.monotonic):
+        self.duration_s, self.clock = duration_s, clock
+        self.pace = Pace()
+        self.line_at = clock() + LINE_EVERY_S
+        self.bar = _bar(duration_s) if sys.stderr.isatty() else None
+
+    def __call__(self, simulation) -> None:
+        """Tell how far `simulation` is."""
+        now, simulated_s = self.clock(), simulation.env.now
+        self.pace.mark(now, simulated_s, simulation.jobs_ended)
+        if self.bar is not None:
+            self.bar.set_description_str(self._text(simulated_s, simulation.running_cores), refresh=False)
+            self.bar.update(simulated_s - self.bar.n)
+        elif now >= self.line_at:
+            self.line_at = now + LINE_EVERY_S
+            text = self._text(simulated_s, simulation.running_cores)
+            typer.echo(f"{100 * simulated_s / self.duration_s:3.0f} %  {text}", err=True)
+
+    def close(self) -> None:
+        """Leave the bar as it is and go to the next line."""
+        if self.bar is not None:
+            self.bar.close()
+
+    def _text(self, simulated_s: float, running_cores: int) -> str:
+        """Simulated time, pace, running cores, expected end."""
+        simulated, jobs = self.pace.rates()
+        text = f"{format_seconds(simulated_s)} of {format_seconds(self.duration_s)}, {running_cores:,} cores running"
+        if simulated <= 0:
+            return text
+        left = (self.duration_s - simulated_s) / simulated
+        end = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
+        return f"{text}, {jobs:,.0f} jobs/s, " + (f"ends at {end}" if left > 0 else "done")
+
+
+def _bar(duration_s: float):
+    """An empty bar."""
+    from tqdm import tqdm
+    return tqdm(total=duration_s, bar_format=LAYOUT, file=sys.stderr, dynamic_ncols=True, desc="starting")

@@ -1,0 +1,101 @@
+"""The reference of everything that has a name: keys of a scenario, columns of tables, rules of the brokers.
+
+What lives here: reading models, schema and rules as plain sections, which `describe` prints and the documents are made
+of. What does not: the things described, and any layout.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of the reference: title, a sentence about it, head and rows of text."""
+
+    title: str
+    about: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What can be asked for: its name, what it is in a few words, and a function that makes its sections."""
+
+    name: str
+    about: str
+    sections: Callable[[], list[Section]]
+
+
+COLUMN_HEAD = ("name", "type", "unit", "0 means", "source", "meaning")
+RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
+
+
+def topics() -> dict[str, Topic]:
+    """All topics by name; one that stands for several things (`queues`) has a section for each."""
+    from simgrid_broker.cli.scenario_keys import parts
+    from simgrid_broker.schema import RECORDED, WORLD
+    found: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
+    for part in parts():
+        found.setdefault(part.topic, []).append(("scenario", part.section))
+    for name, table in RECORDED.items():
+        found.setdefault(name, []).append(("recorded", lambda table=table: recorded(table)))
+    for name, table in WORLD.items():
+        found.setdefault(name, []).append(("in the world", lambda table=table: of_world(table)))
+    found["rules"] = [("brokers", rules)]
+    return {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
+                        lambda each=each: [make() for _, make in each]) for name, each in found.items()}
+
+
+def recorded(table) -> Section:
+    """The columns of a recorded table, transition times included."""
+    from simgrid_broker.records.layout import TIMES
+    rows = [_column_row(column) for column in table.recorded]
+    if times := TIMES.get(table.name):
+        rows.append((f"{times[0]} ... {times[-1]}", "f8", "s", "zero", "simulator", "When it last entered each status: "
+                     + ", ".join(name.removesuffix("_s") for name in times) + "; null = never"))
+    return Section(f"{table.name}.parquet", f"Recorded: a row is {table.row}.", COLUMN_HEAD, tuple(rows))
+
+
+def of_world(table) -> Section:
+    """All columns of a table of the running world."""
+    return Section(f"{table.name} in the world", f"While a simulation runs: a row is {table.row}.", COLUMN_HEAD,
+                   tuple(_column_row(column) for column in table.columns))
+
+
+def _column_row(column) -> tuple[str, ...]:
+    """One column."""
+    kind = f"{column.dtype}, {column.codes}" if column.codes else column.dtype
+    meaning = column.description + ("; no decision may see it" if column.hidden else "")
+    return column.name, kind, column.unit, column.zero_means, column.source, meaning
+
+
+def rules() -> Section:
+    """The rules of both brokers in the order in which each edition asks them, those of both editions once."""
+    rows = tuple(rule_row(broker, function) for broker, function in broker_rules())
+    return Section("rules of the brokers", "Criteria refuse candidates, factors make weights; PanDA logs the tag.",
+                   RULE_HEAD, rows)
+
+
+def broker_rules() -> Iterator[tuple[str, Callable]]:
+    """(broker, rule) of every rule in the chains of the editions, documented before deployed, each once."""
+    from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
+    from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
+    from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
+    for broker, brokerages in (("task brokerage", (*TASKS.values(), PREASSIGNED)), ("job brokerage", JOBS.values())):
+        chain = [rule for brokerage in brokerages for rule in brokerage.funnel.criteria]
+        factors = [rule for brokerage in brokerages for rule in brokerage.factors]
+        for rule in dict.fromkeys((*chain, *factors)):
+            yield broker, rule
+
+
+def rule_row(broker: str, function: Callable) -> tuple[str, ...]:
+    """One rule as a row of RULE_HEAD."""
+    rule = function.rule
+    tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
+    return tag, broker, ", ".join(rule.editions), rule.source, first_sentence(function)
+
+
+def first_sentence(thing) -> str:
+    """The first paragraph of a docstring on one line."""
+    return " ".join((thing.__doc__ or "").split("\n\n")[0].split())

@@ -1,0 +1,79 @@
+"""`report` and `compare`: pages and tables made of runs on disk.
+
+What lives here: the commands. What does not: figures (metrics) and pages (report).
+"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simgrid_broker.cli.text import table
+
+if TYPE_CHECKING:
+    from simgrid_broker.records import Run
+
+REPORT_EXAMPLES = """\b
+Examples:
+  simgrid-broker report results/quickstart/seed-1
+"""
+COMPARE_EXAMPLES = """\b
+Examples:
+  simgrid-broker compare results/quickstart/seed-1 results/quickstart/seed-1-2
+  simgrid-broker compare results/base/seed-1 results/tuned/seed-1 --out results/base-and-tuned
+"""
+
+
+def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]) -> None:
+    """Print the figures of a run and write its report anew.
+
+    Runs that were interrupted or killed have one, too.
+    """
+    from simgrid_broker.records import read_run
+    reported(read_run(run))
+
+
+def reported(run: "Run", quiet: bool = False) -> None:
+    """Write the report of a run; print its tables and where the report is, or if `quiet` only the run's folder."""
+    from simgrid_broker.report import terminal_summary, write_report
+    page = write_report(run)
+    if quiet:
+        typer.echo(run.folder)
+        return
+    typer.echo(terminal_summary(run))
+    typer.echo(f"\nReport: {page}\nTables: {run.folder} (*.parquet, manifest.json)")
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the first run, A.", show_default=False)],
+    changed: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the second run, B.", show_default=False)],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: one beside the "
+                                             "second run.", show_default=False)] = None,
+) -> None:
+    """Compare two runs in tables and curves.
+
+    The page tells which settings differ, what came of it, and lays the curves over each other.
+    """
+    from simgrid_broker.records import read_run
+    from simgrid_broker.report import write_comparison
+    run_a, run_b = read_run(base), read_run(changed)
+    folder = out or run_b.folder.parent / f"{_label(run_b)}-against-{_label(run_a)}"
+    page = write_comparison(run_a, run_b, folder)
+    typer.echo(f"A: {run_a.folder}\nB: {run_b.folder}\n")
+    typer.echo(differences(run_a, run_b))
+    typer.echo(f"\nReport: {page}")
+
+
+def differences(run_a: "Run", run_b: "Run") -> str:
+    """The summaries of two runs side by side, as text."""
+    from simgrid_broker import metrics
+    from simgrid_broker.report.words import SUMMARY_LABELS, number
+    rows = metrics.difference(metrics.summary(run_a), metrics.summary(run_b))
+    return table(("figure", "A", "B", "B - A", "unit"),
+                 [(SUMMARY_LABELS[row.metric], number(row.base), number(row.changed), number(row.difference), row.unit)
+                  for row in rows.itertuples()], numbers=(1, 2, 3))
+
+
+def _label(run: "Run") -> str:
+    """Scenario and run in one word."""
+    return run.name.replace("/", "-")

@@ -1,0 +1,155 @@
+"""The keys of a scenario file as they may be written: type, unit, default, meaning.
+
+What lives here: reading the pydantic models part by part. What does not: the models (scenario), other references.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from simgrid_broker import units
+from simgrid_broker.cli.reference import Section, first_sentence
+from simgrid_broker.policy.registry import BUILT_IN, names
+from simgrid_broker.scenario.campaigns import BytesSpread, FractionSpread, MegabytesSpread, Spread
+from simgrid_broker.scenario.model import Policies, Scenario
+from simgrid_broker.scenario.part import Part
+
+HEAD = ("key", "type", "unit", "default", "meaning")
+
+PARSED = {
+    units.seconds: ("time", "s"), units.minutes: ("time", "min"), units.bytes_: ("size", "bytes"),
+    units.megabytes: ("size", "MB"), units.bytes_per_second: ("rate", "bytes/s"), units.fraction: ("fraction", ""),
+}
+"""Kind of value and unit of a bare number, by the function that reads it."""
+
+PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "file", Any: "anything"}
+"""Kinds of value that need no more words."""
+
+SPREADS = {BytesSpread: "bytes", MegabytesSpread: "MB", FractionSpread: "", Spread: ""}
+"""Quantities that differ from task to task, and their units."""
+
+LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
+
+
+@dataclass(frozen=True)
+class KeyedPart:
+    """A part of a scenario: the topic it is asked for by, its dotted key, its model."""
+
+    topic: str
+    key: str
+    model: type[Part]
+
+    def section(self) -> Section:
+        """Its keys."""
+        rows = tuple(_row(self.model, name, field) for name, field in self.model.model_fields.items())
+        title = f"{self.key} in a scenario" if self.key else "a scenario"
+        return Section(title, first_sentence(self.model), HEAD, rows)
+
+
+def parts() -> tuple[KeyedPart, ...]:
+    """Every part of a scenario, outer ones first; quantities with a spread are the last."""
+    found = [KeyedPart("scenario", "", Scenario)]
+    for part in found:
+        for name, field in part.model.model_fields.items():
+            model, step = _model_in(field.annotation)
+            if model is not None and model not in [known.model for known in found]:
+                key = f"{part.key}.{name}" if part.key else name
+                found.append(KeyedPart(name, key + step, model))
+    return (*found, KeyedPart("spread", "any quantity that differs from task to task", Spread))
+
+
+def _model_in(annotation: Any) -> tuple[type[Part] | None, str]:
+    """The part that a type holds, and how the key of one of them goes on; None for plain values and quantities."""
+    kind = _bare(annotation)
+    arguments = get_args(kind)
+    if get_origin(kind) is dict and _is_part(arguments[1]):
+        return arguments[1], ".<tier>" if arguments[0] is int else ".<name>"
+    if get_origin(kind) is tuple and _is_part(arguments[0]):
+        return arguments[0], "[]"
+    return (kind, "") if _is_part(kind) else (None, "")
+
+
+def _is_part(kind: Any) -> bool:
+    """Whether a type is a part with keys of its own."""
+    return isinstance(kind, type) and issubclass(kind, Part) and kind not in SPREADS
+
+
+def _row(model: type[Part], name: str, field: FieldInfo) -> tuple[str, ...]:
+    """One key."""
+    kind, unit = _kind(field.annotation, field.metadata)
+    meaning = field.description or ""
+    if model is Policies:
+        meaning += f"; known: {', '.join(names(name))}" if name in BUILT_IN else ""
+    return name, kind + _limits(field), unit, _default(field), meaning
+
+
+def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
+    """Kind of value and unit."""
+    kind, (head, unit) = _bare(annotation), _parsed([*metadata, *_metadata(annotation)])
+    model, _ = _model_in(annotation)
+    arguments = get_args(kind)
+    if head:
+        return head, unit
+    if get_origin(kind) is Literal:
+        return " | ".join(map(str, arguments)), ""
+    if kind in SPREADS:
+        return "quantity", SPREADS[kind]
+    if get_origin(kind) is dict:
+        return f"mapping of {'tiers' if arguments[0] is int else 'names'}", ""
+    if get_origin(kind) is tuple:
+        return "list" + ("" if model else " of text"), ""
+    return ("mapping" if model else PLAIN[kind]), ""
+
+
+def _parsed(metadata: list) -> tuple[str, str]:
+    """Kind and unit by the parser that the metadata name; empty if they name none."""
+    for mark in metadata:
+        if getattr(mark, "func", None) in PARSED:
+            return PARSED[mark.func]
+    return "", ""
+
+
+def _limits(field: FieldInfo) -> str:
+    """Limits of the value."""
+    marks = [*field.metadata, *_metadata(field.annotation)]
+    if _parsed(marks) == PARSED[units.fraction]:
+        return ""
+    found = [f"{sign} {getattr(mark, name):g}" for name, sign in LIMITS for mark in marks if hasattr(mark, name)]
+    return f" {', '.join(dict.fromkeys(found))}" if found else ""
+
+
+def _default(field: FieldInfo) -> str:
+    """The default as it might be written; `required` if there is none, a dash if leaving out means nothing."""
+    value = field.get_default(call_default_factory=True)
+    if field.is_required() or value is PydanticUndefined:
+        return "required"
+    if isinstance(value, Spread):
+        return f"{value.median:g}"
+    if isinstance(value, Part):
+        return "its defaults"
+    if isinstance(value, (dict, tuple)):
+        return ", ".join(map(str, value)) or "-"
+    if isinstance(value, (bool, NoneType)) or value == "":
+        return {True: "true", False: "false"}.get(value, "-") if value != "" else "-"
+    return f"{value:.10g}" if isinstance(value, (int, float)) else str(value)
+
+
+def _bare(annotation: Any) -> Any:
+    """A type without annotations and without None."""
+    while get_origin(annotation) in (Annotated, Union, UnionType):
+        annotation = next(each for each in get_args(annotation) if each is not NoneType)
+    return annotation
+
+
+def _metadata(annotation: Any) -> Iterator[Any]:
+    """Everything that annotations inside a type say, limits of nested fields included."""
+    while get_origin(annotation) in (Annotated, Union, UnionType):
+        if get_origin(annotation) is Annotated:
+            for mark in annotation.__metadata__:
+                yield from getattr(mark, "metadata", [mark])
+        annotation = next(each for each in get_args(annotation) if each is not NoneType)

@@ -1,0 +1,6 @@
+"""Let the tests of the report use the fake run."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).parents[1] / "records"))

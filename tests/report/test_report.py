@@ -1,0 +1,239 @@
+"""Tests of pages, pictures and terminal tables; whether they are beautiful is for eyes to say."""
+
+import base64
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+from fake_run import LEAVES, VOCABULARIES, manifest, write_fake_run
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.figure import Figure
+
+import simgrid_broker.report
+from simgrid_broker.errors import OutputError
+from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
+from simgrid_broker.report import blocks, terminal_summary, write_comparison, write_report
+from simgrid_broker.report.canvas import spread
+from simgrid_broker.report.comparison import setting_differences
+from simgrid_broker.report.page import table_html
+from simgrid_broker.report.palette import share_colours
+from simgrid_broker.report.series import layers
+from simgrid_broker.report.words import number, numbers
+
+QUICK = {"n_jobs": 1500, "sample_s": 3600.0}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return read_run(write_fake_run(tmp_path_factory.mktemp("report"), **QUICK))
+
+
+@pytest.fixture(scope="module")
+def report(run):
+    return write_report(run)
+
+
+class Page(HTMLParser):
+    """Checks that tags close in order, and collects what a browser would fetch."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.fetched, self.ids, self.inner_links, self.images = [], [], set(), [], 0
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids.add(given.get("id"))
+        self.images += tag == "img"
+        for name in ("href", "src"):
+            if given.get(name, "").startswith("#"):
+                self.inner_links.append(given[name][1:])
+            elif name in given and not given[name].startswith("data:"):
+                self.fetched.append(given[name])
+        assert tag not in ("script", "link", "iframe")
+        if tag not in ("meta", "img", "br"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_stands_alone(report, run):
+    page = Page(report.read_text(encoding="utf-8"))
+    assert page.fetched == []
+    assert set(page.inner_links) <= page.ids
+    assert page.inner_links == ["summary", "shares", "cores", "jobs", "waiting", "brokerage", "data", "failures",
+                                "tasks"]
+    assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 15
+
+
+def test_every_plot_has_its_table_beside_it(report, run):
+    pictures = sorted((run.folder / "plots").glob("*.png"))
+    for picture in pictures:
+        table = pd.read_csv(picture.with_suffix(".csv"))
+        assert {"metric", "value", "unit", "window"} <= set(table.columns)
+        assert len(table)
+        assert base64.b64encode(picture.read_bytes()).decode() in report.read_text(encoding="utf-8")
+
+
+def test_the_same_runs_give_the_same_bytes_and_leave_matplotlib_as_it_was(tmp_path, run):
+    before, backend = dict(matplotlib.rcParams), matplotlib.get_backend()
+    first, second = (write_comparison(run, run, tmp_path / name).read_bytes() for name in "ab")
+    assert first == second
+    assert dict(matplotlib.rcParams) == before
+    assert matplotlib.get_backend() == backend
+    sources = Path(simgrid_broker.report.__file__).parent.glob("*.py")
+    assert not [path.name for path in sources if "pyplot" in path.read_text()]
+
+
+def test_the_terminal_summary_fits(run):
+    text = terminal_summary(run)
+    assert max(map(len, text.splitlines())) <= 100
+    for word in ("finished", "alive", "occupancy", "median", *LEAVES):
+        assert word in text
+
+
+def test_a_long_share_name_fits_the_terminal(tmp_path):
+    tree = manifest(1.0, 1)["share_tree"]
+    names = [f"{name:_<80}" if name == "Production" else name for name in tree["names"]]
+    text = terminal_summary(read_run(write_fake_run(tmp_path, share_tree=tree | {"names": names}, **QUICK)))
+    assert max(map(len, text.splitlines())) <= 100
+    assert "  Production____" not in text
+    assert "Production_______…" in text
+
+
+@pytest.fixture
+def only_drawn(monkeypatch):
+    """Figures are drawn but not laid out and saved, which takes nine tenths of the time."""
+    def draw_only(draw, table, size, panels=(1, 1)):
+        draw(table, Figure(figsize=size).subplots(*panels))
+        return b""
+    monkeypatch.setattr(blocks, "png", draw_only)
+
+
+def killed(root):
+    return write_fake_run(root, close=False, **QUICK)
+
+
+def killed_at_once(root):
+    folder = new_run_folder(root, "fake day", 1)
+    write_manifest(folder, manifest(86400.0, 1, "running"))
+    RunWriter(folder, VOCABULARIES)
+    return folder
+
+
+@pytest.mark.parametrize(("make", "told"), [
+    pytest.param(killed, "has not ended or was killed", id="killed"),
+    pytest.param(killed_at_once, "up to 0 s of 1 d", id="killed before anything was written"),
+    pytest.param(lambda root: write_fake_run(root, n_jobs=0, sample_s=3600.0), "No job ended", id="no job at all"),
+    pytest.param(lambda root: write_fake_run(root, n_jobs=50, duration_s=600.0, sample_s=1000.0),
+                 "there is only one sample", id="one sample"),
+    pytest.param(lambda root: write_fake_run(root, status="interrupted", simulated_s=7200.0, **QUICK),
+                 "The run holds nothing after its warm-up of 4 h", id="interrupted within its warm-up"),
+    pytest.param(lambda root: write_fake_run(root, status="failed", **QUICK), "its figures may be wrong", id="failed"),
+])
+def test_a_run_that_went_wrong_says_so(tmp_path, run, make, told, only_drawn):
+    poor = read_run(make(tmp_path))
+    text = write_report(poor).read_text(encoding="utf-8")
+    Page(text)
+    assert told in text
+    assert "nan" not in re.sub(r"base64,[^\"]*", "", text)
+    assert max(map(len, terminal_summary(poor).splitlines())) <= 100
+    if poor.end_s == 0:
+        Page(write_comparison(run, poor, tmp_path / "compared").read_text(encoding="utf-8"))
+
+
+def test_a_damaged_part_is_told_in_the_report(tmp_path, only_drawn):
+    folder = killed(tmp_path)
+    sorted((folder / "jobs.parquet").iterdir())[-1].write_bytes(b"")
+    assert "cannot be read and was left out" in write_report(read_run(folder)).read_text(encoding="utf-8")
+
+
+def test_a_comparison_shows_what_was_changed(tmp_path, run, only_drawn):
+    key = "jobbroker.NQUEUED_SAT_CAP"
+    other = read_run(write_fake_run(tmp_path, seed=2, wait_factor=2.0, gdpconfig={
+        key: {"value": 500, "origin": "command line"}}, **QUICK))
+    settings = setting_differences(run, other).set_index("key")
+    assert settings.loc[f"gdpconfig.{key}"].tolist() == ["300", "500"]
+    assert settings.loc["seed"].tolist() == ["1", "2"]
+    text = write_comparison(run, other, tmp_path / "compared").read_text(encoding="utf-8")
+    page = Page(text)
+    assert page.fetched == []
+    assert page.images == 7
+    assert "different seeds" in text
+
+
+def test_a_report_that_cannot_be_written_is_an_output_error(tmp_path):
+    folder = write_fake_run(tmp_path, n_jobs=10, sample_s=86400.0)
+    (folder / "plots").write_text("in the way")
+    with pytest.raises(OutputError, match="plots"):
+        write_report(read_run(folder))
+
+
+@pytest.mark.parametrize(("value", "text"), [
+    pytest.param(0, "0", id="zero"), pytest.param(1234567, "1,234,567", id="whole"),
+    pytest.param(1234.5, "1,234", id="large"), pytest.param(12.345, "12.3", id="three digits"),
+    pytest.param(0.0123, "0.0123", id="small"), pytest.param(0.00012, "1.2e−04", id="tiny"),
+    pytest.param(-2.5, "−2.50", id="negative"), pytest.param(np.nan, "–", id="unknown"),
+    pytest.param(np.inf, "∞", id="unlimited"),
+])
+def test_number(value, text):
+    assert number(value) == text
+
+
+@pytest.mark.parametrize(("values", "texts"), [
+    pytest.param([1, 20, 3000], ["1", "20", "3,000"], id="whole numbers stay whole"),
+    pytest.param([75.72, 0.1], ["75.7", "0.1"], id="the largest decides"),
+    pytest.param([0.5, 0.25, np.nan], ["0.500", "0.250", "–"], id="at most three decimals"),
+    pytest.param([12345.6], ["12,345.6"], id="at least one decimal"), pytest.param([], [], id="none"),
+])
+def test_numbers_of_a_column_have_the_same_decimals(values, texts):
+    assert numbers(values) == texts
+
+
+def test_tables_escape_and_align():
+    html = table_html(pd.DataFrame({"share": ["<b>", "C"], "jobs": [1.0, 2000.0]}), indent=(0, 2))
+    assert "&lt;b&gt;" in html
+    assert '<td class="n">2,000</td>' in html
+    assert '<td style="padding-left:40px">C</td>' in html
+
+
+@given(st.lists(st.floats(0, 1), max_size=30), st.floats(0, 0.04))
+def test_labels_are_spread_apart_and_stay_inside(wanted, gap):
+    wanted = np.sort(wanted)
+    placed = spread(wanted, min(gap, 1 / max(len(wanted), 1)))
+    assert len(placed) == len(wanted)
+    assert (np.diff(placed) >= min(gap, 1 / max(len(wanted), 1)) - 1e-9).all()
+    assert ((placed >= -1e-9) & (placed <= 1 + 1e-9)).all()
+
+
+def test_labels_with_room_stay_where_they_belong():
+    np.testing.assert_allclose(spread([0.1, 0.5, 0.9], 0.05), [0.1, 0.5, 0.9])
+    np.testing.assert_allclose(spread([0.5, 0.5], 0.1), [0.45, 0.55])
+
+
+@pytest.mark.parametrize("groups", [
+    pytest.param({"Production": [f"P{k}" for k in range(14)], "Analysis": ["A"], "Test": ["T"]}, id="as in ATLAS"),
+    pytest.param({f"G{k}": [f"L{k}"] for k in range(12)}, id="flat"),
+    pytest.param({"all": ["one"]}, id="a single share"),
+    pytest.param({"P": [f"P{k}" for k in range(30)], "Q": [f"Q{k}" for k in range(10)]}, id="forty shares"),
+])
+def test_every_share_has_a_colour_of_its_own(groups):
+    colours = share_colours(groups)
+    leaves = [leaf for group in groups.values() for leaf in group]
+    assert list(colours) == leaves
+    assert len(set(colours.values())) == len(leaves)
+
+
+def test_small_layers_are_lumped_together():
+    table = pd.DataFrame({"time_s": np.repeat([0.0, 1.0], 5), "site": list("abcde") * 2, "value": [1, 5, 4, 3, 2] * 2})
+    values = layers(table, "site", most=3)
+    assert values.columns.tolist() == ["b", "c", "others (3)"]
+    assert values["others (3)"].tolist() == [6, 6]
+    assert layers(table, "site", order=list("edcba")).columns.tolist() == list("edcba")

@@ -1,0 +1,124 @@
+"""Every column of every table is described, typed, read by somebody, and written if it is recorded."""
+
+import ast
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import simgrid_broker
+from simgrid_broker import schema, views
+from simgrid_broker.names import JobStatus, TaskStatus
+
+PACKAGE = Path(simgrid_broker.__file__).parent
+
+VIEWS = (views.Task, views.Queues, views.Stats, views.Locality, views.Nuclei, views.WorkQueueCounts, views.PilotStatus)
+
+TABLES = tuple(dict.fromkeys([*schema.WORLD.values(), *schema.RECORDED.values()]))
+COLUMNS = [pytest.param(table, column, id=f"{table.row}: {column.name}")
+           for table in TABLES for column in table.columns]
+
+UNIT_OF_SUFFIX = {"_s": "s", "_mb": "MB", "_bytes": "bytes", "_hs06s": "HS06 s"}
+ZERO_MEANINGS = {"zero", "default", "unlimited", "none", "any", "jeditaskid"}
+VOCABULARIES = {
+    "brokered", "campaigns", "candidates", "cause", "decision_kind", "job_status", "labels", "pools",
+    "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
+    "storages", "tags",
+    "task_names", "task_status", "transfer_kind", "transpaths", "users", "working_groups",
+}
+NUMBERS_WITHOUT_UNIT = {
+    # identifiers, places in a table, and flags: numbers that measure nothing
+    "panda_id", "jeditaskid", "due_sequence", "task", "chunk", "attempt", "priority", "child", "sibling", "rank",
+    "previous", "transfer", "transfer_id", "link", "first_job", "next", "next_chunk", "retry_head", "max_attempt",
+    "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
+    "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "opportunistic",
+    "disable_reassign", "read_wan_off", "write_wan_off", "closeness", "decision", "resource_type", "best", "source",
+    "destination", "queue", "site", "storage", "luck",
+    # ratios
+    "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
+}
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_a_column_is_described(table, column):
+    assert column.source.strip() and column.description.strip()
+    assert column.zero_means in ZERO_MEANINGS
+    assert column.codes is None or column.codes in VOCABULARIES
+
+
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_a_column_has_a_unit_or_is_a_number_without_one(table, column):
+    if not column.unit:
+        assert column.codes or column.name in NUMBERS_WITHOUT_UNIT
+    for suffix, unit in UNIT_OF_SUFFIX.items():
+        if column.name.endswith(suffix):
+            assert column.unit.endswith(unit)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.row)
+def test_names_are_unique(table):
+    names = [column.name for column in table.columns]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.row)
+def test_a_row_has_the_columns_in_their_types_and_order(table):
+    assert table.dtype.names == tuple(column.name for column in table.columns)
+    for column in table.columns:
+        assert table.dtype[column.name] == np.dtype(column.dtype)
+    assert table.dtype.isalignedstruct
+    assert table.empty(3).shape == (3,) and not table.empty(3).view(np.uint8).any()
+
+
+@pytest.mark.parametrize(("table", "most_bytes"), [
+    pytest.param(schema.JOBS, 192, id="jobs: half a million live at once"),
+    pytest.param(schema.TASKS, 240, id="tasks"),
+    pytest.param(schema.TRANSFERS, 96, id="transfers"),
+])
+def test_a_row_is_small_and_wastes_little(table, most_bytes):
+    used = sum(np.dtype(column.dtype).itemsize for column in table.columns)
+    assert used <= table.dtype.itemsize <= min(used + 8, most_bytes)
+
+
+def test_a_column_is_found_by_name():
+    assert schema.JOBS.column("share").codes == "shares"
+    with pytest.raises(KeyError, match="table jobs has no column 'shares'"):
+        schema.JOBS.column("shares")
+
+
+def test_there_is_a_time_for_each_status():
+    assert schema.JOB_TIMES == tuple(f"{status.word}_s" for status in JobStatus)
+    assert schema.TASK_TIMES == tuple(f"{status.word}_s" for status in TaskStatus)
+
+
+def test_truth_that_no_decision_may_see_is_in_no_view():
+    seen = {(view.__name__, field.name) for view in VIEWS for field in fields(view)}
+    seen -= {("WorkQueueCounts", "walltime_s")}      # what jobs ask for, not what they take
+    hidden = {column.name for table in schema.WORLD.values() for column in table.columns if column.hidden}
+    assert "work_hs06s" in hidden
+    assert not {(view, name) for view, name in seen if name in hidden}
+
+
+@cache
+def strings_loaded() -> frozenset[str]:
+    """Every text that stands in the package's code (outside the tables) where something is not being assigned to it."""
+    found = set()
+    for file in sorted(PACKAGE.rglob("*.py")):
+        if file.parent.name == "schema":
+            continue
+        tree = ast.parse(file.read_text())
+        stored = {id(node.slice) for node in ast.walk(tree)
+                  if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)}
+        found |= {node.value for node in ast.walk(tree)
+                  if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in stored}
+    return frozenset(found)
+
+
+@pytest.mark.parametrize(("table", "column"), [
+    pytest.param(table, column, id=f"{table.row}: {column.name}")
+    for table in schema.WORLD.values() for column in table.columns if table not in schema.RECORDED.values()
+    or not column.recorded])
+def test_a_column_of_the_world_that_is_not_recorded_has_a_reader(table, column):
+    assert column.name in strings_loaded()

@@ -1,0 +1,185 @@
+"""Each invariant holds in a sound world, and finds out a world in which somebody broke it on purpose."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, two_sites
+
+from simgrid_broker.errors import InvariantBroken
+from simgrid_broker.world import invariants
+
+
+def busy_world() -> Bench:
+    """Two sites with jobs that run, wait for a slot, await input, and move output."""
+    plan = two_sites(there=dict(cores=2), link=dict(bandwidth=1e3, max_active_files=2))
+    near = dict(n_jobs=6, nucleus=0, output_bytes_per_job=1e6)
+    far = dict(n_jobs=6, nucleus=0, input_bytes_per_job=1e5, replicas={1: 1.0})
+    bench = Bench(plan, near, far, dict(n_jobs=20, max_attempt=1))
+    bench.submit(6, task=0, queue=1)
+    bench.workers(4, queue=1)
+    bench.run(101)
+    bench.collect()                                        # two jobs are transferring, two run
+    bench.submit(3, task=1, queue=0)                       # await their input
+    bench.run(150)
+    bench.submit(20, task=2, queue=0)
+    bench.workers(8, queue=0)
+    bench.run(160)
+    return bench
+
+
+def first(bench, status):
+    """Row of a job in a status."""
+    return int(np.flatnonzero((bench.arrays.jobs["panda_id"] > 0) & (bench.arrays.jobs["status"] == status))[0])
+
+
+def miscount(bench):
+    bench.arrays.counts[0, 0, 0, S.ACTIVATED] += 1
+
+
+def miscount_user(bench):
+    bench.arrays.user_counts[0, S.ACTIVATED] += 1
+
+
+def status_behind_the_back(bench):
+    bench.arrays.jobs["status"][first(bench, S.RUNNING)] = S.HOLDING
+
+
+def power_is_lost(bench):
+    bench.arrays.hs06_milli[0] -= 1
+
+
+def cores_are_miscounted(bench):
+    bench.arrays.running_cores[0, 0, 0] += 1
+
+
+def core_is_given_away_twice(bench):
+    bench.arrays.pools["free_cores"][0] -= 9
+
+
+def core_is_lost(bench):
+    bench.arrays.pools["free_cores"][1] += 1
+
+
+def memory_is_lost(bench):
+    bench.arrays.pools["free_mb"][0] -= 2
+
+
+def memory_is_overdrawn(bench):
+    bench.arrays.pools["free_mb"][0] = -5
+
+
+def payload_without_a_slot(bench):
+    bench.arrays.pseudo_queues["n_running"][0] -= 1
+
+
+def chunk_is_lost(bench):
+    bench.arrays.tasks["next_chunk"][0] += 1
+
+
+def chunk_is_processed_twice(bench):
+    bench.arrays.tasks["n_finished"][0] += 1
+
+
+def job_is_lost(bench):
+    bench.arrays.jobs["panda_id"][first(bench, S.ACTIVATED)] = 0
+
+
+def one_attempt_too_many(bench):
+    bench.arrays.jobs["attempt"][bench.live()[0]] = 99
+
+
+def storage_is_overdrawn(bench):
+    bench.arrays.storages["free_bytes"][0] = -1
+
+
+def expired_data_is_overdrawn(bench):
+    bench.arrays.storages["expired_bytes"][1] = -1
+
+
+def activated_job_is_forgotten(bench):
+    bench.arrays.activated[0, 0] = -1
+
+
+def activated_job_stands_twice(bench):
+    root = int(bench.arrays.activated[0, 0])
+    bench.arrays.jobs["child"][root] = root
+
+
+def running_job_stands_in_line(bench):
+    bench.arrays.activated[1, 0] = first(bench, S.RUNNING)
+
+
+def files_are_miscounted(bench):
+    bench.link(0, 1)["active_files"] = bench.link(1, 0)["active_files"] + 1
+
+
+def more_files_than_may_be_active(bench):
+    bench.link(1, 0)["max_active_files"] = 1
+
+
+def queued_files_are_miscounted(bench):
+    bench.link(1, 0)["queued_files"] += 1
+
+
+def nobody_brings_the_input(bench):
+    bench.arrays.jobs["transfer"][first(bench, S.ASSIGNED)] = -1
+
+
+def nobody_brings_the_output(bench):
+    transfer = int(bench.arrays.jobs["transfer"][first(bench, S.TRANSFERRING)])
+    bench.arrays.transfers["transfer_id"][transfer] = 0
+
+
+def row_is_lost(bench):
+    bench.world.state["n_free_jobs"] -= 1
+
+
+def transfer_row_is_lost(bench):
+    bench.world.state["n_free_transfers"] -= 1
+
+
+SINS = {
+    invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
+    invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted),
+    invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
+    invariants.payloads_hold_slots: (payload_without_a_slot,),
+    invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
+    invariants.attempts_stay_below_limit: (one_attempt_too_many,),
+    invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
+    invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_stands_twice,
+                                             running_job_stands_in_line),
+    invariants.links_add_up: (files_are_miscounted, more_files_than_may_be_active, queued_files_are_miscounted),
+    invariants.moving_jobs_have_a_transfer: (nobody_brings_the_input, nobody_brings_the_output),
+    invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost),
+}
+
+
+def test_every_invariant_has_a_sin_against_it():
+    assert set(SINS) == set(invariants.INVARIANTS)
+
+
+def test_the_busy_world_is_sound_and_busy():
+    bench = busy_world()
+    bench.check()
+    assert {"running", "activated", "assigned", "transferring"} <= set(bench.statuses())
+
+
+@pytest.mark.parametrize(("invariant", "sin"), [
+    pytest.param(invariant, sin, id=sin.__name__.replace("_", " "))
+    for invariant, sins in SINS.items() for sin in sins])
+def test_a_broken_world_is_found_out(invariant, sin):
+    bench = busy_world()
+    sin(bench)
+    messages = list(invariant(bench.arrays))
+    assert messages
+    with pytest.raises(InvariantBroken) as told:
+        bench.check()
+    assert set(messages) <= set(told.value.messages)
+
+
+def test_all_that_is_wrong_is_told_at_once():
+    bench = busy_world()
+    miscount(bench)
+    storage_is_overdrawn(bench)
+    with pytest.raises(InvariantBroken) as told:
+        bench.check()
+    assert len(told.value.messages) == 2

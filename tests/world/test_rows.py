@@ -1,0 +1,138 @@
+"""Rows of the growing tables: taken, given back, taken again, and more of them when they run out."""
+
+import numpy as np
+import pytest
+from builders import Bench, put_job
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world import rows
+from simgrid_broker.world.build import FIRST_ROWS
+from simgrid_broker.world.world import MARGIN
+
+
+@given(st.lists(st.booleans(), max_size=60))
+def test_no_row_is_given_out_twice(takes):
+    bench = Bench()
+    arrays, held = bench.arrays, []
+    for number, take in enumerate(takes, start=1):
+        if take or not held:
+            row = rows.take_job(arrays)
+            arrays.jobs[row]["panda_id"] = number
+            assert row not in held
+            held.append(row)
+        else:
+            rows.release_job(arrays, held.pop(number % len(held)))
+    free = set(arrays.free_jobs[:arrays.state[0]["n_free_jobs"]].tolist())
+    assert len(free) == FIRST_ROWS - len(held) and not free & set(held)
+    assert set(np.flatnonzero(arrays.jobs["panda_id"])) == set(held)
+
+
+def test_a_row_that_was_given_back_is_the_next_to_be_used():
+    arrays = Bench().arrays
+    first = rows.take_job(arrays)
+    rows.take_job(arrays)
+    rows.release_job(arrays, first)
+    assert rows.take_job(arrays) == first
+
+
+def test_transfers_are_numbered_for_ever():
+    arrays = Bench().arrays
+    first = rows.take_transfer(arrays)
+    rows.release_transfer(arrays, first)
+    again = rows.take_transfer(arrays)
+    assert again == first and arrays.transfers[again]["transfer_id"] == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 99)), max_size=30))
+def test_retries_of_a_task_are_a_stack_of_its_own(pushes):
+    arrays = Bench(None, {}, {}).arrays
+    known = {0: [], 1: []}
+    for task, chunk in pushes:
+        rows.push_retry(arrays, task, chunk, chunk + 1)
+        known[task].append(chunk)
+    for task, chunks in known.items():
+        assert arrays.tasks["n_retry"][task] == len(chunks)
+        assert [rows.pop_retry(arrays, task) for _ in chunks] == [(chunk, chunk + 1) for chunk in reversed(chunks)]
+    assert arrays.state[0]["n_free_retries"] == FIRST_ROWS
+    assert arrays.tasks["retry_head"].tolist() == [-1, -1]
+
+
+def test_workers_of_a_pseudo_queue_leave_the_line_in_the_order_in_which_they_came():
+    arrays = Bench().arrays
+    queue = arrays.pseudo_queues[0]
+    for count, now in ((2, 10.0), (1, 20.0), (3, 30.0)):
+        rows.push_submission(arrays, 0, count, now)
+    seen = []
+    while queue["n_submitted"]:
+        seen.append(float(arrays.submissions[queue["submitted_head"]]["submitted_s"]))
+        rows.take_worker(arrays, 0)
+    assert seen == [10, 10, 20, 30, 30, 30]
+    assert (queue["submitted_head"], queue["submitted_tail"]) == (-1, -1)
+    assert arrays.state[0]["n_free_submissions"] == FIRST_ROWS
+
+
+def test_the_line_can_be_filled_again_after_it_was_empty():
+    arrays = Bench().arrays
+    for now in (1.0, 2.0):
+        rows.push_submission(arrays, 0, 1, now)
+        rows.take_worker(arrays, 0)
+    assert arrays.pseudo_queues[0]["n_submitted"] == 0
+    assert arrays.pseudo_queues[0]["submitted_tail"] == -1
+
+
+@pytest.mark.parametrize("name", ["jobs", "transfers", "retries", "submissions"])
+def test_a_table_grows_and_keeps_what_is_in_it(name):
+    bench = Bench()
+    take = {"jobs": rows.take_job, "transfers": rows.take_transfer}.get(name)
+    if take:
+        for number in range(3):
+            getattr(bench.arrays, name)[take(bench.arrays)][getattr(bench.arrays, name).dtype.names[0]] = number + 1
+    before = getattr(bench.arrays, name).copy()
+    free_before = set(getattr(bench.arrays, f"free_{name}")[:bench.world.state[f"n_free_{name}"]].tolist())
+    bench.world.make_room(**{name: FIRST_ROWS + 1})
+    after = getattr(bench.arrays, name)
+    assert len(after) >= 2 * FIRST_ROWS and np.array_equal(after[:FIRST_ROWS], before)
+    assert not after[FIRST_ROWS:].view(np.uint8).any()
+    free = getattr(bench.arrays, f"free_{name}")[:bench.world.state[f"n_free_{name}"]].tolist()
+    assert len(free) == len(set(free)) and set(free) == free_before | set(range(FIRST_ROWS, len(after)))
+
+
+def test_times_of_new_rows_are_those_of_jobs_that_never_lived():
+    bench = Bench()
+    row = put_job(bench, JobStatus.ACTIVATED)
+    bench.world.make_room(jobs=2 * FIRST_ROWS)
+    times = bench.arrays.job_times
+    assert len(times) == len(bench.arrays.jobs) == len(bench.arrays.free_jobs)
+    assert times[row, JobStatus.ACTIVATED] == 0.0 and np.isnan(times[FIRST_ROWS:]).all()
+
+
+def test_a_table_with_room_does_not_grow():
+    bench = Bench()
+    bench.world.make_room()
+    before = bench.arrays
+    bench.world.make_room()
+    assert bench.arrays is before
+
+
+@pytest.mark.parametrize(("asked", "table", "room_beyond"), [
+    pytest.param(dict(jobs=20_000), "pending", 20_000, id="jobs that are made wait for the Setupper"),
+    pytest.param(dict(retries=20_000), "done_tasks", 20_000, id="each attempt that ends may be the last of its task"),
+])
+def test_inboxes_grow_with_what_may_come(asked, table, room_beyond):
+    bench = Bench()
+    bench.world.make_room(**asked)
+    assert len(getattr(bench.arrays, table)) >= room_beyond + MARGIN
+
+
+def test_ten_thousand_jobs_of_as_many_tasks_end_at_once(monkeypatch):
+    n_tasks = 10_000
+    monkeypatch.setattr("builders.OUTBOX_ROWS", 2 * n_tasks)
+    bench = Bench(None, *[dict(max_attempt=1)] * n_tasks)
+    for task in range(n_tasks):
+        bench.make(task=task)
+    bench.take_back()
+    assert bench.world.state["n_done_tasks"] == n_tasks == len(bench.ended())
+    assert sorted(bench.arrays.done_tasks[:n_tasks].tolist()) == list(range(n_tasks))
+    bench.check()
