@@ -110,7 +110,7 @@ class Feed:
         queued = int(counts[..., JobStatus.ACTIVATED].sum())
         each = max(0, int(np.ceil((1.5 * self.cores - queued) / (self.n_shares * len(self.queues)))))
         for share in range(self.n_shares if each else 0):
-            self.fabric.make_jobs(share, self.queues, np.full(len(self.queues), each),
+            self.fabric.order_jobs(share, self.queues, np.full(len(self.queues), each),
                                   np.full(len(self.queues), 1000.0), self.now)
         self.fabric.set_up_jobs(self.now)
         waiting = self.world.arrays.pseudo_queues["n_submitted"]

@@ -90,8 +90,8 @@ class Simulation:
         try:
             if status != "failed":
                 self._write_what_is_left()
-        except BaseException:
-            status = "failed"
+        except BaseException as error:
+            status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             raise
         finally:
             self.writer.close()
@@ -100,8 +100,9 @@ class Simulation:
 
     def _write_what_is_left(self) -> None:
         """Record what is alive, take the last sample, and make sure that the tables are sound."""
-        arrays = self.world.arrays
+        self.fabric.make_jobs()
         self.fabric.empty_outboxes()
+        arrays = self.world.arrays
         self.counters["jobs_ended"] = self.counters["jobs"]
         alive = invariants.live(arrays)
         self.write("jobs", arrays.jobs[alive], arrays.job_times[alive])
@@ -117,15 +118,16 @@ class Simulation:
     def _manifest(self, status: str) -> dict:
         """Everything about the run that is not in its tables."""
         tree, state = self.world.tree, self.world.state
-        names = ("panda_id", "transfer_id", "n_processed", "n_pilots_ever", "n_pilots_empty", "total_cores")
+        names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
+                     empty_pilots="n_pilots_empty", total_cores="total_cores")
         return dict(
             status=status, scenario=self.scenario.to_dict(), seed=self.scenario.seed, simulated_s=self.env.now,
             gdpconfig={key: {"value": value, "origin": str(origin)} for (key, value), origin in zip(
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
-            counters={**self.counters, **{name: int(state[name]) for name in names}, "decisions":
-                      self.control.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
+            counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
+                      "decisions": self.control.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
             timings=self._durations())
 

@@ -48,6 +48,10 @@ class JobStatus(Word):
     CANCELLED = 15
 
 
+JOB_ENDS = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED, JobStatus.CANCELLED)
+"""Statuses that a job never leaves; source: lifecycle reference, section 3."""
+
+
 class TaskStatus(Word):
     """Status of a JEDI task; source: JEDI TWiki, task status; lifecycle reference, section 2.8."""
 

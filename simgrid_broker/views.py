@@ -113,7 +113,7 @@ class Queues:
 
 @dataclass(frozen=True)
 class Stats:
-    """Job numbers of one share at each candidate's PanDA queue, (n,), as JEDI last read them plus what it placed since."""
+    """Job numbers of one share at each candidate's PanDA queue, (n,): what JEDI last read and what it placed since."""
 
     taken_at: float
     running: np.ndarray

@@ -10,6 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.decision_log import all_tags
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
@@ -17,6 +18,7 @@ from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows, no_replicas
 from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.views import KEPT, Verdict
 from simgrid_broker.world import build, invariants, rows
 from simgrid_broker.world.transitions import enter
 
@@ -112,7 +114,8 @@ class Bench:
 
     def make(self, jobs=1, task=0, queue=0, ram_mb=0.0) -> None:
         """Make jobs of a task at a pseudo-queue, pending."""
-        self.fabric.make_jobs(task, [queue], [jobs], [ram_mb], self.now)
+        self.fabric.order_jobs(task, [queue], [jobs], [ram_mb], self.now)
+        self.fabric.make_jobs()
 
     def submit(self, jobs=1, task=0, queue=0, ram_mb=0.0) -> None:
         """Make jobs and let the Setupper look at them."""
@@ -175,7 +178,7 @@ class Stage(Bench):
 
     def __init__(self, agents, plan: Scenario | None = None, *said: dict):
         super().__init__(plan, *said)
-        self.world.vocabularies["tags"] = ()
+        self.world.vocabularies["tags"] = all_tags(self.scenario.edition)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write)
         for agent in agents:
@@ -202,6 +205,12 @@ class Stage(Bench):
     def recorded(self, name: str) -> np.ndarray:
         """All rows that were written to a table so far."""
         return np.concatenate([table for table, _ in self.kept[name]])
+
+
+def everyone(n_candidates: int) -> Verdict:
+    """The verdict of a broker that refuses nobody and prefers nobody."""
+    return Verdict(tags=(), refused_by=np.full(n_candidates, KEPT), weight=np.ones(n_candidates), factors={},
+                   order=np.arange(n_candidates))
 
 
 def put_job(bench: Bench, status: JobStatus, **columns) -> int:

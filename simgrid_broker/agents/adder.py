@@ -1,4 +1,7 @@
-"""The server's Adder: ended payloads become failed, finished or transferring. Source: lifecycle reference, section 3.1."""
+"""The server's Adder: ended payloads become failed, finished or transferring.
+
+Source: lifecycle reference, section 3.1.
+"""
 
 
 def adder(control):

@@ -157,12 +157,12 @@ class Generator:
         return made
 
     def _submit(self, row: int, task, numbers: np.ndarray, sizes: np.ndarray) -> None:
-        """Make the jobs and count them for the brokers to come."""
+        """Order the jobs from the server and count them for the brokers to come."""
         control, now = self.control, self.control.now
         world, snapshot = control.world, control.snapshot
         cores = job_corecount(task.corecount, control.queues.corecount[numbers])
         ram = [job_ramcount(task.ramcount, task.ramunit, task.baseramcount, int(c)) for c in cores]
-        control.fabric.make_jobs(row, numbers, sizes, ram, now)
+        control.fabric.order_jobs(row, numbers.tolist(), sizes.tolist(), ram, now)
         np.add.at(snapshot.placed[self.share], control.queues.queue[numbers], sizes)
         snapshot.placed_by_type[self.share, self.resource_type] += int(sizes.sum())
         world.arrays.tasks["frozen_s"][row] = np.nan

@@ -35,11 +35,17 @@ class Sampler:
         self.control = control
         links = control.world.arrays.links
         self.links_before = np.zeros((len(links), 3))
-        self.sampled_at = 0.0
+        self.sampled_at = None
 
     def take(self) -> None:
-        """Write the rows of this moment, and check all invariants if that is wanted."""
+        """Write the rows of this moment and all that has ended, and check all invariants if that is wanted.
+
+        A moment is sampled once, however often it is asked for.
+        """
         control = self.control
+        if self.sampled_at == control.now:
+            return
+        control.fabric.empty_outboxes()
         if control.validate:
             invariants.check(control.world.arrays)
         if control.world.scenario.record.series:
@@ -102,8 +108,8 @@ class Sampler:
         rows["source"], rows["destination"] = np.divmod(busy, n_sites)
         rows["queued_files"], rows["active_files"] = links["queued_files"][busy], links["active_files"][busy]
         rows["bytes"], rows["files"], moved_s = news[busy].T
-        past = self.control.now - self.sampled_at
-        rows["utilisation"] = moved_s / past if past > 0 else 0.0
+        if self.sampled_at is not None:
+            rows["utilisation"] = moved_s / (self.control.now - self.sampled_at)
         return rows
 
     def _storages(self) -> np.ndarray:

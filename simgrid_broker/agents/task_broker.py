@@ -44,6 +44,6 @@ def _assign(control, row: int, work: np.ndarray) -> None:
         tasks["modification_s"][row] = now
         return
     nucleus = int(nuclei.site[verdict.order[0]])
-    tasks["nucleus"][row] = nucleus
+    tasks["nucleus"][row], tasks["frozen_s"][row] = nucleus, np.nan
     set_status(world, row, TaskStatus.READY, now)
     work[nucleus] += float(observe.claimed_work(tasks[row], int(tasks["n_jobs"][row])))

@@ -50,6 +50,6 @@ def _refine(control, row: int, rules) -> None:
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
         set_status(world, row, TaskStatus.ASSIGNING, now)
-        task["modification_s"] = now - FIRST_TRY_S
+        task["modification_s"], task["frozen_s"] = now - FIRST_TRY_S, now
     else:
         set_status(world, row, TaskStatus.READY, now)

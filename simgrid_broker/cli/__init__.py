@@ -5,6 +5,8 @@ not: anything that a program would want to call (the other rooms). Modules impor
 so that `--help` does not wait for libraries.
 """
 
-from simgrid_broker.cli.app import main
 
-__all__ = ["main"]
+def main() -> None:
+    """Run the program and exit."""
+    from simgrid_broker.cli import app
+    app.main()

@@ -7,35 +7,44 @@ run. Everything goes to stderr.
 import sys
 import time
 from collections import deque
+from itertools import pairwise
+from shutil import get_terminal_size
+from statistics import median
 
 import typer
 
 from simgrid_broker.units import format_seconds
 
-RECENT_S = 15.0
-"""The pace is that of so many seconds past, so that compilation at the start does not spoil the forecast."""
+RECENT = 20
+"""The pace is that of so many steps past."""
+HELD_UP = 3.0
+"""Steps that took so many times the median were held up, by compiling for example, and do not count for the pace."""
 LINE_EVERY_S = 10.0
 """Seconds between two lines where there is no terminal."""
-LAYOUT = "{percentage:3.0f} % |{bar:24}| {desc}"
+LAYOUT = "{{percentage:3.0f}} % |{{bar:{width}}}| {{desc}}"
+ROOM_FOR_TEXT = 70
+"""Columns that number and text beside the bar take."""
 
 
 class Pace:
-    """Simulated seconds and ended jobs per real second over the recent past."""
+    """Simulated seconds and ended jobs per real second over the last steps."""
 
     def __init__(self):
-        self._marks: deque[tuple[float, float, int]] = deque()
+        self._marks: deque[tuple[float, float, int]] = deque(maxlen=RECENT + 1)
 
     def mark(self, now: float, simulated_s: float, jobs: int) -> None:
         """Note how far the run is at real time `now`, s."""
         self._marks.append((now, simulated_s, jobs))
-        while len(self._marks) > 2 and self._marks[1][0] < now - RECENT_S:
-            self._marks.popleft()
 
     def rates(self) -> tuple[float, float]:
-        """Simulated s/s and jobs/s; both 0 until there are two marks."""
-        (began, from_s, from_jobs), (now, to_s, to_jobs) = self._marks[0], self._marks[-1]
-        past = now - began
-        return ((to_s - from_s) / past, (to_jobs - from_jobs) / past) if past > 0 else (0.0, 0.0)
+        """Simulated s/s and jobs/s; both 0 until there are three steps."""
+        steps = [tuple(after - before for before, after in zip(*marks, strict=True)) for marks in pairwise(self._marks)]
+        if len(steps) < 3:
+            return 0.0, 0.0
+        usual = median(taken for taken, _, _ in steps)
+        taken, simulated, jobs = (sum(column) for column in zip(
+            *(step for step in steps if step[0] <= HELD_UP * usual), strict=True))
+        return (simulated / taken, jobs / taken) if taken > 0 else (0.0, 0.0)
 
 
 class Progress:
@@ -67,15 +76,17 @@ class Progress:
     def _text(self, simulated_s: float, running_cores: int) -> str:
         """Simulated time, pace, running cores, expected end."""
         simulated, jobs = self.pace.rates()
-        text = f"{format_seconds(simulated_s)} of {format_seconds(self.duration_s)}, {running_cores:,} cores running"
+        text = f"{format_seconds(simulated_s)} of {format_seconds(self.duration_s)}, {running_cores:,} cores"
         if simulated <= 0:
             return text
         left = (self.duration_s - simulated_s) / simulated
         end = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
-        return f"{text}, {jobs:,.0f} jobs/s, " + (f"ends at {end}" if left > 0 else "done")
+        return f"{text}, {jobs:,.0f} jobs/s, " + (f"ends {end}" if left > 0 else "done")
 
 
 def _bar(duration_s: float):
-    """An empty bar."""
+    """An empty bar; the size is told to tqdm, which draws nothing on terminals that do not know theirs."""
     from tqdm import tqdm
-    return tqdm(total=duration_s, bar_format=LAYOUT, file=sys.stderr, dynamic_ncols=True, desc="starting")
+    columns, rows = get_terminal_size()
+    layout = LAYOUT.format(width=min(max(columns - ROOM_FOR_TEXT, 8), 30))
+    return tqdm(total=duration_s, bar_format=layout, file=sys.stderr, ncols=columns, nrows=rows, desc="starting")

@@ -47,7 +47,7 @@ class KeyedPart:
     def section(self) -> Section:
         """Its keys."""
         rows = tuple(_row(self.model, name, field) for name, field in self.model.model_fields.items())
-        title = f"{self.key} in a scenario" if self.key else "a scenario"
+        title = f"{self.key} in a scenario" if self.key else "top level of a scenario"
         return Section(title, first_sentence(self.model), HEAD, rows)
 
 

@@ -27,11 +27,11 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Container
     Columns whose positions are in `numbers` stand to the right.
     """
     cells = [tuple(head), *(tuple(row) for row in rows)]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(head) - 1)]
+    widths = [max(1, *(len(row[k]) for row in cells)) for k in range(len(head) - 1)]
     widths[1:] = [min(width, WIDEST) for width in widths[1:]]
     before = sum(widths) + len(GAP) * len(widths)
     left = max((terminal_width() if width is None else width) - before, NARROWEST)
-    widths.append(min(max(len(row[-1]) for row in cells), left))
+    widths.append(min(max(1, *(len(row[-1]) for row in cells)), left))
     lines = [_row(row, widths, numbers) for row in cells]
     return "\n".join([lines[0], "-" * (before + widths[-1]), *lines[1:]])
 

@@ -13,6 +13,7 @@ from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.submission import make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue
+from simgrid_broker.world.arrays import ORDERED
 from simgrid_broker.world.transitions import raise_fault
 
 
@@ -26,6 +27,7 @@ class Fabric:
     def __init__(self, world, sink):
         self.world = world
         self.sink = sink
+        self.orders: list[tuple] = []
 
     @property
     def next_event_s(self) -> float:
@@ -57,14 +59,21 @@ class Fabric:
             self.sink("transfers", arrays.done_transfers[:transfers], None)
         state["n_done_jobs"] = state["n_done_transfers"] = 0
 
-    def make_jobs(self, task_row: int, numbers, counts, ramcounts_mb, now: float) -> None:
-        """Make `counts[k]` jobs of a task at pseudo-queue `numbers[k]` that ask for `ramcounts_mb[k]`."""
-        self.world.make_room(jobs=int(np.sum(counts)))
-        make_jobs(self.world.arrays, task_row, np.asarray(numbers, np.int32), np.asarray(counts, np.int32),
-                  np.asarray(ramcounts_mb, np.float32), now)
+    def order_jobs(self, task_row: int, numbers, counts, ramcounts_mb, now: float) -> None:
+        """Order `counts[k]` jobs of a task at pseudo-queue `numbers[k]` that ask for `ramcounts_mb[k]`."""
+        self.orders += [(now, task_row, *order) for order in zip(numbers, counts, ramcounts_mb, strict=True)]
+
+    def make_jobs(self) -> None:
+        """Make all jobs that were ordered, pending since then."""
+        orders = np.array(self.orders, ORDERED)
+        self.orders.clear()
+        self.world.make_room(jobs=int(orders["count"].sum()))
+        make_jobs(self.world.arrays, orders)
 
     def set_up_jobs(self, now: float) -> None:
-        """Define every pending job; activate it, or let it await its input."""
+        """Make the jobs that were ordered, define every pending one, and activate it or let it await its input."""
+        if self.orders:
+            self.make_jobs()
         pending = int(self.world.state["n_pending"])
         if pending:
             self.world.make_room(transfers=pending)

@@ -5,8 +5,7 @@ What lives here: the loop and its reasons to stop early. What does not: what eac
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
-from simgrid_broker.fabric.events import (LINK_DUE, PAYLOAD_ENDS, PILOT_ASKS, PILOT_LEAVES, TRANSFER_AGAIN,
-                                          remove_first)
+from simgrid_broker.fabric.events import LINK_DUE, PAYLOAD_ENDS, PILOT_ASKS, PILOT_LEAVES, TRANSFER_AGAIN, remove_first
 from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
 from simgrid_broker.fabric.pilots import payload_ends, pilot_asks
 

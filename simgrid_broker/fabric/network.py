@@ -137,7 +137,7 @@ def link_due(world, number, now):
 
 @compiled
 def take_space(world, storage_number, size):
-    """Take `size` bytes of a storage, deleting expired data where free space would fall too low; False if it is full."""
+    """Take `size` bytes of a storage, False if it is full; expired data go where free space would fall too low."""
     storage = world.storages[storage_number]
     wanted = size + storage["min_free_bytes"] - storage["free_bytes"]
     if wanted > 0:

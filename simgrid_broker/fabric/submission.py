@@ -106,11 +106,14 @@ def make_job(world, task_row, number, ramcount_mb, now):
 
 
 @compiled
-def make_jobs(world, task_row, numbers, counts, ramcounts_mb, now):
-    """Make `counts[k]` jobs of a task at pseudo-queue `numbers[k]`, asking for `ramcounts_mb[k]`; room is made before."""
-    for k in range(len(numbers)):
-        for _ in range(counts[k]):
-            make_job(world, task_row, numbers[k], ramcounts_mb[k], now)
+def make_jobs(world, orders):
+    """Make the jobs of all `orders`, (k,) of ORDERED, as far as their tasks have input; room is made before."""
+    for k in range(len(orders)):
+        order = orders[k]
+        task = world.tasks[order["task"]]
+        left = task["n_retry"] + task["n_jobs"] - task["next_chunk"]
+        for _ in range(min(order["count"], left)):
+            make_job(world, order["task"], order["pseudo_queue"], order["ramcount_mb"], order["time_s"])
 
 
 @compiled

@@ -13,7 +13,7 @@ It must be callable like the package's own policy of that kind; a dispatch order
 
 from importlib.metadata import entry_points
 
-from simgrid_broker.policy import dispatch
+import simgrid_broker.policy.dispatch as dispatch  # not `from simgrid_broker.policy`, which imports this module
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilots import new_workers
 from simgrid_broker.policy.task_brokerage.broker import broker_task

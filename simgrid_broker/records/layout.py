@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from simgrid_broker import names
 from simgrid_broker.names import Cause, DecisionKind, JobStatus, QueueStatus, TaskStatus, TransferKind
 from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES, Column, Table
 
@@ -22,9 +23,8 @@ FIXED_WORDS = {
 TIMES = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
 """Names of the times that come beside the rows of a table."""
 
-JOB_ENDS = tuple(status.word for status in (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED,
-                                            JobStatus.CANCELLED))
-"""Statuses that a job never leaves; source: lifecycle reference, section 3."""
+JOB_ENDS = tuple(status.word for status in names.JOB_ENDS)
+"""PanDA's words for the statuses that a job never leaves."""
 
 JOB_END_TIMES = tuple(f"{status}_s" for status in JOB_ENDS)
 """Columns of jobs that hold the time of the end."""

@@ -108,13 +108,17 @@ class Run:
             yield table.to_pandas()
 
     def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The row groups of a table, the first one without rows; raises InputFileError for a file that is damaged."""
+        """The row groups of a table, or one without rows; raises InputFileError for a file that is damaged."""
         if name not in RECORDED:
             raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(RECORDED)}")
-        names = arrow_schema(name).names if columns is None else list(columns)
-        yield arrow_schema(name).empty_table().select(names)
+        n_groups = 0
         for file in self._files(name):
-            yield from self._read(file, names)
+            for table in self._read(file, columns):
+                n_groups += 1
+                yield table
+        if n_groups == 0:
+            empty = arrow_schema(name).empty_table()
+            yield empty if columns is None else empty.select(list(columns))
 
     def _files(self, name: str) -> list[Path]:
         """The files that hold the table: one, or the parts of a run that did not close."""
@@ -128,12 +132,12 @@ class Run:
             self._remark(f"{path.name} is missing; read as a table without rows")
         return parts
 
-    def _read(self, file: Path, columns: list[str]) -> Iterator[pa.Table]:
+    def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
         """The row groups of one file; none, with a remark, if it is the last of several parts and cannot be read."""
         try:
             with pq.ParquetFile(file) as parquet:
                 for group in range(parquet.num_row_groups):
-                    yield parquet.read_row_group(group, columns)
+                    yield parquet.read_row_group(group, None if columns is None else list(columns))
         except (pa.ArrowInvalid, OSError) as error:
             is_last_part = file.parent != self.folder and file == max(file.parent.glob("part-*.parquet"))
             if not is_last_part:

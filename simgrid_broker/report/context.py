@@ -59,7 +59,7 @@ def warnings_of(run: Run) -> tuple[str, ...]:
     end, duration = format_seconds(window.end_s), format_seconds(float(run.manifest["duration_s"]))
     texts = {
         "running": f"This run has not ended or was killed: figures cover what was on disk, up to {end} of {duration}. "
-                   "Jobs that were alive then have no rows.",
+                   "The last jobs that ended may be missing, and jobs that were alive then have no rows.",
         "interrupted": f"This run was interrupted at about {end} of {duration}.",
         "failed": f"This run failed at about {end} of {duration}; its figures may be wrong.",
     }

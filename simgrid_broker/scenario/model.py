@@ -151,6 +151,8 @@ class SyntheticGrid(Part):
     corepower: float | None = Field(None, gt=0, description="HS06 per core everywhere; default: published quantiles")
     queues: Literal["mixed", "unified"] = Field("mixed", description="All kinds of queues, or one unified queue a site "
                                                 "that takes any work")
+    in_advance: bool = Field(False, description="Whether unified queues have all their cores in Harvester_Slots, so "
+                             "that brokerage fills empty ones first")
 
     @model_validator(mode="after")
     def cores_for_all(self) -> "SyntheticGrid":

@@ -61,7 +61,8 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
     """Queues of all sites as a dict of YAML shape; those of `hpc` and `cloud` have their own cores."""
     n = len(sites)
     if spec.queues == "unified":
-        return {f"{name}_UCORE": common | {"type": "unified"} for name, common in _common(spec, sites).items()}
+        return {f"{name}_UCORE": common | {"type": "unified"} | _in_advance(spec, sites[name])
+                for name, common in _common(spec, sites).items()}
     types, second, policies, hpc = (stepped(spec.seed, question, n, values) for question, values in (
         ("type", TYPES), ("second queue", OUT_OF_USE), ("fairsharepolicy", POLICIES), ("hpc cores", HPC_CORECOUNTS)))
     queues = {}
@@ -79,6 +80,11 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
 _HPC = {"type": "production", "capability": "mcore", "workflow": "push", "resource_type": "hpc", "maxrss": 0,
         "meanrss": 0, "timefloor": 0, "wnconnectivity": "http", "fairsharepolicy": SIMULATION}
 _CLOUD = {"type": "production", "pledgedcpu": -1, "resource_type": "cloud", "fairsharepolicy": SIMULATION_AND_EVGEN}
+
+
+def _in_advance(spec: SyntheticGrid, site: dict) -> dict:
+    """Harvester_Slots of a site's only queue, if the grid is to fill its slots in advance."""
+    return {"num_slots": site["cores"]} if spec.in_advance else {}
 
 
 def _common(spec: SyntheticGrid, sites: dict) -> dict[str, dict]:

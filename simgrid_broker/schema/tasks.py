@@ -13,7 +13,7 @@ TASKS = Table("tasks", "one JEDI task", (
            zero_means="jeditaskid", recorded=False, hidden=True),
     Column("arrival_s", "f8", "s", JEDI + " creationDate", "When the task was submitted"),
     Column("modification_s", "f8", "s", JEDI + " modificationTime", "Last change", recorded=False),
-    Column("frozen_s", "f8", "s", JEDI + " frozenTime", "Since when brokerage has failed; NaN = it has not",
+    Column("frozen_s", "f8", "s", JEDI + " frozenTime", "Since when a broker looks in vain; NaN = none does",
            recorded=False),
     Column("work_hs06s_per_event", "f8", "HS06 s", OURS, "True mean CPU work of one event", hidden=True),
     Column("cputime", "f8", "HS06 s", PARAMETER + " cpuTime", "CPU work of one event that the task claims"),

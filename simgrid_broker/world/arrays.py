@@ -44,6 +44,9 @@ EVENT = np.dtype([("time_s", "f8"), ("sequence", "i8"), ("kind", "i4"), ("row", 
 RETRY = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("next", "i4")])
 """A piece of a task's input that awaits another attempt."""
 
+ORDERED = np.dtype([("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4")])
+"""Jobs that the JobGenerator has placed and the server has yet to make: so many of a task at a pseudo-queue."""
+
 SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
 """Workers of one pseudo-queue that were submitted together and wait in the batch system."""
 

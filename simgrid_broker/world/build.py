@@ -11,7 +11,7 @@ from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world import queue_tables
-from simgrid_broker.world.arrays import (EVENT, N_STATUS, RETRY, SETTINGS, STATE, SUBMISSION, WAITING, Arrays)
+from simgrid_broker.world.arrays import EVENT, N_STATUS, RETRY, SETTINGS, STATE, SUBMISSION, WAITING, Arrays
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.transitions import allowed_moves
 from simgrid_broker.world.world import World

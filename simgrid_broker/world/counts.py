@@ -36,8 +36,9 @@ def tally(counts, row_of):
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
 
-    counts: as in the world; by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status); workers: (n_queues,)
-    submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the live counter of JEDI.
+    counts: as in the world; by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status);
+    workers: (n_queues,) submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the
+    live counter of JEDI.
     """
 
     taken_at: float

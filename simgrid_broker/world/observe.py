@@ -23,7 +23,8 @@ def queues(world) -> views.Queues:
     pull_ups = np.array([queue.workflow == "pull_ups" for queue in grid.queues.values()], bool)
     return views.Queues(
         slot_corecount=of["corecount"].astype(np.int64),
-        pull_ups=(of["unified"] == 1) & pull_ups[pseudo["queue"]], names=world.vocabularies["pseudo_queues"], queue=pseudo["queue"].astype(np.int64),
+        pull_ups=(of["unified"] == 1) & pull_ups[pseudo["queue"]], names=world.vocabularies["pseudo_queues"],
+        queue=pseudo["queue"].astype(np.int64),
         site=of["site"].astype(np.int64), resource_type=pseudo["resource_type"].astype(np.int64),
         status=of["status"].copy(), production=of["production"] == 1, analysis=of["analysis"] == 1,
         corecount=pseudo["corecount"].astype(np.int64), corepower=of["corepower"].copy(),
@@ -62,7 +63,8 @@ def stats(snapshot, share: int, candidates: views.Queues, num_slots: np.ndarray 
           resource_type: int | None = None) -> views.Stats:
     """Job numbers of one share at each candidate's queue; jobs made since the snapshot count as defined.
 
-    num_slots: (n,) of Harvester_Slots at the candidates, None if none is set. With a resource type also those of that type alone, which only the edition `deployed` asks for.
+    num_slots: (n,) of Harvester_Slots at the candidates, None if none is set. With a resource type also those of that
+    type alone, which only the edition `deployed` asks for.
     """
     of, numbers = candidates.queue, snapshot.by_share[share]
     of_type = {}
@@ -116,7 +118,8 @@ def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarra
         read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0,
         free_bytes=storage["free_bytes"].copy(), expired_bytes=storage["expired_bytes"].copy(),
         total_bytes=storage["total_bytes"].copy(), min_free_bytes=storage["min_free_bytes"].copy(),
-        priority_work_hs06s=None if priority_work is None else priority_work[site], remaining_work_hs06s=remaining_work[site],
+        priority_work_hs06s=None if priority_work is None else priority_work[site],
+        remaining_work_hs06s=remaining_work[site],
         queued_output_files=incoming, local_input_bytes=here * float(t["input_bytes_per_job"]) * int(t["n_jobs"]),
         local_input_files=here * int(t["n_input_files"]) * int(t["n_jobs"]))
 
@@ -151,4 +154,5 @@ def work_queue_counts(snapshot, share: int, resource_types) -> views.WorkQueueCo
     numbers = (numbers if numbers.ndim == 1 else numbers.sum(axis=0)).tolist()
     return views.WorkQueueCounts(
         running=numbers[S.RUNNING], not_running=numbers[S.ASSIGNED] + numbers[S.ACTIVATED] + numbers[S.STARTING],
-        defined=numbers[S.DEFINED] + int(snapshot.placed_by_type[share, resource_types].sum()), waiting=numbers[S.WAITING])
+        defined=numbers[S.DEFINED] + int(snapshot.placed_by_type[share, resource_types].sum()),
+        waiting=numbers[S.WAITING])

@@ -108,7 +108,7 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
 
 
 def pseudo_queue_table(queues: np.ndarray, resource_types, pool_memory_per_core) -> np.ndarray:
-    """All candidates, queue by queue; a worker asks for the slot's limit, or where there is none for the pool's mean."""
+    """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if there is none."""
     found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types)]
     table = PSEUDO_QUEUES.empty(len(found))
     for row, pseudo in zip(table, found, strict=True):

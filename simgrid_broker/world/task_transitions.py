@@ -1,6 +1,6 @@
 """The only writer of a task's status.
 
-What lives here: the table of allowed moves of a task, and `set_status`. What does not: deciding that a task should move.
+What lives here: the table of allowed moves of a task, and `set_status`. What does not: deciding that one should move.
 """
 
 import numpy as np

@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import ForbiddenMove
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import JOB_ENDS, JobStatus
 
 S = JobStatus
 
@@ -23,9 +23,6 @@ MOVES = (
 )
 """Allowed moves; source: lifecycle reference, section 3.1."""
 
-ENDED = (S.FINISHED, S.FAILED, S.CLOSED, S.CANCELLED)
-"""Statuses that end an attempt."""
-
 EXECUTING_FROM, EXECUTING_TO = int(S.SENT), int(S.RUNNING)
 RUNNING = int(S.RUNNING)
 
@@ -36,7 +33,7 @@ def allowed_moves() -> np.ndarray:
     for old, new in MOVES:
         table[old, new] = True
     for old in S:
-        if old not in ENDED:
+        if old not in JOB_ENDS:
             table[old, S.CLOSED] = table[old, S.CANCELLED] = True
     return table
 

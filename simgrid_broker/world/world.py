@@ -16,7 +16,8 @@ FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "sub
 class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
-    `shares` and `tree` are those in force, which incidents may change; `arrays` is replaced whenever a table grows: take it afresh for each call, never keep it across one.
+    `shares` and `tree` are those in force, which incidents may change; `arrays` is replaced whenever a table grows:
+    take it afresh for each call, never keep it across one.
     """
 
     def __init__(self, arrays, scenario, tree, vocabularies):

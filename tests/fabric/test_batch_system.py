@@ -8,8 +8,8 @@ PENDING_PILOT = dict(pilot_startup=60, empty_pilot=600)
 
 def site_with(cores=8, memory_per_core=4000, **queues) -> Bench:
     """One site with several queues on the same batch system; each queue is said by its cores, or more."""
-    said = {name: dict(atlas_site="HERE", capability="mcore") | (more if isinstance(more, dict) else dict(corecount=more))
-            for name, more in queues.items()}
+    plain = dict(atlas_site="HERE", capability="mcore")
+    said = {name: plain | (more if isinstance(more, dict) else dict(corecount=more)) for name, more in queues.items()}
     site = dict(cores=cores, memory_per_core=memory_per_core)
     return Bench(scenario({"HERE": site}, said, agents=PENDING_PILOT))
 
@@ -52,16 +52,16 @@ def test_a_worker_that_drained_the_site_starts_when_the_last_slot_is_free():
     bench.check()
 
 
-@pytest.mark.parametrize(("maxrss", "first", "then"), [
-    pytest.param(16_000, [2, 0], [2, 8 - 2], id="two take all the memory"),
-    pytest.param(15_999, [2, 0], [2, 0], id="the third lacks little"),
+@pytest.mark.parametrize(("maxrss", "n_running"), [
+    pytest.param(10_666, 3, id="three just fit"),
+    pytest.param(10_667, 2, id="the third lacks a megabyte"),
 ])
-def test_memory_is_a_limit_like_cores(maxrss, first, then):
-    bench = site_with(H=dict(corecount=1, maxrss=maxrss), S=1)
+def test_memory_is_a_limit_like_cores(maxrss, n_running):
+    bench = site_with(H=dict(corecount=1, maxrss=maxrss))
     bench.workers(3, queue=0)
-    assert running(bench) == first
-    assert bench.arrays.pools["free_cores"].tolist() == [6]
-    assert bench.arrays.pools["free_mb"].tolist() == [32_000 - 2 * maxrss]
+    assert running(bench) == [n_running]
+    assert bench.arrays.pools["free_cores"].tolist() == [8 - n_running]
+    assert bench.arrays.pools["free_mb"].tolist() == [32_000 - n_running * maxrss]
     bench.check()
 
 

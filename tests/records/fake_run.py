@@ -195,6 +195,14 @@ def write_series(writer, samples, rows, times, seed):
     write_traffic(writer, samples, seed)
 
 
+def filled(name, columns):
+    """Rows of a table with the given columns, zero elsewhere."""
+    rows = RECORDED[name].empty(len(columns["time_s"]))
+    for column, values in columns.items():
+        rows[column] = values
+    return rows
+
+
 def write_traffic(writer, samples, seed):
     """Links, storages, refusals and transfers: figures out of the air, smooth enough to look at."""
     pairs = np.array([(a, b) for a in range(12) for b in range(12) if a != b and (a < 3 or b < 3)])
@@ -204,22 +212,22 @@ def write_traffic(writer, samples, seed):
              "destination": np.tile(pairs[:, 1], len(samples)), "queued_files": (use * 500).astype(int),
              "active_files": (use * 100).astype(int), "bytes": use * 1.25e9 * 600, "files": (use * 300).astype(int),
              "utilisation": use}
-    writer.write("links", {name: column[use > 0.05] for name, column in links.items()})
+    writer.write("links", filled("links", {name: column[use > 0.05] for name, column in links.items()}))
     grow = np.linspace(0, 1, len(samples))[:, None] * (0.3 + SITE_SIZE / 18)
     size = np.broadcast_to(SITE_SIZE * 1e15, grow.shape)
     free = size * (0.25 - 0.2 * grow.clip(0, 1))
-    writer.write("storages", {
+    writer.write("storages", filled("storages", {
         "time_s": np.repeat(samples, 12), "storage": np.tile(np.arange(12), len(samples)),
         "total_bytes": size.ravel(), "free_bytes": free.ravel(), "expired_bytes": (0.1 * size).ravel(),
-        "written_bytes": (size * 0.2 * grow).ravel()})
+        "written_bytes": (size * 0.2 * grow).ravel()}))
     number = np.arange(len(samples) * 60)
     luck = lambda k: uniforms(seed, "decision_record", number, k)  # noqa: E731
     kind = (luck(0) > 0.15).astype(int)
     candidate = np.where(kind == 1, (luck(1) ** 2 * len(QUEUES)).astype(int), len(QUEUES) + (luck(1) * 12).astype(int))
-    writer.write("refusals", {
+    writer.write("refusals", filled("refusals", {
         "time_s": np.repeat(samples, 60), "kind": kind, "candidate": candidate,
         "tag": (luck(2) ** 2 * len(TAGS)).astype(int), "share": (luck(3) * len(LEAVES)).astype(int),
-        "count": 1 + (luck(4) ** 4 * 50).astype(int)})
+        "count": 1 + (luck(4) ** 4 * 50).astype(int)}))
 
 
 def write_tasks_and_transfers(writer, rows, duration_s, seed):

@@ -12,15 +12,16 @@ def busy_world() -> Bench:
     """Two sites with jobs that run, wait for a slot, await input, and move output."""
     plan = two_sites(there=dict(cores=2), link=dict(bandwidth=1e3, max_active_files=2))
     near = dict(n_jobs=6, nucleus=0, output_bytes_per_job=1e6)
-    far = dict(n_jobs=6, nucleus=0, input_bytes_per_job=1e5, replicas={1: 1.0})
-    bench = Bench(plan, near, far, dict(n_jobs=20, max_attempt=1))
+    far = dict(nucleus=0, input_bytes_per_job=1e5, replicas={1: 1.0})
+    bench = Bench(plan, near, dict(n_jobs=20, max_attempt=1), far, far, far)
     bench.submit(6, task=0, queue=1)
     bench.workers(4, queue=1)
     bench.run(101)
     bench.collect()                                        # two jobs are transferring, two run
-    bench.submit(3, task=1, queue=0)                       # await their input
+    for task in (2, 3, 4):
+        bench.submit(task=task, queue=0)                   # await their input, each in a transfer of its own
     bench.run(150)
-    bench.submit(20, task=2, queue=0)
+    bench.submit(20, task=1, queue=0)
     bench.workers(8, queue=0)
     bench.run(160)
     return bench

@@ -7,7 +7,7 @@ Source of the order and of the tags: brokerage reference, section 2.3, P12, P14 
 
 import numpy as np
 
-from simgrid_broker.policy import estimates
+import simgrid_broker.policy.estimates as estimates  # not `from simgrid_broker.policy`, which imports this module
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.rule import criterion
 from simgrid_broker.units import DAY

@@ -7,9 +7,10 @@ means (`trace_tasks`).
 from collections.abc import Sequence
 from pathlib import Path
 
+import simgrid_broker.scenario.importers.gwf as gwf  # not `from ...importers`, which imports this module
+import simgrid_broker.scenario.importers.swf as swf
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.scenario.campaigns import Trace
-from simgrid_broker.scenario.importers import gwf, swf
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.input_files import read_text, refuse, refuse_binary
 from simgrid_broker.scenario.importers.tally import Tally

@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""Write what can be generated of docs/: scenario.md, tables.md, and the table of brokerage rules in fidelity.md.
+
+    scripts/write_reference.py            write the files
+    scripts/write_reference.py --check    only say which are out of date; exit status 1 if any is
+
+What lives here: Markdown. What does not: the reference itself (simgrid_broker.cli.reference).
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from simgrid_broker.cli.reference import Section, broker_rules, first_sentence, recorded
+from simgrid_broker.cli.scenario_keys import parts
+from simgrid_broker.scenario import REGISTRY
+from simgrid_broker.schema import RECORDED
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+BEGIN, END = "<!-- begin of what scripts/write_reference.py writes -->", "<!-- end of it -->"
+
+SCENARIO_HEAD = """\
+# Scenario reference
+
+Written by `scripts/write_reference.py` from the models of the program; `simgrid-broker describe` prints the same.
+
+A scenario is a YAML file. [scenarios/README.md](../scenarios/README.md) tells how files extend each other and how work
+is written. A quantity may be a bare number in the unit of the table, or text with a unit: `72h`, `30 min`, `2 days`;
+`10 GB`, `1.5 GiB`; `40 Gb/s`, `30 MB/s`; `5%`. `kB`, `MB` are powers of 1000, `KiB`, `MiB` of 1024, a small `b` is a
+bit. A *quantity* (of work, sizes, memory) may be a bare value or a spread over tasks:
+`{median: 780, sigma: 0.45, max: 5000}`. A dash in the column of defaults means that nothing holds if the key is left
+out. Unknown keys are errors.
+"""
+
+GDPCONFIG_HEAD = """\
+## gdpconfig
+
+Keys of PanDA's and JEDI's gdpconfig, under `gdpconfig:` as `KEY: value` or `component.KEY: value`. `<...>` stands for a
+name and `[...]` may be left out. Keys without a reader are known, so that a configuration can be taken over as it is,
+and have no effect; `check` and `run` say so.
+"""
+
+TABLES_HEAD = """\
+# Recorded tables
+
+Written by `scripts/write_reference.py` from the schema; `simgrid-broker describe jobs` and so on print the same. Each
+is a Parquet file in the folder of a run. A run that did not end has a folder of parts under the same name, which pandas
+reads as one table (DuckDB: `jobs.parquet/*.parquet`). Codes are dictionary-encoded text. Times are seconds since the
+start of the scenario.
+"""
+
+
+def documents() -> dict[Path, str]:
+    """Every generated document as it should be."""
+    fidelity = DOCS / "fidelity.md"
+    return {DOCS / "scenario.md": scenario(), DOCS / "tables.md": tables(),
+            fidelity: between_marks(fidelity.read_text(encoding="utf-8"), rules())}
+
+
+def scenario() -> str:
+    """docs/scenario.md."""
+    sections = [_markdown(part.section(), 2) for part in parts()]
+    rows = [(entry.name, entry.type, _default(entry.default), entry.unit, entry.meaning, entry.read_by)
+            for entry in REGISTRY]
+    keys = table(("key", "type", "default", "unit", "meaning", "read by"), rows, code=(0, 5))
+    return "\n".join([SCENARIO_HEAD, *sections, GDPCONFIG_HEAD, keys])
+
+
+def tables() -> str:
+    """docs/tables.md."""
+    return "\n".join([TABLES_HEAD, *(_markdown(recorded(one), 2) for one in RECORDED.values())])
+
+
+def rules() -> str:
+    """The brokers' rules as a table, with the tests that name them."""
+    tests = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "policy").glob("test_*.py"))}
+    rows = []
+    for broker, function in broker_rules():
+        rule = function.rule
+        tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
+        keys = ", ".join(f"{component}.{key}" for component, key in rule.gdpconfig)
+        where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
+        tested = ", ".join(str(path.relative_to(ROOT)) for path, text in tests.items()
+                           if re.search(rf"\b{function.__name__}\b", text))
+        rows.append((broker, tag, first_sentence(function), ", ".join(rule.editions), keys, rule.source, where, tested))
+    head = ("broker", "tag or factor", "what it does", "editions", "gdpconfig", "source", "function", "tests")
+    return table(head, rows, code=(1, 4, 6, 7))
+
+
+def between_marks(text: str, inside: str) -> str:
+    """`text` with what stands between the two marks replaced; raises ValueError if they are not there."""
+    if BEGIN not in text or END not in text:
+        raise ValueError(f"the marks {BEGIN!r} and {END!r} are missing")
+    before, after = text.split(BEGIN)[0], text.split(END)[1]
+    return f"{before}{BEGIN}\n\n{inside}\n{END}{after}"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], code: Sequence[int]) -> str:
+    """A Markdown table; columns whose positions are in `code` hold code, several pieces with commas between them."""
+    lines = [head, ["---"] * len(head)]
+    lines += [[_code(cell) if k in code else _plain(cell) for k, cell in enumerate(row)] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _markdown(section: Section, level: int) -> str:
+    """A section with its title, the sentence about it and its table; names are code."""
+    rows = table(section.head, section.rows, code=(0,))
+    return f"{'#' * level} {_plain(section.title)}\n\n{_plain(section.about)}\n\n{rows}"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown leaves as it is; between backticks only bars are signs to it."""
+    pieces = text.split("`")
+    return "`".join(re.sub(r"([|])" if k % 2 else r"([|<*_])", r"\\\1", piece) for k, piece in enumerate(pieces))
+
+
+def _code(text: str) -> str:
+    """Each piece of a list as code; a bar would end the cell even there."""
+    return ", ".join("`" + piece.replace("|", "\\|") + "`" for piece in text.split(", ")) if text else ""
+
+
+def _default(value: object) -> str:
+    """The default of a key as it might be written; a dash for none."""
+    if value is None:
+        return "-"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def main() -> int:
+    """Write or check the documents; the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args().check
+    stale = {path: text for path, text in documents().items()
+             if not path.is_file() or path.read_text(encoding="utf-8") != text}
+    for path, text in stale.items():
+        print(f"{'out of date' if check else 'written'}: {path.relative_to(ROOT)}")
+        if not check:
+            path.write_text(text, encoding="utf-8")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

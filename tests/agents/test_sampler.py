@@ -1,0 +1,172 @@
+"""The rows of the time series, and the books of the brokers' decisions."""
+
+import numpy as np
+import pytest
+from builders import S, Stage, put_job, scenario, two_sites
+
+from simgrid_broker.agents.decision_log import DecisionLog, all_tags
+from simgrid_broker.agents.sampler import sampler
+from simgrid_broker.errors import InvariantBroken
+from simgrid_broker.names import DecisionKind
+from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.world import observe
+
+SHARES = [dict(name="A", value=1), dict(name="B", value=3)]
+TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
+
+
+def test_shares_are_counted_by_resource_type():
+    stage = Stage((sampler,), scenario(shares=SHARES, resource_types=TYPES, agents=dict(sampler=600)))
+    power = dict(hs06_milli=80_000, corecount=8, resource_type=1, share=1)
+    for status in (S.RUNNING, S.HOLDING, S.ACTIVATED, S.ASSIGNED, S.DEFINED, S.TRANSFERRING):
+        put_job(stage, status, **power)
+    stage.arrays.hs06_milli[:] = 0, 80_000
+    stage.arrays.running_cores[0, 1, 1] = 8
+    stage.run(601.0)
+    rows = stage.recorded("shares")
+    assert rows["time_s"].tolist() == [0.0] * 4 + [600.0] * 4
+    row = rows[7]
+    assert (row["share"], row["resource_type"]) == (1, 1)
+    assert (row["hs06"], row["running_cores"], row["target_hs06"]) == (80.0, 8, 60.0)
+    assert [row[name] for name in ("running", "activated", "assigned", "transferring", "queued")] == [1, 1, 1, 1, 3]
+    assert rows["target_hs06"][4:].tolist() == [20.0, 20.0, 60.0, 60.0]
+    assert rows["running"][4:7].sum() == 0
+
+
+def test_queues():
+    queues = {"Q": dict(atlas_site="HERE"), "R": dict(atlas_site="HERE", status="brokeroff", cores=3)}
+    stage = Stage((sampler,), scenario(queues=queues), {})
+    stage.submit()
+    stage.fabric.submit_workers([0, 1], [10, 1], 0.0)
+    stage.run(1.0)
+    first = stage.recorded("queues")[:2]
+    assert first["workers_running"].tolist() == [8, 1] and first["workers_submitted"].tolist() == [2, 0]
+    assert first["free_cores"].tolist() == [0, 2] and first["status"].tolist() == [0, 1]
+    assert first["running"].tolist() == [1, 0] and first["running_cores"].tolist() == [1, 0]
+
+
+def link_rows(n_jobs, megabytes, until, **link):
+    """Rows of the link from THERE to HERE when so many jobs fetch input at time 0, sampled every 100 s."""
+    far = dict(n_jobs=n_jobs, input_bytes_per_job=megabytes * 1e6, replicas={1: 1.0})
+    stage = Stage((sampler,), two_sites(link=dict(bandwidth=1e6) | link, agents=dict(sampler=100)), far)
+    stage.run(1.0)
+    stage.submit(n_jobs)
+    stage.run(until)
+    rows = stage.recorded("links")
+    assert set(rows[["source", "destination"]].tolist()) == {(1, 0)}
+    return rows
+
+
+def test_links_are_recorded_while_they_have_traffic():
+    rows = link_rows(1, 249, 601.0)
+    assert rows["time_s"].tolist() == [100.0, 200.0, 300.0]
+    assert rows["utilisation"].tolist() == pytest.approx([0.99, 1.0, 0.5])
+    assert rows["bytes"].tolist() == [0.0, 0.0, 249e6] and rows["files"].tolist() == [0, 0, 1]
+    assert rows["active_files"].tolist() == rows["queued_files"].tolist() == [1, 1, 0]
+
+
+def test_waiting_files_are_queued_files():
+    rows = link_rows(50, 10, 102.0, max_active_files=20)   # bunches of 20, 20 and 10
+    assert (rows["queued_files"][0], rows["active_files"][0]) == (50, 20)
+
+
+def test_attempts_that_fail_use_the_link_and_deliver_nothing():
+    rows = link_rows(1, 49, 102.0, failure_rate=1)
+    assert (rows["bytes"][0], rows["utilisation"][0]) == (0.0, pytest.approx(0.99))
+
+
+def test_storages():
+    plan = scenario(storages={"A": dict(site="HERE", total=100, free=60, expired=5)})
+    stage = Stage((sampler,), plan)
+    stage.run(1.0)
+    row = stage.recorded("storages")[0]
+    assert [row[name] for name in ("storage", "total_bytes", "free_bytes", "expired_bytes", "written_bytes",
+                                   "deleted_bytes")] == [0, 100, 60, 5, 0, 0]
+
+
+def test_samples_stand_on_the_hour_and_a_moment_is_sampled_once():
+    stage = Stage((sampler,), scenario(agents=dict(sampler=1800)))
+    stage.run(7200.0)
+    stage.control.sampler.take()
+    stage.control.sampler.take()
+    assert stage.recorded("storages")["time_s"].tolist() == [0.0, 1800.0, 3600.0, 5400.0, 7200.0]
+
+
+def test_series_that_are_not_wanted_are_not_written():
+    stage = Stage((sampler,), scenario(record=dict(series=False)))
+    stage.run(1.0)
+    assert not stage.kept
+
+
+def test_with_validation_a_sample_finds_a_broken_world():
+    stage = Stage((sampler,))
+    stage.control.validate = True
+    stage.run(1.0)
+    stage.arrays.counts[0, 0, 0, 0] += 1
+    with pytest.raises(InvariantBroken):
+        stage.run(1000.0)
+
+
+def log_of(fraction=1.0):
+    """The books of a world of two queues and a nucleus, and two tasks as a broker sees them."""
+    stage = Stage((), scenario(queues={"Q": dict(atlas_site="HERE", capability="ucore", corecount=8),
+                                       "R": dict(atlas_site="HERE")}, resource_types=TYPES), {}, {})
+    return DecisionLog(stage.world, fraction, 1), [observe.task(stage.world, row) for row in (0, 1)]
+
+
+def verdict(refused_by, order=()):
+    """A verdict on three pseudo-queues by two rules."""
+    return Verdict(("-one", "-two"), np.array(refused_by), weight=np.array([1.0, 2.0, 3.0]), factors={},
+                   order=np.array(order, np.int64))
+
+
+def written(log):
+    """What the books write, by table."""
+    found = {}
+    log.flush(600.0, np.array([0, 0, 1]), np.array([0]), {"-one": 10, "-two": 11}, found.__setitem__)
+    return found
+
+
+def test_a_decision_is_written_with_its_best_candidate():
+    log, tasks = log_of()
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict([KEPT, KEPT, 0], [1, 0]), 7)
+    log.add(DecisionKind.JOB_BROKERAGE, 6.0, tasks[1], verdict([0, 0, 1]), 0)
+    rows = written(log)["decisions"]
+    assert rows[["time_s", "decision", "jeditaskid", "n_candidates", "n_kept", "n_jobs", "best"]].tolist() == [
+        (5.0, 1, 1, 3, 2, 7, 1), (6.0, 2, 2, 3, 0, 0, -1)]
+    assert rows["best_weight"][0] == 2.0 and np.isnan(rows["best_weight"][1])
+
+
+def test_the_best_candidate_of_task_brokerage_is_a_site():
+    log, tasks = log_of()
+    log.add(DecisionKind.TASK_BROKERAGE, 5.0, tasks[0], verdict([KEPT], [0]), 0, offset=3, candidates=np.array([6]))
+    assert written(log)["decisions"]["best"].tolist() == [3 + 6]
+
+
+def test_refusals_are_counted_by_queue_rule_and_share():
+    log, tasks = log_of()
+    for refused_by in ([0, 0, 1], [0, 1, KEPT], [KEPT, KEPT, KEPT]):
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict(refused_by), 0)
+    rows = written(log)["refusals"]
+    assert rows[["time_s", "candidate", "tag", "count"]].tolist() == [
+        (600.0, 0, 10, 3), (600.0, 0, 11, 1), (600.0, 1, 11, 1)]
+
+
+def test_what_was_written_is_not_written_again():
+    log, tasks = log_of()
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict([0, 0, 1]), 0)
+    written(log)
+    assert written(log) == {}
+
+
+def test_a_part_of_the_decisions_is_chosen_by_task_and_all_refusals_are_counted():
+    log, tasks = log_of(fraction=0.0)
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict([0, 0, 1]), 0)
+    assert log.n_decisions == 1
+    assert set(written(log)) == {"refusals"}
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_tags_of_an_edition_are_listed_once(edition):
+    tags = all_tags(edition)
+    assert len(set(tags)) == len(tags) > 20

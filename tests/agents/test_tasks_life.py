@@ -1,0 +1,182 @@
+"""Agents that move tasks: source, refiner, broker, WatchDog, PostProcessor."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import Stage, T, everyone, scenario
+
+from simgrid_broker.agents.adder import adder
+from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.job_generator import hold, job_generator
+from simgrid_broker.agents.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.post_processor import post_processor
+from simgrid_broker.agents.setupper import setupper
+from simgrid_broker.agents.task_broker import task_broker
+from simgrid_broker.agents.task_refiner import task_refiner
+from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.world.task_transitions import set_status
+
+TWO_SHARES = [dict(name="Analysis", value=1, prodsourcelabel="user|panda"),
+              dict(name="Production", value=1, prodsourcelabel="managed")]
+UNTAGGED = dict(share=-1, resource_type=-1)
+
+
+def test_tasks_arrive_when_their_time_has_come():
+    stage = Stage((task_source,), None, dict(arrival_s=0.0), dict(arrival_s=50.0), dict(arrival_s=50.0),
+                  dict(arrival_s=80.5))
+    stage.run(49.9)
+    assert stage.control.live_tasks.rows.tolist() == [0]
+    stage.run(50.1)
+    assert stage.control.live_tasks.rows.tolist() == [0, 1, 2]
+    stage.run(100.0)
+    assert [stage.entered(T.REGISTERED, task) for task in range(4)] == [0.0, 50.0, 50.0, 80.5]
+
+
+@pytest.mark.parametrize(("task", "status", "share"), [
+    pytest.param(dict(label="managed"), "assigning", 1, id="production goes to the task broker"),
+    pytest.param(dict(label="user"), "ready", 0, id="analysis is ready at once"),
+    pytest.param(dict(label="panda"), "ready", 0, id="a task with another label is ready too"),
+    pytest.param(dict(label="ptest"), "broken", -1, id="no share takes it"),
+    pytest.param(dict(label="managed", corecount=8), "broken", 1, id="no resource type fits it"),
+    pytest.param(dict(label="managed", share=0), "assigning", 0, id="a share that is named wins"),
+])
+def test_refiner(task, status, share):
+    stage = Stage((task_source, task_refiner), scenario(shares=TWO_SHARES), UNTAGGED | task)
+    stage.run(61.0)
+    assert stage.task() == status
+    assert stage.arrays.tasks["share"][0] == share
+    gone = status == "broken"
+    assert len(stage.control.live_tasks.rows) == (0 if gone else 1)
+    assert len(stage.kept.get("tasks", ())) == gone        # a broken task is recorded at once
+
+
+@pytest.mark.parametrize(("corecount", "ramcount", "resource_type"), [
+    pytest.param(1, 2222.0, "SCORE", id="with compensation just ordinary"),
+    pytest.param(1, 2224.0, "SCORE_HIMEM", id="high memory"),
+    pytest.param(8, 2000.0, "MCORE", id="multi-core"),
+    pytest.param(0, 4000.0, "MCORE_HIMEM", id="any number of cores is multi-core"),
+])
+def test_refiner_finds_the_resource_type(corecount, ramcount, resource_type):
+    from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES
+    types = {name: bounds.model_dump() for name, bounds in DEFAULT_RESOURCE_TYPES.items()}
+    said = dict(corecount=corecount, ramcount=ramcount, ramunit="MBPerCore")
+    stage = Stage((task_source, task_refiner), scenario(resource_types=types), UNTAGGED | said)
+    stage.run(61.0)
+    assert list(types)[stage.arrays.tasks["resource_type"][0]] == resource_type
+
+
+PERIODS = dict(task_refiner=10, task_broker=600)
+
+
+def test_task_broker_chooses_a_nucleus_at_its_next_cycle():
+    stage = Stage((task_source, task_refiner, task_broker), scenario(agents=PERIODS))
+    stage.run(611.0)
+    assert stage.task() == "ready"
+    assert stage.arrays.tasks["nucleus"][0] == 0
+    assert stage.control.decisions.n_decisions == 1
+    assert np.isnan(stage.arrays.tasks["frozen_s"][0])
+
+
+def test_a_task_without_a_nucleus_is_tried_again_after_30_minutes():
+    full = scenario(storages={"A": dict(site="HERE", total=1e12, free=0)}, agents=PERIODS)
+    stage = Stage((task_source, task_refiner, task_broker), full)
+    moments = []
+    stage.run(2400.0)
+    while stage.now < 6.5 * 3600:
+        moments += [row[0] for row in stage.control.decisions.rows if row[0] not in moments]
+        stage.run(stage.now + 600.0)
+    assert stage.task() == "assigning"
+    assert set(np.diff(moments)) == {1800.0}
+    assert stage.arrays.tasks["frozen_s"][0] == stage.entered(T.ASSIGNING)
+    stage.arrays.storages["free_bytes"][0] = 1e15
+    stage.run(stage.now + 2400.0)
+    assert stage.task() == "ready"
+
+
+def test_the_broker_sees_the_work_that_it_has_just_given_away_and_goes_by_priority():
+    seen = []
+
+    def brokerage(task, nuclei, cfg, edition, uniform):
+        seen.append((task.jeditaskid, nuclei.remaining_work_hs06s.tolist()))
+        return everyone(len(nuclei.site))
+
+    plan = scenario({"A": {}, "B": {}}, agents=PERIODS)
+    stage = Stage((task_source, task_refiner, task_broker), plan, dict(priority=1, cputime=500.0, n_jobs=10),
+                  dict(priority=9, n_jobs=2))
+    stage.control.policies = replace(stage.control.policies, task_brokerage=brokerage)
+    stage.run(611.0)
+    assert seen == [(2, [0.0, 0.0]), (1, [2 * 300.0, 0.0])]        # a task that claims nothing counts 300 HS06 s a job
+
+
+@pytest.mark.parametrize(("label", "patience_s"), [("managed", 3600.0), ("user", 1200.0)])
+def test_a_pending_task_comes_back(label, patience_s):
+    stage = Stage((task_source, task_refiner, watch_dog), scenario(agents=dict(watch_dog=10, task_refiner=10)),
+                  dict(label=label))
+    stage.run(20.0)
+    if label == "managed":
+        set_status(stage.world, 0, T.READY, 20.0)
+        stage.arrays.tasks["frozen_s"][0] = np.nan
+    stage.run(100.0)
+    hold(stage.control, 0)
+    assert (stage.task(), stage.arrays.tasks["frozen_s"][0]) == ("pending", 100.0)
+    stage.run(100.0 + patience_s)
+    assert stage.task() == "pending"
+    stage.run(100.0 + patience_s + 11.0)
+    assert stage.task() == "ready"
+
+
+def test_a_task_without_a_queue_is_put_on_hold_and_makes_its_jobs_when_it_comes_back():
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", status="brokeroff")}, agents=PERIODS | dict(watch_dog=10))
+    stage = Stage((task_source, task_refiner, task_broker, job_generator, watch_dog), plan)
+    stage.run(800.0)
+    assert stage.task() == "pending" and stage.statuses() == []
+    held = stage.entered(T.PENDING)
+    stage.arrays.queues["status"][0] = 0
+    stage.control.refresh_queues()
+    stage.run(held + 3600.0)
+    assert stage.task() == "pending"
+    stage.run(held + 3600.0 + 100.0)
+    assert stage.task() == "running"
+    assert stage.arrays.tasks["old_status"][0] == T.READY
+
+
+@pytest.mark.parametrize(("n_finished", "n_failed", "status"), [
+    pytest.param(3, 0, "done", id="every input was processed"),
+    pytest.param(2, 1, "finished", id="some inputs were processed"),
+    pytest.param(0, 3, "failed", id="no input was processed"),
+])
+def test_final_status(n_finished, n_failed, status):
+    stage = Stage((task_source, task_refiner, post_processor), None, dict(n_jobs=3, label="user"), dict(label="user"))
+    stage.run(61.0)
+    tasks, state = stage.arrays.tasks, stage.world.state
+    tasks["n_finished"][0], tasks["n_failed"][0] = n_finished, n_failed
+    stage.arrays.done_tasks[0], state["n_done_tasks"] = 0, 1
+    stage.run(122.0)
+    assert [stage.task(0), stage.task(1)] == [status, "ready"]
+    assert stage.control.live_tasks.rows.tolist() == [1]
+    assert state["n_done_tasks"] == 0
+    assert stage.recorded("tasks")["jeditaskid"].tolist() == [1]
+
+
+def test_a_task_goes_all_its_way():
+    agents = (task_source, task_refiner, task_broker, adder, post_processor, job_generator, setupper, pilot_streaming)
+    stage = Stage(agents, None, dict(n_jobs=20))
+    stage.run(7200.0)
+    assert stage.task() == "done"
+    moments = [stage.entered(status) for status in (T.REGISTERED, T.DEFINED, T.ASSIGNING, T.READY, T.RUNNING,
+                                                    T.PREPARED, T.DONE)]
+    assert moments == sorted(moments)
+    assert len(stage.ended()) == 20
+    stage.check()
+
+
+def test_agents_wake_at_phases_of_their_own():
+    stage = Stage(())
+    first = {}
+    for name, number in (("one", 0), ("two", 0), ("two", 1)):
+        process = Control.every(stage.control, 60.0, lambda: None, name, number)
+        first[name, number] = next(process)._delay
+    assert len(set(first.values())) == 3
+    assert all(0 < delay < 60 for delay in first.values())

@@ -1,0 +1,95 @@
+"""Incidents happen at their time and end at theirs."""
+
+import numpy as np
+import pytest
+from builders import Stage, scenario, two_sites
+
+from simgrid_broker.agents.timeline import EFFECTS, timeline
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.scenario.rules_work import READS
+
+
+def stage_with(*incidents, plan=scenario, **others) -> Stage:
+    """A world in which only the timeline is awake."""
+    return Stage((timeline,), plan(incidents=list(incidents), **others), dict(priority=5), dict(priority=6))
+
+
+def test_every_kind_of_incident_has_an_effect():
+    assert set(EFFECTS) | {"task_arrival"} == set(READS)   # an arrival stands in the list of tasks
+
+
+def test_a_queue_gets_another_status():
+    stage = stage_with(dict(at=100, what="queue_status", queue="HERE", status="brokeroff"))
+    before = stage.control.queues
+    stage.run(99.0)
+    assert stage.control.queues is before
+    stage.run(101.0)
+    assert stage.arrays.queues["status"][0] == QueueStatus.BROKEROFF
+    assert stage.control.queues.status.tolist() == [QueueStatus.BROKEROFF]
+    assert stage.control.queues.version == before.version + 1          # cached masks are dropped
+
+
+def test_a_site_goes_down_and_comes_back():
+    stage = stage_with(dict(at=100, until=500, what="site_outage", site="HERE"))
+    stage.submit()
+    stage.workers()
+    stage.run(99.0)
+    assert stage.statuses() == ["running"]
+    stage.run(400.0)
+    assert stage.statuses() == ["holding"]                 # it ended just as the site failed: the fabric comes first
+    stage.workers()
+    assert stage.arrays.pseudo_queues["n_running"].tolist() == [0]
+    stage.run(501.0)
+    assert stage.arrays.pseudo_queues["n_running"].tolist() == [1]
+
+
+def test_an_outage_without_end_lasts():
+    stage = stage_with(dict(at=100, what="site_outage", site="HERE"))
+    stage.run(1e5)
+    assert stage.arrays.sites["down"].tolist() == [1]
+
+
+def test_a_link_goes_down_and_comes_back():
+    stage = stage_with(dict(at=10, until=50, what="link_outage", source="THERE", destination="HERE"), plan=two_sites)
+    down = []
+    for now in (9.0, 11.0, 49.0, 51.0):
+        stage.run(now)
+        down.append(stage.arrays.links["down"].tolist())
+    assert down == [[0, 0, 0, 0], [0, 0, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0]]
+
+
+def test_a_share_gets_another_target():
+    shares = [dict(name="A", value=1), dict(name="B", value=1, children=[dict(name="C", value=1),
+                                                                        dict(name="D", value=1)])]
+    stage = stage_with(dict(at=10, what="share_target", share="C", value=3),
+                       dict(at=20, what="share_target", share="A", value=3), shares=shares)
+    found = []
+    for now in (9.0, 11.0, 21.0):
+        stage.run(now)
+        found.append(stage.world.tree.value[stage.world.tree.leaves].tolist())
+    assert np.allclose(found, [[50, 25, 25], [50, 37.5, 12.5], [75, 18.75, 6.25]])
+
+
+def test_a_key_of_gdpconfig_gets_another_value():
+    stage = stage_with(dict(at=10, what="gdpconfig", key="jobbroker.NQUEUED_SAT_CAP", value=7),
+                       dict(at=20, what="gdpconfig", key="jobbroker.MAX_PRIO_TO_BOOTSTRAP", value=9))
+    keys = [("jobbroker", "NQUEUED_SAT_CAP"), ("jobbroker", "MAX_PRIO_TO_BOOTSTRAP")]
+    found = []
+    for now in (9.0, 11.0, 21.0):
+        stage.run(now)
+        found.append([stage.control.cfg.value(*key) for key in keys])
+    assert found == [[150, 150], [7, 150], [7, 9]]           # a change stays when the next one comes
+
+
+def test_a_task_gets_another_priority():
+    stage = stage_with(dict(at=10, what="task_priority", task=2, priority=99))
+    stage.run(11.0)
+    assert stage.arrays.tasks["priority"].tolist() == [5, 99]
+
+
+@pytest.mark.parametrize("at", [10.0, 0.0], ids=["later", "at the start"])
+def test_incidents_of_one_time_happen_in_the_order_in_which_they_are_written(at):
+    stage = stage_with(dict(at=at, what="queue_status", queue="HERE", status="offline"),
+                       dict(at=at, what="queue_status", queue="HERE", status="test"))
+    stage.run(11.0)
+    assert stage.arrays.queues["status"][0] == QueueStatus.TEST

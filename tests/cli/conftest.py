@@ -1,0 +1,29 @@
+"""The program as a user calls it, inside this process, and one finished run for all tests."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from simgrid_broker.cli.app import app
+
+ROOT = Path(__file__).parents[2]
+MINIMAL = ROOT / "scenarios" / "minimal.yaml"
+
+
+def called(*arguments):
+    """What the program gives for these arguments: exit_code, stdout, stderr."""
+    return CliRunner().invoke(app, [str(each) for each in arguments], prog_name="simgrid-broker")
+
+
+@pytest.fixture(scope="session")
+def call():
+    """The program."""
+    return called
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A short run of the smallest scenario: folder of results, and what the program said."""
+    results = tmp_path_factory.mktemp("results")
+    return results, called("run", MINIMAL, "--until", "2h", "--out", results)

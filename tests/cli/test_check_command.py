@@ -1,0 +1,59 @@
+"""`check`: a summary of what is right, and everything that is wrong at once."""
+
+from pathlib import Path
+
+import pytest
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+MINIMAL = SCENARIOS / "minimal.yaml"
+
+
+def test_a_good_scenario_is_summed_up(call):
+    said = call("check", MINIMAL)
+    assert said.exit_code == 0 and said.stdout.startswith(f"ok: minimal ({MINIMAL})\n")
+    for words in ("3 sites (1 nucleus), 3 PanDA queues, 320 cores, 3 storages", "2 leaves: Analysis 20 %",
+                  "1 campaign and 1 group of users", "documented edition; seed 1", "12 h"):
+        assert words in said.stdout
+    assert "note:" not in said.stdout
+
+
+@pytest.mark.parametrize("name", ["quickstart.yaml", "atlas_day.yaml", "atlas_week.yaml"])
+def test_the_scenarios_of_the_project_are_good(call, name):
+    assert call("check", SCENARIOS / name).exit_code == 0
+
+
+def test_what_is_suspicious_is_noted(call):
+    said = call("check", MINIMAL, "--set", "workload.campaigns=[]", "--set", "workload.users=[]")
+    assert "note: There is no work" in said.stdout and "none: 0 tasks" in said.stdout
+
+
+def test_all_problems_are_told_at_once_with_place_and_near_names(call, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(MINIMAL.read_text().replace("tier: 0", "tear: 0").replace("maxtime: 96h", "maxtime: soon"))
+    said = call("check", wrong, "--set", "gdpconfig.NQUEUED_NUC=3")
+    assert said.exit_code == 2 and said.stdout == ""
+    for words in ("3 problems in the scenario", f"{wrong}:", "did you mean 'tier'?", "'soon'", "'NQUEUED_NUC_CAP'"):
+        assert words in said.stderr
+
+
+@pytest.mark.parametrize(("arguments", "words"), [
+    pytest.param(["--set", "policies.throttle=job_throtler"], ["policies.throttle", "did you mean 'job_throttler'?"],
+                 id="a policy that nobody offers"),
+    pytest.param(["--set", "duration"], ["command line", "write dotted.key=value"], id="a setting without a value"),
+    pytest.param(["--workload", "nowhere.swf"], ["workload.trace.file", "nowhere.swf", "no such file"],
+                 id="a trace that is not there"),
+])
+def test_what_the_command_line_sets_is_checked_too(call, arguments, words):
+    said = call("check", MINIMAL, *arguments)
+    assert said.exit_code == 2 and all(each in said.stderr for each in words), said.stderr
+
+
+def test_a_policy_in_a_file_is_told_with_its_line(call, tmp_path):
+    own = tmp_path / "own.yaml"
+    own.write_text(f"extends: {MINIMAL}\npolicies:\n  dispatch_order: agge\n")
+    assert f"{own}:3: policies.dispatch_order = 'agge'" in call("check", own).stderr
+
+
+def test_a_file_that_is_not_there(call):
+    said = call("check", SCENARIOS / "minimall.yaml")
+    assert said.exit_code == 2 and "did you mean 'minimal.yaml'?" in said.stderr

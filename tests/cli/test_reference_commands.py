@@ -1,0 +1,151 @@
+"""`describe`, `gdpconfig`, `import`, and the help of every command."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from simgrid_broker.cli import scenario_keys
+from simgrid_broker.cli.reference import topics
+from simgrid_broker.scenario import REGISTRY
+from simgrid_broker.scenario.campaigns import MegabytesSpread
+from simgrid_broker.scenario.model import Links, Queue, Scenario, Site
+from simgrid_broker.schema import RECORDED, WORLD
+
+COMMANDS = (["run"], ["check"], ["report"], ["compare"], ["describe"], ["gdpconfig"], ["import", "cric"],
+            ["import", "cgsim"])
+HEAVY = ("numpy", "pandas", "numba", "pydantic", "matplotlib", "pyarrow", "simpy")
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_examples(call, command):
+    said = call(*command, "--help")
+    assert said.exit_code == 0 and "Examples:" in said.stdout
+    assert f"simgrid-broker {' '.join(command)}" in said.stdout.split("Examples:")[1]
+
+
+def test_help_does_not_wait_for_libraries():
+    code = f"import sys\nfrom simgrid_broker.cli import app\nprint([m for m in {HEAVY!r} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_an_unknown_command_is_a_usage_error(call):
+    said = call("simulate")
+    assert said.exit_code == 2 and "No such command" in said.stderr
+
+
+def test_the_version(call):
+    assert call("--version").stdout.startswith("simgrid-broker 0.")
+
+
+def test_describe_lists_what_there_is(call):
+    said = call("describe").stdout
+    for name in ("scenario", "queues", "campaigns", "rules", *RECORDED, *WORLD):
+        assert f"\n{name} " in said
+
+
+@pytest.mark.parametrize("topic", topics())
+def test_every_topic_can_be_described(call, topic):
+    said = call("describe", topic)
+    assert said.exit_code == 0 and len(said.stdout.splitlines()) > 5
+
+
+def test_a_topic_that_is_several_things_shows_them_all(call):
+    said = call("describe", "queues").stdout
+    for words in ("grid.queues.<name> in a scenario", "queues.parquet", "queues in the world", "maxrss", "time_s"):
+        assert words in said
+
+
+def test_an_unknown_topic_is_told_with_near_ones(call):
+    said = call("describe", "queue")
+    assert said.exit_code == 2 and "did you mean 'queues'" in said.stderr
+
+
+def test_every_key_of_a_scenario_and_every_column_has_a_meaning():
+    rows = [(section.title, row) for topic in topics().values() for section in topic.sections() for row in section.rows]
+    assert [(title, row[0]) for title, row in rows if not row[-1]] == []
+
+
+@pytest.mark.parametrize(("model", "name", "row"), [
+    pytest.param(Scenario, "duration", ("time > 0", "s", "required"), id="a time that must be given"),
+    pytest.param(Queue, "status", ("online | brokeroff | test | offline | standby | paused | maintenance", "", "online"),
+                 id="one word of several"),
+    pytest.param(Queue, "maxrss", ("size >= 0", "MB", "0"), id="a size"),
+    pytest.param(Queue, "workflow", ("text", "", "pull_ups"), id="text that may be absent"),
+    pytest.param(Site, "failure_rate", ("fraction", "", "0.02"), id="a fraction needs no limits"),
+    pytest.param(Site, "nucleus", ("true or false", "", "false"), id="a truth"),
+    pytest.param(Site, "cores", ("whole number >= 0", "", "-"), id="a number that may be absent"),
+    pytest.param(Links, "by_tier", ("mapping of tiers", "", "-"), id="a mapping with numbers for names"),
+    pytest.param(MegabytesSpread, "median", ("size >= 0", "MB", "required"), id="a limit inside an annotation"),
+])
+def test_a_key_is_described_as_it_may_be_written(model, name, row):
+    assert scenario_keys._row(model, name, model.model_fields[name])[1:4] == row
+
+
+def test_every_part_of_a_scenario_is_found_once():
+    found = scenario_keys.parts()
+    assert len({part.key for part in found}) == len(found) == len({part.model for part in found})
+    assert {"grid.links.pairs[]", "workload.users[].replicas", "grid.links.by_tier.<tier>"} & {p.key for p in found}
+
+
+def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
+    said = call("gdpconfig").stdout
+    assert [entry.key for entry in REGISTRY if entry.key not in said] == []
+    words = " ".join(said.split())
+    assert "Link" not in words or True
+    assert "Queued output files above which a nucleus is skipped" in words
+    assert "Apply the network weight (no effect)" in words
+
+
+@pytest.mark.parametrize(("key", "words"), [
+    pytest.param("NQUEUED_NUC_CAP", ("taskbrokerage.NQUEUED_NUC_CAP", "2000 files", "transfer_backlog"), id="a key"),
+    pytest.param("taskbrokerage.NQUEUED_NUC_CAP", ("2000 files",), id="with its component"),
+    pytest.param("NQUEUELIMIT_MC simul_MCORE", ("<queue> = MC simul, <rtype> = MCORE", "prod_job_throttler",
+                                                "anal_job_throttler"), id="a member of a family, in two components"),
+    pytest.param("NW_ACTIVE", ("default   false", "no effect"), id="a key that nothing reads"),
+    pytest.param("jobbroker", ("NW_ACTIVE", "NQUEUELIMITSITE_<gshare>"), id="a whole component"),
+])
+def test_gdpconfig_tells_about_one_key(call, key, words):
+    said = call("gdpconfig", key)
+    assert said.exit_code == 0 and all(each in said.stdout for each in words), said.stdout
+
+
+@pytest.mark.parametrize(("key", "meant"), [("NQUEUED_NUC_KAP", "NQUEUED_NUC_CAP"), ("jobroker", "jobbroker"),
+                                            ("taskbrokerage.NW_ACTIVE", "jobbroker.NW_ACTIVE")])
+def test_an_unknown_key_is_told_with_near_ones(call, key, meant):
+    said = call("gdpconfig", key)
+    assert said.exit_code == 2 and f"'{meant}'" in said.stderr
+
+
+def test_import_cric_writes_a_grid_that_a_scenario_can_extend(call, tmp_path):
+    dump, grid = tmp_path / "queues.json", tmp_path / "grid.yaml"
+    queue = {"nickname": "Q", "atlas_site": "S", "status": "online", "state": "ACTIVE", "type": "unified", "maxrss": 16000,
+             "capability": "ucore", "corecount": 8, "corepower": 12.5, "tier_level": 1, "releases": ["ANY"],
+             "astorages": {"read_lan": ["S_DATADISK"], "write_lan": ["S_DATADISK"]}}
+    dump.write_text(json.dumps({"Q": queue}))
+    said = call("import", "cric", dump, "-o", grid)
+    assert said.exit_code == 0, said.stderr
+    assert f"Written: {grid}" in said.stdout and "1 queues" in said.stdout
+    assert list(yaml.safe_load(grid.read_text())["grid"]["queues"]) == ["Q"]
+    scenario = tmp_path / "own.yaml"
+    scenario.write_text("extends: grid.yaml\nname: own\nduration: 1h\nshares: [{name: all, value: 1}]\n")
+    assert call("check", scenario).exit_code == 0
+
+
+def test_import_cgsim_tells_how_to_use_the_jobs(call, tmp_path):
+    data = Path(__file__).parents[2].parent / "shared" / "data"
+    if not data.is_dir():
+        pytest.skip("the folder of real files is not here")
+    said = call("import", "cgsim", data / "cgsim" / "toy_new_site_info.json", data / "cgsim" /
+                "toy_new_site_conn_info.json", data / "panda" / "cgsim_toy_job.csv", "-o", tmp_path / "grid.yaml")
+    assert said.exit_code == 0, said.stderr
+    assert "format: cgsim" in said.stdout and (tmp_path / "grid.yaml").is_file()
+
+
+def test_an_import_of_something_else_is_refused(call, tmp_path):
+    (tmp_path / "list.json").write_text("[1, 2]")
+    said = call("import", "cric", tmp_path / "list.json", "-o", tmp_path / "grid.yaml")
+    assert said.exit_code == 2 and "list.json" in said.stderr and not (tmp_path / "grid.yaml").exists()

@@ -1,0 +1,105 @@
+"""getJob: the share furthest below its target, in it the highest priority, in that the oldest job."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, scenario
+
+THREE_SHARES = [dict(name=name, value=1) for name in "ABC"]
+
+
+def bench_of(*said, **settings) -> Bench:
+    """One task a job, said by share and priority, activated in that order at a queue of three shares."""
+    types = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
+    queues = {"S": dict(atlas_site="HERE"), "M": dict(atlas_site="HERE", capability="mcore", corecount=8)}
+    plan = scenario({"HERE": dict(cores=64)}, queues, shares=THREE_SHARES, resource_types=types)
+    bench = Bench(plan, *[dict(share="ABC".index(share), priority=priority) for share, priority, *_ in said])
+    if settings:
+        bench.fabric.dispatch_by(**dict(share=True, priority=True, sloppy_fraction=0.0) | settings)
+    for task, (_, _, *queue) in enumerate(said):
+        bench.submit(task=task, queue=queue[0] if queue else 0)
+    return bench
+
+
+def served(bench, queue=0) -> list[int]:
+    """Numbers of the tasks in the order in which pilots that come one after another take their jobs."""
+    found = []
+    while True:
+        before = bench.world.state["n_pilots_empty"]
+        bench.workers(1, queue=queue)
+        bench.run(bench.now + 1.0)
+        if bench.world.state["n_pilots_empty"] > before:
+            return found
+        rows = bench.live()
+        running = rows[bench.arrays.jobs["status"][rows] == S.RUNNING]
+        newest = running[np.argmax(bench.arrays.job_times[running, S.RUNNING])]
+        found.append(int(bench.arrays.jobs["task"][newest]))
+
+
+@pytest.mark.parametrize(("said", "order", "expected"), [
+    pytest.param([("A", 1), ("B", 1), ("C", 1)], "ABC", [0, 1, 2], id="the most under-served share first"),
+    pytest.param([("A", 1), ("B", 1), ("C", 1)], "CAB", [2, 0, 1], id="whatever the order of the table"),
+    pytest.param([("A", 1), ("B", 900)], "ABC", [0, 1], id="priority does not leap over the share"),
+    pytest.param([("A", 1), ("A", 2), ("B", 1)], "ABC", [1, 0, 2], id="within the share priority counts"),
+    pytest.param([("A", 1), ("A", 1), ("A", 1)], "ABC", [0, 1, 2], id="of equal priority the oldest"),
+    pytest.param([("B", 1), ("C", 1)], "ABC", [0, 1], id="a share without jobs is passed over"),
+    pytest.param([("A", -5), ("A", 0)], "ABC", [1, 0], id="priorities may be negative"),
+])
+def test_share_then_priority_then_age(said, order, expected):
+    bench = bench_of(*said)
+    bench.arrays.share_order[:] = ["ABC".index(share) for share in order]
+    assert served(bench) == expected
+    bench.check()
+
+
+@pytest.mark.parametrize(("settings", "expected"), [
+    pytest.param({}, [2, 1, 0, 3], id="shares, priority, age"),
+    pytest.param(dict(share=False), [1, 2, 0, 3], id="priority and age alone"),
+    pytest.param(dict(share=False, priority=False), [0, 1, 2, 3], id="age alone"),
+    pytest.param(dict(priority=False), [2, 0, 1, 3], id="shares and age"),
+    pytest.param(dict(sloppy_fraction=1.0), [1, 0, 2, 3], id="sloppy: the oldest of the shares' best jobs"),
+])
+def test_orders_that_leave_something_out(settings, expected):
+    bench = bench_of(("B", 1), ("B", 9), ("A", 5), ("C", 1), **settings or dict(share=True))
+    assert served(bench) == expected
+
+
+def test_a_pilot_takes_only_jobs_of_its_own_queue():
+    bench = bench_of(("A", 1, 1), ("A", 1, 0))
+    assert served(bench, queue=0) == [1]
+    assert served(bench, queue=1) == [0]
+
+
+def test_a_pilot_takes_only_jobs_of_its_resource_type():
+    types = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
+    queues = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8)}
+    bench = Bench(scenario({"HERE": dict(cores=64)}, queues, resource_types=types), dict(), dict(corecount=8))
+    bench.submit(task=0, queue=0)
+    bench.submit(task=1, queue=1)
+    assert served(bench, queue=1) == [1]
+    assert bench.arrays.jobs["resource_type"][bench.live()].tolist() == [0, 1]
+    assert served(bench, queue=0) == [0]
+
+
+def test_sloppy_requests_go_by_age_as_often_as_is_said():
+    n_jobs = 2000
+    plan = scenario({"HERE": dict(cores=n_jobs)}, shares=THREE_SHARES)
+    bench = Bench(plan, dict(n_jobs=n_jobs, share=1), dict(n_jobs=n_jobs, share=0))
+    bench.fabric.dispatch_by(share=True, priority=True, sloppy_fraction=0.11)
+    bench.arrays.share_order[:] = [0, 1, 2]
+    bench.submit(n_jobs, task=0)                           # older, of the share that is served last
+    bench.submit(n_jobs, task=1)
+    for _ in range(n_jobs):
+        bench.workers(1)
+        bench.run(bench.now + 0.01)
+    rows = bench.live()
+    sloppy = np.mean(bench.arrays.jobs["share"][rows[bench.arrays.jobs["status"][rows] == S.RUNNING]] == 1)
+    # a mean of 2000 draws; outside four standard errors once in 16 000 seeds
+    assert abs(sloppy - 0.11) < 4 * np.sqrt(0.11 * 0.89 / n_jobs)
+
+
+def test_a_new_priority_changes_the_place_in_line():
+    bench = bench_of(("A", 1), ("A", 2), ("A", 3))
+    bench.fabric.set_priority(0, 9)
+    assert bench.arrays.tasks["priority"].tolist() == [9, 2, 3]
+    assert served(bench) == [0, 2, 1]
+    bench.check()

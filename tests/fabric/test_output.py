@@ -1,0 +1,169 @@
+"""What the Adder makes of ended payloads, and the space that output takes."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, scenario, two_sites
+
+from simgrid_broker.fabric.network import NO_SPACE_WAIT_S, take_space
+from simgrid_broker.names import Cause
+
+GB = 1e9
+
+
+def run_far_away(n_jobs, output, storage=None, link=None, **task) -> Bench:
+    """Jobs that ran at THERE, ended at 101 s and were seen by the Adder; their nucleus is HERE."""
+    plan = two_sites(there=dict(cores=1000), link=dict(bandwidth=1e9, max_active_files=10_000) | (link or {}),
+                     storages={"HERE_DISK": dict(site="HERE") | (storage or {})})
+    bench = Bench(plan, dict(n_jobs=n_jobs, nucleus=0, output_bytes_per_job=output) | task)
+    bench.submit(n_jobs, queue=1)
+    bench.workers(n_jobs, queue=1)
+    bench.run(101.0)
+    bench.collect()
+    return bench
+
+
+@pytest.mark.parametrize(("nucleus", "output", "status"), [
+    pytest.param(0, GB, "transferring", id="the nucleus is elsewhere"),
+    pytest.param(1, GB, None, id="it ran at its nucleus"),
+    pytest.param(-1, GB, None, id="a task without nucleus leaves its output where it is"),
+    pytest.param(0, 0.0, None, id="there is no output"),
+])
+def test_finished_or_transferring(nucleus, output, status):
+    bench = run_far_away(1, output, nucleus=nucleus)
+    assert bench.statuses() == ([] if status is None else [status])
+    if status is None:
+        assert bench.ended()["status"].tolist() == [S.FINISHED]
+    bench.check()
+
+
+def test_a_job_is_finished_when_its_output_has_arrived():
+    bench = run_far_away(1, 50 * GB, link=dict(latency=30))
+    bench.run(1000.0)
+    assert bench.statuses() == ["holding"] and len(bench.ended()) == 0
+    bench.collect()
+    bench.run(2000.0)
+    assert bench.times(S.HOLDING) == [pytest.approx(150.0)]            # 100 s and 50 s to copy the output
+    assert bench.times(S.TRANSFERRING) == [1000.0]
+    assert bench.times(S.FINISHED) == [pytest.approx(1000.0 + 50 + 30)]
+    assert bench.moved()[["n_jobs", "n_files", "source", "destination"]].tolist() == [(1, 1, 1, 0)]
+    bench.check()
+
+
+@pytest.mark.parametrize(("n_jobs", "bunches"), [
+    pytest.param(50, [50], id="fifty jobs in one bunch"),
+    pytest.param(51, [50, 1], id="one more begins another"),
+    pytest.param(120, [50, 50, 20], id="as many as are needed"),
+])
+def test_output_moves_in_bunches_of_50_jobs(n_jobs, bunches):
+    bench = run_far_away(n_jobs, 0.01 * GB)
+    waiting = bench.arrays.transfers[bench.arrays.transfers["transfer_id"] > 0]
+    assert waiting["n_jobs"].tolist() == waiting["n_files"].tolist() == bunches
+    assert waiting["bytes"].tolist() == pytest.approx([n * 0.01 * GB for n in bunches])
+    bench.run(1e4)
+    assert bench.ended()["status"].tolist() == [S.FINISHED] * n_jobs
+    bench.check()
+
+
+def test_jobs_of_one_task_and_site_move_together_whatever_the_order_of_their_ends():
+    plan = two_sites(here=dict(cores=1), there=dict(cores=1000), link=dict(max_active_files=1000))
+    output = dict(n_jobs=3, nucleus=0, output_bytes_per_job=1.0)
+    bench = Bench(plan, output, output)
+    for task in (0, 1, 0, 1, 0, 1):
+        bench.submit(task=task, queue=1)
+    bench.workers(6, queue=1)
+    bench.run(101.0)
+    bench.collect()
+    waiting = bench.arrays.transfers[bench.arrays.transfers["transfer_id"] > 0]
+    assert waiting[["jeditaskid", "n_jobs"]].tolist() == [(1, 3), (2, 3)]
+
+
+@pytest.mark.parametrize(("free", "expired", "min_free", "size", "fits", "free_then", "expired_then"), [
+    pytest.param(10, 0, 0, 4, True, 6, 0, id="there is room"),
+    pytest.param(10, 0, 0, 10, True, 0, 0, id="it just fits"),
+    pytest.param(10, 0, 0, 11, False, 10, 0, id="full"),
+    pytest.param(10, 5, 0, 12, True, 0, 3, id="as much is deleted as is needed"),
+    pytest.param(10, 5, 0, 15, True, 0, 0, id="all that can be deleted"),
+    pytest.param(10, 5, 0, 16, False, 15, 0, id="deleting does not help"),
+    pytest.param(10, 5, 8, 4, True, 8, 3, id="deletion keeps the space that must stay free"),
+    pytest.param(10, 5, 8, 2, True, 8, 5, id="no need to delete yet"),
+    pytest.param(10, 1, 8, 6, True, 5, 0, id="with nothing left to delete, less stays free"),
+])
+def test_space_of_a_storage(free, expired, min_free, size, fits, free_then, expired_then):
+    plan = scenario(storages={"A": dict(site="HERE", total=100, free=free, expired=expired, min_free=min_free)})
+    arrays = Bench(plan).arrays
+    assert take_space(arrays, 0, float(size)) is fits
+    storage = arrays.storages[0]
+    assert (storage["free_bytes"], storage["expired_bytes"]) == (free_then, expired_then)
+    assert storage["written_bytes"] == (size if fits else 0)
+    assert storage["free_bytes"] - storage["deleted_bytes"] + storage["written_bytes"] == free
+
+
+def test_arriving_output_takes_space_at_the_nucleus():
+    bench = run_far_away(3, 2 * GB, storage=dict(total=100 * GB, free=10 * GB, expired=5 * GB))
+    bench.run(1e4)
+    bench.collect()
+    bench.run(2e4)
+    storage = bench.arrays.storages[0]
+    assert (storage["free_bytes"], storage["written_bytes"]) == pytest.approx((4 * GB, 6 * GB))
+
+
+def test_a_job_at_its_nucleus_takes_space_there():
+    bench = Bench(scenario(storages={"A": dict(site="HERE", total=100 * GB, free=10 * GB)}),
+                  dict(nucleus=0, output_bytes_per_job=GB))
+    bench.submit()
+    bench.workers()
+    bench.run(200.0)
+    bench.collect()
+    assert bench.arrays.storages["free_bytes"][0] == pytest.approx(9 * GB)
+
+
+def test_a_job_at_its_nucleus_fails_if_the_storage_is_full():
+    bench = Bench(scenario(storages={"A": dict(site="HERE", total=100 * GB, free=0.5 * GB)}),
+                  dict(nucleus=0, output_bytes_per_job=GB))
+    bench.submit()
+    bench.workers()
+    bench.run(200.0)
+    bench.collect()
+    assert bench.ended()[["status", "cause"]].tolist() == [(S.FAILED, Cause.TRANSFER_ERROR)]
+    assert bench.arrays.storages["free_bytes"][0] == pytest.approx(0.5 * GB)
+    bench.check()
+
+
+def test_a_full_storage_is_tried_again_later():
+    bench = run_far_away(1, 0.001 * GB, storage=dict(total=GB, free=0))
+    bench.run(200.0)
+    assert bench.statuses() == ["transferring"]
+    assert bench.link(1, 0)["queued_files"] == 0                      # it does not hold the link meanwhile
+    bench.run(1500.0)
+    bench.arrays.storages["free_bytes"][0] = GB
+    bench.run(1e4)
+    assert bench.moved()["attempt"].tolist() == [2]
+    assert bench.times(S.FINISHED) == [pytest.approx(101.0 + 0.001 + NO_SPACE_WAIT_S + 0.001)]
+    bench.check()
+
+
+def test_a_failed_payload_moves_no_output():
+    bench = run_far_away(20, GB, failure_rate=1.0)
+    assert bench.ended()["status"].tolist() == [S.FAILED] * 20
+    assert bench.world.state["transfer_id"] == 0
+
+
+def test_the_inbox_of_the_adder_is_emptied_once():
+    bench = run_far_away(3, GB)
+    assert bench.world.state["n_holding"] == 0
+    bench.collect()
+    assert bench.statuses() == ["transferring"] * 3
+    assert bench.world.state["transfer_id"] == 1
+    bench.check()
+
+
+def test_a_full_outbox_is_written_while_the_adder_works():
+    n_jobs = 5000                                                     # more than the outbox of a test holds
+    bench = Bench(scenario({"HERE": dict(cores=n_jobs)}), dict(n_jobs=n_jobs))
+    bench.submit(n_jobs)
+    bench.workers(n_jobs)
+    bench.run(100.0)
+    bench.collect()
+    assert len(bench.ended()) == n_jobs and len(bench.kept["jobs"]) > 1
+    assert len(np.unique(bench.ended()["panda_id"])) == n_jobs
+    bench.check()

@@ -1,0 +1,179 @@
+"""Payloads: how long they take, when they are killed, and how long a pilot goes on."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, scenario
+
+from simgrid_broker.names import Cause
+
+
+def ended_job(plan=None, queue=0, **task):
+    """The row of the job of a task of one job that ran alone and was looked at by the Adder."""
+    bench = Bench(plan or scenario(), dict(max_attempt=1) | task)
+    bench.submit(queue=queue)
+    bench.workers(queue=queue)
+    bench.run(1e6)
+    bench.collect()
+    bench.check()
+    return bench.ended()[0]
+
+
+@pytest.mark.parametrize(("queue", "task", "walltime_s"), [
+    pytest.param({}, {}, 100.0, id="1000 HS06 s at 10 HS06"),
+    pytest.param(dict(corepower=20), {}, 50.0, id="a core twice as fast"),
+    pytest.param(dict(corepower=0), {}, 100.0, id="unknown power is 10"),
+    pytest.param(dict(capability="mcore", corecount=8), dict(corecount=8, work_hs06s_per_event=8000.0), 100.0,
+                 id="eight cores work together"),
+    pytest.param({}, dict(cpu_efficiency=0.5), 200.0, id="half the time the core waits"),
+    pytest.param({}, dict(basewalltime_s=600.0), 700.0, id="base time comes on top, at any speed"),
+    pytest.param({}, dict(n_events_per_job=3), 300.0, id="work is per event"),
+    pytest.param({}, dict(input_bytes_per_job=5e9), 105.0, id="input is copied to the slot"),
+    pytest.param(dict(maxinputsize=-1), dict(input_bytes_per_job=5e9), 100.0, id="input is read from the storage"),
+    pytest.param({}, dict(output_bytes_per_job=2e9), 102.0, id="output is copied to the storage"),
+])
+def test_wall_time_by_hand(queue, task, walltime_s):
+    job = ended_job(scenario(queues={"HERE": dict(atlas_site="HERE") | queue}), **task)
+    assert job["walltime_s"] == pytest.approx(walltime_s)
+    assert (job["status"], job["cause"]) == (S.FINISHED, Cause.NONE)
+
+
+def test_staging_has_a_latency_only_if_there_is_something_to_stage():
+    plan = scenario({"HERE": dict(stage_latency=7)})
+    assert ended_job(plan)["walltime_s"] == pytest.approx(100.0)
+    job = ended_job(plan, input_bytes_per_job=1e9, output_bytes_per_job=3e9)
+    assert (job["stage_in_s"], job["stage_out_s"]) == (8.0, 10.0)
+    assert job["walltime_s"] == pytest.approx(118.0)
+
+
+def test_cpu_time_counts_all_cores_and_not_the_staging():
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", capability="mcore", corecount=8)})
+    job = ended_job(plan, corecount=8, cpu_efficiency=0.5, work_hs06s_per_event=8000.0, input_bytes_per_job=1e9)
+    assert job["walltime_s"] == pytest.approx(201.0)
+    assert job["cputime_s"] == pytest.approx(200.0 * 8 * 0.5)
+
+
+@pytest.mark.parametrize(("task_cores", "cores"), [
+    pytest.param(0, 8, id="any number: those of the slot"),
+    pytest.param(8, 8, id="as many as the slot has"),
+    pytest.param(4, 8, id="the queue's number wins"),
+    pytest.param(1, 1, id="a single-core job stays one"),
+])
+def test_cores_of_a_job(task_cores, cores):
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", capability="mcore", corecount=8)})
+    job = ended_job(plan, corecount=task_cores)
+    assert (job["corecount"], job["hs06_milli"]) == (cores, cores * 10_000)
+
+
+@pytest.mark.parametrize(("maxpss", "cause"), [
+    pytest.param(4000.0, Cause.NONE, id="twice the slot's memory is still fine"),
+    pytest.param(4001.0, Cause.MEMORY_EXCEEDED, id="a megabyte more is not"),
+])
+def test_memory_kill(maxpss, cause):
+    job = ended_job(scenario(queues={"HERE": dict(atlas_site="HERE", maxrss=2000)}), maxpss_mb=maxpss)
+    assert job["cause"] == cause
+    assert job["status"] == (S.FINISHED if cause == Cause.NONE else S.FAILED)
+    assert job["walltime_s"] <= 100.0
+
+
+@pytest.mark.parametrize(("maxtime", "cause", "walltime_s"), [
+    pytest.param(100, Cause.NONE, 100.0, id="just in time"),
+    pytest.param(99, Cause.WALLTIME_EXCEEDED, 99.0, id="a second too late: killed at the limit"),
+    pytest.param(0, Cause.NONE, 100.0, id="no limit"),
+])
+def test_walltime_kill(maxtime, cause, walltime_s):
+    job = ended_job(scenario(queues={"HERE": dict(atlas_site="HERE", maxtime=maxtime)}))
+    assert (job["cause"], job["walltime_s"]) == (cause, walltime_s)
+
+
+def test_staging_counts_for_the_walltime_limit():
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", maxtime=104)})
+    assert ended_job(plan, input_bytes_per_job=5e9)["cause"] == Cause.WALLTIME_EXCEEDED
+    job = ended_job(plan, input_bytes_per_job=3e9, output_bytes_per_job=2e9)
+    assert (job["cause"], job["stage_out_s"]) == (Cause.WALLTIME_EXCEEDED, 0.0)
+
+
+@pytest.mark.parametrize(("site_rate", "task_rate", "cause"), [
+    pytest.param(0, 0.0, Cause.NONE, id="nothing goes wrong"),
+    pytest.param(1, 0.0, Cause.SITE_ERROR, id="the site fails every job"),
+    pytest.param(0, 1.0, Cause.PAYLOAD_ERROR, id="the payload always fails"),
+    pytest.param(1, 1.0, Cause.PAYLOAD_ERROR, id="of both, the payload is blamed"),
+])
+def test_dice_of_a_failure(site_rate, task_rate, cause):
+    job = ended_job(scenario({"HERE": dict(failure_rate=site_rate)}), failure_rate=task_rate)
+    assert job["cause"] == cause
+    assert bool(job["walltime_s"] < 100.0) is (cause != Cause.NONE)
+
+
+def many_jobs(n_jobs, **task) -> Bench:
+    """A task of many jobs, made but not run."""
+    bench = Bench(scenario(), dict(n_jobs=n_jobs) | task)
+    bench.make(n_jobs)
+    return bench
+
+
+def test_failures_are_as_frequent_as_is_said():
+    n_jobs = 20_000
+    jobs = many_jobs(n_jobs, failure_rate=0.1).arrays.jobs[:n_jobs]
+    found = np.mean(jobs["fate"][jobs["panda_id"] > 0] == Cause.PAYLOAD_ERROR)
+    # outside four standard errors once in 16 000 seeds
+    assert abs(found - 0.1) < 4 * np.sqrt(0.1 * 0.9 / n_jobs)
+
+
+def test_spread_of_work_and_memory_keeps_the_mean():
+    n_jobs, sigma = 20_000, 0.5
+    arrays = many_jobs(n_jobs, work_spread=sigma, memory_spread=sigma).arrays
+    for column in ("work_hs06s", "maxpss_mb"):
+        found = arrays.jobs[column][arrays.jobs["panda_id"] > 0] / 1000.0
+        spread = np.sqrt(np.exp(sigma**2) - 1)            # of a log-normal quantity with mean 1
+        assert abs(found.mean() - 1) < 4 * spread / np.sqrt(n_jobs)
+        assert np.log(found).std() == pytest.approx(sigma, rel=0.03)
+
+
+@pytest.mark.parametrize(("timefloor", "n_jobs", "starts"), [
+    pytest.param(0, 3, [0.0], id="0: one job"),
+    pytest.param(100 / 60, 3, [0.0, 100.0], id="at the floor it asks once more"),
+    pytest.param(99 / 60, 3, [0.0], id="past the floor it leaves"),
+    pytest.param(60, 3, [0.0, 100.0, 200.0], id="an hour: as many as there are"),
+])
+def test_a_pilot_takes_further_jobs_until_timefloor(timefloor, n_jobs, starts):
+    bench = Bench(scenario(queues={"HERE": dict(atlas_site="HERE", timefloor=timefloor)}), dict(n_jobs=n_jobs))
+    bench.submit(n_jobs)
+    bench.workers(1)
+    bench.run(1e4)
+    found = bench.arrays.job_times[bench.live(), S.RUNNING]
+    assert found[~np.isnan(found)].tolist() == starts
+    assert bench.world.state["n_pilots"] == 0
+    assert bench.world.state["n_pilots_empty"] == 0
+    bench.check()
+
+
+def test_start_up_counts_for_timefloor_and_is_remembered():
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", timefloor=120 / 60)}, agents=dict(pilot_startup=30))
+    bench = Bench(plan, dict(n_jobs=3))
+    bench.submit(3)
+    bench.workers(1)
+    bench.run(1e4)
+    jobs = bench.arrays.jobs[bench.live()]
+    assert bench.arrays.job_times[bench.live(), S.RUNNING][0] == 30.0
+    assert jobs["pilot_start_s"][0] == 0.0                 # it asks again at 130 s, when it has been alive for 130 s
+    assert bench.statuses() == ["holding", "activated", "activated"]
+
+
+def test_a_pilot_that_found_no_job_does_not_ask_again():
+    bench = Bench()
+    bench.workers(1)
+    bench.run(1.0)
+    bench.submit()
+    bench.run(599.0)
+    assert bench.statuses() == ["activated"]
+    assert bench.world.state["n_pilots_empty"] == 1
+
+
+def test_a_start_is_remembered_by_the_queue():
+    bench = Bench()
+    bench.submit()
+    assert bench.arrays.queues["laststart_s"][0] == -np.inf
+    bench.run(5.0)
+    bench.workers(1)
+    bench.run(6.0)
+    assert bench.arrays.queues["laststart_s"][0] == 5.0

@@ -1,0 +1,138 @@
+"""The house is as the plan has it: who may import whom, no cycles, sizes, and a docstring everywhere."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "simgrid_broker"
+NAME = PACKAGE.name
+
+MAY_IMPORT = {
+    "names": set(), "units": set(), "errors": set(), "compiled": set(), "luck": {"compiled"},
+    "schema": {"names", "units", "errors"},
+    "views": {"names"},
+    "scenario": {"schema", "names", "units", "errors", "luck"},
+    "policy": {"views", "names", "units"},
+    "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled"},
+    "fabric": {"world", "names", "luck", "compiled"},
+    "agents": {"world", "fabric", "policy", "schema", "views", "luck", "names", "units"},
+    "records": {"schema", "names", "units", "errors"},
+    "engine": {"agents", "fabric", "world", "scenario", "records", "luck"},
+    "metrics": {"records", "names", "units"},
+    "report": {"metrics", "records", "names", "units"},
+}
+"""Rooms to the other rooms that they may import; the door (`cli` and the package itself) may import anything."""
+
+DOOR = {"cli", "__init__", "__main__"}
+
+LONGEST_FUNCTION, USUAL_FUNCTION, LONGEST_FILE = 60, 30, 400
+"""Lines of code of any function, of nine functions in ten, and of any file."""
+
+FILES = sorted(PACKAGE.rglob("*.py"))
+TREES = {path: ast.parse(path.read_text(), str(path)) for path in FILES}
+
+
+def room(path):
+    """Name of the room that a file belongs to."""
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def module_name(path):
+    """Dotted name of a file's module."""
+    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def imported(nodes):
+    """Dotted names of the modules of the package that import statements name."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == NAME)
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == NAME:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def rooms_of(names):
+    """Rooms that dotted names belong to."""
+    return {name.split(".")[1] for name in names if "." in name}
+
+
+def functions(tree):
+    """Every function of a file, methods and inner functions included."""
+    return [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+
+
+def code_lines(node, source):
+    """Lines of a function's body without docstring, comments and blank lines."""
+    body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+    if not body:
+        return 1
+    lines = source[body[0].lineno - 1:node.end_lineno]
+    return sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_rooms_import_only_what_they_may(path):
+    here = room(path)
+    if here in DOOR:
+        return
+    assert here in MAY_IMPORT, f"{here} is a room that no table knows: say here what it may import"
+    others = rooms_of(imported(ast.walk(TREES[path]))) - {here}
+    assert others <= MAY_IMPORT[here], f"{here} may not import {', '.join(sorted(others - MAY_IMPORT[here]))}"
+
+
+def test_imports_are_absolute():
+    relative = [f"{path}:{node.lineno}" for path, tree in TREES.items() for node in ast.walk(tree)
+                if isinstance(node, ast.ImportFrom) and node.level]
+    assert relative == []
+
+
+def test_no_module_imports_itself_by_a_detour():
+    edges = {name: {other for other in imported(TREES[path].body) if other in MODULES and other != name}
+             for name, path in MODULES.items()}
+
+    def reached(name):
+        seen, todo = set(), list(edges[name])
+        while todo:
+            other = todo.pop()
+            if other not in seen:
+                seen.add(other)
+                todo.extend(edges[other])
+        return seen
+    assert [name for name in edges if name in reached(name)] == []
+
+
+def test_every_room_of_the_table_is_there():
+    assert set(MAY_IMPORT) <= {room(path) for path in FILES}
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_modules_say_what_lives_in_them(path):
+    text = ast.get_docstring(TREES[path])
+    assert text, f"{path} has no docstring"
+
+
+def test_public_functions_and_classes_are_explained():
+    silent = [f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}" for path, tree in TREES.items()
+              for holder in ast.walk(tree) if isinstance(holder, (ast.Module, ast.ClassDef))
+              for node in holder.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+              if not node.name.startswith("_") and ast.get_docstring(node) is None]
+    assert silent == []
+
+
+def test_functions_fit_on_a_screen():
+    sizes = sorted((code_lines(node, path.read_text().splitlines()), f"{path.relative_to(PACKAGE)}: {node.name}")
+                   for path, tree in TREES.items() for node in functions(tree))
+    assert sizes[-1][0] <= LONGEST_FUNCTION, sizes[-1]
+    assert sizes[int(0.9 * len(sizes))][0] <= USUAL_FUNCTION
+
+
+def test_files_are_short():
+    lengths = {str(path.relative_to(PACKAGE)): sum(1 for line in path.read_text().splitlines()
+                                                   if line.strip() and not line.strip().startswith("#"))
+               for path in FILES}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
