@@ -52,6 +52,10 @@ JOB_ENDS = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED, JobStatus.CA
 """Statuses that a job never leaves; source: lifecycle reference, section 3."""
 
 
+JOB_QUEUED = (JobStatus.DEFINED, JobStatus.ASSIGNED, JobStatus.ACTIVATED, JobStatus.STARTING)
+"""Statuses of a job that waits at a queue; source: PanDA brokerage documentation, fast rebrokerage."""
+
+
 class TaskStatus(Word):
     """Status of a JEDI task; source: JEDI TWiki, task status; lifecycle reference, section 2.8."""
 

@@ -1,15 +1,19 @@
 """The server's copyArchive with the Watcher: jobs that stay too long as they are, are failed or closed.
 
+Behind the timeouts comes fast rebrokerage, which takes back jobs that pile up where their share hardly runs.
+
 Source: PanDA brokerage documentation, Timeout Rules; lifecycle reference, section 4.
 """
 
 import numpy as np
 
 from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
-from simgrid_broker.names import JobStatus, QueueStatus
+from simgrid_broker.names import JOB_QUEUED, Cause, JobStatus, QueueStatus
+from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back
 from simgrid_broker.policy.timeouts import DEAD_STATUSES, IDLE_S, rules
 
 CLOCKS = {"entered": ENTERED, "modification": MODIFICATION, "created": CREATED, "ended": ENDED}
+NOBODY = np.zeros(0, np.int32)
 ANALYSIS_LABELS = ("user", "panda")
 """Labels of analysis jobs; all others are production; source: lifecycle reference, conventions."""
 
@@ -23,7 +27,25 @@ def copy_archive(control):
         for number, rule in enumerate(in_force):
             status = JobStatus.FAILED if rule.action == "fail" else JobStatus.CLOSED
             control.fabric.take_back(rows[broken == number], int(status), int(rule.cause), control.now)
+        piled_up = fast_rebrokerage(control)
+        control.fabric.take_back(piled_up, int(JobStatus.CLOSED), int(Cause.FAST_REBROKERAGE), control.now)
     yield control.every(control.periods.copy_archive, look, "copyarch")
+
+
+def fast_rebrokerage(control) -> np.ndarray:
+    """Rows of the jobs that fast rebrokerage takes back: the oldest of each queue and share that has too many."""
+    arrays = control.world.arrays
+    counts = arrays.counts.sum(axis=2)                               # (n_queues, n_shares, n_status)
+    excess = jobs_to_take_back(counts[..., JOB_QUEUED].sum(axis=2), counts[..., JobStatus.RUNNING],
+                               control.world.vocabularies["shares"], control.cfg, arrays.queues["num_slots"] >= 0)
+    if not excess.any():
+        return NOBODY
+    rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], JOB_QUEUED))
+    jobs = arrays.jobs[rows]
+    rows = rows[np.lexsort((jobs["panda_id"], jobs["share"], jobs["queue"]))].astype(np.int32)
+    pair = arrays.jobs["queue"][rows].astype(np.int64) * excess.shape[1] + arrays.jobs["share"][rows]
+    place = np.arange(len(rows)) - np.searchsorted(pair, pair)       # age within the queue and share, oldest 0
+    return rows[place < excess.ravel()[pair]]
 
 
 def as_table(in_force) -> np.ndarray:

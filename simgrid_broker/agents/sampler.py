@@ -5,15 +5,12 @@ What lives here: the rows of the time series. What does not: anything that acts 
 
 import numpy as np
 
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.policy.shares import targets
 from simgrid_broker.schema import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
 from simgrid_broker.world import invariants, observe
 
 S = JobStatus
-
-QUEUED = (S.DEFINED, S.ASSIGNED, S.ACTIVATED, S.STARTING)
-"""Statuses of a job that waits at a queue; source: PanDA brokerage documentation, fast rebrokerage."""
 
 
 def sampler(control):
@@ -80,7 +77,7 @@ class Sampler:
         rows["hs06"] = power.ravel()
         for name in ("running", "activated", "assigned", "transferring"):
             rows[name] = numbers[:, :, S.of(name)].ravel()
-        rows["queued"] = numbers[:, :, QUEUED].sum(axis=2).ravel()
+        rows["queued"] = numbers[:, :, JOB_QUEUED].sum(axis=2).ravel()
         return rows
 
     def _queues(self) -> np.ndarray:

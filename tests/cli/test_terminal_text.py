@@ -14,7 +14,7 @@ def test_a_table_wraps_its_last_column_and_sets_numbers_to_the_right():
     assert table(("key", "n", "meaning"), [("A", "1", "some words that need room, and more of them"), ("BB", "22", "")],
                  numbers=(1,), width=34).splitlines() == [
         "key   n  meaning",
-        "---------------------------------",
+        "----------------------------------",
         "A     1  some words that need",
         "         room, and more of them",
         "BB   22"]

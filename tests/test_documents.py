@@ -1,0 +1,61 @@
+"""The generated documents are up to date, and what docs/fidelity.md names is there."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from simgrid_broker.cli.reference import broker_rules
+
+ROOT = Path(__file__).parents[1]
+FIDELITY = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def writer():
+    """scripts/write_reference.py as a module."""
+    spec = importlib.util.spec_from_file_location("write_reference", ROOT / "scripts" / "write_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_generated_documents_are_up_to_date(writer):
+    stale = [path.name for path, text in writer.documents().items() if path.read_text(encoding="utf-8") != text]
+    assert stale == [], "run scripts/write_reference.py"
+
+
+def test_every_rule_of_the_brokers_is_in_the_fidelity_page():
+    for _, rule in broker_rules():
+        assert f".{rule.__name__}`" in FIDELITY
+
+
+def test_files_that_the_fidelity_page_names_are_there():
+    for path in re.findall(r"`((?:tests|policy|world|fabric|agents)/[\w/]+\.py)`", FIDELITY):
+        assert (ROOT / path if path.startswith("tests/") else ROOT / "simgrid_broker" / path).is_file(), path
+
+
+def test_every_agent_and_policy_has_its_place_in_the_fidelity_page():
+    for folder in ("policy", "agents"):
+        for path in (ROOT / "simgrid_broker" / folder).glob("*.py"):
+            name = f"{folder}/{path.name}"
+            assert name in FIDELITY or name in NO_RULES, f"docs/fidelity.md does not say what {name} simplifies"
+
+
+NO_RULES = {
+    "policy/__init__.py", "policy/rule.py", "policy/registry.py", "agents/__init__.py", "agents/control.py",
+    "agents/decision_log.py", "agents/live_tasks.py", "agents/policies.py", "agents/sampler.py", "agents/task_source.py",
+    "agents/timeline.py", "agents/setupper.py", "agents/adder.py", "agents/copy_archive.py", "agents/post_processor.py",
+}
+"""Modules without a rule of their own: they hold things together, or do what the fabric or a policy says."""
+
+
+@pytest.mark.parametrize(("cell", "text"), [
+    pytest.param("a | b", "a \\| b", id="a bar would end the cell"),
+    pytest.param("NQUEUED_NUC_CAP", "NQUEUED\\_NUC\\_CAP", id="underscores would be emphasis"),
+    pytest.param("MB in `ramunit_x`", "MB in `ramunit_x`", id="code is code"),
+    pytest.param("<gshare>", "\\<gshare>", id="a placeholder is no tag"),
+])
+def test_cells_read_as_they_are(writer, cell, text):
+    assert writer._plain(cell) == text

@@ -1,0 +1,115 @@
+"""What the README says is so: its programs run, and its names, commands, files and tables are those of the project."""
+
+import re
+from pathlib import Path
+
+import pytest
+from test_house import MAY_IMPORT
+from typer.testing import CliRunner
+
+import simgrid_broker
+from simgrid_broker.cli.app import app
+from simgrid_broker.policy.registry import BUILT_IN
+from simgrid_broker.policy.throttle import ThrottleLimits
+from simgrid_broker.schema import RECORDED
+from simgrid_broker.views import WorkQueueCounts
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+
+
+def section(title):
+    """Text of one section."""
+    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def rows(text):
+    """Cells of the rows of the tables in a text, heads left out."""
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()
+            if line.startswith("| `") or line.startswith("| [`")]
+
+
+def code_in(text):
+    """Pieces of code in a text."""
+    return re.findall(r"`([^`\n]+)`", text)
+
+
+@pytest.fixture
+def beside_the_scenarios(tmp_path, monkeypatch):
+    """An empty folder in which a user would stand, with the scenarios of the project in it."""
+    (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_the_study_runs_and_is_short(beside_the_scenarios, capsys):
+    study = PROGRAMS[0]
+    assert len([line for line in study.splitlines() if line.strip()]) < 15
+    exec(compile(study, "README.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert "delivered" in said and "wait_p50" in said and "results/base-and-changed/report.html" in said
+    assert (beside_the_scenarios / "results" / "base-and-changed" / "report.html").is_file()
+
+
+def test_the_policy_of_one_s_own_works():
+    names = {}
+    exec(compile(PROGRAMS[1], "README.md", "exec"), names)
+    gentle = names["gentle_throttle"](WorkQueueCounts(running=0, not_running=0, defined=0, waiting=0), ThrottleLimits())
+    assert not gentle.skip and 0 < gentle.max_jobs < 250
+    assert code_in(section("A policy of your own").split("The kinds are")[1])[:len(BUILT_IN)] == list(BUILT_IN)
+
+
+def test_the_public_names_are_those_of_the_package():
+    listed = code_in(section("A study in a few lines").split("The names of the package:")[1])
+    assert listed == simgrid_broker.__all__
+    assert all(hasattr(simgrid_broker, name) for name in listed)
+
+
+def test_an_unknown_public_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'sumulate'"):
+        simgrid_broker.sumulate  # noqa: B018
+    assert set(simgrid_broker.__all__) <= set(dir(simgrid_broker))
+
+
+def test_every_command_of_the_table_is_there_with_its_options():
+    for command, meaning in rows(section("Commands")):
+        words = command.strip("`").removeprefix("simgrid-broker ").split()
+        path = [word for word in words if word.islower() and word.isalpha()]
+        said = CliRunner().invoke(app, [*path, "--help"])
+        assert said.exit_code == 0, command
+        for option in re.findall(r"--[a-z]+", meaning):
+            assert option in said.stdout, f"{command} has no {option}"
+
+
+def test_every_command_is_in_the_table():
+    listed = section("Commands")
+    for name in re.findall(r"^  (\w+)  ", CliRunner().invoke(app, ["--help"]).stdout.split("Commands:")[1], re.MULTILINE):
+        assert f"`simgrid-broker {name}" in listed
+
+
+def test_every_scenario_is_in_the_gallery():
+    assert set(re.findall(r"\(scenarios/(\w+\.yaml)\)", README)) == {p.name for p in (ROOT / "scenarios").glob("*.yaml")}
+
+
+def test_every_recorded_table_is_in_the_list_of_results():
+    assert set(re.findall(r"`(\w+)\.parquet`", section("Results"))) == set(RECORDED)
+
+
+def test_the_rooms_are_those_that_the_house_is_held_to():
+    told = {}
+    for rooms, _, *may in rows(section("Architecture").split("| room |")[1]):
+        for room in code_in(rooms):
+            told[room] = set(code_in(may[0])) if may else set()
+    assert told.pop("cli") == set()
+    assert told == MAY_IMPORT
+
+
+def test_links_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_there_are_two_commands_and_they_can_be_run():
+    for name in section("Two commands").split("```bash\n")[1].split("```")[0].split():
+        assert (ROOT / name).stat().st_mode & 0o100, f"{name} cannot be executed"
