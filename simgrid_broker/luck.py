@@ -6,6 +6,7 @@ any generator with a state.
 The hash chains the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over the words of the key.
 """
 
+import math
 from functools import wraps
 
 import numba
@@ -102,7 +103,7 @@ def normal_quantile_of(u):
     q = u - 0.5
     if abs(q) <= 0.425:
         return q * _ratio(_A, _B, 0.180625 - q * q)
-    r = np.sqrt(-np.log(min(u, 1.0 - u)))
+    r = math.sqrt(-math.log(min(u, 1.0 - u)))        # of `math`: NumPy's own differ in the last bit, uncompiled
     x = _ratio(_C, _D, r - 1.6) if r <= 5.0 else _ratio(_E, _F, r - 5.0)
     return -x if q < 0.0 else x
 

@@ -212,3 +212,6 @@ class PilotStatus:
     activated: np.ndarray
     share_order: np.ndarray
     score: int = 0                 # resource type of the worker that keeps an idle queue alive
+    workers_running: np.ndarray | None = None      # (n_queues,) workers that hold a slot; None = Harvester has no limit
+    queue_limit_ratio: np.ndarray | float = 0.4    # (n_queues,) nQueueLimitWorkerRatio, as a part
+    queue_limit_min: np.ndarray | int = 100        # (n_queues,) nQueueLimitWorkerMin

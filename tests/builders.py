@@ -33,6 +33,18 @@ OUTBOX_ROWS = 2048
 ONE_SHARE = [dict(name="All", value=1)]
 ONE_TYPE = dict(SCORE=dict(mincore=1, maxcore=1))
 
+EVENTFUL = {
+    "duration": 10 * 3600, "agents.copy_archive": 600, "agents.sampler": 200,
+    "grid.links.default.bandwidth": 20e6, "grid.links.default.max_active_files": 5,
+    "grid.storages.CENTRE_DATADISK.expired": "50 TB", "grid.storages.CENTRE_DATADISK.min_free": "400 TB",
+    "workload.campaigns[0].failure_rate": 0.4, "workload.campaigns[0].max_attempt": 2,
+    "workload.campaigns[0].baseramcount": 100, "workload.campaigns[0].jobs_per_task": 2,
+    "workload.campaigns[0].priority": 900,
+    "incidents": [dict(at=3600, what="queue_status", queue="SOUTH", status="brokeroff"),
+                  dict(at=7200, what="site_outage", site="NORTH")],
+}
+"""Changes of `scenarios/minimal.yaml` after which everything happens: failures, old data, timeouts, an outage."""
+
 TASK = dict(n_jobs=1, n_events_per_job=1, work_hs06s_per_event=1000.0, cpu_efficiency=1.0, max_attempt=3, share=0,
             resource_type=0, corecount=1, priority=500, maxpss_mb=1000.0, n_input_files=1)
 WORDS = dict(name="task", user="somebody", processing_type="simul", label="managed", working_group="", campaign="",

@@ -83,13 +83,14 @@ def test_every_command_of_the_table_is_there_with_its_options():
 
 
 def test_every_command_is_in_the_table():
-    listed = section("Commands")
-    for name in re.findall(r"^  (\w+)  ", CliRunner().invoke(app, ["--help"]).stdout.split("Commands:")[1], re.MULTILINE):
+    listed, said = section("Commands"), CliRunner().invoke(app, ["--help"]).stdout
+    for name in re.findall(r"^  (\w+)  ", said.split("Commands:")[1], re.MULTILINE):
         assert f"`simgrid-broker {name}" in listed
 
 
 def test_every_scenario_is_in_the_gallery():
-    assert set(re.findall(r"\(scenarios/(\w+\.yaml)\)", README)) == {p.name for p in (ROOT / "scenarios").glob("*.yaml")}
+    there = {path.name for path in (ROOT / "scenarios").glob("*.yaml")}
+    assert set(re.findall(r"\(scenarios/(\w+\.yaml)\)", README)) == there
 
 
 def test_every_recorded_table_is_in_the_list_of_results():

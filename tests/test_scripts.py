@@ -22,7 +22,7 @@ def checkout(tmp_path):
     python.write_text("#!/bin/sh\nif [ \"$1 $2\" = '-m pip' ]; then echo pip \"$@\" >> pip.log; else echo \"$@\"; fi\n")
     python.chmod(0o755)
     for stamp in ("installed", "installed-test"):
-        state = subprocess.check_output(["cksum"], stdin=(tmp_path / "pyproject.toml").open(), text=True).strip()
+        state = subprocess.check_output(["cksum"], input=(tmp_path / "pyproject.toml").read_bytes()).decode().strip()
         (tmp_path / ".venv" / stamp).write_text(f"{state} {tmp_path}\n")
     return tmp_path
 

@@ -13,12 +13,17 @@ NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
 """Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
 
 
+LIMIT_RATIO, LIMIT_MIN = 40, 100
+"""nQueueLimitWorkerRatio (%) and nQueueLimitWorkerMin of ATLAS's template; source: formats reference, section 11."""
+
+
 def pilot_streaming(control):
     """The process that submits workers."""
     pseudo_queue_of, worker_cores = worker_types(control.world.arrays)
+    limits = queue_limits(control.world.scenario.grid.queues.values())
 
     def stream():
-        status = pilot_status(control.world.arrays, pseudo_queue_of, worker_cores)
+        status = pilot_status(control.world.arrays, pseudo_queue_of, worker_cores, limits)
         workers = control.policies.pilot_submission(status)
         workers[np.isin(control.world.arrays.queues["status"], NO_WORKERS)] = 0
         queue, kind = np.nonzero(workers)
@@ -40,8 +45,18 @@ def worker_types(arrays) -> tuple[np.ndarray, np.ndarray]:
     return numbers, cores
 
 
-def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray) -> views.PilotStatus:
-    """What pilot streaming sees of all queues."""
+def queue_limits(queues) -> tuple[np.ndarray, np.ndarray]:
+    """Part of the running workers that may wait, and workers that may wait in any case, of each of CRIC's queues.
+
+    A queue's `params` win over the template of its kind (formats reference, section 11: production.pull_ups).
+    """
+    ratio = [queue.params.get("nQueueLimitWorkerRatio", LIMIT_RATIO) for queue in queues]
+    least = [queue.params.get("nQueueLimitWorkerMin", LIMIT_MIN) for queue in queues]
+    return np.array(ratio, float) / 100, np.array(least, np.int64)
+
+
+def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits) -> views.PilotStatus:
+    """What pilot streaming sees of all queues; limits: the two of `queue_limits`."""
     pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
     queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
     running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
@@ -49,6 +64,7 @@ def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray) 
     plain = arrays.queues["unified"] == 0
     activated[plain, :, 0] = activated[plain].sum(axis=2)
     return views.PilotStatus(
+        workers_running=running.sum(axis=1), queue_limit_ratio=limits[0], queue_limit_min=limits[1],
         corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
         cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
         activated=activated, share_order=arrays.share_order.copy())

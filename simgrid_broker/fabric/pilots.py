@@ -7,6 +7,8 @@ Simplified against the pilot: a pilot that finds no job keeps its slot for `empt
 stage-out are part of the running time.
 """
 
+import math
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -89,7 +91,7 @@ def settle(world, job, payload_s):
     if job["cause"] != NONE:                    # failed jobs are shorter: workload statistics, sections 5.4 and 8
         key = world.tasks[job["task"]]["luck"]
         luck = uniform(world.settings[0]["seed"], FATE_TIME, key, job["chunk"], job["attempt"])
-        part = luck ** 0.5
+        part = math.sqrt(luck)
         job["stage_out_s"] = 0.0
         whole = job["stage_in_s"] + payload_s * part
     if whole > queue["maxtime_s"]:

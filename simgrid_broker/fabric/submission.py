@@ -4,6 +4,8 @@ What lives here: new rows with the luck that belongs to each job, the inbox of t
 not: how many jobs, of which task, on which queues (policy and agents).
 """
 
+import math
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -39,8 +41,9 @@ def spread_factor(seed, stream, task, chunk, sigma):
     """Log-normal factor with mean 1 that belongs to a chunk of a task."""
     if sigma <= 0:
         return 1.0
+    sigma = np.float64(sigma)                    # NumPy alone would go on in single precision
     luck = uniform(seed, stream, task["luck"], chunk, 0)
-    return np.exp(sigma * normal_quantile_of(luck) - 0.5 * sigma * sigma)
+    return math.exp(sigma * normal_quantile_of(luck) - 0.5 * sigma * sigma)
 
 
 @compiled
@@ -49,7 +52,8 @@ def throw_dice(world, job, task, site):
     seed = world.settings[0]["seed"]
     work = task["work_hs06s_per_event"] * task["n_events_per_job"]
     job["work_hs06s"] = work * spread_factor(seed, WORK, task, job["chunk"], task["work_spread"])
-    job["maxpss_mb"] = task["maxpss_mb"] * spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
+    memory = spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
+    job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = NONE
     if uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
         job["fate"] = PAYLOAD_ERROR
@@ -129,7 +133,7 @@ def best_source(world, task_row, destination):
         if site < 0:
             continue
         any_replica = True
-        fraction = world.replica_fraction[task_row, k]
+        fraction = np.float64(world.replica_fraction[task_row, k])
         if site == destination:
             here = max(here, fraction)
             continue

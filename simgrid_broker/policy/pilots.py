@@ -1,9 +1,10 @@
 """Unified pilot streaming: how many workers of each resource type every queue should get.
 
-What lives here: the decision for all queues at once. What does not: Harvester's own limits and the submission (agents),
-the limits of `uconfig` and `ups_core_target`, which the simulated queues do not have, and mean-memory throttling.
+What lives here: the decision for all queues at once, PanDA's and then Harvester's limit on waiting workers. What does
+not: the submission (agents), the limits of `uconfig` and `ups_core_target`, which the simulated queues do not have,
+mean-memory throttling, and Harvester's limits on all workers and on new ones in a cycle.
 
-Sources: Global Shares paper, section 2.4; lifecycle reference, section 5.3.
+Sources: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and 5.4.
 """
 
 import numpy as np
@@ -24,7 +25,8 @@ def new_workers(status: PilotStatus) -> np.ndarray:
     Shares are walked in their order, types within a share in the order of the table; PanDA walks the jobs of a share by
     priority. A job takes a worker of its type that already waits, if there is one; otherwise cores are taken from the
     need, until it is met. A type that ran out gets what it lacks and one more; a queue that gets none gets one worker
-    of the type `status.score` (or its first type), so that it stays alive.
+    of the type `status.score` (or its first type), so that it stays alive. Harvester submits as many of all these as
+    may wait.
     """
     need = _need(status)
     waiting = status.workers_queued.T.astype(np.int64)              # (n_resource_types, n_queues)
@@ -34,7 +36,25 @@ def new_workers(status: PilotStatus) -> np.ndarray:
         for type_ in np.flatnonzero(jobs[share].any(axis=1)):
             _take(jobs[share, type_], waiting[type_], cores[type_], need)
     lacking = np.where(waiting < 0, 1 - waiting, 0)
-    return _keep_alive(lacking, cores, status.score).T.copy()
+    return _within_limit(_keep_alive(lacking, cores, status.score).T.copy(), status)
+
+
+def _within_limit(workers: np.ndarray, status: PilotStatus) -> np.ndarray:
+    """`workers` scaled down, type by type, where more would wait than Harvester lets wait, (n_queues, n_types).
+
+    At most `queue_limit_ratio` of the running workers may wait, and `queue_limit_min` in any case; remainders go to the
+    types with the larger ones. Source: lifecycle reference, section 5.4; formats reference, section 11.
+    """
+    if status.workers_running is None:
+        return workers
+    limit = np.maximum((status.workers_running * status.queue_limit_ratio).astype(np.int64), status.queue_limit_min)
+    room = np.maximum(limit - status.workers_queued.sum(axis=1), 0)
+    wanted = workers.sum(axis=1)
+    exact = workers * (np.minimum(room, wanted) / np.maximum(wanted, 1))[:, None]
+    scaled = np.floor(exact + 1e-9).astype(np.int64)
+    left = np.minimum(room, wanted) - scaled.sum(axis=1)
+    rank = np.argsort(np.argsort(scaled - exact, axis=1, kind="stable"), axis=1, kind="stable")
+    return scaled + (rank < left[:, None])
 
 
 def _need(status: PilotStatus) -> np.ndarray:

@@ -24,6 +24,9 @@ READ_BY: dict[str, str] = {
     "prod_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.THROTTLE_THRESHOLD": "policy.throttle.throttle_limits",
     "prod_job_throttler.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE": "policy.throttle.throttle_limits",
+    "rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO": "policy.fast_rebrokerage.jobs_to_take_back",
+    "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_<gshare>": "policy.fast_rebrokerage.jobs_to_take_back",
+    "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC": "policy.fast_rebrokerage.jobs_to_take_back",
     "taskbrokerage.DATA_LOCATION_CHECK_PERIOD":
         "policy.task_brokerage.locality.too_few_files, policy.task_brokerage.locality.too_few_files_deployed, "
         "policy.task_brokerage.locality.too_little_input, "

@@ -9,7 +9,7 @@ from builders import Bench, S, Stage, T, everyone, put_job, scenario
 from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.copy_archive import copy_archive
 from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.pilot_streaming import NO_WORKERS, pilot_status, pilot_streaming, worker_types
+from simgrid_broker.agents.pilot_streaming import NO_WORKERS, pilot_status, pilot_streaming, queue_limits, worker_types
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
@@ -173,7 +173,7 @@ def test_what_pilot_streaming_sees():
     put_job(bench, S.ACTIVATED, queue=0, pseudo_queue=1, resource_type=1)
     put_job(bench, S.ACTIVATED, queue=2, pseudo_queue=5, resource_type=3)
     bench.fabric.submit_workers([1, 5], [200, 3], 0.0)
-    status = pilot_status(bench.arrays, *worker_types(bench.arrays))
+    status = pilot_status(bench.arrays, *worker_types(bench.arrays), queue_limits(bench.scenario.grid.queues.values()))
     assert status.activated[0, 0].tolist() == [0, 1, 0, 0]
     assert status.activated[1:, 0, 0].tolist() == [0, 1]           # a plain queue has one type of worker, the first
     assert status.cores_running.tolist() == [8 * 125, 0, 0]        # the site is full

@@ -1,6 +1,7 @@
 """A whole run: what it leaves, that it can be repeated to the byte, and how it ends when it is cut short."""
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import EVENTFUL
 
 from simgrid_broker import engine
 from simgrid_broker.engine import simulate
@@ -174,22 +176,22 @@ def test_what_is_not_wanted_is_not_recorded(minimal, tmp_path):
     assert found.manifest["counters"]["jobs"] > 0
 
 
-RUN_TINY = """
-import sys
+RUN = """
+import json, sys
 from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
-plan = load_scenario(sys.argv[1]).with_values({"duration": 6 * 3600})
-print(simulate(plan, folder=sys.argv[2]).manifest["counters"]["jobs"])
+plan = load_scenario(sys.argv[1]).with_values(json.loads(sys.argv[2]))
+print(simulate(plan, folder=sys.argv[3]).manifest["counters"]["jobs"])
 """
 
 
 def test_uncompiled_code_gives_the_same_bytes(tmp_path):
     made = []
     for name, switched_off in (("compiled", "0"), ("plain", "1")):
-        command = [sys.executable, "-c", RUN_TINY, str(SCENARIOS / "minimal.yaml"), str(tmp_path / name)]
+        command = [sys.executable, "-c", RUN, str(SCENARIOS / "minimal.yaml"), json.dumps(EVENTFUL), tmp_path / name]
         done = subprocess.run(command, env=os.environ | {"NUMBA_DISABLE_JIT": switched_off}, capture_output=True,
                               text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         made.append(int(done.stdout))
-    assert made[0] == made[1] > 200
+    assert made[0] == made[1] > 500
     assert digests(tmp_path / "compiled") == digests(tmp_path / "plain")

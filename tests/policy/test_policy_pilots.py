@@ -82,3 +82,26 @@ def test_all_queues_at_once_equal_each_alone(n_queues, n_shares, n_types, seed):
     before = view.workers_queued.copy()
     assert new_workers(view).tolist() == one_by_one(view).tolist()
     assert (view.workers_queued == before).all()
+
+
+@pytest.mark.parametrize(("running", "queued", "submitted"), [
+    pytest.param(0, 0, 100, id="an idle queue may have the least number waiting"),
+    pytest.param(0, 99, 1, id="one below the limit"),
+    pytest.param(0, 100, 0, id="at the limit"),
+    pytest.param(1000, 100, 300, id="a busy queue may have a part of its running workers waiting"),
+    pytest.param(1000, 500, 0, id="over the limit"),
+])
+def test_harvester_limits_the_workers_that_wait(running, queued, submitted):
+    plenty = PilotStatus(
+        corecount=np.array([8]), cores_running=np.array([running]), cores_queued=np.array([0]),
+        workers_queued=np.array([[queued, 0]]), worker_cores=np.array([[1, 8]]),
+        activated=np.array([[[5000, 5000]]]), share_order=np.array([0]), workers_running=np.array([running]))
+    assert new_workers(plenty).sum() == submitted
+
+
+def test_types_are_scaled_alike_where_harvester_limits():
+    both = PilotStatus(
+        corecount=np.array([8]), cores_running=np.array([0]), cores_queued=np.array([0]),
+        workers_queued=np.array([[0, 0]]), worker_cores=np.array([[1, 1]]), activated=np.array([[[199, 199]]]),
+        share_order=np.array([0]), workers_running=np.array([0]))
+    assert new_workers(both).tolist() == [[50, 50]]

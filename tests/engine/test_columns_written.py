@@ -1,0 +1,51 @@
+"""Every recorded column is written: where everything happens once, each has a value of its own somewhere."""
+
+from pathlib import Path
+
+import pytest
+from builders import EVENTFUL
+
+from simgrid_broker.engine import simulate
+from simgrid_broker.scenario import load_scenario
+from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+
+NOT_SIMULATED = {
+    "jobs": {f"{status}_s" for status in ("waiting", "throttled", "starting", "merging", "cancelled")},
+    "tasks": {f"{status}_s" for status in ("scouting", "scouted", "throttled", "paused", "exhausted", "aborted")},
+}
+"""Times of statuses that no agent sets: scouts, pauses and throttled users are not simulated."""
+
+RARE = {"tasks": {"broken_s"}}
+"""Times of what a scenario without mistakes does not see; the tests of the refiner do."""
+
+
+@pytest.fixture(scope="module")
+def eventful(tmp_path_factory):
+    """A run in which jobs fail, are moved, are taken back, and find storages full of old data."""
+    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(EVENTFUL)
+    return simulate(plan, folder=tmp_path_factory.mktemp("eventful") / "run", validate=True)
+
+
+@pytest.mark.parametrize(("name", "column"), [
+    pytest.param(name, column, id=f"{name}: {column.name}") for name, table in RECORDED.items()
+    for column in table.recorded])
+def test_a_column_has_values(eventful, name, column):
+    values = eventful.table(name, [column.name])[column.name]
+    assert values.notna().any()
+    assert column.codes or (values.dropna() != 0).any()
+
+
+@pytest.mark.parametrize(("name", "times"), [("jobs", JOB_TIMES), ("tasks", TASK_TIMES)])
+def test_a_time_of_every_status_that_is_simulated(eventful, name, times):
+    table = eventful.table(name)
+    never = {time for time in times if table[time].isna().all()}
+    assert never - RARE.get(name, set()) == NOT_SIMULATED[name]
+
+
+def test_tables_have_the_columns_of_the_schema_and_no_others(eventful):
+    times = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
+    for name, table in RECORDED.items():
+        expected = [column.name for column in table.recorded] + list(times.get(name, ()))
+        assert eventful.table(name).columns.tolist() == expected
