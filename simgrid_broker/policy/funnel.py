@@ -14,6 +14,10 @@ import numpy as np
 from simgrid_broker.views import KEPT
 
 
+ONE = 1.0
+"""What a factor returns that is 1 for every candidate."""
+
+
 @dataclass(frozen=True)
 class Liftable:
     """Criteria that are withdrawn together if nobody who came so far would pass them and `when(case)` holds."""
@@ -49,6 +53,12 @@ class Funnel:
         """Rank of each criterion: its place, and for a temporary one that much behind the last place."""
         n = len(self.criteria)
         return {rule: place + n * rule.rule.temporary for place, rule in enumerate(self.criteria)}
+
+    @cached_property
+    def criterion_of_rank(self) -> np.ndarray:
+        """Index of the criterion of each rank, (2 n + 1,); KEPT at the end, for the rank of a candidate nobody refused."""
+        n = len(self.criteria)
+        return np.array([*range(n), *range(n), KEPT])
 
     @cached_property
     def static(self) -> tuple[Callable, ...]:
@@ -130,9 +140,7 @@ def run_funnel(funnel: Funnel, case, cache: MaskCache | None = None) -> Outcome:
                 lifted.append(step.name)
         else:
             _note(first, step(case), funnel.ranks[step])
-    n = len(funnel.criteria)
-    refused_by = np.where(first == 2 * n, KEPT, first % max(n, 1))
-    return Outcome(refused_by, tuple(lifted))
+    return Outcome(funnel.criterion_of_rank.take(first), tuple(lifted))
 
 
 def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -140,7 +148,8 @@ def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np
     multipliers = {rule.rule.name: rule(case) for rule in factors}
     weight = np.ones(case.n_candidates)
     for multiplier in multipliers.values():
-        weight *= multiplier
+        if multiplier is not ONE:
+            weight *= multiplier
     return weight, multipliers
 
 
@@ -167,4 +176,4 @@ def _ask_group(funnel: Funnel, group: Liftable, case, first: np.ndarray) -> bool
 
 
 def _note(first: np.ndarray, refused: np.ndarray, rank: int) -> None:
-    first[refused & (first > rank)] = rank
+    np.putmask(first, refused & (first > rank), rank)

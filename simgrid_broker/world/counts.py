@@ -4,7 +4,7 @@ What lives here: the compiled sums, and the snapshot that brokers and throttlers
 not: the counts themselves (`transitions`) and how often they are read (agents).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -38,7 +38,8 @@ class Snapshot:
 
     counts: as in the world; by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status);
     workers: (n_queues,) submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the
-    live counter of JEDI.
+    live counter of JEDI; placed_by_type: the same, (n_shares, n_resource_types). read: what was looked up since, by share
+    and resource type, so that it need not be gathered again.
     """
 
     taken_at: float
@@ -48,6 +49,7 @@ class Snapshot:
     workers: np.ndarray
     placed: np.ndarray
     placed_by_type: np.ndarray
+    read: dict = field(default_factory=dict)
 
 
 def take_snapshot(arrays, now: float) -> Snapshot:

@@ -66,17 +66,25 @@ def stats(snapshot, share: int, candidates: views.Queues, num_slots: np.ndarray 
     num_slots: (n,) of Harvester_Slots at the candidates, None if none is set. With a resource type also those of that
     type alone, which only the edition `deployed` asks for.
     """
-    of, numbers = candidates.queue, snapshot.by_share[share]
-    of_type = {}
+    of = candidates.queue
+    still = snapshot.read.get((share, resource_type))
+    if still is None or len(still["running"]) != len(of):
+        still = snapshot.read[share, resource_type] = _still_numbers(snapshot, share, of, resource_type)
+    defined = (snapshot.by_share[share, S.DEFINED] + snapshot.placed[share]).take(of)
+    return views.Stats(taken_at=snapshot.taken_at, defined=defined, num_slots=num_slots, **still)
+
+
+def _still_numbers(snapshot, share: int, of: np.ndarray, resource_type: int | None) -> dict[str, np.ndarray]:
+    """Columns of `Stats` that stay as they are until the next snapshot; of: (n,) queue of each candidate."""
+    numbers = snapshot.by_share[share]
+    still = dict(running=numbers[S.RUNNING].take(of), assigned=numbers[S.ASSIGNED].take(of),
+                 activated=numbers[S.ACTIVATED].take(of), starting=numbers[S.STARTING].take(of),
+                 n_batch_job=snapshot.workers.take(of))
     if resource_type is not None:
         typed = snapshot.counts[:, share, resource_type]
-        of_type = dict(running_of_type=typed[of, S.RUNNING], assigned_of_type=typed[of, S.ASSIGNED],
-                       queued_of_type=(typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])[of])
-    return views.Stats(
-        **of_type,
-        taken_at=snapshot.taken_at, running=numbers[S.RUNNING].take(of), assigned=numbers[S.ASSIGNED].take(of),
-        defined=(numbers[S.DEFINED] + snapshot.placed[share]).take(of), activated=numbers[S.ACTIVATED].take(of),
-        starting=numbers[S.STARTING].take(of), num_slots=num_slots, n_batch_job=snapshot.workers.take(of))
+        still |= dict(running_of_type=typed[of, S.RUNNING], assigned_of_type=typed[of, S.ASSIGNED],
+                      queued_of_type=(typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])[of])
+    return still
 
 
 def input_fraction(world, row: int, candidates: views.Queues) -> np.ndarray | None:

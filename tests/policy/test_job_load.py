@@ -85,7 +85,7 @@ def test_an_empty_input_is_no_input(edition):
 ])
 def test_d56_many_assigned(assigned, activated, documented, deployed):
     columns = dict(assigned=assigned, activated=activated, data=HALF)
-    assert 1 / load.many_assigned(case(**columns))[0] == pytest.approx(documented)
+    assert 1 / np.broadcast_to(load.many_assigned(case(**columns)), 1)[0] == pytest.approx(documented)
     assert 1 / load.many_assigned_deployed(case("deployed", **columns))[0] == pytest.approx(deployed)
 
 

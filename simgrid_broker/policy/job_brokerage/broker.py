@@ -39,10 +39,11 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     refused_by = run_funnel(brokerage.funnel, case, cache).refused_by
     order = best_candidates(refused_by, weight, first=TURN * task.jeditaskid)
     tags = brokerage.funnel.tags + RANKING_TAGS
-    refused_by = _cut_others(refused_by, weight, order, len(tags))
-    weight = np.where(refused_by == KEPT, weight, 0.0)
+    _cut_others(refused_by, weight, order, len(tags))
+    used = np.zeros(len(weight))
+    used[order] = weight[order]
     queued, cap = brokerage.backlog(case)
-    return Verdict(tags, refused_by, weight, factors, order, queued, cap)
+    return Verdict(tags, refused_by, used, factors, order, queued, cap)
 
 
 def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CANDIDATES, first: int = 0) -> np.ndarray:
@@ -56,13 +57,15 @@ def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CAN
         return kept
     turn = first % kept.size
     kept = np.concatenate((kept[turn:], kept[:turn]))
-    weights = weight[kept]
-    return kept[np.argsort(np.where(weights == 0, -np.inf, -weights), kind="stable")[:n]]
+    keys = -weight[kept]
+    if not keys.all():
+        keys[keys == 0] = -np.inf
+    return kept[keys.argsort(kind="stable")[:n]]
 
 
-def _cut_others(refused_by: np.ndarray, weight: np.ndarray, order: np.ndarray, n_tags: int) -> np.ndarray:
-    """`refused_by` with the candidates behind the best ones refused by one of the last two tags."""
-    behind = refused_by == KEPT
-    behind[order] = False
+def _cut_others(refused_by: np.ndarray, weight: np.ndarray, order: np.ndarray, n_tags: int) -> None:
+    """Let the candidates behind the best ones be refused by one of the last two tags."""
     low_weight = n_tags - len(RANKING_TAGS)
-    return np.where(behind, np.where(weight == 0, low_weight + 1, low_weight), refused_by)
+    kept = np.flatnonzero(refused_by == KEPT)
+    refused_by[kept] = low_weight + (weight[kept] == 0)
+    refused_by[order] = KEPT

@@ -32,6 +32,11 @@ class JobNumbers:
         return self.activated + self.starting
 
     @cached_property
+    def twice_running(self) -> np.ndarray:
+        """Jobs that a queue may hold for those that run, (n,); source: brokerage documentation, step 4."""
+        return 2 * self.running
+
+    @cached_property
     def queued(self) -> np.ndarray:
         """Defined, assigned, activated and starting jobs, (n,)."""
         return self.ready + self.defined + self.assigned

@@ -8,6 +8,7 @@ Sources: PanDA brokerage documentation, production job brokerage, steps 3 and 4;
 
 import numpy as np
 
+from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.job_brokerage.case import JobCase, JobNumbers, input_is_local
 from simgrid_broker.policy.rule import criterion, factor
 from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task
@@ -16,8 +17,6 @@ BOOTSTRAP_WORKERS = 20
 """Workers count as running jobs up to this number while a queue starts up; source: step 3."""
 WEIGHT_OFFSET = 10
 """Added to the queued jobs in the weight; source: step 3."""
-QUEUED_PER_RUNNING = 2
-"""A queue may hold this many queued jobs for each running one; source: step 4."""
 FILES_PER_HALVING = 100
 """So many missing files halve the weight; source: step 3."""
 MOST_ASSIGNED = 2
@@ -35,11 +34,11 @@ DEPLOYED = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
 def numbers_documented(task: Task, queues: Queues, stats: Stats, locality: Locality | None,
                        cfg: Gdpconfig) -> JobNumbers:
     """Job numbers with the largest of the documented figures as running; source: step 3."""
-    real = stats.running
-    bootstraps = (real < BOOTSTRAP_WORKERS) & (stats.n_batch_job > real)
-    running = np.where(bootstraps, np.minimum(stats.n_batch_job, BOOTSTRAP_WORKERS), real)
+    # min(nBatchJob, 20) can only be the larger one where fewer than 20 jobs and fewer than nBatchJob run
+    running = np.maximum(stats.running, np.minimum(stats.n_batch_job, BOOTSTRAP_WORKERS))
     if stats.num_slots is not None:
-        running = np.maximum(running, np.where(stats.num_slots == 0, stats.starting, stats.num_slots))
+        slots = stats.num_slots
+        running = np.maximum(running, slots if slots.all() else np.where(slots == 0, stats.starting, slots))
     return JobNumbers(running, stats.defined, _blocking(stats, locality), stats.activated, stats.starting)
 
 
@@ -71,7 +70,7 @@ def many_assigned(case: JobCase) -> np.ndarray:
     """1 / max(1, min(2, assigned / activated)); without activated jobs any assigned job counts for 2."""
     assigned, activated = case.numbers.assigned, case.numbers.activated
     if not assigned.any():
-        return np.ones(case.n_candidates)
+        return ONE
     ratio = np.where(activated > 0, assigned / np.maximum(activated, 1), np.where(assigned > 0, MOST_ASSIGNED, 0))
     return 1 / np.maximum(1, np.minimum(MOST_ASSIGNED, ratio))
 
@@ -89,7 +88,7 @@ def data_availability(case: JobCase) -> np.ndarray | float:
     """(availableSize + totalSize) / (totalSize x (numMissingFiles / 100 + 1)); 1 without input."""
     data = case.locality
     if data is None or data.total_bytes <= 0:
-        return 1.0
+        return ONE
     return (data.available_bytes / data.total_bytes + 1) / (data.missing_files / FILES_PER_HALVING + 1)
 
 
@@ -99,20 +98,20 @@ def bootstrap(case: JobCase) -> np.ndarray | float:
     """0 for a queue without any job, which is then used first and once; 1 for the others."""
     task, stats = case.task, case.stats
     if task.is_merging or is_express(task) or task.currentpriority > case.cfg.value(JOBBROKER, "MAX_PRIO_TO_BOOTSTRAP"):
-        return 1.0
+        return ONE
     return (case.numbers.running + stats.activated + stats.assigned + stats.starting + stats.defined) > 0
 
 
 @criterion("-cap", panda="skip queues with many activated and starting jobs", **DOCUMENTED)
 def too_many_ready(case: JobCase) -> np.ndarray:
     """Refuse queues where activated + starting > 2 x running (D58)."""
-    return case.numbers.ready > QUEUED_PER_RUNNING * case.numbers.running
+    return case.numbers.ready > case.numbers.twice_running
 
 
 @criterion("-cap_rt", panda="skip queues with many queued jobs", **DOCUMENTED)
 def too_many_queued(case: JobCase) -> np.ndarray:
     """Refuse queues where defined + activated + assigned + starting > 2 x running (D58)."""
-    return case.numbers.queued > QUEUED_PER_RUNNING * case.numbers.running
+    return case.numbers.queued > case.numbers.twice_running
 
 
 @criterion("-cap", panda="skip queues with many activated and starting jobs",
@@ -130,7 +129,7 @@ def over_cap_of_type(case: JobCase) -> np.ndarray:
     if case.stats.running_of_type is None or is_express(case.task):
         return np.zeros(case.n_candidates, bool)
     queued, running = _of_type(case)
-    return queued > np.maximum(cut(case), QUEUED_PER_RUNNING * running)
+    return queued > np.maximum(cut(case), 2 * running)
 
 
 @criterion("-below_min_weight", panda="minimum weight", source="brokerage reference, 10.3 rule 7 (D23)",
@@ -153,7 +152,7 @@ def backlog_documented(case: JobCase) -> tuple[np.ndarray, np.ndarray]:
 
     The documentation does not describe the draw; a queue goes on taking jobs as long as step 4 would not refuse it.
     """
-    return case.numbers.queued, QUEUED_PER_RUNNING * case.numbers.running + 1
+    return case.numbers.queued, case.numbers.twice_running + 1
 
 
 def backlog_deployed(case: JobCase) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +163,7 @@ def backlog_deployed(case: JobCase) -> tuple[np.ndarray, np.ndarray]:
         queued, running = np.where(unified, _of_type(case), (queued, running))
     if is_express(case.task):
         return queued, np.full(case.n_candidates, np.inf)
-    return queued, np.maximum(cut(case), QUEUED_PER_RUNNING * running)
+    return queued, np.maximum(cut(case), 2 * running)
 
 
 def cut(case: JobCase) -> float:
@@ -181,7 +180,8 @@ def _of_type(case: JobCase) -> tuple[np.ndarray, np.ndarray]:
 
 def _blocking(stats: Stats, locality: Locality | None) -> np.ndarray:
     """Assigned jobs, (n,), 0 where the input of the task is local."""
-    return np.where(input_is_local(locality), 0, stats.assigned)
+    assigned = stats.assigned
+    return np.where(input_is_local(locality), 0, assigned) if assigned.any() else assigned
 
 
 def _with_slots(running: np.ndarray, stats: Stats, queues: Queues) -> np.ndarray:

@@ -1,0 +1,58 @@
+"""Little's law on a whole run: the mean number of jobs in a state is their rate times the mean time they spend there."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simgrid_broker.engine import simulate
+from simgrid_broker.scenario import load_scenario
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+SAMPLE_S = 60.0
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """The smallest scenario, sampled every minute."""
+    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values({"agents.sampler": SAMPLE_S})
+    return simulate(plan, folder=tmp_path_factory.mktemp("little") / "run")
+
+
+def in_state(jobs, entered, left, end) -> np.ndarray:
+    """Time that each job spent between two moments within the run, s; a job that has not left is still there."""
+    begin = jobs[entered]
+    gone = jobs[left].bfill(axis=1).iloc[:, 0].fillna(end)
+    return (gone - begin)[begin.notna()].to_numpy()
+
+
+STATES = {
+    "running": ("running_s", ["holding_s", "failed_s", "closed_s"]),
+    "activated": ("activated_s", ["running_s", "closed_s"]),
+    "transferring": ("transferring_s", ["finished_s", "failed_s"]),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("table", ["queues", "shares"])
+def test_mean_number_is_rate_times_mean_time(run, state, table):
+    end = run.manifest["duration_s"]
+    spent = in_state(run.jobs, *STATES[state], end)
+    rate, mean_time = len(spent) / end, spent.mean()
+    sampled = run.table(table).groupby("time_s")[state].sum()
+    # the first sample stands at 0, the last at the end: each minute counts the mean of its two ends. A job that enters
+    # or leaves within a minute is counted wrongly by up to a minute, evenly spread: deviation SAMPLE_S / sqrt(12)
+    mean_number = np.trapezoid(sampled, sampled.index) / end
+    error = np.sqrt(2 * len(spent)) * SAMPLE_S / np.sqrt(12) / end
+    assert mean_number == pytest.approx(rate * mean_time, abs=4 * error)      # outside once in 16 000 seeds
+
+
+def test_cores_times_wall_time(run):
+    end = run.manifest["duration_s"]
+    entered, left = STATES["running"]
+    spent = in_state(run.jobs, entered, left, end)
+    cores = run.jobs["corecount"][run.jobs[entered].notna()].to_numpy()
+    sampled = run.queues.groupby("time_s")["running_cores"].sum()
+    mean_cores = np.trapezoid(sampled, sampled.index) / end
+    error = np.sqrt(2 * np.sum(cores.astype(float) ** 2)) * SAMPLE_S / np.sqrt(12) / end
+    assert mean_cores == pytest.approx(np.sum(spent * cores) / end, abs=4 * error)

@@ -1,0 +1,77 @@
+"""Shares of a saturated grid: each uses what is its own by the tree, measured in HS06; siblings profit first."""
+
+import numpy as np
+import pytest
+from builders import Stage, scenario
+from queueing import assert_mean
+
+from simgrid_broker.agents.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.sampler import sampler
+from simgrid_broker.agents.statistics import statistics
+
+HOUR = 3600.0
+CORES = 400
+SEEDS = range(6)
+FLAT = [dict(name="A", value=10), dict(name="B", value=30), dict(name="C", value=60)]
+NESTED = [dict(name="A", value=20), dict(name="P", value=80, children=[
+    dict(name="P1", value=30), dict(name="P2", value=10, children=[dict(name="X", value=1), dict(name="Y", value=1)])])]
+ONE_QUEUE = {"Q": dict(atlas_site="HERE")}
+
+
+def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, hours=30) -> np.ndarray:
+    """Part of the power that each leaf uses, (n_leaves,), on average from the tenth hour on.
+
+    jobs: for each leaf (number of jobs, pseudo-queue, cores); jobs take an hour and ten minutes on average, all wait
+    from the start. Pilots come by unified pilot streaming, shares are served by their order of the last minute.
+    """
+    power = 10.0
+    said = [dict(n_jobs=max(number, 1), share=leaf, corecount=cores, work_hs06s_per_event=4200.0 * power * cores,
+                 work_spread=0.6, resource_type=int(cores > 1)) for leaf, (number, _, cores) in enumerate(jobs)]
+    plan = scenario({"HERE": dict(cores=CORES)}, queues, shares=shares, seed=seed, duration=hours * HOUR,
+                    resource_types=types or dict(SCORE=dict(mincore=1, maxcore=1)),
+                    agents=dict(pilot_streaming=120, sampler=600))
+    stage = Stage((statistics, pilot_streaming, sampler), plan, *said)
+    for leaf, (number, queue, _) in enumerate(jobs):
+        stage.submit(number, task=leaf, queue=queue)
+    stage.run(hours * HOUR)
+    rows = stage.recorded("shares")
+    rows = rows[rows["time_s"] >= 10 * HOUR]
+    hs06 = np.bincount(rows["share"], rows["hs06"])
+    assert hs06.sum() > 0.95 * CORES * power * len(np.unique(rows["time_s"])), "the grid is not full"
+    return hs06 / hs06.sum()
+
+
+ROUNDING = 0.005
+"""What the order of shares may be off, as a part of all: it is a minute old, and slots are whole."""
+
+
+def assert_shares(found, expected):
+    """The parts of all leaves over the seeds are the expected ones."""
+    for leaf, part in enumerate(expected):
+        assert_mean(np.array(found)[:, leaf], part, bias=ROUNDING)
+
+
+@pytest.mark.parametrize(("shares", "targets"), [
+    pytest.param(FLAT, [0.1, 0.3, 0.6], id="a flat tree"),
+    pytest.param(NESTED, [0.2, 0.6, 0.1, 0.1], id="a nested tree"),
+])
+def test_saturated_shares_get_their_targets(shares, targets):
+    jobs = [(12_000, 0, 1)] * len(targets)
+    assert_shares([used(shares, seed, jobs) for seed in SEEDS], targets)
+
+
+@pytest.mark.parametrize(("dry", "targets"), [
+    pytest.param(1, [0.2, 0.0, 0.4, 0.4], id="one of two siblings has nothing: the other gets all that is theirs"),
+    pytest.param(2, [0.2, 0.6, 0.0, 0.2], id="the sibling on the lowest level comes first"),
+    pytest.param(0, [0.0, 0.75, 0.125, 0.125], id="a share without siblings: all others in proportion"),
+])
+def test_what_a_share_does_not_use_goes_to_its_siblings_first(dry, targets):
+    jobs = [(0 if leaf == dry else 12_000, 0, 1) for leaf in range(4)]
+    assert_shares([used(NESTED, seed, jobs) for seed in SEEDS[:3]], targets)
+
+
+def test_shares_of_different_core_counts_are_equal_in_power_and_not_in_jobs():
+    queues = {"Q": dict(atlas_site="HERE", capability="ucore", corecount=8)}
+    types = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
+    jobs = [(12_000, 0, 1), (12_000, 0, 1), (1500, 1, 8)]
+    assert_shares([used(FLAT, seed, jobs, queues, types) for seed in SEEDS], [0.1, 0.3, 0.6])
