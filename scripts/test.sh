@@ -7,6 +7,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 make_environment ".[test]" installed-test
-echo "Running the tests: two to four minutes the first time, while code is compiled, then about two." >&2
+echo "Running the tests: two to three minutes the first time, while code is compiled, then one to two." >&2
 cd "$root"
 exec "$venv/bin/python" -m pytest "$@"

@@ -19,6 +19,7 @@ from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
 from simgrid_broker.world.task_transitions import BROKEN
+from simgrid_broker.world.unfinished import unfinished_jobs
 
 STEPS = 200
 """Times at which progress is told."""
@@ -104,8 +105,7 @@ class Simulation:
         self.fabric.empty_outboxes()
         arrays = self.world.arrays
         self.counters["jobs_ended"] = self.counters["jobs"]
-        alive = invariants.live(arrays)
-        self.write("jobs", arrays.jobs[alive], arrays.job_times[alive])
+        self.write("jobs", *unfinished_jobs(arrays, self.env.now))
         arrived = self.control.live_tasks.rows
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         self.control.sampler.take()

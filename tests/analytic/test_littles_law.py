@@ -1,4 +1,4 @@
-"""Little's law on a whole run: the mean number of jobs in a state is their rate times the mean time they spend there."""
+"""Little's law on a whole run: the mean number of jobs in a state is their rate times the mean time spent there."""
 
 from pathlib import Path
 
@@ -9,12 +9,13 @@ from simgrid_broker.engine import simulate
 from simgrid_broker.scenario import load_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-SAMPLE_S = 60.0
+SAMPLE_S = 47.0
+"""A prime number, so that samples and the agents' whole minutes do not keep step."""
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """The smallest scenario, sampled every minute."""
+    """The smallest scenario, sampled often."""
     plan = load_scenario(SCENARIOS / "minimal.yaml").with_values({"agents.sampler": SAMPLE_S})
     return simulate(plan, folder=tmp_path_factory.mktemp("little") / "run")
 
@@ -40,8 +41,8 @@ def test_mean_number_is_rate_times_mean_time(run, state, table):
     spent = in_state(run.jobs, *STATES[state], end)
     rate, mean_time = len(spent) / end, spent.mean()
     sampled = run.table(table).groupby("time_s")[state].sum()
-    # the first sample stands at 0, the last at the end: each minute counts the mean of its two ends. A job that enters
-    # or leaves within a minute is counted wrongly by up to a minute, evenly spread: deviation SAMPLE_S / sqrt(12)
+    # the first sample stands at 0, the last at the end: each interval counts the mean of its ends. A job that enters or
+    # leaves within an interval is counted wrongly by up to half of it, evenly spread: deviation SAMPLE_S / sqrt(12)
     mean_number = np.trapezoid(sampled, sampled.index) / end
     error = np.sqrt(2 * len(spent)) * SAMPLE_S / np.sqrt(12) / end
     assert mean_number == pytest.approx(rate * mean_time, abs=4 * error)      # outside once in 16 000 seeds

@@ -38,7 +38,7 @@ def test_exponential_sizes():
 
 @pytest.mark.parametrize("size", [2.0, 18.0])
 def test_time_is_proportional_to_size_whatever_the_distribution(size):
-    """M/G/1 with processor sharing: a transfer of size x takes x / (1 - load) on average; it depends on nothing else."""
+    """M/G/1 with processor sharing: a transfer of size x takes x / (1 - load) on average, and nothing else counts."""
     found = []
     for seed in SEEDS:
         is_small = exponential(1.0, N_TRANSFERS, seed) > np.log(2)

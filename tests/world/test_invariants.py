@@ -10,7 +10,7 @@ from simgrid_broker.world import invariants
 
 def busy_world() -> Bench:
     """Two sites with jobs that run, wait for a slot, await input, and move output."""
-    plan = two_sites(there=dict(cores=2), link=dict(bandwidth=1e3, max_active_files=2))
+    plan = two_sites(there=dict(cores=2), link=dict(bandwidth=1e3, max_active_files=3))
     near = dict(n_jobs=6, nucleus=0, output_bytes_per_job=1e6)
     far = dict(nucleus=0, input_bytes_per_job=1e5, replicas={1: 1.0})
     bench = Bench(plan, near, dict(n_jobs=20, max_attempt=1), far, far, far)

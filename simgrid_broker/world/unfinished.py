@@ -1,0 +1,24 @@
+"""Jobs that are alive when a run ends, as they are recorded.
+
+What lives here: their rows without what is still to come. What does not: writing them (engine).
+"""
+
+import numpy as np
+
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world.invariants import live
+
+
+def unfinished_jobs(arrays, now: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and transition times of all live jobs; running ones have run so far, and nobody knows how they will end.
+
+    Those that fell silent with their site have run until then.
+    """
+    rows = live(arrays)
+    jobs, times = arrays.jobs[rows], arrays.job_times[rows]
+    running = jobs["status"] == JobStatus.RUNNING
+    last = np.where(jobs["due_sequence"] != 0, now, jobs["modification_s"])
+    jobs["walltime_s"] = np.where(running, last - times[:, JobStatus.RUNNING], jobs["walltime_s"])
+    for name in ("cause", "cputime_s", "stage_out_s"):
+        jobs[name][running] = 0
+    return jobs, times
