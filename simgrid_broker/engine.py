@@ -4,13 +4,16 @@ What lives here: `simulate` and the manifest's content. What does not: the parts
 """
 
 import platform
+import shutil
 import time
+from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
 from simgrid_broker.agents import start_agents
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.decision_log import all_tags
+from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
@@ -33,12 +36,19 @@ def simulate(scenario, out="results", folder=None, validate=False, progress=None
 
     out: folder of results, under which the run gets `<scenario>/<run>`; folder: the run's own folder instead;
     validate: check all invariants at every sample; progress(simulation): called now and then. Ctrl-C ends the run
-    early, leaves what is complete and is raised again. Raises OutputError, ForbiddenMove, InvariantBroken.
+    early, leaves what is complete and is raised again. Raises OutputError, ForbiddenMove, InvariantBroken; of a run that
+    cannot begin no folder is left.
     """
-    folder = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
-    with Simulation(scenario, folder, validate) as simulation:
+    chosen = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
+    try:
+        simulation = Simulation(scenario, chosen, validate)
+    except BaseException:
+        if folder is None:
+            shutil.rmtree(chosen, ignore_errors=True)
+        raise
+    with simulation:
         simulation.run(progress)
-    return read_run(folder)
+    return read_run(chosen)
 
 
 class Simulation:
@@ -48,13 +58,15 @@ class Simulation:
         self.scenario, self.folder = scenario, Path(folder)
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
-        self.world = build(scenario, task_list(scenario))
+        tasks = task_list(scenario)
+        self.remarks = tasks.remarks
+        self.world = build(scenario, tasks)
         self.world.vocabularies["tags"] = all_tags(scenario.edition)
-        self.writer = RunWriter(self.folder, self.world.vocabularies)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write, validate)
         start_agents(self.control)
+        self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: what is wrong leaves no folder
         self.timings["built"] = time.perf_counter()
 
     @property
@@ -95,9 +107,18 @@ class Simulation:
             status = "interrupted" if isinstance(error, KeyboardInterrupt) else "failed"
             raise
         finally:
+            self._close(status)
+
+    def _close(self, status: str) -> None:
+        """Close the tables and say in the manifest how the run ended, even where the tables cannot be closed."""
+        try:
             self.writer.close()
-            self.timings["written"] = time.perf_counter()
-            write_manifest(self.folder, self._manifest(status))
+        except BaseException:
+            with suppress(OutputError):
+                write_manifest(self.folder, self._manifest("failed"))
+            raise
+        self.timings["written"] = time.perf_counter()
+        write_manifest(self.folder, self._manifest(status))
 
     def _write_what_is_left(self) -> None:
         """Record what is alive, take the last sample, and make sure that the tables are sound."""
@@ -121,7 +142,7 @@ class Simulation:
         names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
                      empty_pilots="n_pilots_empty", total_cores="total_cores")
         return dict(
-            status=status, scenario=self.scenario.to_dict(), seed=self.scenario.seed, simulated_s=self.env.now,
+            status=status, remarks=self.remarks, scenario=self.scenario.to_dict(), seed=self.scenario.seed, simulated_s=self.env.now,
             gdpconfig={key: {"value": value, "origin": str(origin)} for (key, value), origin in zip(
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,

@@ -75,7 +75,7 @@ def simulated(scenario: "Scenario", folder: Path, validate: bool, quiet: bool) -
     from simgrid_broker.engine import simulate
     progress = None if quiet else Progress(scenario.duration)
     try:
-        return simulate(scenario, folder=folder, validate=validate, progress=progress)
+        result = simulate(scenario, folder=folder, validate=validate, progress=progress)
     except SimgridBrokerError as error:
         if is_begun(folder):
             error.add_note(f"What was complete is kept in {folder}.")
@@ -85,6 +85,9 @@ def simulated(scenario: "Scenario", folder: Path, validate: bool, quiet: bool) -
             progress.close()
         if not is_begun(folder):
             shutil.rmtree(folder, ignore_errors=True)
+    for remark in result.manifest["remarks"]:
+        typer.echo(f"note: {remark}", err=True)
+    return result
 
 
 def is_begun(folder: Path) -> bool:

@@ -129,6 +129,16 @@ def queue_without_cores(scenario: Scenario) -> Iterator[Finding]:
                           "many `cores` there are", of_absence=True)
 
 
+def slot_too_large(scenario: Scenario) -> Iterator[Finding]:
+    """A slot of a queue fits its batch system: a worker that never fits would hold back all others for ever."""
+    for name, queue in scenario.grid.queues.items():
+        site = scenario.grid.sites.get(queue.atlas_site)
+        cores = queue.cores if queue.cores is not None else site.cores if site is not None else None
+        if cores and cores < queue.corecount:
+            yield Finding(("grid", "queues", name, "corecount"), queue.corecount,
+                          f"must not exceed the {cores} cores of the batch system")
+
+
 def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
     """CRIC's storages and site matrix are read together with its queues."""
     for key in ("rses", "closeness"):
@@ -140,6 +150,6 @@ def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
 GRID_RULES = (
     queue_at_unknown_site, storage_at_unknown_site, storage_of_site, link_of_unknown_site, link_to_itself, link_twice,
     unknown_tier, too_much_space, no_queue, no_nucleus, nucleus_without_storage, queue_without_cores,
-    import_without_queues,
+    slot_too_large, import_without_queues,
 )
 """All rules of this module."""

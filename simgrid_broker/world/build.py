@@ -6,6 +6,7 @@ queues and their kin (`queue_tables`), and running anything.
 
 import numpy as np
 
+from simgrid_broker.errors import Problem, ScenarioError
 from simgrid_broker.names import Cause, DecisionKind, JobStatus, QueueStatus, TaskStatus, TransferKind
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
@@ -24,7 +25,11 @@ OUTBOX_ROWS = 131_072
 
 
 def build(scenario, task_list) -> World:
-    """World of a scenario at time 0: nothing runs, no task has arrived."""
+    """World of a scenario at time 0: nothing runs, no task has arrived.
+
+    Raises ScenarioError if an incident is about a task that never comes.
+    """
+    _only_tasks_that_come(scenario, len(task_list.rows))
     grid = scenario.grid
     tables = _grid_tables(scenario)
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
@@ -45,12 +50,25 @@ def build(scenario, task_list) -> World:
     return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
 
 
+def _only_tasks_that_come(scenario, n_tasks: int) -> None:
+    """Refuse incidents about tasks that do not exist; how many there are is known only when they have been drawn."""
+    problems = []
+    for position, incident in enumerate(scenario.incidents):
+        if incident.what == "task_priority" and incident.task > n_tasks:
+            key = f"incidents[{position}].task"
+            origin = scenario.origin(key)
+            problems.append(Problem(origin.file, origin.line, key, incident.task,
+                                    f"expected a task that arrives within the run, 1 to {n_tasks}"))
+    if problems:
+        raise ScenarioError(problems)
+
+
 def _grid_tables(scenario) -> dict[str, np.ndarray]:
     """Everything that describes the grid: tables by the name of the field of `Arrays`."""
     grid = scenario.grid
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
-    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), [p[2] for p in pools])
+    pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), pools)
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues)
     return dict(sites=queue_tables.site_table(grid, list(grid.storages)), queues=queues, pseudo_queues=pseudo_queues,
                 pools=pool_rows, pool_members=members, links=_links(scenario),

@@ -107,7 +107,7 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
     return found
 
 
-def pseudo_queue_table(queues: np.ndarray, resource_types, pool_memory_per_core) -> np.ndarray:
+def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
     """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if there is none."""
     found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types)]
     table = PSEUDO_QUEUES.empty(len(found))
@@ -115,8 +115,9 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pool_memory_per_core)
         queue = queues[pseudo.queue]
         row["queue"], row["pool"], row["resource_type"] = pseudo.queue, queue["pool"], pseudo.resource_type
         row["corecount"], row["maxrss_mb"], row["minrss_mb"] = pseudo.corecount, pseudo.maxrss_mb, pseudo.minrss_mb
-        usual = pool_memory_per_core[queue["pool"]] * pseudo.corecount
-        row["worker_mb"] = min(pseudo.maxrss_mb, usual) if np.isinf(pseudo.maxrss_mb) else pseudo.maxrss_mb
+        _, cores, memory_per_core = pools[queue["pool"]]
+        asked = memory_per_core * pseudo.corecount if np.isinf(pseudo.maxrss_mb) else pseudo.maxrss_mb
+        row["worker_mb"] = min(asked, memory_per_core * cores)         # with more it would wait for ever
         row["submitted_head"] = row["submitted_tail"] = -1
     return table
 

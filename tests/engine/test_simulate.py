@@ -195,3 +195,10 @@ def test_uncompiled_code_gives_the_same_bytes(tmp_path):
         made.append(int(done.stdout))
     assert made[0] == made[1] > 500
     assert digests(tmp_path / "compiled") == digests(tmp_path / "plain")
+
+
+def test_what_is_wrong_before_the_start_leaves_no_folder(minimal, tmp_path):
+    from simgrid_broker.policy.registry import UnknownPolicy
+    with pytest.raises(UnknownPolicy):
+        simulate(minimal.with_values({"policies.throttle": "by moonlight"}), folder=tmp_path / "run")
+    assert not (tmp_path / "run").exists()

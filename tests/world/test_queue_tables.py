@@ -130,6 +130,7 @@ def test_pools_know_their_pseudo_queues():
 @pytest.mark.parametrize(("maxrss", "asked"), [
     pytest.param(16_000, [2000, 16_000, 2000, 16_000], id="the limit of the slot"),
     pytest.param(0, [2000, 16_000, 4000, 32_000], id="no limit: what the batch system has per core"),
+    pytest.param(64_000, [2000, 16_000, 8000, 32_000], id="never more than the whole batch system has"),
 ])
 def test_memory_that_a_worker_asks_for(maxrss, asked):
     arrays = world_of({"A": dict(atlas_site="HERE", capability="ucore", corecount=8, maxrss=maxrss)})

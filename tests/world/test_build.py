@@ -1,0 +1,58 @@
+"""A world at its beginning: nothing runs, and what only the run may write is not yet written."""
+
+import numpy as np
+import pytest
+from builders import Bench, scenario, two_sites
+
+from simgrid_broker.errors import ScenarioError
+from simgrid_broker.scenario import load_scenario
+
+
+def test_a_new_world_is_sound_and_empty():
+    bench = Bench(two_sites(here=dict(cores=100)), dict(n_jobs=5), dict(n_jobs=7))
+    bench.check()
+    assert bench.statuses() == [] and not bench.arrays.counts.any()
+    assert bench.fabric.next_event_s == np.inf
+    assert bench.arrays.pools["free_cores"].tolist() == [100, 8]
+
+
+def test_what_only_the_run_may_write_is_reset():
+    used = dict(next_chunk=3, n_finished=2, n_failed=1, retry_head=5, n_alive=9, used_hs06s=1.0, frozen_s=7.0)
+    task = Bench(None, used).arrays.tasks[0]
+    assert [task[name] for name in used if name not in ("retry_head", "frozen_s")] == [0] * 5
+    assert task["retry_head"] == -1 and np.isnan(task["frozen_s"])
+
+
+def test_the_list_of_tasks_is_not_written_to():
+    from builders import build, tasks
+    listed = tasks({})
+    world = build.build(scenario(), listed)
+    world.arrays.tasks["priority"][0] = 1
+    assert listed.rows["priority"][0] == 500
+
+
+@pytest.mark.parametrize(("task", "refused"), [(2, False), (3, True)], ids=["the last task", "one that never comes"])
+def test_an_incident_is_about_a_task_that_comes(task, refused):
+    plan = scenario(incidents=[dict(at=5, what="task_priority", task=1, priority=1),
+                               dict(at=5, what="task_priority", task=task, priority=1)])
+    if not refused:
+        Bench(plan, {}, {})
+        return
+    with pytest.raises(ScenarioError) as told:
+        Bench(plan, {}, {})
+    assert str(told.value.problems[0]) == (
+        "incidents[1].task = 3: expected a task that arrives within the run, 1 to 2")
+
+
+def test_a_task_that_never_comes_is_told_with_file_and_line(tmp_path):
+    from pathlib import Path
+
+    from simgrid_broker.engine import simulate
+    file = tmp_path / "what_if.yaml"
+    base = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
+    file.write_text(base.read_text() + "\nincidents:\n  - {at: 1h, what: task_priority, task: 1000, priority: 7}\n")
+    with pytest.raises(ScenarioError) as told:
+        simulate(load_scenario(file), folder=tmp_path / "run")
+    problem, = told.value.problems
+    assert (problem.file, problem.line) == (str(file), len(file.read_text().splitlines()))
+    assert not (tmp_path / "run").exists()
