@@ -71,9 +71,10 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
         if (pool := Pool(name, "hpc")) in cores:
             queues[f"{name}_HPC"] = common | _HPC | {
                 "corecount": hpc[k], "maxwdir": common["maxwdir"] * hpc[k] / 8, "cores": int(cores[pool]),
-                "num_slots": int(cores[pool]) // hpc[k]}
+                "num_slots": int(cores[pool]) // hpc[k], "params": _waiting_workers(cores[pool])}
         if (pool := Pool(name, "cloud")) in cores:
-            queues[f"{name}_CLOUD"] = common | _CLOUD | {"cores": int(cores[pool]), "num_slots": int(cores[pool]) // 8}
+            queues[f"{name}_CLOUD"] = common | _CLOUD | {
+                "cores": int(cores[pool]), "num_slots": int(cores[pool]) // 8, "params": _waiting_workers(cores[pool])}
     return queues
 
 
@@ -96,8 +97,16 @@ def _common(spec: SyntheticGrid, sites: dict) -> dict[str, dict]:
     columns["maxwdir"] = [round(float(mb), -3) for mb in interpolated(spec.seed, "maxwdir", n, MAXWDIR)]
     columns["direct_access_lan"] = [direct or site["tier"] < 2 for direct, site in zip(
         columns["direct_access_lan"], sites.values(), strict=True)]
-    return {name: {"atlas_site": name, **{column: values[k] for column, values in columns.items()}}
-            for k, name in enumerate(sites)}
+    return {name: {"atlas_site": name, **{column: values[k] for column, values in columns.items()},
+                   "params": _waiting_workers(sites[name]["cores"])} for k, name in enumerate(sites)}
+
+
+def _waiting_workers(cores: int) -> dict:
+    """Harvester's least number of waiting workers by the size of the batch system: one for 40 cores, assumed.
+
+    The 100 of ATLAS's template would fill the line of a batch system of 48 cores for days.
+    """
+    return {"nQueueLimitWorkerMin": max(2, int(cores) // 40)}
 
 
 def _ordinary(name: str, common: dict, kind: str, policy: str) -> dict:

@@ -193,7 +193,7 @@ def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch
     pytest.param(("workload", "campaigns", 0, "corecount"), -1, ["workload.campaigns[0].corecount"], id="one value"),
     pytest.param(("duration",), "x", ["duration"], id="not that incidents come after the end"),
     pytest.param(("grid",), 3, ["grid"], id="not what a missing grid entails"),
-    pytest.param((*GRID, "sites", "BNL", "cores"), True, ["grid.sites.BNL.cores"], id="a truth is not 1"),
+    pytest.param((*GRID, "sites", "BNL", "tier"), True, ["grid.sites.BNL.tier"], id="a truth is not 1"),
     pytest.param((*GRID, "queues", "CERN", "corepower"), True, ["grid.queues.CERN.corepower"], id="nor 1.0"),
     pytest.param((*GRID, "queues", "CERN", "maxrss"), True, ["grid.queues.CERN.maxrss"], id="nor 1 MB, told once"),
     pytest.param((*GRID, "queues", "CERN", "corepower"), float("nan"), ["grid.queues.CERN.corepower"], id="NaN"),
