@@ -36,8 +36,8 @@ def simulate(scenario, out="results", folder=None, validate=False, progress=None
 
     out: folder of results, under which the run gets `<scenario>/<run>`; folder: the run's own folder instead;
     validate: check all invariants at every sample; progress(simulation): called now and then. Ctrl-C ends the run
-    early, leaves what is complete and is raised again. Raises OutputError, ForbiddenMove, InvariantBroken; of a run that
-    cannot begin no folder is left.
+    early, leaves what is complete and is raised again. Raises OutputError, ForbiddenMove, InvariantBroken; of a run
+    that cannot begin no folder is left.
     """
     chosen = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
     try:
@@ -142,7 +142,8 @@ class Simulation:
         names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
                      empty_pilots="n_pilots_empty", total_cores="total_cores")
         return dict(
-            status=status, remarks=self.remarks, scenario=self.scenario.to_dict(), seed=self.scenario.seed, simulated_s=self.env.now,
+            status=status, remarks=self.remarks, scenario=self.scenario.to_dict(), seed=self.scenario.seed,
+            simulated_s=self.env.now,
             gdpconfig={key: {"value": value, "origin": str(origin)} for (key, value), origin in zip(
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,

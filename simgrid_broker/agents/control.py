@@ -57,11 +57,11 @@ class Control:
     def every(self, period: float, work, name: str, number: int = 0):
         """Generator of a process that calls `work()` on a period, first at a phase that luck gives to its name.
 
+        Where `work()` returns a time, s, the process sleeps so long instead.
         The phase is a multiple of 1/1024 s: then sums of whole seconds are exact, and 30 minutes are 1800 s for ever.
         """
         key = int(np.frombuffer(name.encode().ljust(8)[:8], np.int64)[0] & 0x7FFFFFFF)
         phase = float(luck.uniforms(self.seed, "phase", key, number)) * period
         yield self.env.timeout(np.floor(phase * 1024) / 1024)
         while True:
-            work()
-            yield self.env.timeout(period)
+            yield self.env.timeout(work() or period)

@@ -76,7 +76,7 @@ def input_left(tasks: np.ndarray, rows):
 def job_generator(control):
     """The processes, one for each work queue."""
     period = control.periods.job_generator
-    work_queues = WorkQueues(control, period / 2)
+    work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking) / 2)
     shares = leaf_shares(control.world.scenario.shares)
     number = 0
     for share, leaf in enumerate(shares):
@@ -106,16 +106,22 @@ class Generator:
         self.levels = (resource_type, [number for number, word in enumerate(words) if word.startswith(core_type)],
                        list(range(len(words))))
 
-    def cycle(self) -> None:
-        """Make as many jobs as the throttler allows, task by task."""
+    def cycle(self) -> float | None:
+        """Make as many jobs as the throttler allows, task by task; returns when to come back if there is more to make.
+
+        JEDI lets go of a work queue that lacks jobs early, so that other generators serve it at once (JEDI TWiki, job
+        throttling).
+        """
         rows = self.work_queues.tasks_of(self.share, self.resource_type)
         if not len(rows):
-            return
+            return None
         limits = self._limits()
         counts = [observe.work_queue_counts(self.control.snapshot, self.share, types) if wanted else None
                   for types, wanted in zip(self.levels, levels_asked(limits), strict=True)]
         decision = self.control.policies.throttle(counts[0], limits, *counts[1:])
-        left = 0 if decision.skip else decision.max_jobs
+        if decision.skip:
+            return None
+        left = decision.max_jobs
         tasks = self.control.world.arrays.tasks
         for row in rows.tolist():
             if left <= 0:
@@ -123,6 +129,7 @@ class Generator:
             if tasks["status"][row] in GENERATING:
                 wanted = min(int(input_left(tasks, row)), left)
                 left -= self._make(row, wanted) if wanted > 0 else 0
+        return self.control.periods.job_generator_lacking if left <= 0 else None
 
     def _limits(self):
         """The throttler's limits under gdpconfig as it now is."""

@@ -13,6 +13,9 @@ from simgrid_broker.world.task_transitions import set_status
 FIRST_TRY_S = 6 * 3600.0
 """A task that enters `assigning` counts as last touched so long ago; source: brokerage reference, section 1.1."""
 
+ANALYSIS_LABELS, SERVER_RETRIES = ("user", "panda"), 2
+"""Labels whose failed jobs the server tries again by itself, and how often; source: lifecycle reference, 3.5."""
+
 PRODUCTION_LABELS = ("managed", "test")
 """Labels whose tasks get a nucleus; source: lifecycle reference, section 2.8."""
 
@@ -47,6 +50,7 @@ def _refine(control, row: int, rules) -> None:
         control.live_tasks.remove([row])
         control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])
         return
+    task["server_retries"] = SERVER_RETRIES if label in ANALYSIS_LABELS else 0
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
         set_status(world, row, TaskStatus.ASSIGNING, now)

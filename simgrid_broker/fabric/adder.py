@@ -9,6 +9,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import enqueue, join, new_transfer, take_space
+from simgrid_broker.fabric.submission import retry_by_server
 from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.transitions import move
 
@@ -30,7 +31,7 @@ def add_job(world, row, bunch, now):
     job = world.jobs[row]
     if job["cause"] != NONE:
         move(world, row, FAILED, now)
-        archive(world, row, now)
+        archive(world, row, retry_by_server(world, row, now))
         return bunch
     site = world.queues[job["queue"]]["site"]
     nucleus = job["nucleus"]
@@ -39,7 +40,7 @@ def add_job(world, row, bunch, now):
         if nucleus >= 0 and storage >= 0 and not take_space(world, storage, job["output_bytes"]):
             job["cause"] = TRANSFER_ERROR
         move(world, row, FINISHED if job["cause"] == NONE else FAILED, now)
-        archive(world, row, now)
+        archive(world, row, False)
         return bunch
     move(world, row, TRANSFERRING, now)
     if bunch >= 0:

@@ -21,10 +21,11 @@ NONE = int(Cause.NONE)
 
 
 @compiled
-def account(world, job, status):
+def account(world, job, status, carried_on):
     """Tell the task how an attempt ended: its chunk is processed, waits for another attempt, or has used them up.
 
-    Failed and closed attempts both count as one of `maxAttempt`; source: lifecycle reference, section 3.2.
+    `carried_on`: the server has made another attempt already. Failed and closed attempts both count as one of
+    `maxAttempt`; source: lifecycle reference, section 3.2.
     """
     task_row = job["task"]
     task = world.tasks[task_row]
@@ -36,6 +37,8 @@ def account(world, job, status):
     else:
         task["lost_walltime_s"] += spent * job["corecount"]
         task["failed_attempts"] += 1 if status == FAILED else 0
+        if carried_on:
+            return
         if job["attempt"] < task["max_attempt"]:
             push_retry(world, task_row, job["chunk"], job["attempt"] + 1)
         else:
@@ -47,12 +50,15 @@ def account(world, job, status):
 
 
 @compiled
-def archive(world, row, now):
-    """Take a job that has just ended out of the world: to its task, to the outbox, its row to others."""
+def archive(world, row, carried_on):
+    """Take a job that has just ended out of the world: to its task, to the outbox, its row to others.
+
+    `carried_on`: another attempt at its input was made already.
+    """
     state = world.state[0]
     job = world.jobs[row]
     leave(world, row)
-    account(world, job, job["status"])
+    account(world, job, job["status"], carried_on)
     place = state["n_done_jobs"]
     world.done_jobs[place] = job
     for status in range(N_STATUS):
@@ -98,7 +104,7 @@ def take_back(world, row, status, cause, now):
             job["due_sequence"] = 0
             end_worker(world, job["pseudo_queue"], now)
     job["cause"] = cause
-    archive(world, row, now)
+    archive(world, row, False)
 
 
 @compiled

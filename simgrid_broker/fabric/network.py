@@ -189,7 +189,7 @@ def transfer_done(world, row, now):
             put_activated(world, job)
         else:
             move(world, job, FINISHED, now)
-            archive(world, job, now)
+            archive(world, job, False)
         job = following
     record_transfer(world, row, now)
 

@@ -32,6 +32,9 @@ BLOCKED = -1
 UNKNOWN_CLOSENESS = 7.7
 """Closeness that stands for one that nobody gave; source: formats reference, section 4."""
 
+RETRY_PRIORITY_LOSS = 10
+"""Priority that a job loses when the server tries it again; source: lifecycle reference, section 3.5."""
+
 COMPLETE = 0.999999
 """Part of an input from which on nothing needs to be moved."""
 
@@ -78,21 +81,16 @@ def fill(world, row, task_row, number, ramcount_mb):
     job["input_bytes"], job["output_bytes"] = task["input_bytes_per_job"], task["output_bytes_per_job"]
     job["ramcount_mb"] = ramcount_mb
     job["missing_bytes"] = job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = 0.0
-    job["due_sequence"] = 0
+    job["due_sequence"] = job["server_attempt"] = 0
     job["pilot_start_s"] = np.nan
     job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
     job["cause"] = NONE
 
 
 @compiled
-def make_job(world, task_row, number, ramcount_mb, now):
-    """Make the next job of a task at a pseudo-queue: a chunk that awaits another attempt first, else a new one."""
+def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, now):
+    """Row of a new, pending job: an attempt at a chunk of a task, at a pseudo-queue."""
     state, task = world.state[0], world.tasks[task_row]
-    if task["n_retry"] > 0:
-        chunk, attempt = pop_retry(world, task_row)
-    else:
-        chunk, attempt = task["next_chunk"], 1
-        task["next_chunk"] += 1
     row = take_job(world)
     job = world.jobs[row]
     state["panda_id"] += 1
@@ -104,9 +102,43 @@ def make_job(world, task_row, number, ramcount_mb, now):
     for status in range(N_STATUS):
         world.job_times[row, status] = np.nan
     enter(world, row, PENDING, now)
+    return row
+
+
+@compiled
+def make_job(world, task_row, number, ramcount_mb, now):
+    """Make the next job of a task at a pseudo-queue: a chunk that awaits another attempt first, else a new one."""
+    state, task = world.state[0], world.tasks[task_row]
+    if task["n_retry"] > 0:
+        chunk, attempt = pop_retry(world, task_row)
+    else:
+        chunk, attempt = task["next_chunk"], 1
+        task["next_chunk"] += 1
+    row = begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, now)
     inbox = world.pending[state["n_pending"]]
-    inbox["panda_id"], inbox["row"] = job["panda_id"], row
+    inbox["panda_id"], inbox["row"] = world.jobs[row]["panda_id"], row
     state["n_pending"] += 1
+
+
+@compiled
+def retry_by_server(world, row, now):
+    """Try a failed job again at its queue, where its input is, at a lower priority; returns whether that is done.
+
+    Only the jobs of analysis tasks are; source: lifecycle reference, section 3.5.
+    """
+    job = world.jobs[row]
+    task = world.tasks[job["task"]]
+    if job["server_attempt"] >= task["server_retries"] or job["attempt"] >= task["max_attempt"]:
+        return False
+    again = begin_attempt(world, job["task"], job["pseudo_queue"], job["chunk"], job["attempt"] + 1,
+                          job["ramcount_mb"], now)
+    retry = world.jobs[again]
+    retry["server_attempt"] = job["server_attempt"] + 1
+    retry["priority"] = job["priority"] - RETRY_PRIORITY_LOSS
+    move(world, again, DEFINED, now)
+    move(world, again, ACTIVATED, now)
+    put_activated(world, again)
+    return True
 
 
 @compiled

@@ -13,7 +13,6 @@ import numpy as np
 
 from simgrid_broker.views import KEPT
 
-
 ONE = 1.0
 """What a factor returns that is 1 for every candidate."""
 
@@ -56,7 +55,7 @@ class Funnel:
 
     @cached_property
     def criterion_of_rank(self) -> np.ndarray:
-        """Index of the criterion of each rank, (2 n + 1,); KEPT at the end, for the rank of a candidate nobody refused."""
+        """Index of the criterion of each rank, (2 n + 1,); KEPT at the end, for a candidate that nobody refused."""
         n = len(self.criteria)
         return np.array([*range(n), *range(n), KEPT])
 

@@ -235,7 +235,9 @@ class Agents(Part):
     task_refiner: Seconds = Field(60, gt=0, description="New tasks get share and resource type this often")
     task_broker: Seconds = Field(600, gt=0, description="Tasks get their nucleus this often")
     task_broker_retry: Seconds = Field(1800, gt=0, description="A task without a nucleus is tried again after this")
-    job_generator: Seconds = Field(60, gt=0, description="Each work queue makes jobs this often")
+    job_generator: Seconds = Field(180, gt=0, description="Each work queue makes jobs this often")
+    job_generator_lacking: Seconds = Field(60, gt=0, description="A work queue that made all the jobs that it was "
+                                           "allowed is served again after this")
     setupper: Seconds = Field(30, gt=0, description="Pending jobs are set up this often")
     pilot_streaming: Seconds = Field(300, gt=0, description="PanDA says how many pilots of each type are needed")
     adder: Seconds = Field(60, gt=0, description="Ended payloads are looked at this often")

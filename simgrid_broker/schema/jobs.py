@@ -25,6 +25,7 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("task", "i4", "", OURS, "Row of the task", recorded=False),
     Column("chunk", "i4", "", "JEDI input chunk", "Number of the piece of the task's input, counted from 0"),
     Column("attempt", "i4", "", PANDA + " attemptNr", "Attempt number of the input, counted from 1"),
+    Column("server_attempt", "i4", "attempts", PANDA + " attemptNr", "Attempts that the server made here before"),
     Column("priority", "i4", "", PANDA + " currentPriority", "Priority within the share"),
     Column("n_events", "i4", "events", PANDA + " nEvents", "Events to process"),
     Column("n_input_files", "i4", "files", PANDA + " nInputDataFiles", "Number of input files"),

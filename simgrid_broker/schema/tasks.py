@@ -41,6 +41,8 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("n_failed", "i4", "jobs", JEDI + " nFilesFailed", "Chunks that used up their attempts"),
     Column("n_attempts", "i4", "jobs", JEDI, "Jobs ever made"),
     Column("max_attempt", "i4", "", PARAMETER + " maxAttempt", "Attempts that each input has"),
+    Column("server_retries", "i4", "attempts", "PanDA maxAttempt of analysis jobs",
+           "Failures after which the server itself tries again at the same queue, before JEDI does", recorded=False),
     Column("priority", "i4", "", JEDI + " currentPriority", "Priority within the share"),
     Column("name", "i4", "", JEDI + " taskName", "Name, or the campaign that it stems from", codes="task_names"),
     Column("user", "i4", "", JEDI + " userName", "Owner", codes="users"),

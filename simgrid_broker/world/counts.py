@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.names import JobStatus
+
+PENDING = int(JobStatus.PENDING)
 
 
 @compiled
@@ -38,8 +41,8 @@ class Snapshot:
 
     counts: as in the world; by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status);
     workers: (n_queues,) submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the
-    live counter of JEDI; placed_by_type: the same, (n_shares, n_resource_types). read: what was looked up since, by share
-    and resource type, so that it need not be gathered again.
+    live counter of JEDI; placed_by_type: the same, (n_shares, n_resource_types). read: what was looked up since, by
+    share and resource type, so that it need not be gathered again.
     """
 
     taken_at: float
@@ -52,8 +55,12 @@ class Snapshot:
     read: dict = field(default_factory=dict)
 
 
-def take_snapshot(arrays, now: float) -> Snapshot:
-    """Read the counts as they are now."""
+def take_snapshot(arrays, now: float, orders=()) -> Snapshot:
+    """Read the counts as they are now.
+
+    Jobs that are pending or only ordered, which no statistics show, go on counting as placed; orders: those of the
+    fabric, (time, task row, pseudo-queue, number of jobs, memory) each.
+    """
     n_queues, n_shares, n_types, n_status = arrays.counts.shape
     by_share = np.zeros((n_shares, n_status, n_queues), np.int64)
     by_type = np.zeros((n_shares, n_types, n_status), np.int64)
@@ -61,5 +68,9 @@ def take_snapshot(arrays, now: float) -> Snapshot:
     workers = np.zeros(n_queues, np.int64)
     pseudo = arrays.pseudo_queues
     np.add.at(workers, pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"])
-    return Snapshot(now, arrays.counts.copy(), by_share, by_type, workers, np.zeros((n_shares, n_queues), np.int64),
-                    np.zeros((n_shares, n_types), np.int64))
+    placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
+    for _, row, number, count, _ in orders:
+        task = arrays.tasks[row]
+        placed[task["share"], pseudo["queue"][number]] += count
+        placed_by_type[task["share"], task["resource_type"]] += count
+    return Snapshot(now, arrays.counts.copy(), by_share, by_type, workers, placed, placed_by_type)

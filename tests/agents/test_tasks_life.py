@@ -137,7 +137,7 @@ def test_a_task_without_a_queue_is_put_on_hold_and_makes_its_jobs_when_it_comes_
     stage.control.refresh_queues()
     stage.run(held + 3600.0)
     assert stage.task() == "pending"
-    stage.run(held + 3600.0 + 100.0)
+    stage.run(held + 3600.0 + 200.0)                                # the JobGenerator comes every 180 s
     assert stage.task() == "running"
     assert stage.arrays.tasks["old_status"][0] == T.READY
 

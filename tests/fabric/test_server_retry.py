@@ -1,0 +1,55 @@
+"""Failed analysis jobs are tried again by the server, at the same queue, before JEDI brokers their input anew."""
+
+import pytest
+from builders import Bench, S, scenario
+
+
+def failing(server_retries, max_attempt=10):
+    """A bench whose only job fails whenever it runs."""
+    bench = Bench(scenario(), dict(max_attempt=max_attempt, failure_rate=1.0))
+    bench.arrays.tasks["server_retries"] = server_retries
+    bench.submit()
+    return bench
+
+
+def let_it_fail(bench):
+    """One more payload ends, and the Adder looks at it."""
+    bench.workers()
+    bench.run(bench.now + 10_000.0)
+    bench.collect()
+    bench.check()
+
+
+@pytest.mark.parametrize(("server_retries", "max_attempt", "failures", "alive", "waiting"), [
+    pytest.param(0, 10, 1, 0, 1, id="production: JEDI brokers it anew"),
+    pytest.param(2, 10, 1, 1, 0, id="analysis: the server tries again"),
+    pytest.param(2, 10, 2, 1, 0, id="and once more"),
+    pytest.param(2, 10, 3, 0, 1, id="then JEDI brokers it anew"),
+    pytest.param(2, 2, 2, 0, 0, id="never beyond maxAttempt"),
+])
+def test_who_tries_again(server_retries, max_attempt, failures, alive, waiting):
+    bench = failing(server_retries, max_attempt)
+    for _ in range(failures):
+        let_it_fail(bench)
+    task = bench.arrays.tasks[0]
+    assert (task["n_alive"], task["n_retry"]) == (alive, waiting)
+    assert task["failed_attempts"] == failures
+
+
+def test_the_new_attempt_waits_at_the_same_queue_with_less_priority():
+    bench = failing(2)
+    before = bench.arrays.jobs[bench.live()[0]].copy()
+    let_it_fail(bench)
+    again = bench.arrays.jobs[bench.live()[0]]
+    assert bench.statuses() == [S.ACTIVATED.word]
+    assert again["pseudo_queue"] == before["pseudo_queue"] and again["priority"] == before["priority"] - 10
+    assert (again["attempt"], again["server_attempt"], again["chunk"]) == (2, 1, before["chunk"])
+    assert again["work_hs06s"] == before["work_hs06s"]
+
+
+def test_a_new_attempt_by_jedi_counts_the_server_anew():
+    bench = failing(1)
+    let_it_fail(bench)
+    let_it_fail(bench)
+    bench.submit()
+    assert bench.arrays.jobs[bench.live()[0]]["server_attempt"] == 0

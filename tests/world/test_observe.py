@@ -1,0 +1,192 @@
+"""What decisions see: sums over the counts as they were at the last refresh, input at sites, work of nuclei."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, T, put_job, scenario, two_sites
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simgrid_broker.world import observe
+from simgrid_broker.world.counts import take_snapshot, tally
+
+SHARES = [dict(name="A", value=1), dict(name="B", value=1)]
+TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
+QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, workflow="pull_ups", maxrss=16_000),
+          "P": dict(atlas_site="THERE", fairsharepolicy="type=simul:0%")}
+
+
+def bench_of(*said) -> Bench:
+    """Two sites, a unified queue HERE (pseudo-queues 0 and 1) and a plain one THERE (2); two shares, two types."""
+    return Bench(two_sites(queues=QUEUES, shares=SHARES, resource_types=TYPES), *(said or ({},)))
+
+
+PLACES = st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 1), st.sampled_from(list(S)))
+
+
+@given(st.lists(PLACES, max_size=30))
+def test_a_snapshot_sums_the_counts(jobs):
+    bench = bench_of()
+    for queue, share, kind, status in jobs:
+        put_job(bench, status, queue=queue, share=share, resource_type=kind)
+    snapshot = take_snapshot(bench.arrays, 5.0)
+    counts = bench.arrays.counts
+    assert np.array_equal(snapshot.by_share, counts.sum(axis=2).transpose(1, 2, 0))
+    assert np.array_equal(snapshot.by_type, counts.sum(axis=0))
+    assert np.array_equal(snapshot.placed, snapshot.by_share[:, S.PENDING])        # they go on counting as placed
+    assert np.array_equal(snapshot.placed_by_type, snapshot.by_type[:, :, S.PENDING])
+    assert snapshot.taken_at == 5.0
+
+
+def test_jobs_that_are_only_ordered_count_as_placed():
+    bench = bench_of({}, dict(share=1, resource_type=1))
+    bench.fabric.order_jobs(0, [2, 0], [3, 4], [0.0, 0.0], 0.0)
+    bench.fabric.order_jobs(1, [1], [5], [0.0], 0.0)
+    snapshot = take_snapshot(bench.arrays, 0.0, bench.fabric.orders)
+    assert snapshot.placed.tolist() == [[4, 3], [5, 0]]                # by share and PanDA queue
+    assert snapshot.placed_by_type.tolist() == [[7, 0], [0, 5]]
+
+
+def test_a_snapshot_does_not_change_with_the_world():
+    bench = bench_of()
+    snapshot = take_snapshot(bench.arrays, 0.0)
+    put_job(bench, S.RUNNING)
+    assert not snapshot.by_share.any() and not snapshot.counts.any()
+
+
+def test_workers_of_a_queue_are_those_of_all_its_types():
+    bench = bench_of()
+    bench.fabric.submit_workers([0, 1, 2], [3, 4, 5], 0.0)
+    assert take_snapshot(bench.arrays, 0.0).workers.tolist() == [7, 5]
+
+
+@given(st.lists(st.lists(st.integers(-1, 3), min_size=3, max_size=3), max_size=8))
+def test_tally_counts_by_column(rows):
+    counts = np.zeros((5, 3), np.int64)
+    for row_of in rows:
+        tally(counts, np.array(row_of))
+    for column in range(3):
+        given_ = [row_of[column] % 5 for row_of in rows]
+        assert counts[:, column].tolist() == [given_.count(row) for row in range(5)]
+
+
+def test_every_candidate_of_a_unified_queue_has_the_numbers_of_the_queue():
+    bench = bench_of()
+    for kind in (0, 1, 1):
+        put_job(bench, S.RUNNING, resource_type=kind)
+    put_job(bench, S.ACTIVATED, queue=1)
+    put_job(bench, S.ASSIGNED, share=1)
+    snapshot = take_snapshot(bench.arrays, 0.0)
+    snapshot.placed[0] += [2, 0]
+    found = observe.stats(snapshot, 0, observe.queues(bench.world))
+    assert found.running.tolist() == [3, 3, 0] and found.activated.tolist() == [0, 0, 1]
+    assert found.defined.tolist() == [2, 2, 0] and found.assigned.tolist() == [0, 0, 0]
+
+
+def test_numbers_of_a_type_and_what_was_placed_since_the_first_look():
+    bench = bench_of()
+    for kind, status in ((0, S.RUNNING), (1, S.RUNNING), (1, S.ACTIVATED), (1, S.ASSIGNED)):
+        put_job(bench, status, resource_type=kind)
+    snapshot, candidates = take_snapshot(bench.arrays, 0.0), observe.queues(bench.world)
+    found = observe.stats(snapshot, 0, candidates, None, 1)
+    assert found.running_of_type.tolist() == [1, 1, 0] and found.queued_of_type.tolist() == [1, 1, 0]
+    assert found.assigned_of_type.tolist() == [1, 1, 0]
+    snapshot.placed[0] += [0, 4]
+    assert observe.stats(snapshot, 0, candidates, None, 1).defined.tolist() == [0, 0, 4]
+
+
+@pytest.mark.parametrize(("types", "expected"), [
+    pytest.param(0, (1, 2, 6, 1), id="one resource type"),
+    pytest.param([0, 1], (2, 2, 7, 1), id="both of them"),
+])
+def test_numbers_of_a_work_queue(types, expected):
+    bench = bench_of()
+    for kind, status in ((0, S.RUNNING), (0, S.ASSIGNED), (0, S.ACTIVATED), (0, S.DEFINED), (0, S.WAITING),
+                         (0, S.PENDING), (0, S.HOLDING), (1, S.RUNNING)):
+        put_job(bench, status, resource_type=kind)
+    snapshot = take_snapshot(bench.arrays, 0.0)
+    snapshot.placed_by_type[0] += [4, 1]
+    found = observe.work_queue_counts(snapshot, 0, types)
+    assert (found.running, found.not_running, found.defined, found.waiting) == expected
+
+
+def test_queues_as_brokers_see_them():
+    found = observe.queues(bench_of().world)
+    assert found.names == ("U/SCORE", "U/MCORE", "P")
+    assert found.queue.tolist() == [0, 0, 1] and found.site.tolist() == [0, 0, 1]
+    assert found.corecount.tolist() == [1, 8, 1] and found.maxrss_mb.tolist() == [2000, 16_000, np.inf]
+    assert found.slot_corecount.tolist() == [8, 8, 1] and found.pull_ups.tolist() == [True, True, False]
+    assert found.fairsharepolicy == ("", "", "type=simul:0%")
+
+
+def test_a_view_is_a_copy():
+    bench = bench_of()
+    found = observe.queues(bench.world)
+    bench.arrays.queues["status"][:] = 3
+    assert found.status.tolist() == [0, 0, 0]
+
+
+def test_a_task_as_brokers_see_it():
+    said = dict(label="user", working_group="AP_X", processing_type="pile", priority=7, corecount=0, n_jobs=10,
+                n_input_files=3, input_bytes_per_job=2e9, cputime=5.0, workdiskcount_mb=500.0, nucleus=1)
+    bench = bench_of(said)
+    bench.arrays.tasks["n_finished"][0], bench.arrays.tasks["n_failed"][0] = 4, 1
+    found = observe.task(bench.world, 0)
+    assert (found.prodsourcelabel, found.workinggroup, found.processingtype) == ("user", "AP_X", "pile")
+    assert (found.gshare, found.currentpriority, found.corecount, found.nucleus) == ("A", 7, 0, 1)
+    assert found.n_jobs == 5                                           # still to be made or finished
+    assert (found.total_input_bytes, found.total_input_files) == (20e9, 30)
+    assert (found.workdisk_bytes, found.cputime) == (500e6, 5.0)
+
+
+@pytest.mark.parametrize(("frozen_s", "frozen_for_s"), [(np.nan, 0.0), (20.0, 80.0)])
+def test_how_long_a_task_has_been_frozen(frozen_s, frozen_for_s):
+    bench = bench_of()
+    bench.run(100.0)
+    bench.arrays.tasks["frozen_s"][0] = frozen_s
+    assert observe.task(bench.world, 0).frozen_for_s == frozen_for_s
+
+
+@pytest.mark.parametrize(("task", "fraction"), [
+    pytest.param(dict(replicas={0: 1.0}, input_bytes_per_job=1.0), [1, 1, 0], id="complete at one site"),
+    pytest.param(dict(replicas={0: 1.0, 1: 0.25}, input_bytes_per_job=1.0), [1, 1, 0.25], id="incomplete at another"),
+    pytest.param(dict(replicas={0: 1.0}), None, id="no input"),
+    pytest.param(dict(input_bytes_per_job=1.0), None, id="nothing is known of replicas"),
+])
+def test_input_at_the_sites_of_candidates(task, fraction):
+    bench = bench_of(task)
+    found = observe.input_fraction(bench.world, 0, observe.queues(bench.world))
+    assert (None if found is None else found.tolist()) == fraction
+
+
+def test_locality_is_that_of_the_jobs_that_are_brokered():
+    bench = bench_of(dict(replicas={0: 1.0, 1: 0.25}, input_bytes_per_job=8e9, n_input_files=3, n_jobs=100))
+    fraction = observe.input_fraction(bench.world, 0, observe.queues(bench.world))
+    found = observe.locality(observe.task(bench.world, 0), fraction, 10)
+    assert (found.total_bytes, found.total_files) == (80e9, 30)
+    assert found.available_bytes.tolist() == [80e9, 80e9, 20e9]
+    assert found.missing_files.tolist() == [0, 0, 23]                  # 22.5 files are missing
+
+
+def test_nuclei_as_the_broker_sees_them():
+    plan = scenario({"A": {}, "B": dict(nucleus=False), "C": {}}, storages={
+        "A": dict(site="A", total=100, free=60, expired=10, min_free=5),
+        "C": dict(site="C", total=50, free=50, write_wan="OFF"), "B": dict(site="B")})
+    bench = Bench(plan, dict(replicas={2: 0.5}, input_bytes_per_job=10.0, n_input_files=4, n_jobs=3))
+    bench.arrays.links["queued_files"][:] = np.arange(9)
+    found = observe.nuclei(bench.world, 0, np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.6, 0.7]))
+    assert found.site.tolist() == [0, 2] and found.has_storage.all()
+    assert found.free_bytes.tolist() == [60, 50] and found.expired_bytes.tolist() == [10, 0]
+    assert found.min_free_bytes.tolist() == [5, 0] and found.write_wan.tolist() == [True, False]
+    assert found.remaining_work_hs06s.tolist() == [1, 3] and found.priority_work_hs06s.tolist() == [0.5, 0.7]
+    assert found.queued_output_files.tolist() == [0 + 3 + 6, 2 + 5 + 8]
+    assert found.local_input_bytes.tolist() == [0, 15] and found.local_input_files.tolist() == [0, 6]
+
+
+@pytest.mark.parametrize(("status", "counts"), [(T.READY, True), (T.RUNNING, True), (T.PENDING, True), (T.DONE, False),
+                                                (T.ASSIGNING, False)], ids=lambda value: getattr(value, "word", ""))
+def test_work_that_burdens_a_nucleus(status, counts):
+    bench = bench_of(dict(n_jobs=10, n_events_per_job=2, cputime=50.0, nucleus=1), dict(n_jobs=3, nucleus=0), {})
+    tasks = bench.arrays.tasks
+    tasks["status"][:], tasks["n_finished"][0] = status, 4
+    found = observe.remaining_work(bench.world, np.arange(3))
+    assert found.tolist() == ([3 * 300.0, 6 * 2 * 50.0] if counts else [0.0, 0.0])
