@@ -214,7 +214,7 @@ def whole_run(measured_h: float, before_h: float = 12) -> dict:
 
 
 CASES = {"fabric": fabric, "busy_cores": busy_cores, "decision": decision,
-         "whole_run_atlas": lambda: whole_run(6), "whole_run_atlas_2d": lambda: whole_run(48, 0)}
+         "whole_run_atlas": lambda: whole_run(6), "whole_run_atlas_2d": lambda: whole_run(48)}
 
 
 def warm_up() -> None:

@@ -201,6 +201,7 @@ def test_jobs_of_other_tasks_and_places_move_in_other_bunches():
     pytest.param({1: 1.0, 0: 0.99}, 0.01, 1, 1, id="a little is missing: one file"),
     pytest.param({1: 0.5}, 1.0, 8, 1, id="an incomplete source sends what is asked"),
     pytest.param({2: 1.0, 1: 1.0}, 1.0, 8, 1, id="of complete replicas the closest"),
+    pytest.param({1: 1.0, 2: 1.0}, 1.0, 8, 1, id="the closest, whatever the order of the replicas"),
     pytest.param({1: 0.5, 2: 1.0}, 1.0, 8, 2, id="a complete one before a close one"),
     pytest.param({3: 1.0, 2: 1.0}, 1.0, 8, 2, id="a blocked link is not used"),
 ])
@@ -253,3 +254,4 @@ def test_more_transfers_than_one_event_may_end_all_end_at_the_same_time():
     n_tasks = 600
     bench = bench_of(*[1] * n_tasks, link=dict(max_active_files=1000))
     assert arrivals(bench, [0] * n_tasks) == [float(n_tasks)] * n_tasks
+    assert bench.moved()["transfer_id"].tolist() == list(range(1, n_tasks + 1))        # in the order of their coming

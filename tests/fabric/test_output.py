@@ -77,6 +77,18 @@ def test_jobs_of_one_task_and_site_move_together_whatever_the_order_of_their_end
     assert waiting[["jeditaskid", "n_jobs"]].tolist() == [(1, 3), (2, 3)]
 
 
+def test_output_of_one_task_from_two_sites_moves_in_two_bunches():
+    bench = Bench(scenario({"HERE": {}, "A": dict(nucleus=False), "B": dict(nucleus=False)}),
+                  dict(n_jobs=4, nucleus=0, output_bytes_per_job=1e6))
+    for queue in (1, 2, 1, 2):
+        bench.submit(queue=queue)
+        bench.workers(queue=queue)
+    bench.run(101.0)
+    bench.collect()
+    waiting = bench.arrays.transfers[bench.arrays.transfers["transfer_id"] > 0]
+    assert waiting[["source", "destination", "n_jobs"]].tolist() == [(1, 0, 2), (2, 0, 2)]
+
+
 @pytest.mark.parametrize(("free", "expired", "min_free", "size", "fits", "free_then", "expired_then"), [
     pytest.param(10, 0, 0, 4, True, 6, 0, id="there is room"),
     pytest.param(10, 0, 0, 10, True, 0, 0, id="it just fits"),
