@@ -1,0 +1,91 @@
+"""The loop stops for what it cannot do alone: a forbidden move, a full outbox, a table that must grow."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, scenario, two_sites
+
+from simgrid_broker.errors import ForbiddenMove
+from simgrid_broker.world.build import FIRST_ROWS
+
+
+def test_a_forbidden_move_within_the_loop_is_raised_with_the_story():
+    bench = Bench()
+    bench.submit()
+    bench.workers()
+    bench.run(50.0)
+    bench.arrays.jobs["status"][bench.live()] = S.TRANSFERRING         # behind the back of `transitions`
+    with pytest.raises(ForbiddenMove, match=r"may not go from transferring to holding \(at 100.000 s\)\njob 1 of task 1"):
+        bench.run(200.0)
+
+
+def test_the_loop_does_nothing_more_after_a_fault():
+    bench = Bench(None, dict(n_jobs=2))
+    bench.submit(2)
+    bench.workers(2)
+    bench.run(50.0)
+    bench.arrays.jobs["status"][bench.live()[0]] = S.TRANSFERRING
+    with pytest.raises(ForbiddenMove):
+        bench.run(200.0)
+    assert bench.statuses() == ["transferring", "running"]
+
+
+def test_time_passes_without_events():
+    bench = Bench()
+    assert bench.fabric.next_event_s == np.inf
+    bench.run(1234.5)
+    assert bench.world.state["now_s"] == 1234.5 and bench.world.state["n_processed"] == 0
+
+
+@pytest.mark.parametrize(("until", "status"), [(99.999, "running"), (100.0, "holding")])
+def test_an_event_at_the_very_time_is_handled(until, status):
+    bench = Bench()
+    bench.submit()
+    bench.workers()
+    bench.run(until)
+    assert bench.statuses() == [status]
+
+
+def test_events_of_one_time_happen_in_the_order_in_which_they_were_scheduled():
+    bench = Bench(scenario({"HERE": dict(cores=50)}), dict(n_jobs=50))
+    bench.submit(50)
+    bench.workers(50)
+    bench.run(100.0)
+    inbox = bench.arrays.holding[:bench.world.state["n_holding"]]
+    assert inbox["panda_id"].tolist() == list(range(1, 51))
+
+
+def test_more_payloads_end_at_once_than_the_inbox_of_the_adder_holds():
+    n_jobs = FIRST_ROWS + 2000
+    bench = Bench(scenario({"HERE": dict(cores=n_jobs)}), dict(n_jobs=n_jobs))
+    bench.submit(n_jobs)
+    bench.workers(n_jobs)
+    bench.run(100.0)
+    assert bench.world.state["n_holding"] == n_jobs <= len(bench.arrays.holding)
+    bench.check()
+    bench.collect()
+    assert len(bench.ended()) == n_jobs
+    bench.check()
+
+
+def test_more_transfers_end_at_once_than_the_outbox_holds():
+    n_tasks = FIRST_ROWS + 1000
+    far = dict(input_bytes_per_job=1e3, replicas={1: 1.0})
+    bench = Bench(two_sites(link=dict(bandwidth=1e9, max_active_files=10**6)), *[far] * n_tasks)
+    for task in range(n_tasks):
+        bench.make(task=task)
+    bench.fabric.set_up_jobs(0.0)
+    bench.run(1.0)
+    assert bench.statuses() == ["activated"] * n_tasks
+    assert len(bench.moved()) == n_tasks and len(bench.kept["transfers"]) > 1
+    bench.check()
+
+
+def test_workers_of_a_whole_site_start_at_once():
+    bench = Bench(scenario({"HERE": dict(cores=50_000)}, agents=dict(pilot_startup=60)), {})
+    bench.workers(60_000)
+    assert bench.world.state["n_pilots"] == bench.world.state["n_events"] == 50_000
+    bench.run(60.0)
+    assert bench.world.state["n_pilots_empty"] == 50_000
+    bench.run(660.0)                                                   # all leave, and those behind them come
+    assert bench.world.state["n_pilots"] == 10_000
+    bench.check()
