@@ -13,7 +13,7 @@ def task_source(control):
 def _arrivals(control):
     times = control.world.arrays.tasks["arrival_s"]
     moments, first = np.unique(times, return_index=True)
-    last = np.append(first[1:], len(times))
+    last = np.append(first, len(times))[1:]
     for moment, begin, end in zip(moments.tolist(), first.tolist(), last.tolist(), strict=True):
         if moment > control.now:
             yield control.env.timeout(moment - control.now)

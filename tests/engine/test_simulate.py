@@ -197,6 +197,12 @@ def test_uncompiled_code_gives_the_same_bytes(tmp_path):
     assert digests(tmp_path / "compiled") == digests(tmp_path / "plain")
 
 
+def test_a_run_without_work_is_a_run(minimal, tmp_path):
+    found = simulate(minimal.with_values({"workload": {}, "duration": 3600}), folder=tmp_path / "run", validate=True)
+    assert found.manifest["status"] == "complete"
+    assert (len(found.jobs), len(found.tasks)) == (0, 0) and len(found.queues) > 0
+
+
 def test_what_is_wrong_before_the_start_leaves_no_folder(minimal, tmp_path):
     from simgrid_broker.policy.registry import UnknownPolicy
     with pytest.raises(UnknownPolicy):

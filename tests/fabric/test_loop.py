@@ -14,7 +14,8 @@ def test_a_forbidden_move_within_the_loop_is_raised_with_the_story():
     bench.workers()
     bench.run(50.0)
     bench.arrays.jobs["status"][bench.live()] = S.TRANSFERRING         # behind the back of `transitions`
-    with pytest.raises(ForbiddenMove, match=r"may not go from transferring to holding \(at 100.000 s\)\njob 1 of task 1"):
+    told = r"may not go from transferring to holding \(at 100.000 s\)\njob 1 of task 1"
+    with pytest.raises(ForbiddenMove, match=told):
         bench.run(200.0)
 
 
