@@ -174,8 +174,8 @@ def _time_decisions(control, cache, most: int = 2000) -> list[float]:
         task = observe.task(control.world, row)
         if task.share < 0:
             continue
-        stats = observe.stats(control.snapshot, task.share, control.queues, control.num_slots)
-        locality = observe.locality(task, observe.input_fraction(control.world, row, control.queues), 100)
+        stats = observe.stats(control.world, control.snapshot, task.share, task.nucleus)
+        locality = observe.locality(task, observe.input_fraction(control.world, row), 100)
         for _ in range(1 if cache is None else 2):
             began = time.perf_counter()
             verdict = control.policies.job_brokerage(task, control.queues, stats, locality, control.cfg,

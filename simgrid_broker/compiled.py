@@ -17,8 +17,12 @@ import numba
 import numpy as np
 
 PACKAGE = Path(__file__).parent
-SOURCES = ("luck.py", "names.py", "schema/*.py", "world/*.py", "fabric/*.py")
-"""Where compiled functions and the constants and tables that they were compiled with stand."""
+SOURCES = {
+    "policy": ("names.py", "views.py", "policy/job_brokerage/*.py"),
+    "fabric": ("luck.py", "names.py", "schema/*.py", "world/*.py", "fabric/*.py"),
+}
+"""Where compiled functions and the constants and tables that they were compiled with stand: those of the brokers, and
+all the others."""
 
 
 def compiled(function):
@@ -27,7 +31,8 @@ def compiled(function):
     Without the counting (six times faster here) a function may not make arrays, slices of arrays included.
     """
     found = numba.config.CACHE_DIR
-    numba.config.CACHE_DIR = str(cache_folder())
+    group = "policy" if function.__module__.startswith(f"{PACKAGE.name}.policy") else "fabric"
+    numba.config.CACHE_DIR = str(cache_folder(group))
     try:
         return numba.njit(cache=True, error_model="numpy", _nrt=False)(function)
     finally:
@@ -35,10 +40,10 @@ def compiled(function):
 
 
 @cache
-def cache_folder() -> Path:
+def cache_folder(group: str = "fabric") -> Path:
     """Folder that holds the compiled code of these very sources; made if need be."""
     root = Path(os.environ.get("SIMGRID_BROKER_CACHE") or Path.home() / ".cache" / "simgrid_broker")
-    folder = root / sources_digest()
+    folder = root / sources_digest(group)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):
@@ -53,12 +58,12 @@ def is_compiled() -> bool:
     return bool(numba.config.DISABLE_JIT) or any(cache_folder().glob("fabric_*/*.nbi"))
 
 
-def sources_digest() -> str:
+def sources_digest(group: str = "fabric") -> str:
     """Fingerprint of everything that decides what the compiled code does, 16 hexadecimal digits."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
-    for pattern in SOURCES:
+    for pattern in SOURCES[group]:
         for file in sorted(PACKAGE.glob(pattern)):
             text = file.read_bytes()
-            if b"compiled" in text or file.parent.name != "world":
+            if b"compiled" in text or file.parent.name not in ("world", "job_brokerage"):
                 digest.update(text)
     return digest.hexdigest()[:16]

@@ -110,33 +110,90 @@ class Queues:
     slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
     pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
 
+    @cached_property
+    def records(self) -> np.ndarray:
+        """The numbers of which compiled criteria read, (n,) of QUEUE."""
+        plain = {name: getattr(self, name) for name in QUEUE.names if hasattr(self, name)}
+        unified = self.resource_type >= 0
+        return records(QUEUE, len(self.queue), **plain | dict(
+            unified=unified, pull_ups=unified if self.pull_ups is None else self.pull_ups))
+
+
+QUEUE = np.dtype([
+    ("queue", "i4"), ("site", "i4"), ("resource_type", "i4"), ("corecount", "i4"), ("corepower", "f8"),
+    ("transferringlimit", "f8"), ("unified", "?"), ("pull_ups", "?"), ("direct_io", "?"),
+])
+"""A pseudo-queue as compiled criteria see it; names and meanings as in `Queues`."""
+
+LOAD = np.dtype([
+    ("running", "i8"), ("defined", "i8"), ("assigned", "i8"), ("activated", "i8"), ("starting", "i8"),
+    ("placed", "i8"),                # jobs made since the numbers were read
+    ("running_of_type", "i8"), ("queued_of_type", "i8"), ("assigned_of_type", "i8"),   # of one type; -1 = unknown
+    ("n_batch_job", "i8"),           # workers submitted or running
+    ("num_slots", "i8"),             # Harvester_Slots; -1 = not set
+    ("n_pilot", "i8"),               # getJob and updateJob calls of 3 h; -1 = unknown
+    ("transferring", "i8"), ("running_all", "i8"),      # of all shares
+])
+"""Job numbers of one share at a PanDA queue; queued means defined, activated and starting."""
+
+STORE = np.dtype([
+    ("present", "?"), ("usable_bytes", "f8"), ("read_lan", "?"), ("write_lan", "?"), ("read_wan", "?"),
+    ("write_wan", "?"),
+])
+"""The storage that takes a site's output; a flag says that the storage may be used so."""
+
+LINK = np.dtype([
+    ("in_nucleus", "?"), ("sharing", "?"), ("known", "?"), ("closeness", "i2"), ("queued_files", "i4"),
+    ("queued_express", "i4"), ("mbps_hour", "f8"), ("mbps_day", "f8"), ("mbps_week", "f8"),
+])
+"""The way from a site to a nucleus.
+
+in_nucleus: the site is the nucleus; sharing: it is not, but has the nucleus' storage; known: there is a record of the
+link; closeness: 0 best to 11 worst, -1 blocked, -2 unknown; throughput in MB/s, NaN = unknown.
+"""
+
+UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1, "n_pilot": -1,
+           "closeness": -2, "mbps_hour": np.nan, "mbps_day": np.nan, "mbps_week": np.nan}
+"""What a column that is not given holds, if not 0."""
+
+
+def records(dtype: np.dtype, n: int, **columns) -> np.ndarray:
+    """Rows of a dtype, (n,), from columns; what is left out is unknown or 0. Raises ValueError for an unknown name."""
+    if unknown := set(columns) - set(dtype.names):
+        raise ValueError(f"no column {', '.join(sorted(unknown))}; there are {', '.join(dtype.names)}")
+    rows = np.zeros(n, dtype)
+    for name in dtype.names:
+        rows[name] = columns.get(name, UNKNOWN.get(name, 0))
+    return rows
+
 
 @dataclass(frozen=True)
 class Stats:
-    """Job numbers of one share at each candidate's PanDA queue, (n,): what JEDI last read and what it placed since."""
+    """What JEDI last read of the grid, for one share and one nucleus, and what it placed since.
+
+    load: (n_queues,) of LOAD, whose `placed` goes on counting; store: (n_sites,) of STORE; link: (n_sites,) of LINK, of
+    which nothing is known if the task has no nucleus.
+    """
 
     taken_at: float
-    running: np.ndarray
-    defined: np.ndarray
-    assigned: np.ndarray
-    activated: np.ndarray
-    starting: np.ndarray
-    n_batch_job: np.ndarray        # workers submitted or running at the queue
-    num_slots: np.ndarray | None = None        # Harvester_Slots, -1 = not set; None = nowhere set
-    n_pilot: np.ndarray | None = None          # getJob and updateJob calls of 3 h; None = every queue has pilots
-    running_of_type: np.ndarray | None = None  # the same numbers of the task's resource type only; None = unknown
-    queued_of_type: np.ndarray | None = None   # defined, activated and starting of that type
-    assigned_of_type: np.ndarray | None = None
+    load: np.ndarray
+    store: np.ndarray
+    link: np.ndarray
 
 
 @dataclass(frozen=True)
 class Locality:
-    """Input of one task at each candidate's site, (n,), for the piece of input that is brokered."""
+    """Input of one task, for the piece of input that is brokered, and its parts at each site, (n_sites,) of 0 to 1.
+
+    disk_bytes, disk_files: what lies there on disk; any_bytes, any_files: on disk or tape.
+    """
 
     total_bytes: float
     total_files: int
-    available_bytes: np.ndarray
-    missing_files: np.ndarray
+    disk_bytes: np.ndarray
+    disk_files: np.ndarray
+    any_bytes: np.ndarray
+    any_files: np.ndarray
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ MAY_IMPORT = {
     "schema": {"names", "units", "errors"},
     "views": {"names"},
     "scenario": {"schema", "names", "units", "errors", "luck"},
-    "policy": {"views", "names", "units"},
+    "policy": {"views", "names", "units", "compiled"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled"},
     "fabric": {"world", "names", "luck", "compiled"},
     "agents": {"world", "fabric", "policy", "schema", "views", "luck", "names", "units"},

@@ -35,7 +35,6 @@ class Control:
         self.live_tasks = LiveTasks(world)
         self.snapshot = take_snapshot(world.arrays, 0.0)
         self.queues = observe.queues(world)
-        self.num_slots = observe.num_slots(world, self.queues)
         self.mask_cache = MaskCache()
         self.decisions = DecisionLog(world, scenario.record.decisions, self.seed)
 

@@ -8,7 +8,6 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy import job_brokerage, task_brokerage
-from simgrid_broker.policy.job_brokerage.broker import RANKING_TAGS
 from simgrid_broker.schema import DECISIONS, REFUSALS
 from simgrid_broker.world.counts import tally
 
@@ -17,7 +16,7 @@ def all_tags(edition: str) -> tuple[str, ...]:
     """Every tag for which a broker of an edition can refuse a candidate, each once."""
     jobs, tasks = job_brokerage.editions.PRODUCTION[edition], task_brokerage.editions.PRODUCTION[edition]
     preassigned = task_brokerage.editions.PREASSIGNED
-    return tuple(dict.fromkeys((*jobs.funnel.tags, *RANKING_TAGS, *tasks.funnel.tags, *preassigned.funnel.tags)))
+    return tuple(dict.fromkeys((*jobs.tags, *tasks.funnel.tags, *preassigned.funnel.tags)))
 
 
 class DecisionLog:

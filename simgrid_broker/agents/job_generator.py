@@ -43,12 +43,12 @@ class WorkQueues:
 
     def view(self, row: int) -> tuple:
         """The task as the broker may know it and where its input is; made anew when something of it has changed."""
-        world, queues = self.control.world, self.control.queues
+        world = self.control.world
         tasks = world.arrays.tasks
-        state = int(tasks["priority"][row]), int(tasks["nucleus"][row]), queues.version
+        state = int(tasks["priority"][row]), int(tasks["nucleus"][row])
         known = self.views.get(row)
         if known is None or known[0] != state:
-            known = state, observe.task(world, row), observe.input_fraction(world, row, queues)
+            known = state, observe.task(world, row), observe.input_fraction(world, row)
             self.views[row] = known
         return known[1:]
 
@@ -149,7 +149,7 @@ class Generator:
         task, fraction = self.work_queues.view(row)
         verdict = control.policies.job_brokerage(
             task, control.queues,
-            observe.stats(snapshot, self.share, control.queues, control.num_slots, self.type_asked),
+            observe.stats(world, snapshot, self.share, task.nucleus, self.type_asked),
             observe.locality(task, fraction, wanted), control.cfg, control.edition, control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
         uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
@@ -170,8 +170,7 @@ class Generator:
         cores = job_corecount(task.corecount, control.queues.corecount[numbers])
         ram = [job_ramcount(task.ramcount, task.ramunit, task.baseramcount, int(c)) for c in cores]
         control.fabric.order_jobs(row, numbers.tolist(), sizes.tolist(), ram, now)
-        np.add.at(snapshot.placed[self.share], control.queues.queue[numbers], sizes)
-        snapshot.placed_by_type[self.share, self.resource_type] += int(sizes.sum())
+        snapshot.place(self.share, self.resource_type, control.queues.queue[numbers].tolist(), sizes.tolist())
         world.arrays.tasks["frozen_s"][row] = np.nan
         if world.arrays.tasks["status"][row] == TaskStatus.READY:
             set_status(world, row, TaskStatus.RUNNING, now)

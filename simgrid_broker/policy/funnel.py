@@ -11,6 +11,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from simgrid_broker.policy.rule import Answer, is_compiled
 from simgrid_broker.views import KEPT
 
 ONE = 1.0
@@ -54,6 +55,11 @@ class Funnel:
         return {rule: place + n * rule.rule.temporary for place, rule in enumerate(self.criteria)}
 
     @cached_property
+    def never(self) -> int:
+        """The rank of a candidate that nobody refused."""
+        return 2 * len(self.criteria)
+
+    @cached_property
     def criterion_of_rank(self) -> np.ndarray:
         """Index of the criterion of each rank, (2 n + 1,); KEPT at the end, for a candidate that nobody refused."""
         n = len(self.criteria)
@@ -65,9 +71,20 @@ class Funnel:
         return tuple(step for step in self.steps if not isinstance(step, Liftable) and step.rule.static is not None)
 
     @cached_property
+    def load(self) -> tuple[Callable, ...]:
+        """The criteria that look at one candidate, in order; whoever has some asks them in a compiled loop."""
+        return tuple(step for step in self.steps if not isinstance(step, Liftable) and is_compiled(step))
+
+    @cached_property
+    def load_ranks(self) -> np.ndarray:
+        """Rank of each criterion in `load`, (n_load,)."""
+        return np.array([self.ranks[rule] for rule in self.load], np.int64)
+
+    @cached_property
     def dynamic(self) -> tuple[Callable | Liftable, ...]:
         """The other steps in order."""
-        return tuple(step for step in self.steps if isinstance(step, Liftable) or step.rule.static is None)
+        return tuple(step for step in self.steps if step not in self.load
+                     and (isinstance(step, Liftable) or step.rule.static is None))
 
     @cached_property
     def requirement(self) -> Callable:
@@ -87,7 +104,7 @@ class MaskCache:
     def __init__(self, capacity: int = 16384):
         self.capacity = capacity
         self.version = None
-        self.entries, self.masks = {}, {}
+        self.entries, self.masks, self.records = {}, {}, {}
 
     def first_refusals(self, funnel: Funnel, case) -> np.ndarray:
         """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
@@ -98,17 +115,24 @@ class MaskCache:
         key = (funnel, funnel.requirement(case.task))
         found = self.entries.get(key)
         if found is None:
-            found = _ask_static(funnel, case, self._mask)
-            found.setflags(write=False)
+            found = first_refusals(funnel, case, self._mask)
             self._keep(self.entries, key, found)
         return found
+
+    def record(self, task, cfg, edition: str, make: Callable) -> np.ndarray:
+        """`make(task, cfg, edition)`, kept as long as both the task's view and gdpconfig are the same objects."""
+        found = self.records.get(task.jeditaskid)
+        if found is None or found[0] is not task or found[1] is not cfg:
+            found = task, cfg, make(task, cfg, edition)
+            self._keep(self.records, task.jeditaskid, found)
+        return found[2]
 
     def _mask(self, rule: Callable, case) -> np.ndarray:
         """What one static criterion refuses, (n,) bool."""
         key = (rule, tuple(getattr(case.task, field) for field in rule.rule.static))
         found = self.masks.get(key)
         if found is None:
-            found = rule(case)
+            found = mask_of(rule, case)
             self._keep(self.masks, key, found)
         return found
 
@@ -129,16 +153,17 @@ class Outcome:
 def run_funnel(funnel: Funnel, case, cache: MaskCache | None = None) -> Outcome:
     """Ask every criterion about every candidate of `case` (which has `n_candidates`); the first refusal stands.
 
+    The chain has no criteria about single candidates (`Funnel.load`): those are asked elsewhere.
     With a cache, static criteria are asked once for each requirement of a task and version of the queues.
     """
-    first = _ask_static(funnel, case) if cache is None else cache.first_refusals(funnel, case).copy()
+    first = (first_refusals(funnel, case) if cache is None else cache.first_refusals(funnel, case)).copy()
     lifted = []
     for step in funnel.dynamic:
         if isinstance(step, Liftable):
             if not _ask_group(funnel, step, case, first):
                 lifted.append(step.name)
         else:
-            _note(first, step(case), funnel.ranks[step])
+            _note(first, mask_of(step, case), funnel.ranks[step])
     return Outcome(funnel.criterion_of_rank.take(first), tuple(lifted))
 
 
@@ -152,20 +177,24 @@ def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np
     return weight, multipliers
 
 
-def _ask(rule: Callable, case) -> np.ndarray:
-    return rule(case)
+def mask_of(rule: Callable, case) -> np.ndarray:
+    """Whom a criterion refuses, (n,) bool, whether or not it answers with figures."""
+    answer = rule(case)
+    return answer.refused if isinstance(answer, Answer) else answer
 
 
-def _ask_static(funnel: Funnel, case, ask: Callable = _ask) -> np.ndarray:
-    first = np.full(case.n_candidates, 2 * len(funnel.criteria), np.int16)
+def first_refusals(funnel: Funnel, case, ask: Callable = mask_of) -> np.ndarray:
+    """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
+    first = np.full(case.n_candidates, funnel.never, np.int16)
     for rule in funnel.static:
         _note(first, ask(rule, case), funnel.ranks[rule])
+    first.setflags(write=False)
     return first
 
 
 def _ask_group(funnel: Funnel, group: Liftable, case, first: np.ndarray) -> bool:
     """Note the refusals of the group unless it lifts itself; whether it stood."""
-    masks = [rule(case) for rule in group.criteria]
+    masks = [mask_of(rule, case) for rule in group.criteria]
     came = first >= funnel.ranks[group.criteria[0]]
     if not np.any(came & ~np.logical_or.reduce(masks)) and group.when(case):
         return False

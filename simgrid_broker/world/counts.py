@@ -4,6 +4,7 @@ What lives here: the compiled sums, and the snapshot that brokers and throttlers
 not: the counts themselves (`transitions`) and how often they are read (agents).
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -41,8 +42,8 @@ class Snapshot:
 
     counts: as in the world; by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status);
     workers: (n_queues,) submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the
-    live counter of JEDI; placed_by_type: the same, (n_shares, n_resource_types). read: what was looked up since, by
-    share and resource type, so that it need not be gathered again.
+    live counter of JEDI; placed_by_type: the same, (n_shares, n_resource_types). What brokers have looked up since:
+    load, by share and resource type (None = all), (n_queues,) of `views.LOAD`; around: what concerns no share.
     """
 
     taken_at: float
@@ -52,7 +53,17 @@ class Snapshot:
     workers: np.ndarray
     placed: np.ndarray
     placed_by_type: np.ndarray
-    read: dict = field(default_factory=dict)
+    load: dict = field(default_factory=lambda: defaultdict(dict))
+    around: dict = field(default_factory=dict)
+
+    def place(self, share: int, resource_type: int, queues: list[int], numbers: list[int]) -> None:
+        """Count jobs that were just made for the brokers to come."""
+        tables = [table["placed"] for table in self.load[share].values()]
+        for queue, number in zip(queues, numbers, strict=True):
+            self.placed[share, queue] += number
+            for column in tables:
+                column[queue] += number
+        self.placed_by_type[share, resource_type] += sum(numbers)
 
 
 def take_snapshot(arrays, now: float, orders=()) -> Snapshot:

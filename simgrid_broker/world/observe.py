@@ -34,12 +34,6 @@ def queues(world) -> views.Queues:
         fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version)
 
 
-def num_slots(world, candidates: views.Queues) -> np.ndarray | None:
-    """Slots that are to be filled in advance at each candidate, (n,), -1 = not set; None if no queue sets any."""
-    slots = world.arrays.queues["num_slots"]
-    return slots[candidates.queue] if np.any(slots >= 0) else None
-
-
 def task(world, row: int) -> views.Task:
     """A task as the brokers may know it."""
     t, words = world.arrays.tasks[row], world.vocabularies
@@ -59,51 +53,72 @@ def task(world, row: int) -> views.Task:
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
 
 
-def stats(snapshot, share: int, candidates: views.Queues, num_slots: np.ndarray | None = None,
-          resource_type: int | None = None) -> views.Stats:
-    """Job numbers of one share at each candidate's queue; jobs made since the snapshot count as defined.
+def stats(world, snapshot, share: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
+    """What JEDI knows of the grid for one share and nucleus; jobs made since the snapshot count as placed.
 
-    num_slots: (n,) of Harvester_Slots at the candidates, None if none is set. With a resource type also those of that
-    type alone, which only the edition `deployed` asks for.
+    With a resource type also the numbers of that type alone, which only the edition `deployed` asks for.
     """
-    of = candidates.queue
-    still = snapshot.read.get((share, resource_type))
-    if still is None or len(still["running"]) != len(of):
-        still = snapshot.read[share, resource_type] = _still_numbers(snapshot, share, of, resource_type)
-    defined = (snapshot.by_share[share, S.DEFINED] + snapshot.placed[share]).take(of)
-    return views.Stats(taken_at=snapshot.taken_at, defined=defined, num_slots=num_slots, **still)
+    load = snapshot.load[share].get(resource_type)
+    if load is None:
+        load = snapshot.load[share][resource_type] = _load(world, snapshot, share, resource_type)
+    store, link = snapshot.around.get("store"), snapshot.around.get(nucleus)
+    if store is None:
+        store = snapshot.around["store"] = stores(world)
+    if link is None:
+        link = snapshot.around[nucleus] = links_to(world, nucleus)
+    return views.Stats(snapshot.taken_at, load, store, link)
 
 
-def _still_numbers(snapshot, share: int, of: np.ndarray, resource_type: int | None) -> dict[str, np.ndarray]:
-    """Columns of `Stats` that stay as they are until the next snapshot; of: (n,) queue of each candidate."""
-    numbers = snapshot.by_share[share]
-    still = dict(running=numbers[S.RUNNING].take(of), assigned=numbers[S.ASSIGNED].take(of),
-                 activated=numbers[S.ACTIVATED].take(of), starting=numbers[S.STARTING].take(of),
-                 n_batch_job=snapshot.workers.take(of))
+def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
+    """Job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
+    queues, numbers = world.arrays.queues, snapshot.by_share[share]
+    columns = dict(running=numbers[S.RUNNING], assigned=numbers[S.ASSIGNED], activated=numbers[S.ACTIVATED],
+                   starting=numbers[S.STARTING], defined=numbers[S.DEFINED], placed=snapshot.placed[share],
+                   n_batch_job=snapshot.workers, num_slots=queues["num_slots"],
+                   transferring=snapshot.by_share[:, S.TRANSFERRING].sum(axis=0),
+                   running_all=snapshot.by_share[:, S.RUNNING].sum(axis=0))
     if resource_type is not None:
         typed = snapshot.counts[:, share, resource_type]
-        still |= dict(running_of_type=typed[of, S.RUNNING], assigned_of_type=typed[of, S.ASSIGNED],
-                      queued_of_type=(typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])[of])
-    return still
+        columns |= dict(running_of_type=typed[:, S.RUNNING], assigned_of_type=typed[:, S.ASSIGNED],
+                        queued_of_type=typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])
+    return views.records(views.LOAD, len(queues), **columns)
 
 
-def input_fraction(world, row: int, candidates: views.Queues) -> np.ndarray | None:
-    """Part of a task's input at each candidate's site, (n,), 0 to 1; None if it has no input."""
+def stores(world) -> np.ndarray:
+    """The storage that takes each site's output, (n_sites,) of STORE."""
     arrays = world.arrays
-    here, has_input = np.zeros(len(candidates.site)), False
+    number = arrays.sites["storage"]
+    storage = np.zeros(len(number), arrays.storages.dtype)
+    storage[number >= 0] = arrays.storages[number[number >= 0]]
+    usable = storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
+    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, read_lan=True,
+                         write_lan=True, read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0)
+
+
+def links_to(world, nucleus: int) -> np.ndarray:
+    """The way from each site to a nucleus, (n_sites,) of LINK; nothing is known of it if there is no nucleus."""
+    n_sites = len(world.arrays.sites)
+    return views.records(views.LINK, n_sites, in_nucleus=np.arange(n_sites) == nucleus)
+
+
+def input_fraction(world, row: int) -> np.ndarray | None:
+    """Part of a task's input at each site, (n_sites,), 0 to 1; None if it has no input."""
+    arrays = world.arrays
+    if arrays.tasks["input_bytes_per_job"][row] <= 0 or not (arrays.replica_site[row] >= 0).any():
+        return None
+    here = np.zeros(len(arrays.sites))
     for site, fraction in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(), strict=True):
         if site >= 0:
-            has_input = True
-            here[(candidates.site == site) & (here < fraction)] = fraction
-    return here if has_input and arrays.tasks["input_bytes_per_job"][row] > 0 else None
+            here[site] = max(here[site], fraction)
+    return here
 
 
 def locality(task: views.Task, fraction: np.ndarray | None, n_jobs: int) -> views.Locality | None:
-    """Input of `n_jobs` jobs of a task in bytes and files, from `input_fraction`; None if it has no input."""
+    """Input of `n_jobs` jobs of a task, from `input_fraction`; None if it has no input."""
     if fraction is None:
         return None
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
-    return views.Locality(total, files, fraction * total, np.ceil((1.0 - fraction) * files))
+    return views.Locality(total, files, fraction, fraction, fraction, fraction)
 
 
 def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarray | None = None) -> views.Nuclei:

@@ -3,9 +3,13 @@
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
+from simgrid_broker.policy.job_brokerage import decide
+from simgrid_broker.policy.job_brokerage import load as load_rules
+from simgrid_broker.policy.job_brokerage.at import NUMBERS, At
+from simgrid_broker.policy.job_brokerage.broker import ask_of
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.views import Gdpconfig, Locality, Nuclei, Queues, ShareTree, Stats, Task
+from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Nuclei, Queues, ShareTree, Stats, Task, records
 
 DEFAULTS = {
     ("jobbroker", "MAX_PRIO_TO_BOOTSTRAP"): 150, ("jobbroker", "NQUEUELIMITSITE"): 20, ("jobbroker", "MIN_WEIGHT"): 0,
@@ -52,21 +56,45 @@ def queues(n=1, **columns):
 
 
 def stats(n=1, **columns):
-    """Queues with ten running jobs and nothing else."""
-    plain = {name: np.zeros(n, int) for name in ("defined", "assigned", "activated", "starting", "n_batch_job")}
-    return Stats(**dict(taken_at=0.0, running=np.full(n, 10)) | plain | _arrays(columns))
+    """Queues with ten running jobs and nothing else, at sites with storage and no nucleus near."""
+    load = {name: columns.pop(name) for name in LOAD.names if name in columns}
+    link = {name: columns.pop(name) for name in LINK.names if name in columns}
+    store = dict(present=True, usable_bytes=1000 * TB, read_lan=True, write_lan=True, read_wan=True, write_wan=True)
+    return Stats(0.0, records(LOAD, n, **dict(running=10) | load), records(STORE, n, **store | columns),
+                 records(LINK, n, **link))
 
 
 def locality(total_bytes, total_files, available_bytes, missing_files):
-    """Input of a task at the candidates."""
-    return Locality(total_bytes, total_files, np.asarray(available_bytes, float), np.asarray(missing_files))
+    """Input of a task at the sites of the candidates, all on disk."""
+    parts = np.asarray(available_bytes, float) / max(total_bytes, 1e-300)
+    files = 1 - np.asarray(missing_files) / max(total_files, 1)
+    return Locality(total_bytes, total_files, parts, files, parts, files)
 
 
-def job_case(task_, queues_, stats_=None, data=None, config=None, edition="documented"):
-    """A case of job brokerage with the numbers of an edition."""
-    stats_, config = stats_ or stats(len(queues_.queue)), config or cfg()
-    return JobCase(task_, queues_, stats_, data, config,
-                   PRODUCTION[edition].numbers(task_, queues_, stats_, data, config))
+def job_case(task_, queues_):
+    """A case of job brokerage as static criteria see it."""
+    return JobCase(task_, queues_)
+
+
+def candidate(task_=None, queues_=None, stats_=None, data=None, config=None, edition="documented", k=0):
+    """Candidate k as compiled criteria see it, with its weight."""
+    question = ask_of(PRODUCTION[edition], task_ or task(), queues_ or queues(), stats_ or stats(), data,
+                      config or cfg())
+    return weighed_candidate(question, k, edition)
+
+
+def weighed_candidate(question, k, edition):
+    """The candidate with job numbers and weight, counted outside the compiled loop."""
+    queue, n = question.queues[k], np.zeros(1, NUMBERS)[0]
+    site = queue["site"]
+    at = At(question.ask[0], queue, question.load[queue["queue"]], question.link[site], question.store[site], n)
+    decide.take_input(question, site, n)
+    COUNT[edition](*at)
+    n["weight"] = np.prod([factor(*at) for factor in PRODUCTION[edition].factors])
+    return at
+
+
+COUNT = {"documented": load_rules.documented_numbers, "deployed": load_rules.deployed_numbers}
 
 
 def nuclei(n=1, **columns):

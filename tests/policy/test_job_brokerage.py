@@ -1,3 +1,5 @@
+import ast
+import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +10,9 @@ from policy_builders import cfg, locality, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel, MaskCache
-from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, RANKING_TAGS, broker_jobs, run_brokerage
+from simgrid_broker.policy.job_brokerage import editions
+from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
+from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
 from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED, PRODUCTION
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
 from simgrid_broker.scenario.gdpconfig_brokerage import BROKERAGE_KEYS
@@ -106,7 +110,7 @@ def grid(draw_count, seed):
                   fairsharepolicy=tuple(rng.choice(["", "type=any:0%", "type=evgen:0%"], n)))
     numbers = {name: rng.integers(0, 60, n) for name in ("running", "defined", "assigned", "activated", "starting",
                                                          "n_batch_job")}
-    return view, stats(n, **numbers), locality(1e9, 10, rng.uniform(0, 2e9, n), rng.integers(0, 10, n))
+    return view, stats(n, **numbers), locality(1e9, 10, rng.uniform(0, 1e9, n), rng.integers(0, 10, n))
 
 
 @settings(max_examples=60, deadline=None)
@@ -162,4 +166,18 @@ def test_static_criteria_read_only_what_they_declare(brokerage):
 
 
 def test_ranking_tags_stand_last():
-    assert broker_jobs(task(), queues(1), stats(1), None, cfg()).tags[-2:] == RANKING_TAGS
+    assert broker_jobs(task(), queues(1), stats(1), None, cfg()).tags[-len(RANKING_TAGS):] == RANKING_TAGS
+
+
+def called(function):
+    """Names of the functions that a compiled function calls, in order."""
+    tree = ast.parse(inspect.getsource(getattr(function, "py_func", function)))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    return [node.func.id for node in sorted(calls, key=lambda node: (node.lineno, node.col_offset))]
+
+
+@pytest.mark.parametrize("name", EDITIONS)
+def test_the_compiled_decision_asks_the_rules_of_the_tuples_in_their_order(name):
+    brokerage = PRODUCTION[name]
+    assert called(getattr(editions, f"refusal_{name}")) == [rule.__name__ for rule in brokerage.funnel.load]
+    assert called(getattr(editions, f"weight_{name}")) == [rule.__name__ for rule in brokerage.factors]

@@ -1,11 +1,8 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from policy_builders import cfg, job_case, locality, queues, stats, task
+from policy_builders import candidate, cfg, locality, queues, stats, task
 
-from simgrid_broker.policy.funnel import weigh
-from simgrid_broker.policy.job_brokerage import load
+from simgrid_broker.policy.job_brokerage import ask, load
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 
 EDITIONS = ("documented", "deployed")
@@ -13,12 +10,11 @@ EDITIONS = ("documented", "deployed")
 
 def case(edition="documented", task_=None, data=None, config=None, unified=True, **columns):
     view = queues(1, resource_type=[0 if unified else -1])
-    return job_case(task_ or task(), view, stats(1, **{name: [value] for name, value in columns.items()}), data, config,
-                    edition)
+    return candidate(task_, view, stats(1, **{name: [value] for name, value in columns.items()}), data, config, edition)
 
 
 def running(edition, **options):
-    return int(case(edition, **options).numbers.running[0])
+    return case(edition, **options).n["running"]
 
 
 @pytest.mark.parametrize(("columns", "documented", "deployed"), [
@@ -51,7 +47,7 @@ def test_d57_who_is_bootstrapped(options, deployed):
 def test_d57_slots_are_divided_by_cores_in_the_code():
     view = queues(1, corecount=[8])
     for edition, expected in (("documented", 100), ("deployed", 12)):
-        assert job_case(task(), view, stats(1, num_slots=[100]), edition=edition).numbers.running[0] == expected
+        assert candidate(task(), view, stats(1, num_slots=[100]), edition=edition).n["running"] == expected
 
 
 LOCAL = locality(100.0, 40, [100.0], [0])
@@ -60,8 +56,7 @@ BUSY = dict(running=100, activated=40, starting=10, defined=0, assigned=30)
 
 
 def weight(edition="documented", **options):
-    case_ = case(edition, **options)
-    return float(weigh(PRODUCTION[edition].factors, case_)[0][0])
+    return case(edition, **options).n["weight"]
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -85,15 +80,15 @@ def test_an_empty_input_is_no_input(edition):
 ])
 def test_d56_many_assigned(assigned, activated, documented, deployed):
     columns = dict(assigned=assigned, activated=activated, data=HALF)
-    assert 1 / np.broadcast_to(load.many_assigned(case(**columns)), 1)[0] == pytest.approx(documented)
-    assert 1 / load.many_assigned_deployed(case("deployed", **columns))[0] == pytest.approx(deployed)
+    assert 1 / load.many_assigned(*case(**columns)) == pytest.approx(documented)
+    assert 1 / load.many_assigned_deployed(*case("deployed", **columns)) == pytest.approx(deployed)
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_assigned_jobs_count_only_where_input_is_missing(edition):
-    both = job_case(task(), queues(2), stats(2, assigned=[30, 30]), locality(100.0, 1, [100.0, 99.0], [0, 1]),
-                    edition=edition)
-    assert both.numbers.assigned.tolist() == [0, 30]
+    data = locality(100.0, 1, [100.0, 99.0], [0, 1])
+    both = [candidate(task(), queues(2), stats(2, assigned=[30, 30]), data, edition=edition, k=k) for k in (0, 1)]
+    assert [at.n["assigned"] for at in both] == [0, 30]
 
 
 @pytest.mark.parametrize(("columns", "ready", "queued"), [
@@ -108,7 +103,7 @@ def test_assigned_jobs_count_only_where_input_is_missing(edition):
 ])
 def test_documented_backlog(columns, ready, queued):
     case_ = case(**columns)
-    assert (bool(load.too_many_ready(case_)[0]), bool(load.too_many_queued(case_)[0])) == (ready, queued)
+    assert (bool(load.too_many_ready(*case_)[0]), bool(load.too_many_queued(*case_)[0])) == (ready, queued)
 
 
 @pytest.mark.parametrize(("columns", "documented", "deployed"), [
@@ -119,9 +114,9 @@ def test_documented_backlog(columns, ready, queued):
     pytest.param(dict(running=50, activated=90, assigned=20, data=HALF), True, True, id="D58 assigned ones do"),
 ])
 def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
-    assert bool(load.too_many_queued(case(**columns))[0]) is documented
-    assert bool(load.over_cap(case("deployed", unified=False, **columns))[0]) is deployed
-    assert not load.over_cap(case("deployed", unified=True, **columns))[0]
+    assert bool(load.too_many_queued(*case(**columns))[0]) is documented
+    assert bool(load.over_cap(*case("deployed", unified=False, **columns))[0]) is deployed
+    assert not load.over_cap(*case("deployed", unified=True, **columns))[0]
 
 
 @pytest.mark.parametrize(("columns", "refuses"), [
@@ -134,18 +129,21 @@ def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
                  id="all running jobs of the queue count"),
 ])
 def test_d58_cap_of_the_resource_type(columns, refuses):
-    assert bool(load.over_cap_of_type(case("deployed", **columns))[0]) is refuses
+    assert bool(load.over_cap_of_type(*case("deployed", **columns))[0]) is refuses
 
 
 @pytest.mark.parametrize("fields", [{"processingtype": "urgent"}, {"currentpriority": 1001}])
 def test_express_work_has_no_cap(fields):
     express = case("deployed", task(**fields), unified=False, running=1, activated=500)
-    assert not load.over_cap(express)[0]
-    assert load.backlog_deployed(express)[1][0] == np.inf
+    assert not load.over_cap(*express)[0]
+    assert express.n["cap"] == np.inf
 
 
-def test_priority_1000_is_not_express_in_the_code():
-    assert not load.is_express(task(currentpriority=1000))
+@pytest.mark.parametrize(("priority", "documented", "deployed"), [(999, False, False), (1000, True, False),
+                                                                  (1001, True, True)])
+def test_d4_from_which_priority_work_is_express(priority, documented, deployed):
+    urgent = task(currentpriority=priority)
+    assert (ask.is_express(urgent, "documented"), ask.is_express(urgent, "deployed")) == (documented, deployed)
 
 
 @pytest.mark.parametrize(("config", "expected"), [
@@ -153,7 +151,7 @@ def test_priority_1000_is_not_express_in_the_code():
     ({"NQUEUELIMITSITE_Other": 70}, 20),
 ])
 def test_cut(config, expected):
-    assert load.cut(case(config=cfg(jobbroker=config))) == expected
+    assert case(config=cfg(jobbroker=config)).ask["cut"] == expected
 
 
 @pytest.mark.parametrize(("options", "expected"), [
@@ -166,8 +164,7 @@ def test_cut(config, expected):
     pytest.param(dict(task_=task(processingtype="urgent")), 1, id="not for express work"),
 ])
 def test_d60_bootstrap(options, expected):
-    result = load.bootstrap(case("deployed", **{"running": 0} | options))
-    assert np.broadcast_to(result, 1)[0] == expected
+    assert load.bootstrap(*case("deployed", **{"running": 0} | options)) == expected
     assert load.bootstrap not in PRODUCTION["documented"].factors
 
 
@@ -179,16 +176,17 @@ def test_d60_bootstrap(options, expected):
     pytest.param({"MIN_WEIGHT_managed": 0.5}, 0.0, False, id="bootstrap queues are spared"),
 ])
 def test_d23_minimum_weight(key, weight_, refuses):
-    case_ = replace(case("deployed", config=cfg(jobbroker=key)), weight=np.array([weight_]))
-    assert bool(load.below_min_weight(case_)[0]) is refuses
+    at = case("deployed", config=cfg(jobbroker=key))
+    at.n["weight"] = weight_
+    assert bool(load.below_min_weight(*at)[0]) is refuses
 
 
 def test_backlog_of_the_draw():
     columns = dict(running=30, activated=5, starting=1, defined=2, assigned=4, data=HALF)
-    queued, cap = load.backlog_documented(case(**columns))
-    assert (queued[0], cap[0]) == (12, 61)
-    queued, cap = load.backlog_deployed(case("deployed", **columns))
-    assert (queued[0], cap[0]) == (10, 60)
-    of_type = dict(running_of_type=40, queued_of_type=3, assigned_of_type=1)
-    queued, cap = load.backlog_deployed(case("deployed", **columns, **of_type))
-    assert (queued[0], cap[0]) == (4, 80)
+
+    def backlog(edition, **more):
+        n = case(edition, **columns, **more).n
+        return n["backlog"], n["cap"]
+    assert backlog("documented") == (12, 61)
+    assert backlog("deployed") == (10, 60)
+    assert backlog("deployed", running_of_type=40, queued_of_type=3, assigned_of_type=1) == (4, 80)

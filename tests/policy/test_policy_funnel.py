@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from policy_builders import job_case, queues, stats, task
+from policy_builders import job_case, queues, task
 
 from simgrid_broker.policy.funnel import Funnel, Liftable, MaskCache, run_funnel, weigh
 from simgrid_broker.policy.rule import criterion, factor
@@ -110,11 +110,11 @@ def test_weight_is_the_product_and_the_factors_are_kept():
     def half(case):
         return 0.5
 
-    @factor("running", panda="", source="")
-    def running(case):
-        return case.stats.running
+    @factor("cores", panda="", source="")
+    def cores(case):
+        return case.queues.corecount
 
-    weight, factors = weigh((half, running), job_case(task(), queues(2), stats(2, running=[4, 6])))
+    weight, factors = weigh((half, cores), job_case(task(), queues(2, corecount=[4, 6])))
     assert weight.tolist() == [2, 3]
     assert factors["half"] == 0.5
-    assert factors["running"].tolist() == [4, 6]
+    assert factors["cores"].tolist() == [4, 6]

@@ -1,23 +1,23 @@
 """One production job brokerage decision.
 
-What lives here: the order of asking, weighing and ranking. What does not: rules, and the draw (`selection`).
+What lives here: putting a question to the compiled decision and reading its answer. What does not: rules, the loops
+over candidates (`decide`), and the draw (`selection`).
 """
 
-from dataclasses import replace
+from functools import cache as cache_for_ever
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import MaskCache, run_funnel, weigh
+from simgrid_broker.policy.funnel import MaskCache, first_refusals
+from simgrid_broker.policy.job_brokerage.ask import asked
+from simgrid_broker.policy.job_brokerage.at import NUMBERS
 from simgrid_broker.policy.job_brokerage.case import JobCase
+from simgrid_broker.policy.job_brokerage.decide import Answer, Question
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
-from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
-TURN = 7919
-"""Prime by which the list is turned from one task to the next before ties are broken."""
-RANKING_TAGS = ("-low_weight", "-others_bootstrap")
-"""What candidates behind the best are refused for; the second, with weight 0; source: brokerage reference, 10.4."""
 
 
 def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | None, cfg: Gdpconfig,
@@ -33,39 +33,38 @@ def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | N
 def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
                   cfg: Gdpconfig, cache: MaskCache | None = None) -> Verdict:
     """The decision of any job brokerage; with the same arguments, the same verdict."""
-    case = JobCase(task, queues, stats, locality, cfg, brokerage.numbers(task, queues, stats, locality, cfg))
-    weight, factors = weigh(brokerage.factors, case)
-    case = replace(case, weight=weight)
-    refused_by = run_funnel(brokerage.funnel, case, cache).refused_by
-    order = best_candidates(refused_by, weight, first=TURN * task.jeditaskid)
-    tags = brokerage.funnel.tags + RANKING_TAGS
-    _cut_others(refused_by, weight, order, len(tags))
-    used = np.zeros(len(weight))
-    used[order] = weight[order]
-    queued, cap = brokerage.backlog(case)
-    return Verdict(tags, refused_by, used, factors, order, queued, cap)
+    n = len(queues.queue)
+    question = ask_of(brokerage, task, queues, stats, locality, cfg, cache)
+    answer = Answer(np.empty(n, np.int16), np.empty(n, NUMBERS), np.empty(n, np.int32),
+                    np.empty(MAX_CANDIDATES, np.int64))
+    n_best = brokerage.decide(question, answer)
+    numbers = answer.numbers
+    return Verdict(brokerage.tags, answer.refused_by, numbers["weight"], {}, answer.best[:n_best], numbers["backlog"],
+                   numbers["cap"])
 
 
-def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CANDIDATES, first: int = 0) -> np.ndarray:
-    """The candidates to use, at most `n`: those of weight 0 (bootstrap) first, then by weight.
-
-    PanDA keeps candidates of one weight in the arbitrary order of a set (brokerage reference, 0.2 and 10.4); here the
-    list is gone round from position `first` modulo its length on.
-    """
-    kept = np.flatnonzero(refused_by == KEPT)
-    if not kept.size:
-        return kept
-    turn = first % kept.size
-    kept = np.concatenate((kept[turn:], kept[:turn]))
-    keys = -weight[kept]
-    if not keys.all():
-        keys[keys == 0] = -np.inf
-    return kept[keys.argsort(kind="stable")[:n]]
+def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
+           cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
+    """The question as the compiled decision wants it: numbers only."""
+    funnel, case = brokerage.funnel, JobCase(task, queues)
+    first = first_refusals(funnel, case) if cache is None else cache.first_refusals(funnel, case)
+    ask = asked(task, cfg, brokerage.name) if cache is None else cache.record(task, cfg, brokerage.name, asked)
+    nothing = zeros(len(stats.store))
+    data = (nothing,) * 4
+    if locality is not None:
+        ask["total_bytes"], ask["total_files"] = locality.total_bytes, locality.total_files
+        data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
+    return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, first, ones(len(first)),
+                    funnel.load_ranks, brokerage.choice_rank, len(funnel.criteria), funnel.never, brokerage.busiest)
 
 
-def _cut_others(refused_by: np.ndarray, weight: np.ndarray, order: np.ndarray, n_tags: int) -> None:
-    """Let the candidates behind the best ones be refused by one of the last two tags."""
-    low_weight = n_tags - len(RANKING_TAGS)
-    kept = np.flatnonzero(refused_by == KEPT)
-    refused_by[kept] = low_weight + (weight[kept] == 0)
-    refused_by[order] = KEPT
+@cache_for_ever
+def zeros(n: int) -> np.ndarray:
+    """Column of nothing."""
+    return np.zeros(n)
+
+
+@cache_for_ever
+def ones(n: int) -> np.ndarray:
+    """Column of factors that change nothing."""
+    return np.ones(n)

@@ -1,30 +1,98 @@
 """The chains of production job brokerage: which criteria and factors each edition has, and in which order.
 
-What lives here: tuples. What does not: rules (`candidates`, `requirements`, `load`) and how they are run (`broker`).
+What lives here: tuples, and the compiled decision made of those that look at one candidate. What does not: rules
+(`candidates`, `requirements`, `load`) and how an answer is read (`broker`).
 
 Sources of the order: PanDA brokerage documentation, production job brokerage; brokerage reference, section 2.3.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage import candidates, load, requirements
+from simgrid_broker.policy.job_brokerage import candidates, requirements
+from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS, rank, take_input
+from simgrid_broker.policy.job_brokerage.load import (
+    below_min_weight,
+    bootstrap,
+    data_availability,
+    deployed_numbers,
+    documented_numbers,
+    many_assigned,
+    many_assigned_deployed,
+    over_cap,
+    over_cap_of_type,
+    running_over_queued,
+    too_many_queued,
+    too_many_ready,
+)
 
 
 @dataclass(frozen=True)
 class JobBrokerage:
-    """A job brokerage: its criteria, its factors, and how it counts jobs before it asks them.
+    """A job brokerage: its criteria, its factors, and the compiled decision over both.
 
-    numbers: function of (task, queues, stats, locality, cfg) to `JobNumbers`; backlog: function of the case to the
-    queued jobs and the cap for the draw. To change one rule, replace one field.
+    decide: compiled function of (question, answer) that asks the compiled criteria of `funnel` and multiplies the
+    compiled ones of `factors`. A static rule is changed by replacing one field; a compiled one by a `decide` of one's
+    own as well, because compiled code cannot be handed functions and be kept between runs.
     """
 
     name: str
     funnel: Funnel
     factors: tuple[Callable, ...]
-    numbers: Callable
-    backlog: Callable
+    decide: Callable
+    choice: Callable | None = None
+    busiest: bool = False
+
+    @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """Everything that a candidate can be refused for: the tags of the criteria, then those of the ranking."""
+        return self.funnel.tags + RANKING_TAGS
+
+    @cached_property
+    def choice_rank(self) -> int:
+        """Rank of the choice of a class; behind all others if there is none."""
+        return self.funnel.never if self.choice is None else self.funnel.ranks[self.choice]
+
+
+DOCUMENTED_LOAD = (too_many_ready, too_many_queued)
+DOCUMENTED_FACTORS = (running_over_queued, many_assigned, data_availability)
+
+
+@compiled
+def weight_documented(ask, queue, load, link, store, n):
+    """Product of DOCUMENTED_FACTORS for a candidate."""
+    return (running_over_queued(ask, queue, load, link, store, n)
+            * many_assigned(ask, queue, load, link, store, n)
+            * data_availability(ask, queue, load, link, store, n))
+
+
+@compiled
+def refusal_documented(ask, queue, load, link, store, n, first, ranks):
+    """Smallest rank at which one of DOCUMENTED_LOAD refuses a candidate, if it is below `first`."""
+    if ranks[0] < first and too_many_ready(ask, queue, load, link, store, n)[0]:
+        first = ranks[0]
+    if ranks[1] < first and too_many_queued(ask, queue, load, link, store, n)[0]:
+        first = ranks[1]
+    return first
+
+
+@compiled
+def decide_documented(question, answer):
+    """The decision of the edition documented."""
+    for k in range(len(question.queues)):
+        first, queue, n = question.first[k], question.queues[k], answer.numbers[k]
+        site = queue["site"]
+        ask, load = question.ask[0], question.load[queue["queue"]]
+        link, store = question.link[site], question.store[site]
+        take_input(question, site, n)
+        documented_numbers(ask, queue, load, link, store, n)
+        if first == question.never:
+            n["weight"] = question.static_weight[k] * weight_documented(ask, queue, load, link, store, n)
+        answer.refused_by[k] = refusal_documented(ask, queue, load, link, store, n, first, question.ranks)
+    return rank(question, answer)
 
 
 DOCUMENTED = JobBrokerage(
@@ -43,13 +111,52 @@ DOCUMENTED = JobBrokerage(
         requirements.too_short_for_unknown,
         requirements.too_little_walltime,
         requirements.too_much_walltime,
-        load.too_many_ready,
-        load.too_many_queued,
+        *DOCUMENTED_LOAD,
     )),
-    (load.running_over_queued, load.many_assigned, load.data_availability),
-    load.numbers_documented, load.backlog_documented,
+    DOCUMENTED_FACTORS, decide_documented,
 )
 """Production job brokerage as documented."""
+
+DEPLOYED_LOAD = (over_cap, over_cap_of_type, below_min_weight)
+DEPLOYED_FACTORS = (running_over_queued, many_assigned_deployed, data_availability, bootstrap)
+
+
+@compiled
+def weight_deployed(ask, queue, load, link, store, n):
+    """Product of DEPLOYED_FACTORS for a candidate."""
+    return (running_over_queued(ask, queue, load, link, store, n)
+            * many_assigned_deployed(ask, queue, load, link, store, n)
+            * data_availability(ask, queue, load, link, store, n)
+            * bootstrap(ask, queue, load, link, store, n))
+
+
+@compiled
+def refusal_deployed(ask, queue, load, link, store, n, first, ranks):
+    """Smallest rank at which one of DEPLOYED_LOAD refuses a candidate, if it is below `first`."""
+    if ranks[0] < first and over_cap(ask, queue, load, link, store, n)[0]:
+        first = ranks[0]
+    if ranks[1] < first and over_cap_of_type(ask, queue, load, link, store, n)[0]:
+        first = ranks[1]
+    if ranks[2] < first and below_min_weight(ask, queue, load, link, store, n)[0]:
+        first = ranks[2]
+    return first
+
+
+@compiled
+def decide_deployed(question, answer):
+    """The decision of the edition deployed."""
+    for k in range(len(question.queues)):
+        first, queue, n = question.first[k], question.queues[k], answer.numbers[k]
+        site = queue["site"]
+        ask, load = question.ask[0], question.load[queue["queue"]]
+        link, store = question.link[site], question.store[site]
+        take_input(question, site, n)
+        deployed_numbers(ask, queue, load, link, store, n)
+        if first == question.never:
+            n["weight"] = question.static_weight[k] * weight_deployed(ask, queue, load, link, store, n)
+        answer.refused_by[k] = refusal_deployed(ask, queue, load, link, store, n, first, question.ranks)
+    return rank(question, answer)
+
 
 DEPLOYED = JobBrokerage(
     "deployed",
@@ -66,12 +173,9 @@ DEPLOYED = JobBrokerage(
         requirements.too_short_for_scouts_deployed,
         requirements.too_short_for_unknown_deployed,
         requirements.too_much_walltime_deployed,
-        load.over_cap,
-        load.over_cap_of_type,
-        load.below_min_weight,
+        *DEPLOYED_LOAD,
     )),
-    (load.running_over_queued, load.many_assigned_deployed, load.data_availability, load.bootstrap),
-    load.numbers_deployed, load.backlog_deployed,
+    DEPLOYED_FACTORS, decide_deployed, busiest=True,
 )
 """Production job brokerage as deployed."""
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.views import Verdict
 
 JOBS_PER_BLOCK = 25
@@ -30,46 +31,69 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued
     n_blocks = math.ceil(n_jobs / block)
     if len(uniforms) < n_blocks:
         raise ValueError(f"{n_blocks} blocks of jobs need as many uniform numbers, not {len(uniforms)}")
-    wheel = _Wheel(verdict, verdict.queued if queued is None else queued, verdict.cap if cap is None else cap)
-    chosen, sizes = [], []
-    for uniform in np.asarray(uniforms[:n_blocks], float).tolist():
-        candidate = wheel.draw(uniform, block)
-        if candidate is None:
-            break
-        chosen.append(candidate)
-        sizes.append(min(block, n_jobs - block * len(sizes)))
-    return np.array(chosen, np.int64), np.array(sizes, np.int64)
+    order = verdict.order
+    queued, cap = verdict.queued if queued is None else queued, verdict.cap if cap is None else cap
+    capped = queued is not None and cap is not None
+    weights = verdict.weight[order]
+    waiting = queued[order].astype(float) if queued is not None else np.zeros(len(order))
+    limits = cap[order].astype(float) if capped else np.full(len(order), np.inf)
+    chosen = np.empty(n_blocks, np.int64)
+    drawn = draw_blocks(weights, waiting, limits, queued is not None, np.asarray(uniforms, float), block, chosen)
+    sizes = np.full(drawn, block)
+    if drawn and drawn == n_blocks:
+        sizes[-1] = n_jobs - block * (drawn - 1)
+    return order[chosen[:drawn]], sizes
 
 
-class _Wheel:
-    """The candidates of one verdict while blocks are being handed out; plain lists, because there are at most ten."""
+@compiled
+def draw_blocks(weights, queued, caps, is_counted, uniforms, block, chosen):
+    """Draw a candidate for each block into `chosen`; returns how many blocks found one.
 
-    def __init__(self, verdict: Verdict, queued: np.ndarray | None, cap: np.ndarray | None):
-        order = verdict.order
-        self.candidates = order.tolist()
-        self.weights = verdict.weight[order].tolist()
-        self.unused = [k for k, weight in enumerate(self.weights) if weight == 0]
-        self.queued = None if queued is None else queued[order].tolist()
-        self.cap = [math.inf] * len(order) if cap is None or queued is None else cap[order].tolist()
+    weights, queued, caps: (n,) of the candidates in order, of which the first two change; a candidate of weight 0 that
+    was used gets NaN. is_counted: whether queued jobs lower the weight.
+    """
+    for number in range(len(chosen)):
+        k = unused(weights, uniforms[number])
+        if k < 0:
+            k = turn_wheel(weights, queued, caps, uniforms[number])
+            if k < 0:
+                return number
+            if is_counted:
+                weights[k] *= (queued[k] + 1) / (queued[k] + block + 1)
+                queued[k] += block
+        else:
+            weights[k] = np.nan
+        chosen[number] = k
+    return len(chosen)
 
-    def draw(self, uniform: float, block: int) -> int | None:
-        """The candidate that gets the next block; None if none is left."""
-        if self.unused:
-            return self.candidates[self.unused.pop(int(uniform * len(self.unused)))]
-        open_ = [k for k, weight in enumerate(self.weights)
-                 if weight > 0 and (self.queued is None or self.queued[k] < self.cap[k])]
-        if not open_:
-            return None
-        rest = uniform * sum(self.weights[k] for k in open_)
-        for k in open_:
-            rest -= self.weights[k]
+
+@compiled
+def unused(weights, uniform):
+    """One of the candidates of weight 0, all equally likely; -1 if there is none."""
+    n = 0
+    for weight in weights:
+        n += weight == 0
+    wanted = int(uniform * n)
+    for k in range(len(weights)):
+        if weights[k] == 0:
+            if wanted == 0:
+                return k
+            wanted -= 1
+    return -1
+
+
+@compiled
+def turn_wheel(weights, queued, caps, uniform):
+    """One of the candidates below their cap, as likely as its weight; -1 if there is none."""
+    total, last = 0.0, -1
+    for k in range(len(weights)):
+        if weights[k] > 0 and queued[k] < caps[k]:
+            total += weights[k]
+    rest = uniform * total
+    for k in range(len(weights)):
+        if weights[k] > 0 and queued[k] < caps[k]:
+            rest -= weights[k]
+            last = k
             if rest <= 0:
                 break
-        self._fill(k, block)
-        return self.candidates[k]
-
-    def _fill(self, k: int, block: int) -> None:
-        if self.queued is not None:
-            before = self.queued[k]
-            self.queued[k] = before + block
-            self.weights[k] *= (before + 1) / (self.queued[k] + 1)
+    return last

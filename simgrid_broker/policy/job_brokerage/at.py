@@ -1,0 +1,46 @@
+"""One candidate of job brokerage as compiled criteria and factors see it.
+
+What lives here: the arguments `At` and the records of what a task asks and of a candidate's numbers. What does not:
+filling them (`ask`, `load`, `decide`) and any rule.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+ASK = np.dtype([
+    ("jeditaskid", "i8"), ("priority", "i8"), ("t1weight", "i4"), ("iointensity", "f8"),
+    ("total_bytes", "f8"), ("total_files", "f8"),
+    ("is_scout", "?"), ("is_merging", "?"), ("express", "?"), ("has_nucleus", "?"),
+    ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
+    ("cut", "f8"),                   # NQUEUELIMITSITE_<gshare>
+    ("min_weight", "f8"),            # MIN_WEIGHT_<label>_<gshare>
+    ("max_prio_to_bootstrap", "f8"),
+])
+"""What a task asks and the values of gdpconfig that hold for it, as numbers: one row for each decision."""
+
+
+NUMBERS = np.dtype([
+    ("running", "f8"),               # may be lifted above the real number (bootstrap, numSlots)
+    ("assigned", "f8"),              # 0 where the input is local: such jobs do not wait for those that wait for data
+    ("ready", "f8"),                 # activated and starting
+    ("queued", "f8"),                # defined, assigned and ready
+    ("backlog", "f8"), ("cap", "f8"),    # jobs that wait, and the number they must stay below to be given more
+    ("disk_bytes", "f8"), ("disk_files", "f8"), ("any_bytes", "f8"), ("any_files", "f8"),    # as `views.Locality`
+    ("weight", "f8"),                # made of all the others
+])
+"""A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
+
+
+class At(NamedTuple):
+    """The arguments of every compiled rule: one candidate. Records, so that nothing is copied.
+
+    ask: of ASK; queue, load, link, store: of `views.QUEUE`, `LOAD`, `LINK` and `STORE`; n: of NUMBERS.
+    """
+
+    ask: np.void
+    queue: np.void
+    load: np.void
+    link: np.void
+    store: np.void
+    n: np.void

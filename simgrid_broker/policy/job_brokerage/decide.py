@@ -1,0 +1,133 @@
+"""The compiled frame of one decision: question, answer, and the ranking of the candidates.
+
+What lives here: what every edition has in common. What does not: rules, the loop that asks them (`editions`), and the
+answer in Python's types (`broker`).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.views import KEPT
+
+RANKING_TAGS = ("-t1_weight", "-low_weight", "-others_bootstrap")
+"""What candidates behind the best are refused for; the last, with weight 0; source: brokerage reference, 10.3, 10.4."""
+TURN = 7919
+"""Prime by which the list is turned from one task to the next before ties are broken."""
+TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
+
+
+class Question(NamedTuple):
+    """What a decision is made of.
+
+    ask: (1,) of ASK; queues: (n,) of QUEUE; load: (n_queues,) of LOAD; link, store and the parts of the input:
+    (n_sites,); first: (n,) smallest rank at which a static criterion refuses, `never` = none; static_weight: (n,)
+    product of the static factors; ranks: (n_rules,) rank of each compiled criterion; choice_rank: that of the choice;
+    n_criteria: of the whole chain; busiest: whether a task that stays at its nucleus uses one queue only.
+    """
+
+    ask: np.ndarray
+    queues: np.ndarray
+    load: np.ndarray
+    link: np.ndarray
+    store: np.ndarray
+    disk_bytes: np.ndarray
+    disk_files: np.ndarray
+    any_bytes: np.ndarray
+    any_files: np.ndarray
+    first: np.ndarray
+    static_weight: np.ndarray
+    ranks: np.ndarray
+    choice_rank: int
+    n_criteria: int
+    never: int
+    busiest: bool
+
+
+class Answer(NamedTuple):
+    """What a decision leaves: columns (n,), and the best candidates, best first, (most,).
+
+    refused_by: index of the criterion, or behind them of the tag in RANKING_TAGS; KEPT = none. numbers: of NUMBERS;
+    kept: room for the candidates that nobody refused.
+    """
+
+    refused_by: np.ndarray
+    numbers: np.ndarray
+    kept: np.ndarray
+    best: np.ndarray
+
+
+@compiled
+def take_input(question, site, n):
+    """Begin the numbers of a candidate: the parts of the input that lie at its site, and no weight yet."""
+    n["weight"] = 0.0
+    n["disk_bytes"], n["disk_files"] = question.disk_bytes[site], question.disk_files[site]
+    n["any_bytes"], n["any_files"] = question.any_bytes[site], question.any_files[site]
+
+
+@compiled
+def best_candidates(question, answer):
+    """Put the best of the candidates that nobody refused in order, those of weight 0 first; returns their number.
+
+    PanDA keeps candidates of one weight in the arbitrary order of a set (brokerage reference, 0.2 and 10.4); here the
+    list of those that are kept is gone round from a place on that depends on the task.
+    """
+    ask = question.ask[0]
+    n_kept = 0
+    for k in range(len(answer.refused_by)):
+        if answer.refused_by[k] == question.never:
+            answer.kept[n_kept] = k
+            n_kept += 1
+    by_running = question.busiest and ask["t1weight"] < 0 and not ask["is_merging"]
+    n_best, most = 0, 1 if by_running else len(answer.best)
+    for step in range(n_kept):
+        k = answer.kept[(step + TURN * ask["jeditaskid"]) % n_kept]
+        place = n_best
+        while place > 0 and key(question, answer, answer.best[place - 1], by_running) < key(
+                question, answer, k, by_running):
+            place -= 1
+        if place >= most:
+            continue
+        n_best = min(n_best + 1, most)
+        for later in range(n_best - 1, place, -1):
+            answer.best[later] = answer.best[later - 1]
+        answer.best[place] = k
+    return n_best
+
+
+@compiled
+def key(question, answer, k, by_running):
+    """By what a candidate is ranked: its weight, 0 above all; or the jobs of all shares that run at its queue."""
+    if by_running:
+        return float(question.load[question.queues[k]["queue"]]["running_all"])
+    return np.inf if answer.numbers[k]["weight"] == 0 else answer.numbers[k]["weight"]
+
+
+@compiled
+def settle(question, answer, n_best):
+    """Turn ranks into criteria; who is behind the best is refused by a tag of ranking. Refused ones have no weight."""
+    n = question.n_criteria
+    ask = question.ask[0]
+    by_running = question.busiest and ask["t1weight"] < 0 and not ask["is_merging"]
+    for k in range(len(answer.refused_by)):
+        first = answer.refused_by[k]
+        if first != question.never:
+            answer.refused_by[k] = first - n if first >= n else first
+        elif by_running:
+            answer.refused_by[k] = n + TOO_QUIET
+        else:
+            answer.refused_by[k] = n + (OTHERS_BOOTSTRAP if answer.numbers[k]["weight"] == 0 else LOW_WEIGHT)
+    for place in range(n_best):
+        answer.refused_by[answer.best[place]] = KEPT
+    for k in range(len(answer.refused_by)):
+        if answer.refused_by[k] != KEPT:
+            answer.numbers[k]["weight"] = 0.0
+
+
+@compiled
+def rank(question, answer):
+    """Rank the candidates and say why the others are out; returns how many are in `answer.best`."""
+    n_best = best_candidates(question, answer)
+    settle(question, answer, n_best)
+    return n_best
