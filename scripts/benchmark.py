@@ -109,7 +109,8 @@ class Feed:
         queued = self.world.arrays.counts[..., JobStatus.ACTIVATED].sum(axis=(1, 2))
         each = np.ceil(np.maximum(1.5 * self.per_queue - queued, 0) / self.n_shares).astype(int).tolist()
         for share in range(self.n_shares):
-            self.fabric.order_jobs(share, self.queues.tolist(), each, [1000.0] * len(each), self.now)
+            for queue, number in zip(self.queues.tolist(), each, strict=True):
+                self.fabric.order_jobs(share, queue, number, 1000.0, self.now)
         self.fabric.set_up_jobs(self.now)
         waiting = self.world.arrays.pseudo_queues["n_submitted"]
         self.fabric.submit_workers(self.queues, np.maximum(self.per_queue - waiting, 0), self.now)

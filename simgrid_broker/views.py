@@ -7,6 +7,7 @@ them. What does not: true run times, the dice of a failure, or anything else a b
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -117,6 +118,12 @@ class Queues:
         unified = self.resource_type >= 0
         return records(QUEUE, len(self.queue), **plain | dict(
             unified=unified, pull_ups=unified if self.pull_ups is None else self.pull_ups))
+
+
+    @cached_property
+    def queue_and_cores(self) -> tuple[tuple[int, int], ...]:
+        """PanDA queue and cores of each candidate, for those who look at one at a time."""
+        return tuple(zip(self.queue.tolist(), self.corecount.tolist(), strict=True))
 
 
 QUEUE = np.dtype([
@@ -241,8 +248,7 @@ class Verdict:
         return tuple((len(self.refused_by) - np.cumsum(refusals)).tolist())
 
 
-@dataclass(frozen=True)
-class WorkQueueCounts:
+class WorkQueueCounts(NamedTuple):
     """Job numbers of one work queue (share x resource type), as the job throttler reads them."""
 
     running: int

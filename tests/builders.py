@@ -126,7 +126,7 @@ class Bench:
 
     def make(self, jobs=1, task=0, queue=0, ram_mb=0.0) -> None:
         """Make jobs of a task at a pseudo-queue, pending."""
-        self.fabric.order_jobs(task, [queue], [jobs], [ram_mb], self.now)
+        self.fabric.order_jobs(task, queue, jobs, ram_mb, self.now)
         self.fabric.make_jobs()
 
     def submit(self, jobs=1, task=0, queue=0, ram_mb=0.0) -> None:

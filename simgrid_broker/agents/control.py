@@ -33,7 +33,7 @@ class Control:
         self.cfg = Gdpconfig(gdpconfig({}))
         self.seed, self.edition, self.periods = scenario.seed, scenario.edition, scenario.agents
         self.live_tasks = LiveTasks(world)
-        self.snapshot = take_snapshot(world.arrays, 0.0)
+        self.snapshot = take_snapshot(world.arrays, 0.0, by_queue=True)
         self.queues = observe.queues(world)
         self.mask_cache = MaskCache()
         self.decisions = DecisionLog(world, scenario.record.decisions, self.seed)

@@ -20,8 +20,6 @@ from simgrid_broker.world.task_transitions import set_status
 
 GENERATING = (TaskStatus.READY, TaskStatus.RUNNING)
 """Statuses of a task for which jobs are made."""
-
-
 NOTHING = np.zeros(0, np.int64)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
@@ -53,30 +51,22 @@ class WorkQueues:
         return known[1:]
 
     def _read(self) -> None:
-        rows = self.control.live_tasks.in_status(*GENERATING)
-        tasks = self.control.world.arrays.tasks
-        rows = rows[input_left(tasks, rows) > 0]
-        share, kind = tasks["share"][rows], tasks["resource_type"][rows]
-        order = np.lexsort((rows, -tasks["priority"][rows], kind, share))
-        rows, share, kind = rows[order], share[order], kind[order]
-        begins = np.flatnonzero(np.diff(share, prepend=-1) | np.diff(kind, prepend=-1)).tolist()
-        self.tasks = {(int(share[begin]), int(kind[begin])): rows[begin:end]
-                      for begin, end in zip(begins, [*begins[1:], len(rows)], strict=False)}
+        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.live_tasks.rows)
         self.read_at = self.control.now
-        if len(self.views) > 2 * len(rows) + 100:
-            wanted = set(rows.tolist())
+        if len(self.views) > 2 * len(self.control.live_tasks.rows) + 100:
+            wanted = set(self.control.live_tasks.rows.tolist())
             self.views = {row: view for row, view in self.views.items() if row in wanted}
 
 
-def input_left(tasks: np.ndarray, rows):
-    """Chunks of the tasks in `rows` for which a job can be made now."""
-    return tasks["n_retry"][rows] + tasks["n_jobs"][rows] - tasks["next_chunk"][rows]
+def input_left(task) -> int:
+    """Chunks of a task for which a job can be made now."""
+    return int(task["n_retry"]) + int(task["n_jobs"]) - int(task["next_chunk"])
 
 
 def job_generator(control):
     """The processes, one for each work queue."""
     period = control.periods.job_generator
-    work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking) / 2)
+    work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking))
     shares = leaf_shares(control.world.scenario.shares)
     number = 0
     for share, leaf in enumerate(shares):
@@ -103,7 +93,7 @@ class Generator:
         self.cfg = self.limits = None
         words = control.world.vocabularies["resource_types"]
         core_type = words[resource_type][:5]                       # SCORE or MCORE
-        self.levels = (resource_type, [number for number, word in enumerate(words) if word.startswith(core_type)],
+        self.levels = ([resource_type], [number for number, word in enumerate(words) if word.startswith(core_type)],
                        list(range(len(words))))
 
     def cycle(self) -> float | None:
@@ -126,8 +116,9 @@ class Generator:
         for row in rows.tolist():
             if left <= 0:
                 break
-            if tasks["status"][row] in GENERATING:
-                wanted = min(int(input_left(tasks, row)), left)
+            task = tasks[row]
+            if int(task["status"]) in GENERATING:
+                wanted = min(input_left(task), left)
                 left -= self._make(row, wanted) if wanted > 0 else 0
         return self.control.periods.job_generator_lacking if left <= 0 else None
 
@@ -167,12 +158,14 @@ class Generator:
         """Order the jobs from the server and count them for the brokers to come."""
         control, now = self.control, self.control.now
         world, snapshot = control.world, control.snapshot
-        cores = job_corecount(task.corecount, control.queues.corecount[numbers])
-        ram = [job_ramcount(task.ramcount, task.ramunit, task.baseramcount, int(c)) for c in cores]
-        control.fabric.order_jobs(row, numbers.tolist(), sizes.tolist(), ram, now)
-        snapshot.place(self.share, self.resource_type, control.queues.queue[numbers].tolist(), sizes.tolist())
-        world.arrays.tasks["frozen_s"][row] = np.nan
-        if world.arrays.tasks["status"][row] == TaskStatus.READY:
+        for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
+            queue, cores = control.queues.queue_and_cores[number]
+            ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
+            control.fabric.order_jobs(row, number, size, ram, now)
+            snapshot.place(self.share, self.resource_type, queue, size)
+        record = world.arrays.tasks[row]
+        record["frozen_s"] = np.nan
+        if record["status"] == TaskStatus.READY:
             set_status(world, row, TaskStatus.RUNNING, now)
 
 

@@ -17,6 +17,7 @@ def statistics(control):
 
     def refresh():
         world = control.world
-        control.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders)
+        control.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders,
+                                         control.edition == "deployed")
         world.arrays.share_order[:] = share_order(world.tree, observe.share_usage(world))
     yield control.every(control.periods.statistics, refresh, "statistics")

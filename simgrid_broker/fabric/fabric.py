@@ -59,9 +59,9 @@ class Fabric:
             self.sink("transfers", arrays.done_transfers[:transfers], None)
         state["n_done_jobs"] = state["n_done_transfers"] = 0
 
-    def order_jobs(self, task_row: int, numbers, counts, ramcounts_mb, now: float) -> None:
-        """Order `counts[k]` jobs of a task at pseudo-queue `numbers[k]` that ask for `ramcounts_mb[k]`."""
-        self.orders += [(now, task_row, *order) for order in zip(numbers, counts, ramcounts_mb, strict=True)]
+    def order_jobs(self, task_row: int, number: int, count: int, ramcount_mb: float, now: float) -> None:
+        """Order `count` jobs of a task at a pseudo-queue that ask for so much memory each."""
+        self.orders.append((now, task_row, number, count, ramcount_mb))
 
     def make_jobs(self) -> None:
         """Make all jobs that were ordered, pending since then."""

@@ -9,8 +9,6 @@ Sources: lifecycle reference, sections 1.5 and 2.6; PanDA's `ResourceSpec` and `
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 COMPENSATION = 0.9
 """Jobs slightly above a border stay in the lower class; source: PanDA brokerage documentation, memory."""
 CORES_OF_ANY = 8
@@ -52,16 +50,15 @@ def job_ramcount(ramcount: float, ramunit: str, baseramcount: float, corecount: 
     return int(total * COMPENSATION)
 
 
-def job_corecount(task_corecount: int, queue_corecount):
-    """Cores of the jobs of a task at a queue, or at each of an array of queues.
+def job_corecount(task_corecount: int, queue_corecount: int) -> int:
+    """Cores of the jobs of a task at a queue.
 
     1 if the task asks for one core or the queue has none; the task's own number where the queue's is -1; else the
     queue's. Source: lifecycle reference, section 2.6, job attributes.
     """
     if task_corecount == 1:
-        return np.ones_like(queue_corecount)
-    cores = np.where(np.equal(queue_corecount, -1), task_corecount, queue_corecount)
-    return np.where(np.equal(cores, 0), 1, cores)
+        return 1
+    return (task_corecount if queue_corecount == -1 else queue_corecount) or 1
 
 
 def _cores(corecount: int | None) -> int:

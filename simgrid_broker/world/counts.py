@@ -40,34 +40,33 @@ def tally(counts, row_of):
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
 
-    counts: as in the world; by_share: (n_shares, n_status, n_queues); by_type: (n_shares, n_resource_types, n_status);
-    workers: (n_queues,) submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the
-    live counter of JEDI; placed_by_type: the same, (n_shares, n_resource_types). What brokers have looked up since:
-    load, by share and resource type (None = all), (n_queues,) of `views.LOAD`; around: what concerns no share.
+    by_queue: (n_queues, n_shares, n_resource_types, n_status), None unless it was asked for; by_share: (n_shares,
+    n_status, n_queues); by_type: the same numbers by share, resource type and status, as lists; workers: (n_queues,)
+    submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the live counter of JEDI;
+    placed_by_type: the same by share and resource type. What brokers have looked up since: load, by share and resource
+    type (None = all), (n_queues,) of `views.LOAD`; around: what concerns no share.
     """
 
     taken_at: float
-    counts: np.ndarray
+    by_queue: np.ndarray | None
     by_share: np.ndarray
-    by_type: np.ndarray
+    by_type: list[list[list[int]]]
     workers: np.ndarray
     placed: np.ndarray
-    placed_by_type: np.ndarray
+    placed_by_type: list[list[int]]
     load: dict = field(default_factory=lambda: defaultdict(dict))
     around: dict = field(default_factory=dict)
 
-    def place(self, share: int, resource_type: int, queues: list[int], numbers: list[int]) -> None:
-        """Count jobs that were just made for the brokers to come."""
-        tables = [table["placed"] for table in self.load[share].values()]
-        for queue, number in zip(queues, numbers, strict=True):
-            self.placed[share, queue] += number
-            for column in tables:
-                column[queue] += number
-        self.placed_by_type[share, resource_type] += sum(numbers)
+    def place(self, share: int, resource_type: int, queue: int, number: int) -> None:
+        """Count jobs that were just made at a queue for the brokers to come."""
+        self.placed[share, queue] += number
+        for table in self.load[share].values():
+            table["placed"][queue] += number
+        self.placed_by_type[share][resource_type] += number
 
 
-def take_snapshot(arrays, now: float, orders=()) -> Snapshot:
-    """Read the counts as they are now.
+def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snapshot:
+    """Read the counts as they are now; those of every queue by resource type only if they are asked for.
 
     Jobs that are pending or only ordered, which no statistics show, go on counting as placed; orders: those of the
     fabric, (time, task row, pseudo-queue, number of jobs, memory) each.
@@ -76,12 +75,12 @@ def take_snapshot(arrays, now: float, orders=()) -> Snapshot:
     by_share = np.zeros((n_shares, n_status, n_queues), np.int64)
     by_type = np.zeros((n_shares, n_types, n_status), np.int64)
     sum_counts(arrays.counts, by_share, by_type)
-    workers = np.zeros(n_queues, np.int64)
     pseudo = arrays.pseudo_queues
-    np.add.at(workers, pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"])
-    placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
+    workers = np.bincount(pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"], n_queues).astype(np.int64)
+    placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].tolist()
     for _, row, number, count, _ in orders:
         task = arrays.tasks[row]
         placed[task["share"], pseudo["queue"][number]] += count
-        placed_by_type[task["share"], task["resource_type"]] += count
-    return Snapshot(now, arrays.counts.copy(), by_share, by_type, workers, placed, placed_by_type)
+        placed_by_type[task["share"]][task["resource_type"]] += count
+    return Snapshot(now, arrays.counts.copy() if by_queue else None, by_share, by_type.tolist(), workers, placed,
+                    placed_by_type)

@@ -6,10 +6,18 @@ What lives here: one function for each view. What does not: deciding, and the tr
 import numpy as np
 
 from simgrid_broker import views
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema.tasks import RAM_UNITS
 
 S = JobStatus
+RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
+    S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
+READY, RUNNING_TASK = int(TaskStatus.READY), int(TaskStatus.RUNNING)
+PRIORITY_BITS = 33
+"""More bits than a priority has, sign included."""
+HALF = 1 << PRIORITY_BITS - 1
+"""What lifts every priority, turned round, above 0."""
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
 
@@ -78,7 +86,7 @@ def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
                    transferring=snapshot.by_share[:, S.TRANSFERRING].sum(axis=0),
                    running_all=snapshot.by_share[:, S.RUNNING].sum(axis=0))
     if resource_type is not None:
-        typed = snapshot.counts[:, share, resource_type]
+        typed = snapshot.by_queue[:, share, resource_type]
         columns |= dict(running_of_type=typed[:, S.RUNNING], assigned_of_type=typed[:, S.ASSIGNED],
                         queued_of_type=typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])
     return views.records(views.LOAD, len(queues), **columns)
@@ -99,6 +107,35 @@ def links_to(world, nucleus: int) -> np.ndarray:
     """The way from each site to a nucleus, (n_sites,) of LINK; nothing is known of it if there is no nucleus."""
     n_sites = len(world.arrays.sites)
     return views.records(views.LINK, n_sites, in_nucleus=np.arange(n_sites) == nucleus)
+
+
+@compiled
+def generating(tasks, rows, n_types, found, keys):
+    """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
+
+    Sorted by key they stand by share, resource type and priority, the highest first. Returns how many there are.
+    """
+    n = 0
+    for row in rows:
+        task = tasks[row]
+        if ((task["status"] == READY or task["status"] == RUNNING_TASK)
+                and task["n_retry"] + task["n_jobs"] > task["next_chunk"]):
+            place = np.int64(task["share"]) * n_types + task["resource_type"]
+            found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"]
+            n += 1
+    return n
+
+
+def tasks_by_work_queue(world, rows) -> dict[tuple[int, int], np.ndarray]:
+    """Rows of the tasks of which jobs can be made now, by share and resource type, the highest priority first."""
+    found, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
+    n_types = len(world.scenario.resource_types)
+    n = generating(world.arrays.tasks, rows, n_types, found, keys)
+    order = np.argsort(keys[:n], kind="stable")
+    place, found = keys[order] >> PRIORITY_BITS, found[order]
+    begins = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
+    return {divmod(of, n_types): found[begin:end] for of, begin, end in
+            zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
 
 
 def input_fraction(world, row: int) -> np.ndarray | None:
@@ -172,10 +209,13 @@ def share_usage(world) -> np.ndarray:
 
 
 def work_queue_counts(snapshot, share: int, resource_types) -> views.WorkQueueCounts:
-    """Job numbers of a share in one resource type, or in a list of them; jobs made since the snapshot are defined."""
-    numbers = snapshot.by_type[share, resource_types]
-    numbers = (numbers if numbers.ndim == 1 else numbers.sum(axis=0)).tolist()
-    return views.WorkQueueCounts(
-        running=numbers[S.RUNNING], not_running=numbers[S.ASSIGNED] + numbers[S.ACTIVATED] + numbers[S.STARTING],
-        defined=numbers[S.DEFINED] + int(snapshot.placed_by_type[share, resource_types].sum()),
-        waiting=numbers[S.WAITING])
+    """Job numbers of a share in some resource types; jobs made since the snapshot are defined."""
+    of_types, placed = snapshot.by_type[share], snapshot.placed_by_type[share]
+    running = not_running = defined = waiting = 0
+    for kind in resource_types:
+        numbers = of_types[kind]
+        running += numbers[RUNNING]
+        not_running += numbers[ASSIGNED] + numbers[ACTIVATED] + numbers[STARTING]
+        defined += numbers[DEFINED] + placed[kind]
+        waiting += numbers[WAITING]
+    return views.WorkQueueCounts(running, not_running, defined, waiting)

@@ -110,7 +110,7 @@ def test_brokers_count_what_they_have_just_placed():
                   *[USERS | dict(n_jobs=30)] * 3)
 
     def watched(task, queues, stats, *_):
-        seen.append((stats.defined.tolist(), stats.activated.tolist()))
+        seen.append((stats.load["placed"].tolist(), stats.load["activated"].tolist()))
         return everyone(len(queues.queue))
     stage.control.policies = replace(stage.control.policies, job_brokerage=watched)
     stage.run(130.0)

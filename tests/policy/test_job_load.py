@@ -50,6 +50,14 @@ def test_d57_slots_are_divided_by_cores_in_the_code():
         assert candidate(task(), view, stats(1, num_slots=[100]), edition=edition).n["running"] == expected
 
 
+@pytest.mark.parametrize(("parts", "missing"), [((0.25, 30), 23), ((1.0, 30), 0), ((1 / 3, 3), 2), ((0.0, 7), 7)])
+def test_a_file_that_is_missing_in_part_is_missing(parts, missing):
+    """At one third of three files two are missing, whatever 1 - 1/3 is in binary."""
+    fraction, files = parts
+    at = case(data=locality(100.0, files, [100 * fraction], [files * (1 - fraction)]))
+    assert load.missing_files(at.ask, at.n) == missing
+
+
 LOCAL = locality(100.0, 40, [100.0], [0])
 HALF = locality(100.0, 40, [50.0], [20])
 BUSY = dict(running=100, activated=40, starting=10, defined=0, assigned=30)

@@ -1,4 +1,3 @@
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,4 +76,3 @@ def test_memory_of_a_job(args, expected):
 ])
 def test_cores_of_a_job(task, queue, expected):
     assert job_corecount(task, queue) == expected
-    assert job_corecount(task, np.array([queue, queue])).tolist() == [expected] * 2

@@ -33,24 +33,24 @@ def test_a_snapshot_sums_the_counts(jobs):
     assert np.array_equal(snapshot.by_share, counts.sum(axis=2).transpose(1, 2, 0))
     assert np.array_equal(snapshot.by_type, counts.sum(axis=0))
     assert np.array_equal(snapshot.placed, snapshot.by_share[:, S.PENDING])        # they go on counting as placed
-    assert np.array_equal(snapshot.placed_by_type, snapshot.by_type[:, :, S.PENDING])
+    assert np.array_equal(snapshot.placed_by_type, np.array(snapshot.by_type)[:, :, S.PENDING])
     assert snapshot.taken_at == 5.0
 
 
 def test_jobs_that_are_only_ordered_count_as_placed():
     bench = bench_of({}, dict(share=1, resource_type=1))
-    bench.fabric.order_jobs(0, [2, 0], [3, 4], [0.0, 0.0], 0.0)
-    bench.fabric.order_jobs(1, [1], [5], [0.0], 0.0)
+    for task, queue, jobs in ((0, 2, 3), (0, 0, 4), (1, 1, 5)):
+        bench.fabric.order_jobs(task, queue, jobs, 0.0, 0.0)
     snapshot = take_snapshot(bench.arrays, 0.0, bench.fabric.orders)
     assert snapshot.placed.tolist() == [[4, 3], [5, 0]]                # by share and PanDA queue
-    assert snapshot.placed_by_type.tolist() == [[7, 0], [0, 5]]
+    assert snapshot.placed_by_type == [[7, 0], [0, 5]]
 
 
 def test_a_snapshot_does_not_change_with_the_world():
     bench = bench_of()
-    snapshot = take_snapshot(bench.arrays, 0.0)
+    snapshot = take_snapshot(bench.arrays, 0.0, by_queue=True)
     put_job(bench, S.RUNNING)
-    assert not snapshot.by_share.any() and not snapshot.counts.any()
+    assert not snapshot.by_share.any() and not snapshot.by_queue.any()
 
 
 def test_workers_of_a_queue_are_those_of_all_its_types():
@@ -69,33 +69,61 @@ def test_tally_counts_by_column(rows):
         assert counts[:, column].tolist() == [given_.count(row) for row in range(5)]
 
 
-def test_every_candidate_of_a_unified_queue_has_the_numbers_of_the_queue():
+def test_numbers_of_a_share_at_each_queue():
     bench = bench_of()
     for kind in (0, 1, 1):
         put_job(bench, S.RUNNING, resource_type=kind)
     put_job(bench, S.ACTIVATED, queue=1)
     put_job(bench, S.ASSIGNED, share=1)
     snapshot = take_snapshot(bench.arrays, 0.0)
-    snapshot.placed[0] += [2, 0]
-    found = observe.stats(snapshot, 0, observe.queues(bench.world))
-    assert found.running.tolist() == [3, 3, 0] and found.activated.tolist() == [0, 0, 1]
-    assert found.defined.tolist() == [2, 2, 0] and found.assigned.tolist() == [0, 0, 0]
+    load = observe.stats(bench.world, snapshot, 0).load
+    assert load["running"].tolist() == [3, 0] and load["activated"].tolist() == [0, 1]
+    assert load["assigned"].tolist() == [0, 0] and load["running_of_type"].tolist() == [-1, -1]
 
 
-def test_numbers_of_a_type_and_what_was_placed_since_the_first_look():
+def test_what_was_placed_since_the_snapshot_counts_in_every_table_of_the_share():
+    bench = bench_of()
+    snapshot = take_snapshot(bench.arrays, 0.0, by_queue=True)
+    before = observe.stats(bench.world, snapshot, 0).load
+    snapshot.place(0, 1, 1, 4)
+    snapshot.place(1, 0, 0, 9)
+    for load in (before, observe.stats(bench.world, snapshot, 0, resource_type=1).load):
+        assert load["placed"].tolist() == [0, 4]
+    assert snapshot.placed_by_type == [[0, 4], [9, 0]]
+
+
+def test_numbers_of_a_type():
     bench = bench_of()
     for kind, status in ((0, S.RUNNING), (1, S.RUNNING), (1, S.ACTIVATED), (1, S.ASSIGNED)):
         put_job(bench, status, resource_type=kind)
-    snapshot, candidates = take_snapshot(bench.arrays, 0.0), observe.queues(bench.world)
-    found = observe.stats(snapshot, 0, candidates, None, 1)
-    assert found.running_of_type.tolist() == [1, 1, 0] and found.queued_of_type.tolist() == [1, 1, 0]
-    assert found.assigned_of_type.tolist() == [1, 1, 0]
-    snapshot.placed[0] += [0, 4]
-    assert observe.stats(snapshot, 0, candidates, None, 1).defined.tolist() == [0, 0, 4]
+    load = observe.stats(bench.world, take_snapshot(bench.arrays, 0.0, by_queue=True), 0, resource_type=1).load
+    assert load["running_of_type"].tolist() == [1, 0] and load["queued_of_type"].tolist() == [1, 0]
+    assert load["assigned_of_type"].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(("priorities", "expected"), [
+    pytest.param((5, 7, 6), [1, 2, 0], id="the highest priority first"),
+    pytest.param((5, 5, 5), [0, 1, 2], id="then in order of arrival"),
+    pytest.param((-5, 0, -(2**31)), [1, 0, 2], id="also below 0"),
+])
+def test_tasks_by_work_queue(priorities, expected):
+    bench = bench_of({}, {}, {}, dict(share=1))
+    tasks = bench.arrays.tasks
+    tasks["status"], tasks["priority"][:3] = T.READY, priorities
+    found = observe.tasks_by_work_queue(bench.world, np.arange(4))
+    assert {key: rows.tolist() for key, rows in found.items()} == {(0, 0): expected, (1, 0): [3]}
+
+
+@pytest.mark.parametrize("said", [dict(status=T.PENDING), dict(status=T.RUNNING, next_chunk=10)])
+def test_tasks_without_input_or_on_hold_are_not_served(said):
+    bench = bench_of({})
+    for name, value in (dict(status=T.RUNNING, n_jobs=10) | said).items():
+        bench.arrays.tasks[name] = value
+    assert observe.tasks_by_work_queue(bench.world, np.arange(1)) == {}
 
 
 @pytest.mark.parametrize(("types", "expected"), [
-    pytest.param(0, (1, 2, 6, 1), id="one resource type"),
+    pytest.param([0], (1, 2, 6, 1), id="one resource type"),
     pytest.param([0, 1], (2, 2, 7, 1), id="both of them"),
 ])
 def test_numbers_of_a_work_queue(types, expected):
@@ -104,7 +132,7 @@ def test_numbers_of_a_work_queue(types, expected):
                          (0, S.PENDING), (0, S.HOLDING), (1, S.RUNNING)):
         put_job(bench, status, resource_type=kind)
     snapshot = take_snapshot(bench.arrays, 0.0)
-    snapshot.placed_by_type[0] += [4, 1]
+    snapshot.placed_by_type[0][:] = [5, 1]
     found = observe.work_queue_counts(snapshot, 0, types)
     assert (found.running, found.not_running, found.defined, found.waiting) == expected
 
@@ -147,24 +175,24 @@ def test_how_long_a_task_has_been_frozen(frozen_s, frozen_for_s):
 
 
 @pytest.mark.parametrize(("task", "fraction"), [
-    pytest.param(dict(replicas={0: 1.0}, input_bytes_per_job=1.0), [1, 1, 0], id="complete at one site"),
-    pytest.param(dict(replicas={0: 1.0, 1: 0.25}, input_bytes_per_job=1.0), [1, 1, 0.25], id="incomplete at another"),
+    pytest.param(dict(replicas={0: 1.0}, input_bytes_per_job=1.0), [1, 0], id="complete at one site"),
+    pytest.param(dict(replicas={0: 1.0, 1: 0.25}, input_bytes_per_job=1.0), [1, 0.25], id="incomplete at another"),
     pytest.param(dict(replicas={0: 1.0}), None, id="no input"),
     pytest.param(dict(input_bytes_per_job=1.0), None, id="nothing is known of replicas"),
 ])
-def test_input_at_the_sites_of_candidates(task, fraction):
+def test_input_at_the_sites(task, fraction):
     bench = bench_of(task)
-    found = observe.input_fraction(bench.world, 0, observe.queues(bench.world))
+    found = observe.input_fraction(bench.world, 0)
     assert (None if found is None else found.tolist()) == fraction
 
 
 def test_locality_is_that_of_the_jobs_that_are_brokered():
     bench = bench_of(dict(replicas={0: 1.0, 1: 0.25}, input_bytes_per_job=8e9, n_input_files=3, n_jobs=100))
-    fraction = observe.input_fraction(bench.world, 0, observe.queues(bench.world))
+    fraction = observe.input_fraction(bench.world, 0)
     found = observe.locality(observe.task(bench.world, 0), fraction, 10)
     assert (found.total_bytes, found.total_files) == (80e9, 30)
-    assert found.available_bytes.tolist() == [80e9, 80e9, 20e9]
-    assert found.missing_files.tolist() == [0, 0, 23]                  # 22.5 files are missing
+    for part in (found.disk_bytes, found.disk_files, found.any_bytes, found.any_files):
+        assert part.tolist() == [1, 0.25]
 
 
 def test_nuclei_as_the_broker_sees_them():

@@ -10,9 +10,8 @@ import numpy as np
 
 from simgrid_broker.policy.funnel import MaskCache, first_refusals
 from simgrid_broker.policy.job_brokerage.ask import asked
-from simgrid_broker.policy.job_brokerage.at import NUMBERS
 from simgrid_broker.policy.job_brokerage.case import JobCase
-from simgrid_broker.policy.job_brokerage.decide import Answer, Question
+from simgrid_broker.policy.job_brokerage.decide import Question, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
@@ -33,14 +32,11 @@ def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | N
 def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
                   cfg: Gdpconfig, cache: MaskCache | None = None) -> Verdict:
     """The decision of any job brokerage; with the same arguments, the same verdict."""
-    n = len(queues.queue)
     question = ask_of(brokerage, task, queues, stats, locality, cfg, cache)
-    answer = Answer(np.empty(n, np.int16), np.empty(n, NUMBERS), np.empty(n, np.int32),
-                    np.empty(MAX_CANDIDATES, np.int64))
+    answer = room(len(question.queues), MAX_CANDIDATES)
     n_best = brokerage.decide(question, answer)
-    numbers = answer.numbers
-    return Verdict(brokerage.tags, answer.refused_by, numbers["weight"], {}, answer.best[:n_best], numbers["backlog"],
-                   numbers["cap"])
+    return Verdict(brokerage.tags, answer.refused_by, answer.weight, {}, answer.best[:n_best], answer.backlog,
+                   answer.cap)
 
 
 def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
@@ -55,7 +51,8 @@ def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, lo
         ask["total_bytes"], ask["total_files"] = locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
     return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, first, ones(len(first)),
-                    funnel.load_ranks, brokerage.choice_rank, len(funnel.criteria), funnel.never, brokerage.busiest)
+                    funnel.load_ranks, brokerage.least, brokerage.choice_rank, len(funnel.criteria), funnel.never,
+                    brokerage.busiest)
 
 
 @cache_for_ever

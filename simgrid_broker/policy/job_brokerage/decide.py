@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.policy.job_brokerage.at import NUMBERS
 from simgrid_broker.views import KEPT
 
 RANKING_TAGS = ("-t1_weight", "-low_weight", "-others_bootstrap")
@@ -23,8 +24,9 @@ class Question(NamedTuple):
 
     ask: (1,) of ASK; queues: (n,) of QUEUE; load: (n_queues,) of LOAD; link, store and the parts of the input:
     (n_sites,); first: (n,) smallest rank at which a static criterion refuses, `never` = none; static_weight: (n,)
-    product of the static factors; ranks: (n_rules,) rank of each compiled criterion; choice_rank: that of the choice;
-    n_criteria: of the whole chain; busiest: whether a task that stays at its nucleus uses one queue only.
+    product of the static factors; ranks: (n_rules,) rank of each compiled criterion, of which `least` is the smallest;
+    choice_rank: that of the choice; n_criteria: of the whole chain; busiest: whether a task that stays at its nucleus
+    uses one queue only.
     """
 
     ask: np.ndarray
@@ -39,6 +41,7 @@ class Question(NamedTuple):
     first: np.ndarray
     static_weight: np.ndarray
     ranks: np.ndarray
+    least: int
     choice_rank: int
     n_criteria: int
     never: int
@@ -48,14 +51,23 @@ class Question(NamedTuple):
 class Answer(NamedTuple):
     """What a decision leaves: columns (n,), and the best candidates, best first, (most,).
 
-    refused_by: index of the criterion, or behind them of the tag in RANKING_TAGS; KEPT = none. numbers: of NUMBERS;
-    kept: room for the candidates that nobody refused.
+    refused_by: index of the criterion, or behind them of the tag in RANKING_TAGS; KEPT = none. weight, backlog, cap: 0
+    where refused. numbers: (1,) of NUMBERS, room for one candidate; kept: room for those that nobody refused.
     """
 
     refused_by: np.ndarray
+    weight: np.ndarray
+    backlog: np.ndarray
+    cap: np.ndarray
     numbers: np.ndarray
     kept: np.ndarray
     best: np.ndarray
+
+
+def room(n: int, most: int) -> Answer:
+    """An answer about `n` candidates yet to be given, of which at most `most` are used."""
+    return Answer(np.empty(n, np.int16), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(1, NUMBERS),
+                  np.empty(n, np.int32), np.empty(most, np.int64))
 
 
 @compiled
@@ -64,6 +76,15 @@ def take_input(question, site, n):
     n["weight"] = 0.0
     n["disk_bytes"], n["disk_files"] = question.disk_bytes[site], question.disk_files[site]
     n["any_bytes"], n["any_files"] = question.any_bytes[site], question.any_files[site]
+
+
+@compiled
+def note(question, answer, k, first):
+    """Keep what was found of candidate k: the smallest rank at which it is refused and, if it is not, its numbers."""
+    answer.refused_by[k] = first
+    if first == question.never:
+        n = answer.numbers[0]
+        answer.weight[k], answer.backlog[k], answer.cap[k] = n["weight"], n["backlog"], n["cap"]
 
 
 @compiled
@@ -101,28 +122,29 @@ def key(question, answer, k, by_running):
     """By what a candidate is ranked: its weight, 0 above all; or the jobs of all shares that run at its queue."""
     if by_running:
         return float(question.load[question.queues[k]["queue"]]["running_all"])
-    return np.inf if answer.numbers[k]["weight"] == 0 else answer.numbers[k]["weight"]
+    return np.inf if answer.weight[k] == 0 else answer.weight[k]
 
 
 @compiled
 def settle(question, answer, n_best):
-    """Turn ranks into criteria; who is behind the best is refused by a tag of ranking. Refused ones have no weight."""
+    """Turn ranks into criteria; who is behind the best is refused by a tag of ranking and has no weight."""
     n = question.n_criteria
     ask = question.ask[0]
     by_running = question.busiest and ask["t1weight"] < 0 and not ask["is_merging"]
-    for k in range(len(answer.refused_by)):
-        first = answer.refused_by[k]
-        if first != question.never:
-            answer.refused_by[k] = first - n if first >= n else first
-        elif by_running:
-            answer.refused_by[k] = n + TOO_QUIET
-        else:
-            answer.refused_by[k] = n + (OTHERS_BOOTSTRAP if answer.numbers[k]["weight"] == 0 else LOW_WEIGHT)
     for place in range(n_best):
         answer.refused_by[answer.best[place]] = KEPT
     for k in range(len(answer.refused_by)):
-        if answer.refused_by[k] != KEPT:
-            answer.numbers[k]["weight"] = 0.0
+        first = answer.refused_by[k]
+        if first == KEPT:
+            continue
+        if first != question.never:
+            answer.refused_by[k] = first - n if first >= n else first
+            continue
+        if by_running:
+            answer.refused_by[k] = n + TOO_QUIET
+        else:
+            answer.refused_by[k] = n + (OTHERS_BOOTSTRAP if answer.weight[k] == 0 else LOW_WEIGHT)
+        answer.weight[k] = answer.backlog[k] = answer.cap[k] = 0.0
 
 
 @compiled

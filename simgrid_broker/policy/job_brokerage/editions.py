@@ -13,7 +13,7 @@ from functools import cached_property
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.job_brokerage import candidates, requirements
-from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS, rank, take_input
+from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS, note, rank, take_input
 from simgrid_broker.policy.job_brokerage.load import (
     below_min_weight,
     bootstrap,
@@ -52,6 +52,11 @@ class JobBrokerage:
         return self.funnel.tags + RANKING_TAGS
 
     @cached_property
+    def least(self) -> int:
+        """Smallest rank of a compiled criterion: a candidate that is out before need not be looked at."""
+        return int(self.funnel.load_ranks.min(initial=self.funnel.never))
+
+    @cached_property
     def choice_rank(self) -> int:
         """Rank of the choice of a class; behind all others if there is none."""
         return self.funnel.never if self.choice is None else self.funnel.ranks[self.choice]
@@ -82,16 +87,18 @@ def refusal_documented(ask, queue, load, link, store, n, first, ranks):
 @compiled
 def decide_documented(question, answer):
     """The decision of the edition documented."""
+    ask, n = question.ask[0], answer.numbers[0]
     for k in range(len(question.queues)):
-        first, queue, n = question.first[k], question.queues[k], answer.numbers[k]
-        site = queue["site"]
-        ask, load = question.ask[0], question.load[queue["queue"]]
-        link, store = question.link[site], question.store[site]
-        take_input(question, site, n)
-        documented_numbers(ask, queue, load, link, store, n)
-        if first == question.never:
-            n["weight"] = question.static_weight[k] * weight_documented(ask, queue, load, link, store, n)
-        answer.refused_by[k] = refusal_documented(ask, queue, load, link, store, n, first, question.ranks)
+        first, queue = question.first[k], question.queues[k]
+        if first > question.least:
+            site = queue["site"]
+            load, link, store = question.load[queue["queue"]], question.link[site], question.store[site]
+            take_input(question, site, n)
+            documented_numbers(ask, queue, load, link, store, n)
+            if first == question.never:
+                n["weight"] = question.static_weight[k] * weight_documented(ask, queue, load, link, store, n)
+            first = refusal_documented(ask, queue, load, link, store, n, first, question.ranks)
+        note(question, answer, k, first)
     return rank(question, answer)
 
 
@@ -145,16 +152,18 @@ def refusal_deployed(ask, queue, load, link, store, n, first, ranks):
 @compiled
 def decide_deployed(question, answer):
     """The decision of the edition deployed."""
+    ask, n = question.ask[0], answer.numbers[0]
     for k in range(len(question.queues)):
-        first, queue, n = question.first[k], question.queues[k], answer.numbers[k]
-        site = queue["site"]
-        ask, load = question.ask[0], question.load[queue["queue"]]
-        link, store = question.link[site], question.store[site]
-        take_input(question, site, n)
-        deployed_numbers(ask, queue, load, link, store, n)
-        if first == question.never:
-            n["weight"] = question.static_weight[k] * weight_deployed(ask, queue, load, link, store, n)
-        answer.refused_by[k] = refusal_deployed(ask, queue, load, link, store, n, first, question.ranks)
+        first, queue = question.first[k], question.queues[k]
+        if first > question.least:
+            site = queue["site"]
+            load, link, store = question.load[queue["queue"]], question.link[site], question.store[site]
+            take_input(question, site, n)
+            deployed_numbers(ask, queue, load, link, store, n)
+            if first == question.never:
+                n["weight"] = question.static_weight[k] * weight_deployed(ask, queue, load, link, store, n)
+            first = refusal_deployed(ask, queue, load, link, store, n, first, question.ranks)
+        note(question, answer, k, first)
     return rank(question, answer)
 
 
