@@ -82,6 +82,8 @@ class Task:
     taskpriority: int | None = None    # as submitted; None = the same as `currentpriority`
     frozen_for_s: float = 0.0      # for how long brokerage has failed
     total_input_files: int = 0
+    fullchain: int = 0             # names.FullChain
+    inputprestaging: bool = False  # data carousel: input on tape is staged before it is read
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,7 @@ class Queues:
     version: int = 0               # grows whenever any of the above changes
     slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
     pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
+    bare_nucleus: np.ndarray | None = None     # int8, names.BareNucleus; None = no queue is at a bare nucleus
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ def queues(world) -> views.Queues:
         maxrss_mb=pseudo["maxrss_mb"].copy(), minrss_mb=pseudo["minrss_mb"].copy(), maxtime_s=of["maxtime_s"].copy(),
         mintime_s=of["mintime_s"].copy(), maxwdir_mb=of["maxwdir_mb"].copy(), direct_io=of["direct_io"] == 1,
         opportunistic=of["opportunistic"] == 1, transferringlimit=of["transferringlimit"].copy(),
-        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version)
+        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version,
+        bare_nucleus=of["bare_nucleus"].astype(np.int8))
 
 
 def num_slots(world, candidates: views.Queues) -> np.ndarray | None:
@@ -44,6 +45,7 @@ def task(world, row: int) -> views.Task:
     """A task as the brokers may know it."""
     t, words = world.arrays.tasks[row], world.vocabularies
     n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
+    counted = counted_inputs(world, row)
     return views.Task(
         jeditaskid=int(t["jeditaskid"]), share=int(t["share"]), gshare=words["shares"][t["share"]],
         prodsourcelabel=words["labels"][t["label"]], processingtype=words["processing_types"][t["processing_type"]],
@@ -54,9 +56,21 @@ def task(world, row: int) -> views.Task:
         n_events_per_job=int(t["n_events_per_job"]), n_files_per_job=int(t["n_input_files"]),
         input_bytes_per_job=float(t["input_bytes_per_job"]), output_bytes_per_job=float(t["output_bytes_per_job"]),
         workdisk_bytes=float(t["workdiskcount_mb"]) * 1e6, iointensity=float(t["iointensity"]), n_jobs=n_jobs,
-        total_input_bytes=float(t["input_bytes_per_job"]) * int(t["n_jobs"]), nucleus=int(t["nucleus"]),
-        total_input_files=int(t["n_input_files"]) * int(t["n_jobs"]),
+        total_input_bytes=counted * float(t["input_bytes_per_job"]), nucleus=int(t["nucleus"]),
+        total_input_files=round(counted * int(t["n_input_files"])),
+        t1weight=int(t["t1weight"]), fullchain=int(t["fullchain"]), inputprestaging=bool(t["inputprestaging"]),
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
+
+
+def counted_inputs(world, row: int) -> float:
+    """Inputs of a task that task brokerage counts, in jobs: none if no replica is known, else all or the master's part.
+
+    Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
+    """
+    t = world.arrays.tasks[row]
+    if world.arrays.replica_site[row].max() < 0:
+        return 0.0
+    return int(t["n_jobs"]) * (1.0 - float(t["secondary_fraction"]) * int(t["taskbrokeronmaster"]))
 
 
 def stats(snapshot, share: int, candidates: views.Queues, num_slots: np.ndarray | None = None,
@@ -114,9 +128,15 @@ def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarra
     """
     arrays = world.arrays
     site = np.flatnonzero(arrays.sites["nucleus"])
-    has_storage = arrays.sites["storage"][site] >= 0
-    storage = arrays.storages[np.where(has_storage, arrays.sites["storage"][site], 0)]
     t = arrays.tasks[row]
+    writes_to = site
+    if t["fullchain"]:
+        secondary = arrays.sites["secondary_nucleus"][site]
+        writes_to = np.where(secondary >= 0, secondary, site)
+    number = arrays.sites["storage"][writes_to]
+    has_storage = number >= 0
+    storage = arrays.storages[np.where(has_storage, number, 0)]
+    counted = counted_inputs(world, row)
     here = np.zeros(len(site))
     for replica, fraction in zip(arrays.replica_site[row], arrays.replica_fraction[row], strict=True):
         here[site == replica] = np.maximum(here[site == replica], fraction)
@@ -128,8 +148,8 @@ def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarra
         total_bytes=storage["total_bytes"].copy(), min_free_bytes=storage["min_free_bytes"].copy(),
         priority_work_hs06s=None if priority_work is None else priority_work[site],
         remaining_work_hs06s=remaining_work[site],
-        queued_output_files=incoming, local_input_bytes=here * float(t["input_bytes_per_job"]) * int(t["n_jobs"]),
-        local_input_files=here * int(t["n_input_files"]) * int(t["n_jobs"]))
+        queued_output_files=incoming, local_input_bytes=here * counted * float(t["input_bytes_per_job"]),
+        local_input_files=here * counted * int(t["n_input_files"]))
 
 
 def remaining_work(world, rows) -> np.ndarray:

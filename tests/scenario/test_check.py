@@ -75,6 +75,8 @@ EXAMPLES = {
     "warm_up_too_long": (("warm_up",), "2 days", ("warm_up", None)),
     "work_of_unknown_share": (("workload", "campaigns", 0, "gshare"), "MC simu",
                               ("workload.campaigns[0].gshare", "MC simul")),
+    "parents_of_campaigns": (("workload", "campaigns"), [{"name": "simul", "hs06sec_per_event": 1, "parent": "simu"}],
+                             ("workload.campaigns[0].parent", "simul")),
     "incident_fields": (*incident(what="site_outage", site="BNL", queue="CERN"), ("incidents[0].queue", None)),
     "incident_names": (*incident(what="site_outage", site="BN"), ("incidents[0].site", "BNL")),
     "incident_on_link_to_itself": (*incident(what="link_outage", source="BNL", destination="BNL"),

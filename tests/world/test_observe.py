@@ -131,6 +131,9 @@ def test_a_task_as_brokers_see_it():
     bench = bench_of(said)
     bench.arrays.tasks["n_finished"][0], bench.arrays.tasks["n_failed"][0] = 4, 1
     found = observe.task(bench.world, 0)
+    assert found.total_input_bytes == 0                                # as long as no replica is known
+    bench.arrays.replica_site[0, 0] = 1
+    found = observe.task(bench.world, 0)
     assert (found.prodsourcelabel, found.workinggroup, found.processingtype) == ("user", "AP_X", "pile")
     assert (found.gshare, found.currentpriority, found.corecount, found.nucleus) == ("A", 7, 0, 1)
     assert found.n_jobs == 5                                           # still to be made or finished
