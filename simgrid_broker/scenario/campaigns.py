@@ -77,6 +77,7 @@ class Replicas(Part):
     where: Literal["nuclei", "any"] = Field("nuclei", description="Sites drawn by size of their storage; 'nuclei' "
                                             "means any site with a storage if the grid has no nucleus with one")
     incomplete: Fraction = Field(0.3, description="Probability that a further replica is incomplete")
+    tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
 
 
 class Payload(Part):
@@ -157,6 +158,7 @@ class Campaign(Payload):
     t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")
     inputPreStaging: bool = Field(False, description="Data carousel: input on tape is staged before it is read")
     taskBrokerOnMaster: bool = Field(False, description="Task brokerage looks at the primary dataset alone")
+    nucleus: str | None = Field(None, description="Site that is the nucleus of the tasks; default: brokerage finds one")
     secondary_input: Fraction = Field(0, description="Part of the input that belongs to secondary datasets")
     backlog: int = Field(0, ge=0, description="Tasks at the start, beside those of `backlog_time`")
     tasks_per_day: float | None = Field(None, gt=0, description="Rate of arrivals, instead of `offered_cores`")

@@ -54,6 +54,13 @@ def parents_of_campaigns(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(key, campaign.parent, "the chain of parents must begin with a campaign without one")
 
 
+def nucleus_of_campaign(scenario: Scenario) -> Iterator[Finding]:
+    """A campaign that names its nucleus names a site."""
+    for position, campaign in enumerate(scenario.workload.campaigns):
+        key = "workload", "campaigns", position, "nucleus"
+        yield from _unknown(key, campaign.nucleus, scenario.grid.sites, "site")
+
+
 def _goes_round(name: str, parents: Mapping[str, str | None]) -> bool:
     """Whether the chain of parents of a campaign never ends."""
     seen = set()
@@ -145,6 +152,6 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 
 WORK_RULES = (
     warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
-    incident_values, incident_after_the_end, incident_ends_too_early, parents_of_campaigns,
+    incident_values, incident_after_the_end, incident_ends_too_early, parents_of_campaigns, nucleus_of_campaign,
 )
 """All rules of this module."""

@@ -28,6 +28,7 @@ UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
 
 _JOBS, _WORK, _CPUTIME, _MEMORY, _INPUT, _OUTPUT, _FAILURE = range(7)
 _REPLICA = 16
+_TAPE = 32
 _COMPLETENESS = (0.05, 0.95)
 
 BACKLOG = "/backlog"
@@ -147,7 +148,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
     if isinstance(payload, Campaign):
-        _fill_parameters(rows, payload)
+        _fill_parameters(rows, payload, scenario)
     if payload.gshare is not None:
         rows["share"] = leaf_names(scenario).index(payload.gshare)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
@@ -155,14 +156,17 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     return TaskList(rows, *places, {
         "task_names": (payload.name,), "users": owners, "processing_types": (payload.processingtype,),
         "labels": (payload.prodsourcelabel,), "working_groups": (payload.workinggroup,),
-        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,)})
+        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,)},
+        replica_tape=_on_tape(payload, scenario, key, index))
 
 
-def _fill_parameters(rows, campaign: Campaign) -> None:
+def _fill_parameters(rows, campaign: Campaign, scenario: Scenario) -> None:
     """Task parameters that only production brokerage reads."""
     rows["fullchain"] = FullChain.of(campaign.fullChain or "none")
     rows["t1weight"], rows["secondary_fraction"] = campaign.t1Weight, campaign.secondary_input
     rows["inputprestaging"], rows["taskbrokeronmaster"] = campaign.inputPreStaging, campaign.taskBrokerOnMaster
+    if campaign.nucleus is not None:
+        rows["nucleus"] = list(scenario.grid.sites).index(campaign.nucleus)
 
 
 def _fill_work(rows, payload: Payload, seed: int, key: int, index) -> None:
@@ -219,6 +223,12 @@ def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np
     fraction[:, :n_replicas] = np.where(dice < payload.replicas.incomplete, part, 1)
     fraction[:, :1] = min(n_replicas, 1)
     return place, fraction
+
+
+def _on_tape(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
+    """Whether each replica of each task would be on tape, (n, N_REPLICAS) bool."""
+    question = _TAPE + np.arange(N_REPLICAS)
+    return uniforms(scenario.seed, "task_draw", key, index[:, None], question) < payload.replicas.tape
 
 
 def holders(grid: Grid, where: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:

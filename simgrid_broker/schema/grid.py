@@ -98,8 +98,8 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
     Column("written_bytes", "f8", "bytes", OURS, "Written so far"),
     Column("site", "i2", "", CRIC, "Site", codes="sites"),
-    Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST"),
-    Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST"),
+    Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST, 2 if unknown"),
+    Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST, 2 if unknown"),
 ))
 
 TRANSFERS = Table("transfers", "files that move together over one link", (

@@ -44,7 +44,7 @@ def build(scenario, task_list) -> World:
         counts=np.zeros((n_queues, n_shares, n_types, N_STATUS), np.int32),
         running_cores=np.zeros((n_queues, n_shares, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
-        allowed=allowed_moves(),
+        allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
     )
     _no_work_yet(arrays.tasks)
     return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))

@@ -1,17 +1,16 @@
 """What decisions may see of the world, as the frozen dataclasses of `views`.
 
-What lives here: one function for each view. What does not: deciding, and the true values of jobs, which no view holds.
+What lives here: one function for each view. What does not: deciding, the true values of jobs, which no view holds, and
+the nuclei (`nuclei`).
 """
 
 import numpy as np
 
 from simgrid_broker import views
-from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.names import JobStatus
 from simgrid_broker.schema.tasks import RAM_UNITS
 
 S = JobStatus
-OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
-"""Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
 
 
 def queues(world) -> views.Queues:
@@ -46,6 +45,7 @@ def task(world, row: int) -> views.Task:
     t, words = world.arrays.tasks[row], world.vocabularies
     n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
     counted = counted_inputs(world, row)
+    parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
     return views.Task(
         jeditaskid=int(t["jeditaskid"]), share=int(t["share"]), gshare=words["shares"][t["share"]],
         prodsourcelabel=words["labels"][t["label"]], processingtype=words["processing_types"][t["processing_type"]],
@@ -59,6 +59,8 @@ def task(world, row: int) -> views.Task:
         total_input_bytes=counted * float(t["input_bytes_per_job"]), nucleus=int(t["nucleus"]),
         total_input_files=round(counted * int(t["n_input_files"])),
         t1weight=int(t["t1weight"]), fullchain=int(t["fullchain"]), inputprestaging=bool(t["inputprestaging"]),
+        parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
+        parent_fullchain=0 if parent is None else int(parent["fullchain"]),
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
 
 
@@ -118,57 +120,6 @@ def locality(task: views.Task, fraction: np.ndarray | None, n_jobs: int) -> view
         return None
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
     return views.Locality(total, files, fraction * total, np.ceil((1.0 - fraction) * files))
-
-
-def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarray | None = None) -> views.Nuclei:
-    """Candidates of task brokerage for one task.
-
-    remaining_work: (n_sites,), HS06 s, of all tasks; priority_work: the same of the task's share at its priority or
-    above, which only the edition `deployed` asks for.
-    """
-    arrays = world.arrays
-    site = np.flatnonzero(arrays.sites["nucleus"])
-    t = arrays.tasks[row]
-    writes_to = site
-    if t["fullchain"]:
-        secondary = arrays.sites["secondary_nucleus"][site]
-        writes_to = np.where(secondary >= 0, secondary, site)
-    number = arrays.sites["storage"][writes_to]
-    has_storage = number >= 0
-    storage = arrays.storages[np.where(has_storage, number, 0)]
-    counted = counted_inputs(world, row)
-    here = np.zeros(len(site))
-    for replica, fraction in zip(arrays.replica_site[row], arrays.replica_fraction[row], strict=True):
-        here[site == replica] = np.maximum(here[site == replica], fraction)
-    incoming = arrays.links["queued_files"].reshape(len(arrays.sites), -1)[:, site].sum(axis=0)
-    return views.Nuclei(
-        site=site, active=np.ones(len(site), bool), has_storage=has_storage,
-        read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0,
-        free_bytes=storage["free_bytes"].copy(), expired_bytes=storage["expired_bytes"].copy(),
-        total_bytes=storage["total_bytes"].copy(), min_free_bytes=storage["min_free_bytes"].copy(),
-        priority_work_hs06s=None if priority_work is None else priority_work[site],
-        remaining_work_hs06s=remaining_work[site],
-        queued_output_files=incoming, local_input_bytes=here * counted * float(t["input_bytes_per_job"]),
-        local_input_files=here * counted * int(t["n_input_files"]))
-
-
-def remaining_work(world, rows) -> np.ndarray:
-    """Work that the tasks in `rows` still owe their nuclei by their own claim, (n_sites,), HS06 s."""
-    tasks = world.arrays.tasks[rows]
-    tasks = tasks[np.isin(tasks["status"], OPEN_TASKS) & (tasks["nucleus"] >= 0)]
-    left = tasks["n_jobs"] - tasks["n_finished"] - tasks["n_failed"]
-    work = np.zeros(len(world.arrays.sites))
-    np.add.at(work, tasks["nucleus"], claimed_work(tasks, left))
-    return work
-
-
-def claimed_work(tasks, n_jobs):
-    """CPU work of `n_jobs` jobs as their tasks claim it, HS06 s; 300 HS06 s an event where they claim none.
-
-    Source: brokerage reference, section 1.4.
-    """
-    cputime = np.where(tasks["cputime"] > 0, tasks["cputime"], 300.0)
-    return n_jobs * tasks["n_events_per_job"] * cputime
 
 
 def share_usage(world) -> np.ndarray:

@@ -18,6 +18,9 @@ DEFAULT_TRANSFERRINGLIMIT = 2000
 """Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
 
 
+WAN_OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
+"""Columns read_wan_off and write_wan_off of a storage, by CRIC's status of the activity."""
+
 PRODUCTION_TYPES = ("production", "unified")
 """Types of queues that production work may come to; source: brokerage reference, section 0.2."""
 
@@ -193,5 +196,5 @@ def storage_table(grid) -> np.ndarray:
         row["total_bytes"], row["free_bytes"] = storage.total, storage.free
         row["expired_bytes"], row["min_free_bytes"] = storage.expired, storage.min_free
         row["site"] = sites[storage.site]
-        row["read_wan_off"], row["write_wan_off"] = storage.read_wan != "ON", storage.write_wan != "ON"
+        row["read_wan_off"], row["write_wan_off"] = WAN_OFF[storage.read_wan], WAN_OFF[storage.write_wan]
     return table

@@ -77,6 +77,7 @@ EXAMPLES = {
                               ("workload.campaigns[0].gshare", "MC simul")),
     "parents_of_campaigns": (("workload", "campaigns"), [{"name": "simul", "hs06sec_per_event": 1, "parent": "simu"}],
                              ("workload.campaigns[0].parent", "simul")),
+    "nucleus_of_campaign": (("workload", "campaigns", 0, "nucleus"), "BNLL", ("workload.campaigns[0].nucleus", "BNL")),
     "incident_fields": (*incident(what="site_outage", site="BNL", queue="CERN"), ("incidents[0].queue", None)),
     "incident_names": (*incident(what="site_outage", site="BN"), ("incidents[0].site", "BNL")),
     "incident_on_link_to_itself": (*incident(what="link_outage", source="BNL", destination="BNL"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import MaskCache, run_funnel, weigh
+from simgrid_broker.policy.funnel import Funnel, MaskCache, run_funnel, weigh
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
@@ -18,6 +18,9 @@ TURN = 7919
 """Prime by which the list is turned from one task to the next before ties are broken."""
 RANKING_TAGS = ("-low_weight", "-others_bootstrap")
 """What candidates behind the best are refused for; the second, with weight 0; source: brokerage reference, 10.4."""
+
+HINT = {name: Funnel(brokerage.funnel.static) for name, brokerage in PRODUCTION.items()}
+"""Criteria of the hint for task brokerage by edition; those that are not static are caps."""
 
 
 def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | None, cfg: Gdpconfig,
@@ -44,6 +47,17 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     used[order] = weight[order]
     queued, cap = brokerage.backlog(case)
     return Verdict(tags, refused_by, used, factors, order, queued, cap)
+
+
+def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, edition: str = "documented",
+                cache: MaskCache | None = None) -> np.ndarray:
+    """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
+
+    No nucleus is set and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
+    """
+    brokerage = PRODUCTION[edition]
+    case = JobCase(task, queues, stats, None, cfg, brokerage.numbers(task, queues, stats, None, cfg))
+    return run_funnel(HINT[edition], case, cache).refused_by == KEPT
 
 
 def best_candidates(refused_by: np.ndarray, weight: np.ndarray, n: int = MAX_CANDIDATES, first: int = 0) -> np.ndarray:
