@@ -176,7 +176,7 @@ def _time_decisions(control, cache, most: int = 2000) -> list[float]:
         if task.share < 0:
             continue
         stats = observe.stats(control.world, control.snapshot, task.share, task.nucleus)
-        locality = observe.locality(task, observe.input_fraction(control.world, row), 100)
+        locality = observe.locality(task, observe.job_input(control.world, row), 100)
         for _ in range(1 if cache is None else 2):
             began = time.perf_counter()
             verdict = control.policies.job_brokerage(task, control.queues, stats, locality, control.cfg,

@@ -118,6 +118,23 @@ class Cause(Word):
     REASSIGNED = 18
 
 
+class FullChain(Word):
+    """Task parameter fullChain; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
+
+    NONE = 0
+    ONLY = 1
+    REQUIRE = 2
+    CAPABLE = 3
+
+
+class BareNucleus(Word):
+    """CRIC's option bareNucleus; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
+
+    NO = 0
+    ALLOW = 1
+    ONLY = 2
+
+
 class TransferKind(Word):
     """What a transfer carries: inputs to the computing site, or outputs to the nucleus."""
 

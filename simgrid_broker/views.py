@@ -4,7 +4,7 @@ What lives here: dataclasses without behaviour beyond reading themselves. World 
 them. What does not: true run times, the dice of a failure, or anything else a broker could not know.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -83,6 +83,10 @@ class Task:
     taskpriority: int | None = None    # as submitted; None = the same as `currentpriority`
     frozen_for_s: float = 0.0      # for how long brokerage has failed
     total_input_files: int = 0
+    fullchain: int = 0             # names.FullChain
+    inputprestaging: bool = False  # data carousel: input on tape is staged before it is read
+    parent_nucleus: int = -1       # site; -1 = no parent, or one without nucleus
+    parent_fullchain: int = 0      # names.FullChain of the parent
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ class Queues:
     version: int = 0               # grows whenever any of the above changes
     slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
     pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
+    bare_nucleus: np.ndarray | None = None     # int8, names.BareNucleus; None = no queue is at a bare nucleus
 
     @cached_property
     def records(self) -> np.ndarray:
@@ -205,7 +210,10 @@ class Locality:
 
 @dataclass(frozen=True)
 class Nuclei:
-    """The candidates of task brokerage: sites that can be a nucleus, all columns (n,)."""
+    """The candidates of task brokerage: sites that can be a nucleus, all columns (n,).
+
+    Local input is on disk or tape, of the datasets that count for the task (taskBrokerOnMaster).
+    """
 
     site: np.ndarray
     active: np.ndarray             # bool
@@ -221,6 +229,13 @@ class Nuclei:
     local_input_files: np.ndarray
     min_free_bytes: np.ndarray | None = None       # free space that must stay; None = 0
     priority_work_hs06s: np.ndarray | None = None  # RW of the task's share at its priority or above; None = all of RW
+    unavailable_bytes: np.ndarray | None = None    # space promised to transfers under way; None = 0
+    disk_input_bytes: np.ndarray | None = None     # of the local input what is on disk, not on tape alone; None = all
+    complete_replica: bool = True                  # a complete replica of the input can be read from somewhere
+    bare: np.ndarray | None = None                 # int8, names.BareNucleus; None = none is bare
+    satellite: np.ndarray | None = None            # bool, candidate only for a full chain; None = none is
+    can_run: Callable[[np.ndarray], np.ndarray] | None = None  # which of the nuclei asked, (n,) bool, have a queue for
+    #                                                            the jobs of the task, (n,) bool; None = all
 
 
 @dataclass(frozen=True)

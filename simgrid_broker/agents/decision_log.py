@@ -9,6 +9,7 @@ from simgrid_broker import luck
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy import job_brokerage, task_brokerage
 from simgrid_broker.schema import DECISIONS, REFUSALS
+from simgrid_broker.views import KEPT
 from simgrid_broker.world.counts import tally
 
 
@@ -30,9 +31,9 @@ class DecisionLog:
 
     def add(self, kind: DecisionKind, now: float, task, verdict, n_jobs: int, offset: int = 0,
             candidates: np.ndarray | None = None) -> None:
-        """Note one decision; `candidates` numbers the verdict's candidates for `best` (default: their positions)."""
+        """Note one decision; `candidates` are the sites that the verdict is about (default: it is about queues)."""
         self.n_decisions += 1
-        self._count(kind, task.share, verdict)
+        self._count(kind, task.share, verdict, candidates)
         if self.fraction < 1 and luck.uniforms(self.seed, "decision_record", task.jeditaskid) >= self.fraction:
             return
         best, weight = -1, np.nan
@@ -43,21 +44,26 @@ class DecisionLog:
         self.rows.append((now, self.n_decisions, kind, task.jeditaskid, task.share, task.resource_type,
                           len(verdict.refused_by), len(verdict.order), n_jobs, best, weight))
 
-    def _count(self, kind: DecisionKind, share: int, verdict) -> None:
-        """Count who was refused by which rule; the last row takes those that were kept."""
+    def _count(self, kind: DecisionKind, share: int, verdict, sites: np.ndarray | None) -> None:
+        """Count who was refused by which rule; the last row takes those that were kept, or are no candidates."""
+        refused_by = verdict.refused_by
+        if sites is not None:
+            refused_by = np.full(len(self.world.arrays.sites), KEPT)
+            refused_by[sites] = verdict.refused_by
         found = self.refusals.get((kind, share))
         if found is None:
-            found = (verdict.tags, np.zeros((len(verdict.tags) + 1, len(verdict.refused_by)), np.int64))
+            found = (verdict.tags, np.zeros((len(verdict.tags) + 1, len(refused_by)), np.int64))
             self.refusals[kind, share] = found
-        tally(found[1], verdict.refused_by)
+        tally(found[1], refused_by)
 
-    def flush(self, now: float, of_pseudo_queue: np.ndarray, sites: np.ndarray, tag_codes: dict[str, int], write):
+    def flush(self, now: float, of_pseudo_queue: np.ndarray, tag_codes: dict[str, int], write):
         """Write what has come since the last time; counts of pseudo-queues are added up to their PanDA queue."""
         if self.rows:
             write("decisions", np.array(self.rows, DECISIONS.dtype))
         n_queues = len(self.world.arrays.queues)
         for (kind, share), (tags, counts) in self.refusals.items():
-            candidate = of_pseudo_queue if kind == DecisionKind.JOB_BROKERAGE else n_queues + sites
+            candidate = of_pseudo_queue if kind == DecisionKind.JOB_BROKERAGE else (
+                n_queues + np.arange(counts.shape[1]))
             sums = np.zeros((len(tags), n_queues + len(self.world.arrays.sites)), np.int64)
             np.add.at(sums.T, candidate, counts[:-1].T)
             rule, where = np.nonzero(sums)

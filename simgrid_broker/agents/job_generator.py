@@ -46,7 +46,7 @@ class WorkQueues:
         state = int(tasks["priority"][row]), int(tasks["nucleus"][row])
         known = self.views.get(row)
         if known is None or known[0] != state:
-            known = state, observe.task(world, row), observe.input_fraction(world, row)
+            known = state, observe.task(world, row), observe.job_input(world, row)
             self.views[row] = known
         return known[1:]
 

@@ -58,8 +58,7 @@ class Sampler:
         """Write what the brokers have decided since the sample before."""
         control, arrays = self.control, self.control.world.arrays
         codes = {tag: code for code, tag in enumerate(control.world.vocabularies["tags"])}
-        control.decisions.flush(control.now, arrays.pseudo_queues["queue"].astype(np.int64),
-                                np.flatnonzero(arrays.sites["nucleus"]), codes, control.write)
+        control.decisions.flush(control.now, arrays.pseudo_queues["queue"].astype(np.int64), codes, control.write)
 
     def _shares(self) -> np.ndarray:
         world = self.control.world

@@ -7,43 +7,77 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.policy.job_brokerage.broker import broker_hint
 from simgrid_broker.world import observe
+from simgrid_broker.world.nuclei import Burden, nuclei
 from simgrid_broker.world.task_transitions import set_status
 
 
 def task_broker(control):
-    """The process that assigns tasks to nuclei."""
+    """The process that assigns tasks to nuclei, work queue by work queue, in each by priority and age."""
     def broker():
+        _take_up_again(control)
         tasks = control.world.arrays.tasks
         rows = control.live_tasks.in_status(TaskStatus.ASSIGNING)
-        rows = rows[control.now - tasks["modification_s"][rows] >= control.periods.task_broker_retry]
-        work = observe.remaining_work(control.world, control.live_tasks.rows) if len(rows) else None
-        for row in rows[np.lexsort((rows, -tasks["priority"][rows]))].tolist():
-            _assign(control, row, work)
+        rows = rows[_is_due(control, rows)]
+        if not len(rows):
+            return
+        burden = Burden(control.world, control.live_tasks.rows)
+        for row in rows[np.lexsort((rows, -tasks["priority"][rows], tasks["resource_type"][rows],
+                                    tasks["share"][rows]))].tolist():
+            _assign(control, row, burden)
     yield control.every(control.periods.task_broker, broker, "taskbroker")
 
 
-def _priority_work(control, task) -> np.ndarray:
-    """Work at each site of the task's share at its priority or above, (n_sites,), HS06 s."""
-    rows, tasks = control.live_tasks.rows, control.world.arrays.tasks
-    mine = (tasks["share"][rows] == task.share) & (tasks["priority"][rows] >= task.currentpriority)
-    return observe.remaining_work(control.world, rows[mine])
+def _is_due(control, rows: np.ndarray) -> np.ndarray:
+    """Which of the tasks were last touched long enough ago, (n_rows,)."""
+    modification = control.world.arrays.tasks["modification_s"][rows]
+    return control.now - modification >= control.periods.task_broker_retry
 
 
-def _assign(control, row: int, work: np.ndarray) -> None:
+def _assign(control, row: int, burden: Burden) -> None:
     """Choose the nucleus of one task and add its work to it; without one it is tried again later."""
-    world, now = control.world, control.now
-    tasks = world.arrays.tasks
+    world, now, tasks = control.world, control.now, control.world.arrays.tasks
     task = observe.task(world, row)
-    nuclei = observe.nuclei(world, row, work, _priority_work(control, task) if control.edition == "deployed" else None)
+    seen = nuclei(world, row, burden, _ability(control, task))
     uniform = float(luck.uniforms(control.seed, "nucleus_draw", task.jeditaskid, int(now)))
-    verdict = control.policies.task_brokerage(task, nuclei, control.cfg, control.edition, uniform)
+    verdict = control.policies.task_brokerage(task, seen, control.cfg, control.edition, uniform)
     control.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0, len(world.vocabularies["pseudo_queues"]),
-                          nuclei.site)
+                          seen.site)
     if not len(verdict.order):
-        tasks["modification_s"][row] = now
+        _put_off(control, row)
         return
-    nucleus = int(nuclei.site[verdict.order[0]])
-    tasks["nucleus"][row], tasks["frozen_s"][row] = nucleus, np.nan
+    tasks["nucleus"][row], tasks["frozen_s"][row] = seen.site[verdict.order[0]], np.nan
     set_status(world, row, TaskStatus.READY, now)
-    work[nucleus] += float(observe.claimed_work(tasks[row], int(tasks["n_jobs"][row])))
+    burden.add(row)
+
+
+def _ability(control, task):
+    """Function that tells which of the nuclei asked, (n,) bool, have a queue for the jobs of the task (T6)."""
+    def can_run(site, asked: np.ndarray) -> np.ndarray:
+        queues = control.queues
+        type_asked = task.resource_type if control.edition == "deployed" else None
+        stats = observe.stats(control.world, control.snapshot, task.share, resource_type=type_asked)
+        open_to_it = broker_hint(task, queues, stats, control.cfg, control.edition, control.mask_cache)
+        return asked & np.isin(site, queues.site[open_to_it])
+    return can_run
+
+
+def _put_off(control, row: int) -> None:
+    """Let a task without a nucleus wait: documented as pending, in the code just where it is (D5)."""
+    tasks = control.world.arrays.tasks
+    tasks["modification_s"][row] = control.now
+    if control.edition == "documented":
+        tasks["old_status"][row] = TaskStatus.ASSIGNING
+        set_status(control.world, row, TaskStatus.PENDING, control.now)
+
+
+def _take_up_again(control) -> None:
+    """Bring tasks back that brokerage put on hold; they are due at once."""
+    tasks = control.world.arrays.tasks
+    rows = control.live_tasks.in_status(TaskStatus.PENDING)
+    rows = rows[(tasks["old_status"][rows] == TaskStatus.ASSIGNING) & _is_due(control, rows)]
+    for row in rows.tolist():
+        since = tasks["modification_s"][row]
+        set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
+        tasks["modification_s"][row] = since

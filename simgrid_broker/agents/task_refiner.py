@@ -1,12 +1,13 @@
 """JEDI's TaskRefiner with the ContentsFeeder: share, resource type, and the way to brokerage or to job generation.
 
-Simplified: the content of input datasets is known at once.
+A task with a parent waits until that has ended, and is broken if that has failed (lifecycle reference, section 2.8).
+Simplified: the content of input datasets is known at once; a child waits as registered, and finds all of its input.
 """
 
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
-from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.task_transitions import set_status
 
@@ -15,6 +16,9 @@ FIRST_TRY_S = 6 * 3600.0
 
 ANALYSIS_LABELS, SERVER_RETRIES = ("user", "panda"), 2
 """Labels whose failed jobs the server tries again by itself, and how often; source: lifecycle reference, 3.5."""
+
+SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
+"""Ends of a parent after which its children begin, or never do."""
 
 PRODUCTION_LABELS = ("managed", "test")
 """Labels whose tasks get a nucleus; source: lifecycle reference, section 2.8."""
@@ -27,9 +31,32 @@ def task_refiner(control):
              for leaf, share in enumerate(leaf_shares(control.world.scenario.shares))]
 
     def refine():
+        tasks = control.world.arrays.tasks
         for row in control.live_tasks.in_status(TaskStatus.REGISTERED).tolist():
-            _refine(control, row, rules)
+            parent = int(tasks["parent"][row]) - 1
+            if parent < 0 or tasks["status"][parent] in SUCCESS:
+                _take_output_of(control.world, parent, row)
+                _refine(control, row, rules)
+            elif tasks["status"][parent] in FAILURE:
+                _break(control, row)
     yield control.every(control.periods.task_refiner, refine, "refiner")
+
+
+def _take_output_of(world, parent: int, row: int) -> None:
+    """Let the input of a task lie where the output of its parent went: at the parent's nucleus, all of it."""
+    nucleus = world.arrays.tasks["nucleus"][parent] if parent >= 0 else -1
+    if nucleus >= 0 and world.arrays.replica_site[row].max() >= 0:
+        world.arrays.replica_site[row] = (nucleus, *[-1] * (N_REPLICAS - 1))
+        world.arrays.replica_fraction[row] = (1, *[0] * (N_REPLICAS - 1))
+        world.arrays.replica_tape[row] = 0
+
+
+def _break(control, row: int) -> None:
+    """End a task that cannot be worked on."""
+    world = control.world
+    set_status(world, row, TaskStatus.BROKEN, control.now)
+    control.live_tasks.remove([row])
+    control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])
 
 
 def _refine(control, row: int, rules) -> None:
@@ -46,9 +73,7 @@ def _refine(control, row: int, rules) -> None:
     task["resource_type"] = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
                                              RAM_UNITS[task["ramunit"]], float(task["baseramcount"]))
     if task["share"] == UNDEFINED or task["resource_type"] == UNDEFINED:
-        set_status(world, row, TaskStatus.BROKEN, now)
-        control.live_tasks.remove([row])
-        control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])
+        _break(control, row)
         return
     task["server_retries"] = SERVER_RETRIES if label in ANALYSIS_LABELS else 0
     set_status(world, row, TaskStatus.DEFINED, now)

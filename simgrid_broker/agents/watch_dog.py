@@ -8,10 +8,11 @@ from simgrid_broker.world.task_transitions import set_status
 
 
 def watch_dog(control):
-    """The process that reactivates pending tasks."""
+    """The process that reactivates pending tasks; those that have no nucleus the TaskBroker takes up again."""
     def reactivate():
         tasks = control.world.arrays.tasks
-        for row in control.live_tasks.in_status(TaskStatus.PENDING).tolist():
+        rows = control.live_tasks.in_status(TaskStatus.PENDING)
+        for row in rows[tasks["old_status"][rows] != TaskStatus.ASSIGNING].tolist():
             if control.now - tasks["modification_s"][row] >= patience(control, tasks[row]):
                 set_status(control.world, row, TaskStatus(tasks["old_status"][row]), control.now)
     yield control.every(control.periods.watch_dog, reactivate, "watchdog")

@@ -77,6 +77,7 @@ class Replicas(Part):
     where: Literal["nuclei", "any"] = Field("nuclei", description="Sites drawn by size of their storage; 'nuclei' "
                                             "means any site with a storage if the grid has no nucleus with one")
     incomplete: Fraction = Field(0.3, description="Probability that a further replica is incomplete")
+    tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
 
 
 class Payload(Part):
@@ -150,14 +151,25 @@ class Campaign(Payload):
     """A stream of production tasks; arrivals are a Poisson process at a rate that may follow day and week."""
 
     username: str = Field("prodsys", description="Owner of the tasks")
+    parent: str | None = Field(None, description="Campaign whose tasks make the input: with each of its tasks comes "
+                               "one of these and waits for it, so there is no rate and no backlog of its own")
+    fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Whether the tasks want a bare "
+                                                                    "nucleus; default: they are normal tasks")
+    t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")
+    inputPreStaging: bool = Field(False, description="Data carousel: input on tape is staged before it is read")
+    taskBrokerOnMaster: bool = Field(False, description="Task brokerage looks at the primary dataset alone")
+    nucleus: str | None = Field(None, description="Site that is the nucleus of the tasks; default: brokerage finds one")
+    secondary_input: Fraction = Field(0, description="Part of the input that belongs to secondary datasets")
     backlog: int = Field(0, ge=0, description="Tasks at the start, beside those of `backlog_time`")
     tasks_per_day: float | None = Field(None, gt=0, description="Rate of arrivals, instead of `offered_cores`")
 
     @model_validator(mode="after")
     def one_rate(self) -> "Campaign":
-        """Refuse two rates, and a backlog in hours of a stream that never comes."""
+        """Refuse two rates, rates beside a parent, and a backlog in hours of a stream that never comes."""
         if self.tasks_per_day is not None and self.offered_cores is not None:
             raise ValueError("give either tasks_per_day or offered_cores, not both")
+        if self.parent is not None and (self.tasks_per_s or self.backlog or self.backlog_time):
+            raise ValueError("a campaign with a parent comes with it: give neither a rate nor a backlog")
         if self.backlog_time and self.tasks_per_s == 0:
             raise ValueError("backlog_time needs tasks_per_day or offered_cores; else give backlog, a number of tasks")
         return self

@@ -56,7 +56,8 @@ READ_BY: dict[str, str] = {
     "taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA":
         "policy.task_brokerage.locality.waived, policy.task_brokerage.locality.waived_deployed, "
         "policy.task_brokerage.weight.local_input, policy.task_brokerage.weight.local_input_deployed",
-    "taskbrokerage.NQUEUED_NUC_CAP": "policy.task_brokerage.nuclei.transfer_backlog",
+    "taskbrokerage.NQUEUED_NUC_CAP":
+        "policy.task_brokerage.nuclei.transfer_backlog, policy.task_brokerage.nuclei.transfer_backlog_deployed",
     "watcher.HEARTBEAT_TIMEOUT_<workflow>": "policy.timeouts.rules",
     "watcher.HEARTBEAT_TIMEOUT_analysis": "policy.timeouts.rules",
     "watcher.HEARTBEAT_TIMEOUT_production": "policy.timeouts.rules",

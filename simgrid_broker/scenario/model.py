@@ -76,8 +76,9 @@ class Storage(Part):
     free: Bytes = Field(ge=0, description="Free at the start")
     expired: Bytes = Field(0, ge=0, description="Data that may be deleted when space is needed")
     min_free: Bytes = Field(0, ge=0, description="Free space below which deletion starts")
-    read_wan: Literal["ON", "OFF", "TEST"] = Field("ON", description="Whether it sends files to other sites")
-    write_wan: Literal["ON", "OFF", "TEST"] = Field("ON", description="Whether it receives files from other sites")
+    read_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it sends files to other sites; "
+                                                      "empty = CRIC does not say, which only `deployed` takes for ON")
+    write_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it receives files from other sites")
     type: str = Field("DATADISK", description="Type in DDM, for the reader only")
 
 

@@ -4,7 +4,7 @@ What lives here: one function for each rule, scenario to findings. What does not
 and what incidents do (agents).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 
 from simgrid_broker.errors import nearest
@@ -41,6 +41,33 @@ def work_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
     for key, share in named:
         if share is not None and share not in leaves:
             yield Finding(key, share, "no leaf share is called so", nearest(share, leaves))
+
+
+def parents_of_campaigns(scenario: Scenario) -> Iterator[Finding]:
+    """The parent of a campaign is another campaign, and no chain of parents comes back to where it began."""
+    parents = {campaign.name: campaign.parent for campaign in scenario.workload.campaigns}
+    for position, campaign in enumerate(scenario.workload.campaigns):
+        key = "workload", "campaigns", position, "parent"
+        if campaign.parent is not None and campaign.parent not in parents:
+            yield from _unknown(key, campaign.parent, parents, "campaign")
+        elif _goes_round(campaign.name, parents):
+            yield Finding(key, campaign.parent, "the chain of parents must begin with a campaign without one")
+
+
+def nucleus_of_campaign(scenario: Scenario) -> Iterator[Finding]:
+    """A campaign that names its nucleus names a site."""
+    for position, campaign in enumerate(scenario.workload.campaigns):
+        key = "workload", "campaigns", position, "nucleus"
+        yield from _unknown(key, campaign.nucleus, scenario.grid.sites, "site")
+
+
+def _goes_round(name: str, parents: Mapping[str, str | None]) -> bool:
+    """Whether the chain of parents of a campaign never ends."""
+    seen = set()
+    while parents.get(name) is not None and name not in seen:
+        seen.add(name)
+        name = parents[name]
+    return name in seen
 
 
 def incident_fields(scenario: Scenario) -> Iterator[Finding]:
@@ -125,6 +152,6 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 
 WORK_RULES = (
     warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
-    incident_values, incident_after_the_end, incident_ends_too_early,
+    incident_values, incident_after_the_end, incident_ends_too_early, parents_of_campaigns, nucleus_of_campaign,
 )
 """All rules of this module."""

@@ -8,11 +8,13 @@ tasks and some more, and a change of one stream leaves the tasks of the others a
 included, but for `jeditaskid`, which counts all tasks in order of arrival.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from simgrid_broker.luck import normal_quantile, uniforms
+from simgrid_broker.names import FullChain
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, Spread, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
@@ -26,7 +28,14 @@ UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
 
 _JOBS, _WORK, _CPUTIME, _MEMORY, _INPUT, _OUTPUT, _FAILURE = range(7)
 _REPLICA = 16
+_TAPE = 32
 _COMPLETENESS = (0.05, 0.95)
+
+BACKLOG = "/backlog"
+"""What the name of a stream gets for the luck of the tasks that wait at the start."""
+
+INDEX_BITS = 24
+"""Bits of a task's luck that number it within its stream."""
 
 
 def task_list(scenario: Scenario) -> TaskList:
@@ -41,17 +50,46 @@ def task_list(scenario: Scenario) -> TaskList:
     if work.trace is not None:
         tasks, remarks = trace_tasks(work.trace, scenario)
         parts.append(replace(tasks, remarks=tuple(remarks)))
-    return merged(parts)
+    found = merged(parts)
+    _name_parents(found.rows, work.campaigns)
+    return found
 
 
 def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:
-    """Tasks of one campaign: those that wait at the start, then those that arrive."""
-    waiting = campaign.backlog + round(campaign.tasks_per_s * campaign.backlog_time)
-    key = stream_key(campaign.name)
-    times = poisson_times(campaign, campaign.tasks_per_s, scenario.duration, scenario.seed, key)
-    parts = [_tasks(campaign, scenario, stream_key(f"{campaign.name}/backlog"), np.zeros(waiting)),
-             _tasks(campaign, scenario, key, times)]
+    """Tasks of one campaign: those that wait at the start, then those that arrive.
+
+    A campaign with a parent has as many as its parent, at the same times.
+    """
+    source = first_ancestor(campaign, scenario.workload.campaigns)
+    waiting = source.backlog + round(source.tasks_per_s * source.backlog_time)
+    times = poisson_times(source, source.tasks_per_s, scenario.duration, scenario.seed, stream_key(source.name))
+    parts = [_tasks(campaign, scenario, stream_key(f"{campaign.name}{BACKLOG}"), np.zeros(waiting)),
+             _tasks(campaign, scenario, stream_key(campaign.name), times)]
     return merged(parts)
+
+
+def first_ancestor(campaign: Campaign, campaigns: Sequence[Campaign]) -> Campaign:
+    """The campaign at which a chain of parents begins, itself if it has none."""
+    by_name = {each.name: each for each in campaigns}
+    while campaign.parent is not None:
+        campaign = by_name[campaign.parent]
+    return campaign
+
+
+def _name_parents(rows: np.ndarray, campaigns: Sequence[Campaign]) -> None:
+    """Give each task of a campaign with a parent the jeditaskid of the task of the same number of the parent."""
+    by_luck = np.argsort(rows["luck"])
+    for campaign in campaigns:
+        for part in ("", BACKLOG) if campaign.parent is not None else ():
+            own, parents = (_luck_base(stream_key(name + part)) for name in (campaign.name, campaign.parent))
+            mine = np.flatnonzero(rows["luck"] >> INDEX_BITS == own >> INDEX_BITS)
+            place = np.searchsorted(rows["luck"], rows["luck"][mine] - own + parents, sorter=by_luck)
+            rows["parent"][mine] = rows["jeditaskid"][by_luck[place]]
+
+
+def _luck_base(key: int) -> int:
+    """Luck of the tasks of a stream, less the number of the task counted from 1."""
+    return key % 2**38 << INDEX_BITS
 
 
 def user_tasks(activity: UserActivity, scenario: Scenario) -> TaskList:
@@ -102,13 +140,15 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     rows = new_rows(n)
     rows["arrival_s"] = rows["modification_s"] = arrival
     rows["user"] = user
-    rows["luck"] = (key % 2**38 << 24) + index + 1
+    rows["luck"] = _luck_base(key) + index + 1
     _fill_work(rows, payload, scenario.seed, key, index)
     _fill_memory(rows, payload, scenario.seed, key, index)
     _fill_files(rows, payload, scenario.seed, key, index)
     rows["priority"], rows["max_attempt"] = payload.priority, payload.max_attempt
     rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
+    if isinstance(payload, Campaign):
+        _fill_parameters(rows, payload, scenario)
     if payload.gshare is not None:
         rows["share"] = leaf_names(scenario).index(payload.gshare)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
@@ -116,7 +156,17 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     return TaskList(rows, *places, {
         "task_names": (payload.name,), "users": owners, "processing_types": (payload.processingtype,),
         "labels": (payload.prodsourcelabel,), "working_groups": (payload.workinggroup,),
-        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,)})
+        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,)},
+        replica_tape=_on_tape(payload, scenario, key, index))
+
+
+def _fill_parameters(rows, campaign: Campaign, scenario: Scenario) -> None:
+    """Task parameters that only production brokerage reads."""
+    rows["fullchain"] = FullChain.of(campaign.fullChain or "none")
+    rows["t1weight"], rows["secondary_fraction"] = campaign.t1Weight, campaign.secondary_input
+    rows["inputprestaging"], rows["taskbrokeronmaster"] = campaign.inputPreStaging, campaign.taskBrokerOnMaster
+    if campaign.nucleus is not None:
+        rows["nucleus"] = list(scenario.grid.sites).index(campaign.nucleus)
 
 
 def _fill_work(rows, payload: Payload, seed: int, key: int, index) -> None:
@@ -173,6 +223,12 @@ def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np
     fraction[:, :n_replicas] = np.where(dice < payload.replicas.incomplete, part, 1)
     fraction[:, :1] = min(n_replicas, 1)
     return place, fraction
+
+
+def _on_tape(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
+    """Whether each replica of each task would be on tape, (n, N_REPLICAS) bool."""
+    question = _TAPE + np.arange(N_REPLICAS)
+    return uniforms(scenario.seed, "task_draw", key, index[:, None], question) < payload.replicas.tape
 
 
 def holders(grid: Grid, where: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:

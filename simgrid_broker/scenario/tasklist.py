@@ -29,7 +29,7 @@ class TaskList:
     replica_site: (n, N_REPLICAS) site that holds input, -1 = none; replica_fraction: (n, N_REPLICAS) part of the input
     held there, 0 to 1. A task without input has no replicas. vocabularies: meaning of the codes in `task_names`,
     `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`. remarks: what an importer could
-    not use.
+    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk.
     """
 
     rows: np.ndarray
@@ -37,6 +37,11 @@ class TaskList:
     replica_fraction: np.ndarray
     vocabularies: Mapping[str, tuple[str, ...]]
     remarks: tuple[str, ...] = ()
+    replica_tape: np.ndarray | None = None
+
+    def tape(self) -> np.ndarray:
+        """Whether each replica is on tape, (n, N_REPLICAS) bool."""
+        return np.zeros(self.replica_site.shape, bool) if self.replica_tape is None else self.replica_tape
 
 
 def new_rows(n: int) -> np.ndarray:
@@ -71,7 +76,9 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
     site, fraction = no_replicas(0)
     site = np.concatenate([site, *(part.replica_site for part in parts)])[order]
     fraction = np.concatenate([fraction, *(part.replica_fraction for part in parts)])[order]
-    return TaskList(rows, site, fraction, vocabularies, tuple(remark for part in parts for remark in part.remarks))
+    tape = np.concatenate([site[:0] > 0, *(part.tape() for part in parts)])[order]
+    remarks = tuple(remark for part in parts for remark in part.remarks)
+    return TaskList(rows, site, fraction, vocabularies, remarks, tape)
 
 
 def _codes_in(numbers: dict[str, int], words: tuple[str, ...]) -> np.ndarray:

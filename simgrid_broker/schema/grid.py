@@ -16,6 +16,9 @@ SITES = Table("sites", "one ATLAS site", (
     Column("tier", "i2", "", CRIC + " tier_level", "Tier"),
     Column("nucleus", "i2", "", CRIC + " datapolicies", "1 if the site can be a nucleus"),
     Column("storage", "i2", "", CRIC + " astorages", "Storage that takes output; -1 = none", codes="storages"),
+    Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus of its queues", "0 no, 1 allow, 2 only"),
+    Column("secondary_nucleus", "i2", "", CRIC + " catchall secondaryNucleus of its queues",
+           "Site whose storage full-chain tasks write to; -1 = its own", codes="sites"),
 ))
 
 QUEUES = Table("queues", "one PanDA queue", (
@@ -40,6 +43,7 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("direct_io", "i2", "", CRIC + " maxinputsize, direct_access_lan", "1 if jobs read from the storage"),
     Column("opportunistic", "i2", "", CRIC + " pledgedcpu", "1 if pledgedcpu is -1"),
     Column("disable_reassign", "i2", "", CRIC + " catchall disableReassign", "1 if timeout rules are off"),
+    Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus", "0 no, 1 allow, 2 only"),
 ))
 
 PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (
@@ -94,8 +98,8 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
     Column("written_bytes", "f8", "bytes", OURS, "Written so far"),
     Column("site", "i2", "", CRIC, "Site", codes="sites"),
-    Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST"),
-    Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST"),
+    Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST, 2 if unknown"),
+    Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST, 2 if unknown"),
 ))
 
 TRANSFERS = Table("transfers", "files that move together over one link", (

@@ -61,6 +61,17 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("failed_attempts", "i4", "jobs", OURS, "Attempts that ended failed"),
     Column("lost_walltime_s", "f8", "core s", OURS, "Wall time x cores of attempts that did not finish"),
     Column("used_hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot, all attempts"),
+    Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",
+           zero_means="none"),
+    Column("secondary_fraction", "f4", "", OURS, "Part of the input that belongs to secondary datasets",
+           recorded=False),
+    Column("t1weight", "i2", "", PARAMETER + " t1Weight", "Weight of the nucleus; negative = stay there",
+           recorded=False),
+    Column("fullchain", "i2", "", PARAMETER + " fullChain", "Whether bare nuclei are wanted", codes="full_chain"),
+    Column("inputprestaging", "i2", "", PARAMETER + " inputPreStaging", "1 if input is staged from tape first",
+           recorded=False),
+    Column("taskbrokeronmaster", "i2", "", PARAMETER + " taskBrokerOnMaster",
+           "1 if task brokerage looks at the primary dataset alone", recorded=False),
 ))
 """Columns of a task row."""
 

@@ -93,3 +93,4 @@ class Arrays(NamedTuple):
     done_transfers: np.ndarray     # outbox of ended transfers
     done_tasks: np.ndarray         # outbox of tasks with nothing left to do
     allowed: np.ndarray            # (n_status, n_status), allowed moves
+    replica_tape: np.ndarray       # (n_tasks, N_REPLICAS), 1 = on tape

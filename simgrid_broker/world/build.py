@@ -7,7 +7,7 @@ queues and their kin (`queue_tables`), and running anything.
 import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError
-from simgrid_broker.names import Cause, DecisionKind, JobStatus, QueueStatus, TaskStatus, TransferKind
+from simgrid_broker.names import Cause, DecisionKind, FullChain, JobStatus, QueueStatus, TaskStatus, TransferKind
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
@@ -44,7 +44,7 @@ def build(scenario, task_list) -> World:
         counts=np.zeros((n_queues, n_shares, n_types, N_STATUS), np.int32),
         running_cores=np.zeros((n_queues, n_shares, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
-        allowed=allowed_moves(),
+        allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
     )
     _no_work_yet(arrays.tasks)
     return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
@@ -139,5 +139,5 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
         storages=tuple(scenario.grid.storages), shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares)),
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
         queue_status=QueueStatus.words(), cause=Cause.words(), transfer_kind=TransferKind.words(),
-        decision_kind=DecisionKind.words(),
+        decision_kind=DecisionKind.words(), full_chain=FullChain.words(),
     )

@@ -1,6 +1,7 @@
 """What decisions may see of the world, as the frozen dataclasses of `views`.
 
-What lives here: one function for each view. What does not: deciding, and the true values of jobs, which no view holds.
+What lives here: one function for each view. What does not: deciding, the true values of jobs, which no view holds, and
+the nuclei (`nuclei`).
 """
 
 import numpy as np
@@ -14,12 +15,12 @@ S = JobStatus
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
 READY, RUNNING_TASK = int(TaskStatus.READY), int(TaskStatus.RUNNING)
+COMPLETE = 0.999999
+"""Part of an input from which on a replica is complete."""
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
 HALF = 1 << PRIORITY_BITS - 1
 """What lifts every priority, turned round, above 0."""
-OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
-"""Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
 
 
 def queues(world) -> views.Queues:
@@ -39,13 +40,16 @@ def queues(world) -> views.Queues:
         maxrss_mb=pseudo["maxrss_mb"].copy(), minrss_mb=pseudo["minrss_mb"].copy(), maxtime_s=of["maxtime_s"].copy(),
         mintime_s=of["mintime_s"].copy(), maxwdir_mb=of["maxwdir_mb"].copy(), direct_io=of["direct_io"] == 1,
         opportunistic=of["opportunistic"] == 1, transferringlimit=of["transferringlimit"].copy(),
-        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version)
+        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version,
+        bare_nucleus=of["bare_nucleus"].astype(np.int8))
 
 
 def task(world, row: int) -> views.Task:
     """A task as the brokers may know it."""
     t, words = world.arrays.tasks[row], world.vocabularies
     n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
+    counted = counted_inputs(world, row)
+    parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
     return views.Task(
         jeditaskid=int(t["jeditaskid"]), share=int(t["share"]), gshare=words["shares"][t["share"]],
         prodsourcelabel=words["labels"][t["label"]], processingtype=words["processing_types"][t["processing_type"]],
@@ -56,9 +60,23 @@ def task(world, row: int) -> views.Task:
         n_events_per_job=int(t["n_events_per_job"]), n_files_per_job=int(t["n_input_files"]),
         input_bytes_per_job=float(t["input_bytes_per_job"]), output_bytes_per_job=float(t["output_bytes_per_job"]),
         workdisk_bytes=float(t["workdiskcount_mb"]) * 1e6, iointensity=float(t["iointensity"]), n_jobs=n_jobs,
-        total_input_bytes=float(t["input_bytes_per_job"]) * int(t["n_jobs"]), nucleus=int(t["nucleus"]),
-        total_input_files=int(t["n_input_files"]) * int(t["n_jobs"]),
+        total_input_bytes=counted * float(t["input_bytes_per_job"]), nucleus=int(t["nucleus"]),
+        total_input_files=round(counted * int(t["n_input_files"])),
+        t1weight=int(t["t1weight"]), fullchain=int(t["fullchain"]), inputprestaging=bool(t["inputprestaging"]),
+        parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
+        parent_fullchain=0 if parent is None else int(parent["fullchain"]),
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
+
+
+def counted_inputs(world, row: int) -> float:
+    """Inputs of a task that task brokerage counts, in jobs: none if no replica is known, else all or the master's part.
+
+    Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
+    """
+    t = world.arrays.tasks[row]
+    if world.arrays.replica_site[row].max() < 0:
+        return 0.0
+    return int(t["n_jobs"]) * (1.0 - float(t["secondary_fraction"]) * int(t["taskbrokeronmaster"]))
 
 
 def stats(world, snapshot, share: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
@@ -138,69 +156,41 @@ def tasks_by_work_queue(world, rows) -> dict[tuple[int, int], np.ndarray]:
             zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
 
 
-def input_fraction(world, row: int) -> np.ndarray | None:
-    """Part of a task's input at each site, (n_sites,), 0 to 1; None if it has no input."""
+def replicas(world, row: int) -> list[tuple[int, float, int]]:
+    """Site, part of the input and whether it is on tape, of each replica of a task."""
     arrays = world.arrays
-    if arrays.tasks["input_bytes_per_job"][row] <= 0 or not (arrays.replica_site[row] >= 0).any():
-        return None
-    here = np.zeros(len(arrays.sites))
-    for site, fraction in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(), strict=True):
-        if site >= 0:
-            here[site] = max(here[site], fraction)
-    return here
+    return [replica for replica in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(),
+                                       arrays.replica_tape[row].tolist(), strict=True) if replica[0] >= 0]
 
 
-def locality(task: views.Task, fraction: np.ndarray | None, n_jobs: int) -> views.Locality | None:
-    """Input of `n_jobs` jobs of a task, from `input_fraction`; None if it has no input."""
-    if fraction is None:
+def input_parts(world, row: int) -> tuple[np.ndarray, np.ndarray]:
+    """Part of a task's input at each site on disk, and on disk or tape, (n_sites,) each, 0 to 1.
+
+    A complete replica on disk makes tape irrelevant; source: brokerage reference, 1.3.
+    """
+    disk = np.zeros(len(world.arrays.sites))
+    tape = disk.copy()
+    for site, part, is_tape in replicas(world, row):
+        held = tape if is_tape else disk
+        held[site] = max(held[site], part)
+    return disk, np.where(disk >= COMPLETE, disk, np.maximum(disk, tape))
+
+
+def job_input(world, row: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """`input_parts` of a task whose jobs read something that lies somewhere, else None."""
+    arrays = world.arrays
+    if arrays.tasks["input_bytes_per_job"][row] <= 0 or arrays.replica_site[row].max() < 0:
         return None
+    return input_parts(world, row)
+
+
+def locality(task: views.Task, parts: tuple[np.ndarray, np.ndarray] | None, n_jobs: int) -> views.Locality | None:
+    """Input of `n_jobs` jobs of a task, from `job_input`; None if it has no input."""
+    if parts is None:
+        return None
+    disk, anywhere = parts
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
-    return views.Locality(total, files, fraction, fraction, fraction, fraction)
-
-
-def nuclei(world, row: int, remaining_work: np.ndarray, priority_work: np.ndarray | None = None) -> views.Nuclei:
-    """Candidates of task brokerage for one task.
-
-    remaining_work: (n_sites,), HS06 s, of all tasks; priority_work: the same of the task's share at its priority or
-    above, which only the edition `deployed` asks for.
-    """
-    arrays = world.arrays
-    site = np.flatnonzero(arrays.sites["nucleus"])
-    has_storage = arrays.sites["storage"][site] >= 0
-    storage = arrays.storages[np.where(has_storage, arrays.sites["storage"][site], 0)]
-    t = arrays.tasks[row]
-    here = np.zeros(len(site))
-    for replica, fraction in zip(arrays.replica_site[row], arrays.replica_fraction[row], strict=True):
-        here[site == replica] = np.maximum(here[site == replica], fraction)
-    incoming = arrays.links["queued_files"].reshape(len(arrays.sites), -1)[:, site].sum(axis=0)
-    return views.Nuclei(
-        site=site, active=np.ones(len(site), bool), has_storage=has_storage,
-        read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0,
-        free_bytes=storage["free_bytes"].copy(), expired_bytes=storage["expired_bytes"].copy(),
-        total_bytes=storage["total_bytes"].copy(), min_free_bytes=storage["min_free_bytes"].copy(),
-        priority_work_hs06s=None if priority_work is None else priority_work[site],
-        remaining_work_hs06s=remaining_work[site],
-        queued_output_files=incoming, local_input_bytes=here * float(t["input_bytes_per_job"]) * int(t["n_jobs"]),
-        local_input_files=here * int(t["n_input_files"]) * int(t["n_jobs"]))
-
-
-def remaining_work(world, rows) -> np.ndarray:
-    """Work that the tasks in `rows` still owe their nuclei by their own claim, (n_sites,), HS06 s."""
-    tasks = world.arrays.tasks[rows]
-    tasks = tasks[np.isin(tasks["status"], OPEN_TASKS) & (tasks["nucleus"] >= 0)]
-    left = tasks["n_jobs"] - tasks["n_finished"] - tasks["n_failed"]
-    work = np.zeros(len(world.arrays.sites))
-    np.add.at(work, tasks["nucleus"], claimed_work(tasks, left))
-    return work
-
-
-def claimed_work(tasks, n_jobs):
-    """CPU work of `n_jobs` jobs as their tasks claim it, HS06 s; 300 HS06 s an event where they claim none.
-
-    Source: brokerage reference, section 1.4.
-    """
-    cputime = np.where(tasks["cputime"] > 0, tasks["cputime"], 300.0)
-    return n_jobs * tasks["n_events_per_job"] * cputime
+    return views.Locality(total, files, disk, disk, anywhere, anywhere)
 
 
 def share_usage(world) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES
 
 UNKNOWN_COREPOWER = 10.0
@@ -16,6 +16,13 @@ UNKNOWN_COREPOWER = 10.0
 
 DEFAULT_TRANSFERRINGLIMIT = 2000
 """Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
+
+
+WAN_OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
+"""Columns read_wan_off and write_wan_off of a storage, by CRIC's status of the activity."""
+
+PRODUCTION_TYPES = ("production", "unified")
+"""Types of queues that production work may come to; source: brokerage reference, section 0.2."""
 
 
 class PseudoQueue(NamedTuple):
@@ -40,6 +47,20 @@ def option(queue, key: str) -> bool:
     return any(item.strip().startswith(key) for item in queue.catchall.split(","))
 
 
+def option_value(queue, key: str) -> str | None:
+    """Value of `key` in `params`, else in `catchall` (key=value), None if neither has it (formats reference, 1.4)."""
+    if key in queue.params:
+        return str(queue.params[key])
+    items = (item.partition("=") for item in queue.catchall.split(","))
+    return next((value.strip() for name, sign, value in items if sign and name.strip() == key), None)
+
+
+def bare_nucleus(queue) -> BareNucleus:
+    """Whether a queue belongs to a bare nucleus; other values than only and allow are none (brokerage reference, 4)."""
+    return {"only": BareNucleus.ONLY, "allow": BareNucleus.ALLOW}.get(option_value(queue, "bareNucleus"),
+                                                                      BareNucleus.NO)
+
+
 def per_slot(queue, value: float) -> float:
     """A limit of a queue as one per slot: multiplied by the cores where `per_core_attr` says so."""
     return value * queue.corecount if queue.corecount and "per_core_attr" in queue.catchall else value
@@ -55,7 +76,20 @@ def site_table(grid, storage_names) -> np.ndarray:
         row["stage_in_rate"], row["stage_latency_s"] = site.stage_in_rate, site.stage_latency
         row["failure_rate"], row["tier"], row["nucleus"] = site.failure_rate, site.tier, site.nucleus
         row["storage"] = storage_names.index(site.storage) if site.storage else first.get(name, -1)
+        row["secondary_nucleus"] = -1
+    _fill_nuclei(table, grid)
     return table
+
+
+def _fill_nuclei(table: np.ndarray, grid) -> None:
+    """What the options of queues say of their sites: of several production queues the first that has the option."""
+    sites = {name: number for number, name in enumerate(grid.sites)}
+    for queue in grid.queues.values():
+        row = table[sites[queue.atlas_site]]
+        if queue.type in PRODUCTION_TYPES:
+            row["bare_nucleus"] = row["bare_nucleus"] or bare_nucleus(queue)
+            if row["secondary_nucleus"] < 0:
+                row["secondary_nucleus"] = sites.get(option_value(queue, "secondaryNucleus"), -1)
 
 
 def queue_table(grid, pools: dict) -> np.ndarray:
@@ -73,12 +107,13 @@ def queue_table(grid, pools: dict) -> np.ndarray:
         row["site"], row["pool"] = sites[queue.atlas_site], pools[name]
         row["corecount"], row["status"] = max(1, queue.corecount), QueueStatus.of(queue.status)
         row["unified"] = queue.capability == "ucore"
-        row["production"] = queue.type in ("production", "unified")
+        row["production"] = queue.type in PRODUCTION_TYPES
         row["analysis"] = queue.type in ("analysis", "unified")
         row["direct_io"] = queue.maxinputsize == -1 or queue.direct_access_lan
         row["num_slots"] = queue.num_slots
         row["opportunistic"] = queue.pledgedcpu == -1
         row["disable_reassign"] = option(queue, "disableReassign")
+        row["bare_nucleus"] = bare_nucleus(queue)
         row["laststart_s"] = -np.inf
     return table
 
@@ -161,5 +196,5 @@ def storage_table(grid) -> np.ndarray:
         row["total_bytes"], row["free_bytes"] = storage.total, storage.free
         row["expired_bytes"], row["min_free_bytes"] = storage.expired, storage.min_free
         row["site"] = sites[storage.site]
-        row["read_wan_off"], row["write_wan_off"] = storage.read_wan != "ON", storage.write_wan != "ON"
+        row["read_wan_off"], row["write_wan_off"] = WAN_OFF[storage.read_wan], WAN_OFF[storage.write_wan]
     return table

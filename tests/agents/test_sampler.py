@@ -123,7 +123,7 @@ def verdict(refused_by, order=()):
 def written(log):
     """What the books write, by table."""
     found = {}
-    log.flush(600.0, np.array([0, 0, 1]), np.array([0]), {"-one": 10, "-two": 11}, found.__setitem__)
+    log.flush(600.0, np.array([0, 0, 1]), {"-one": 10, "-two": 11}, found.__setitem__)
     return found
 
 
@@ -139,8 +139,16 @@ def test_a_decision_is_written_with_its_best_candidate():
 
 def test_the_best_candidate_of_task_brokerage_is_a_site():
     log, tasks = log_of()
-    log.add(DecisionKind.TASK_BROKERAGE, 5.0, tasks[0], verdict([KEPT], [0]), 0, offset=3, candidates=np.array([6]))
-    assert written(log)["decisions"]["best"].tolist() == [3 + 6]
+    log.add(DecisionKind.TASK_BROKERAGE, 5.0, tasks[0], verdict([KEPT], [0]), 0, offset=3, candidates=np.array([0]))
+    assert written(log)["decisions"]["best"].tolist() == [3 + 0]
+
+
+def test_refusals_of_task_brokerage_are_counted_by_site_whatever_the_candidates():
+    stage = Stage((), scenario({"A": {}, "B": dict(nucleus=False), "C": {}}), {})
+    log, task = DecisionLog(stage.world, 1.0, 1), observe.task(stage.world, 0)
+    for sites, refused_by in (([0, 2], [KEPT, 0]), ([0, 2, 1], [0, KEPT, 1])):
+        log.add(DecisionKind.TASK_BROKERAGE, 5.0, task, verdict(refused_by), 0, 3, np.array(sites))
+    assert written(log)["refusals"][["candidate", "tag", "count"]].tolist() == [(3, 10, 1), (5, 10, 1), (4, 11, 1)]
 
 
 def test_refusals_are_counted_by_queue_rule_and_share():

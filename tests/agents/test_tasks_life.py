@@ -16,6 +16,7 @@ from simgrid_broker.agents.task_broker import task_broker
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.names import EDITIONS
 from simgrid_broker.world.task_transitions import set_status
 
 TWO_SHARES = [dict(name="Analysis", value=1, prodsourcelabel="user|panda"),
@@ -79,20 +80,80 @@ def test_task_broker_chooses_a_nucleus_at_its_next_cycle():
     assert np.isnan(stage.arrays.tasks["frozen_s"][0])
 
 
-def test_a_task_without_a_nucleus_is_tried_again_after_30_minutes():
-    full = scenario(storages={"A": dict(site="HERE", total=1e12, free=0)}, agents=PERIODS)
-    stage = Stage((task_source, task_refiner, task_broker), full)
+@pytest.mark.parametrize(("edition", "waits_as"), [
+    pytest.param("documented", "pending", id="D5 documented: on hold"),
+    pytest.param("deployed", "assigning", id="D5 the code: it stays where it is"),
+])
+def test_d5_a_task_without_a_nucleus_is_tried_again_after_30_minutes(edition, waits_as):
+    full = scenario(storages={"A": dict(site="HERE", total=1e12, free=0)}, agents=PERIODS, edition=edition)
+    stage = Stage((task_source, task_refiner, task_broker, watch_dog), full)
     moments = []
     stage.run(2400.0)
+    assert stage.task() == waits_as
+    frozen_s = stage.arrays.tasks["frozen_s"][0]
     while stage.now < 6.5 * 3600:
         moments += [row[0] for row in stage.control.decisions.rows if row[0] not in moments]
         stage.run(stage.now + 600.0)
-    assert stage.task() == "assigning"
+    assert stage.task() == waits_as
     assert set(np.diff(moments)) == {1800.0}
-    assert stage.arrays.tasks["frozen_s"][0] == stage.entered(T.ASSIGNING)
+    assert stage.arrays.tasks["frozen_s"][0] == frozen_s < 700.0
     stage.arrays.storages["free_bytes"][0] = 1e15
+    stage.arrays.storages["total_bytes"][0] = 2e15
     stage.run(stage.now + 2400.0)
     assert stage.task() == "ready"
+
+
+def test_d6_a_nucleus_must_be_able_to_run_the_jobs():
+    plan = scenario({"A": {}, "B": {}}, {"A": dict(atlas_site="A", status="brokeroff"), "B": dict(atlas_site="B")},
+                    agents=PERIODS)
+    for edition in EDITIONS:
+        stage = Stage((task_source, task_refiner, task_broker), plan.with_values({"edition": edition}), *[{}] * 10)
+        stage.run(611.0)
+        assert stage.arrays.tasks["nucleus"].tolist() == [1] * 10
+
+
+def test_work_queues_are_brokered_one_after_another():
+    seen = []
+
+    def brokerage(task, nuclei, cfg, edition, uniform):
+        seen.append(task.jeditaskid)
+        return everyone(len(nuclei.site))
+
+    plan = scenario(shares=[dict(name="X", value=1), dict(name="Y", value=1)], agents=PERIODS)
+    stage = Stage((task_source, task_refiner, task_broker), plan, dict(share=1, priority=9), dict(share=0, priority=1),
+                  dict(share=0, priority=5), dict(share=0, priority=5))
+    stage.control.policies = replace(stage.control.policies, task_brokerage=brokerage)
+    stage.run(611.0)
+    assert seen == [3, 4, 2, 1]
+
+
+def test_a_nucleus_that_the_task_names_is_taken():
+    stage = Stage((task_source, task_refiner, task_broker), scenario({"A": {}, "B": {}}, agents=PERIODS),
+                  *[dict(nucleus=1)] * 5)
+    stage.run(611.0)
+    assert stage.arrays.tasks["nucleus"].tolist() == [1] * 5 and stage.task() == "ready"
+
+
+CHILD = dict(parent=1, replicas={0: 1.0, 1: 0.5}, input_bytes_per_job=5.0)
+
+
+@pytest.mark.parametrize(("end", "status"), [
+    pytest.param(T.RUNNING, "registered", id="it waits for its parent"),
+    pytest.param(T.DONE, "assigning", id="it begins when the parent is done"),
+    pytest.param(T.FINISHED, "assigning", id="or finished"),
+    pytest.param(T.FAILED, "broken", id="never after a parent that failed"),
+    pytest.param(T.BROKEN, "broken", id="or is broken"),
+])
+def test_a_child_waits_for_its_parent(end, status):
+    stage = Stage((task_source, task_refiner), scenario({"A": {}, "B": {}}), {}, CHILD)
+    stage.run(61.0)
+    assert stage.task(1) == "registered"
+    stage.arrays.tasks["status"][0], stage.arrays.tasks["nucleus"][0] = end, 1
+    stage.run(122.0)
+    assert stage.task(1) == status
+    if status == "assigning":
+        assert stage.arrays.replica_site[1].tolist() == [1, -1, -1, -1]        # where the output of the parent went
+        assert stage.arrays.replica_fraction[1].tolist() == [1, 0, 0, 0]
 
 
 def test_the_broker_sees_the_work_that_it_has_just_given_away_and_goes_by_priority():
@@ -130,7 +191,9 @@ def test_a_pending_task_comes_back(label, patience_s, monkeypatch):
 
 def test_a_task_without_a_queue_is_put_on_hold_and_makes_its_jobs_when_it_comes_back():
     plan = scenario(queues={"HERE": dict(atlas_site="HERE", status="brokeroff")}, agents=PERIODS | dict(watch_dog=10))
-    stage = Stage((task_source, task_refiner, task_broker, job_generator, watch_dog), plan)
+    stage = Stage((task_source, task_refiner, job_generator, watch_dog), plan)
+    stage.run(20.0)
+    set_status(stage.world, 0, T.READY, 20.0)
     stage.run(800.0)
     assert stage.task() == "pending" and stage.statuses() == []
     held = stage.entered(T.PENDING)

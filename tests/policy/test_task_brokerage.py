@@ -8,12 +8,13 @@ from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.task_brokerage import locality, weight
 from simgrid_broker.policy.task_brokerage import nuclei as n_
 from simgrid_broker.policy.task_brokerage.broker import NONE, broker_task, draw
-from simgrid_broker.policy.task_brokerage.case import TaskCase
+from simgrid_broker.policy.task_brokerage.case import TaskCase, demand_gb, left_gib
 from simgrid_broker.units import DAY
 from simgrid_broker.views import KEPT, Verdict
 
 TIB = 1024**4
 GB = 1e9
+GIB = 1024**3
 
 
 def refused(rule, task_=None, config=None, **columns):
@@ -30,13 +31,21 @@ def test_what_a_nucleus_must_have(rule, column):
     assert refused(rule, **{column: False})
 
 
-@pytest.mark.parametrize(("files", "t1weight", "refuses"), [
-    pytest.param(2000, 0, False, id="at the cap is still fine"),
-    pytest.param(2001, 0, True, id="one file more is not"),
-    pytest.param(2001, -1, False, id="a negative t1Weight does not care"),
+def test_d3_the_code_never_sees_a_nucleus_that_is_not_active():
+    assert refused(n_.not_active, active=False) is True
+    assert refused(n_.active_by_construction, active=False) is False
+
+
+@pytest.mark.parametrize(("files", "t1weight", "documented", "deployed"), [
+    pytest.param(1999, 0, False, False, id="D8 below the cap"),
+    pytest.param(2000, 0, True, False, id="D8 at the cap: the TWiki wants it below, the code accepts it"),
+    pytest.param(2001, 0, True, True, id="D8 one file more"),
+    pytest.param(2001, 1, True, True, id="a positive t1Weight changes nothing"),
+    pytest.param(2001, -1, False, False, id="a negative t1Weight does not care"),
 ])
-def test_d8_transfer_backlog(files, t1weight, refuses):
-    assert refused(n_.transfer_backlog, task(t1weight=t1weight), queued_output_files=files) is refuses
+def test_d8_transfer_backlog(files, t1weight, documented, deployed):
+    assert refused(n_.transfer_backlog, task(t1weight=t1weight), queued_output_files=files) is documented
+    assert refused(n_.transfer_backlog_deployed, task(t1weight=t1weight), queued_output_files=files) is deployed
 
 
 RW_2500_GB = 8.64e9
@@ -50,6 +59,8 @@ RW_2500_GB = 8.64e9
     pytest.param(dict(free_bytes=100 * TIB), False, False, id="D7 the code accepts equality"),
     pytest.param(dict(free_bytes=50 * TB, expired_bytes=70 * TB), False, False, id="expired data count"),
     pytest.param(dict(free_bytes=120 * TB, min_free_bytes=15 * TB), False, True, id="D1 the code keeps some free"),
+    pytest.param(dict(free_bytes=120 * TB, unavailable_bytes=15 * TB), False, True, id="D1 and what is promised"),
+    pytest.param(dict(free_bytes=100 * TIB + GIB, unavailable_bytes=2 * GIB - 1), False, False, id="in whole GB"),
     pytest.param(dict(free_bytes=102.4 * TB, remaining_work_hs06s=RW_2500_GB), True, True, id="work needs space"),
     pytest.param(dict(free_bytes=102.6 * TB, remaining_work_hs06s=RW_2500_GB), False, True, id="2 500 GB of it"),
     pytest.param(dict(free_bytes=112.8 * TB, remaining_work_hs06s=RW_2500_GB), False, False, id="enough for both"),
@@ -88,6 +99,80 @@ def test_d9_size_of_input(local, documented, deployed):
 def test_d9_number_of_files(fields, local, documented, deployed):
     assert refused(locality.too_few_files, task(**BIG | fields), local_input_files=local) is documented
     assert refused(locality.too_few_files_deployed, task(**BIG | fields), local_input_files=local) is deployed
+
+
+@pytest.mark.parametrize(("files", "documented", "deployed"), [
+    pytest.param(0, False, True, id="D11 nothing is there: the code asks"),
+    pytest.param(1, False, False, id="D11 one file is there: nobody asks"),
+])
+def test_d11_the_data_carousel_brings_the_rest(files, documented, deployed):
+    for asked, answer in (((locality.too_little_input, locality.too_few_files), documented),
+                          ((locality.too_little_input_deployed, locality.too_few_files_deployed), deployed)):
+        for rule in asked:
+            local = dict(local_input_bytes=files * GB, local_input_files=files)
+            assert refused(rule, task(**BIG | {"inputprestaging": True}), **local) is answer
+            assert refused(rule, task(**BIG), **local) is True
+
+
+@pytest.mark.parametrize(("total", "complete", "refuses"), [
+    pytest.param(1.0, True, False, id="somewhere"), pytest.param(1.0, False, True, id="nowhere"),
+    pytest.param(0.0, False, False, id="no input"),
+])
+def test_t2_without_a_complete_replica_the_attempt_fails(total, complete, refuses):
+    view = nuclei(2, complete_replica=complete)
+    for edition, no_nucleus in (("documented", False), ("deployed", refuses)):
+        verdict = broker_task(task(total_input_bytes=total), view, cfg(), edition, 0.5)
+        assert (verdict.order.size == 0) is no_nucleus
+        if no_nucleus:
+            assert {verdict.tags[rule] for rule in verdict.refused_by} == {"-no_complete_replica"}
+
+
+def ability(*answers):
+    """A function that says which nuclei can run a task, and the list of what it was asked."""
+    asked = []
+
+    def can_run(left):
+        asked.append(left.tolist())
+        return np.array(answers)
+    return can_run, asked
+
+
+@pytest.mark.parametrize(("edition", "tags", "asked"), [
+    pytest.param("documented", ["-insize", "-insize", "-job", None], [False, False, True, True],
+                 id="D6 documented (TWiki): after the data"),
+    pytest.param("deployed", ["-insize", "-job", "-job", None], [True, True, True, True],
+                 id="D6 the code: before the data"),
+])
+def test_d6_ability_to_run_jobs(edition, tags, asked):
+    can_run, questions = ability(True, False, False, True)
+    view = nuclei(5, local_input_bytes=[0, 0, 1e18, 1e18, 1e18], has_storage=[True] * 4 + [False],
+                  can_run=lambda left: np.append(can_run(left), False))
+    verdict = broker_task(task(**BIG), view, cfg(), edition, 0.5)
+    assert [None if rule == KEPT else verdict.tags[rule] for rule in verdict.refused_by] == [*tags, "-match"]
+    assert questions == [[*asked, False]]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_ability_is_not_asked_when_nobody_is_left(edition):
+    can_run, questions = ability(True)
+    assert not broker_task(task(), nuclei(1, has_storage=[False], can_run=can_run), cfg(), edition, 0.5).order.size
+    assert not questions
+    assert broker_task(task(nucleus=0), nuclei(1, has_storage=[False], can_run=can_run), cfg(), edition, 0.5).order.size
+    assert not questions
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_no_nucleus_can_run_the_jobs(edition):
+    can_run, _ = ability(False, False)
+    assert not broker_task(task(), nuclei(2, can_run=can_run), cfg(), edition, 0.5).order.size
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_locality_is_lifted_by_those_that_are_left(edition):
+    """The only nucleus with data has no storage, so nobody who is left passes."""
+    view = nuclei(2, local_input_bytes=[0.0, 1e18], has_storage=[True, False])
+    verdict = broker_task(task(**BIG | {"currentpriority": 900}), view, cfg(), edition, 0.5)
+    assert verdict.order.tolist() == [0]
 
 
 @pytest.mark.parametrize("fields", [
@@ -172,12 +257,26 @@ def test_d14_local_input(fields, lifted, documented, deployed):
     assert factor(weight.local_input_deployed, *question, local_input_bytes=250 * GB) == deployed
 
 
+@pytest.mark.parametrize(("fields", "disk", "lifted", "documented", "deployed"), [
+    pytest.param({}, 250 * GB, (), 1, 1, id="all that is local is on disk"),
+    pytest.param({}, 249 * GB, (), 0.001, 0.001, id="some is on tape alone"),
+    pytest.param({}, None, (), 1, 1, id="nothing is on tape anywhere"),
+    pytest.param({"total_input_bytes": 0.0}, 0, (), 1, 1, id="no input"),
+    pytest.param({"iointensity": 1.0}, 0, (), 0.001, 0.001, id="however little is read"),
+    pytest.param({}, 0, (locality.DATA_LOCALITY,), 0.001, 1, id="the code drops data terms with the check"),
+])
+def test_input_on_tape(fields, disk, lifted, documented, deployed):
+    columns = dict(local_input_bytes=250 * GB) | ({} if disk is None else dict(disk_input_bytes=disk))
+    assert factor(weight.on_tape, task(**BIG | fields), lifted, **columns) == documented
+    assert factor(weight.on_tape_deployed, task(**BIG | fields), lifted, **columns) == deployed
+
+
 def test_d13_space_in_the_weight():
-    columns = dict(free_bytes=300.9 * TIB, expired_bytes=100 * TIB, total_bytes=1000 * TIB,
+    columns = dict(free_bytes=300.5 * TIB, expired_bytes=100 * TIB, total_bytes=1000 * TIB,
                    remaining_work_hs06s=RW_2500_GB)
-    assert factor(weight.free_part, **columns) == pytest.approx(0.4009)
-    assert factor(weight.free_space, **columns) == pytest.approx(300.9 * TIB / TB)
-    assert factor(weight.free_part_deployed, **columns) == pytest.approx((400.9 - 2500 / 1024) / 1000)
+    assert factor(weight.free_part, **columns) == pytest.approx(0.4005)
+    assert factor(weight.free_space, **columns) == pytest.approx(300.5 * TIB / TB)
+    assert factor(weight.free_part_deployed, **columns) == pytest.approx((400.5 - 2500 / 1024) / 1000)
     assert factor(weight.free_space_deployed, **columns) == 398
 
 
@@ -190,6 +289,41 @@ def test_the_cutoff_of_free_space(rule):
 def test_more_work_means_less_weight(edition):
     verdict = broker_task(task(), nuclei(3, remaining_work_hs06s=[1e6, 1e5, 1e7]), cfg(), edition, 0.5)
     assert np.argsort(-verdict.weight).tolist() == [1, 0, 2]
+
+
+def test_worked_numbers_of_the_reference():
+    """Brokerage reference, section 14: RW 49 and 50; 8.64e9 HS06 s ask for 2 500 GB."""
+    assert [factor(weight.remaining_work_deployed, priority_work_hs06s=work) for work in (49, 50)] == [1, 0.02]
+    view = nuclei(1, remaining_work_hs06s=[RW_2500_GB], free_bytes=[200_000.0 * GIB])
+    assert demand_gb(view).tolist() == [2500]
+    assert left_gib(view).tolist() == [197_500]
+
+
+@pytest.mark.parametrize(("edition", "work", "free_tb"), [
+    pytest.param("documented", 1e6, 256 * TIB / TB, id="documented: all work, raw free space in TB"),
+    pytest.param("deployed", 1e4, 384, id="deployed: work of the share, usable space in the code's TB"),
+])
+def test_the_weight_as_a_whole(edition, work, free_tb):
+    view = nuclei(2, remaining_work_hs06s=[1e6] * 2, priority_work_hs06s=[1e4] * 2, local_input_bytes=[250e9, 1e12],
+                  disk_input_bytes=[250e9, 0], free_bytes=[256 * TIB] * 2, expired_bytes=[128 * TIB] * 2,
+                  total_bytes=[512 * TIB] * 2)
+    verdict = broker_task(task(**BIG), view, cfg(), edition, 0.5)
+    assert verdict.weight == pytest.approx([0.25 * 0.75 * free_tb / work, 0.001 * 0.75 * free_tb / work])
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_nuclei_are_drawn_in_proportion_to_their_weights(edition):
+    view = nuclei(3, remaining_work_hs06s=[4e6, 1e6, 2e6])
+    drawn = [broker_task(task(), view, cfg(), edition, (k + 0.5) / 700).order[0] for k in range(700)]
+    assert np.bincount(drawn).tolist() == [100, 400, 200]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_if_all_weights_are_0_the_first_of_the_list_is_taken(edition):
+    """After a week without success nobody asks where the input is, but a task that reads much still weighs by it."""
+    view = nuclei(3, has_storage=[False, True, True], local_input_bytes=[0.0] * 3, local_input_files=[0] * 3)
+    verdict = broker_task(task(**BIG | {"frozen_for_s": 7 * DAY + 1}), view, cfg(), edition, 0.99)
+    assert verdict.order.tolist() == [1, 2] and not verdict.weight.any()
 
 
 @pytest.mark.parametrize(("uniform", "order"), [

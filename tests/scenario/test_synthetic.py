@@ -342,3 +342,46 @@ def test_another_site_does_not_move_the_input_that_does_not_go_there():
     before = task_list(scenario(work)).replica_site[:, 0]
     after = task_list(scenario(work, sites=more, storages=storages)).replica_site[:, 0]
     assert (before + 1 == after)[after != 0].all() and (after == 0).any()
+
+
+# ---- task parameters ----------------------------------------------------------------------------------------------
+
+def test_children_come_with_their_parents():
+    chain = (campaign("first", tasks_per_day=20, backlog=2), campaign("third", parent="second"),
+             campaign("second", parent="first"), campaign("other", tasks_per_day=5))
+    tasks = task_list(scenario(*chain))
+    first, second, third = (named(tasks, name) for name in ("first", "second", "third"))
+    assert not first["parent"].any() and not named(tasks, "other")["parent"].any()
+    assert second["parent"].tolist() == first["jeditaskid"].tolist()
+    assert third["parent"].tolist() == second["jeditaskid"].tolist()
+    assert np.array_equal(third["arrival_s"], first["arrival_s"])
+
+
+def test_a_parent_changes_nothing_of_the_work_of_a_task():
+    alone = named(task_list(scenario(campaign("child", tasks_per_day=20))), "child")
+    child = named(task_list(scenario(campaign(tasks_per_day=20), campaign("child", parent="plain"))), "child")
+    n = min(len(alone), len(child))
+    assert same(alone[:n], child[:n], without=("jeditaskid", "name", "arrival_s", "modification_s", "parent"))
+
+
+@pytest.mark.parametrize("more", [{"tasks_per_day": 1}, {"offered_cores": 1}, {"backlog": 1}])
+def test_a_child_has_no_rate_of_its_own(more):
+    with pytest.raises(ValidationError, match="neither a rate nor a backlog"):
+        campaign(parent="plain", **more)
+
+
+def test_task_parameters():
+    said = dict(fullChain="require", t1Weight=-1, inputPreStaging=True, taskBrokerOnMaster=True, nucleus="BIG")
+    row = task_list(scenario(campaign(backlog=1, secondary_input=0.25, **said))).rows[0]
+    names = "fullchain", "t1weight", "inputprestaging", "taskbrokeronmaster", "nucleus", "secondary_fraction"
+    assert [row[name] for name in names] == [2, -1, 1, 1, 2, 0.25]
+    plain = task_list(scenario(campaign(backlog=1))).rows[0]
+    assert [plain[name] for name in names] == [0, 0, 0, 0, -1, 0]
+
+
+@pytest.mark.parametrize(("part", "low", "high"), [(0, 0, 0), (1, 1, 1), (0.25, 0.2, 0.3)])
+def test_replicas_on_tape(part, low, high):
+    on_disk, tasks = (task_list(scenario(campaign(backlog=1000, input_per_job=1e9, replicas={"tape": tape})))
+                      for tape in (0, part))
+    assert low <= tasks.tape()[:, :2].mean() <= high
+    assert np.array_equal(tasks.replica_site, on_disk.replica_site)

@@ -1,8 +1,8 @@
-"""What decisions see: sums over the counts as they were at the last refresh, input at sites, work of nuclei."""
+"""What decisions see: sums over the counts as they were at the last refresh, tasks, input at sites."""
 
 import numpy as np
 import pytest
-from builders import Bench, S, T, put_job, scenario, two_sites
+from builders import Bench, S, T, put_job, two_sites
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -159,6 +159,9 @@ def test_a_task_as_brokers_see_it():
     bench = bench_of(said)
     bench.arrays.tasks["n_finished"][0], bench.arrays.tasks["n_failed"][0] = 4, 1
     found = observe.task(bench.world, 0)
+    assert found.total_input_bytes == 0                                # as long as no replica is known
+    bench.arrays.replica_site[0, 0] = 1
+    found = observe.task(bench.world, 0)
     assert (found.prodsourcelabel, found.workinggroup, found.processingtype) == ("user", "AP_X", "pile")
     assert (found.gshare, found.currentpriority, found.corecount, found.nucleus) == ("A", 7, 0, 1)
     assert found.n_jobs == 5                                           # still to be made or finished
@@ -182,39 +185,48 @@ def test_how_long_a_task_has_been_frozen(frozen_s, frozen_for_s):
 ])
 def test_input_at_the_sites(task, fraction):
     bench = bench_of(task)
-    found = observe.input_fraction(bench.world, 0)
-    assert (None if found is None else found.tolist()) == fraction
+    found = observe.job_input(bench.world, 0)
+    assert (None if found is None else found[0].tolist()) == fraction
+
+
+def test_input_on_tape_is_not_on_disk():
+    bench = bench_of(dict(replicas={0: 0.5, 1: 1.0}, input_bytes_per_job=1.0))
+    bench.arrays.replica_tape[0, 1] = 1
+    disk, anywhere = observe.job_input(bench.world, 0)
+    assert (disk.tolist(), anywhere.tolist()) == ([0.5, 0], [0.5, 1])
 
 
 def test_locality_is_that_of_the_jobs_that_are_brokered():
     bench = bench_of(dict(replicas={0: 1.0, 1: 0.25}, input_bytes_per_job=8e9, n_input_files=3, n_jobs=100))
-    fraction = observe.input_fraction(bench.world, 0)
+    fraction = observe.job_input(bench.world, 0)
     found = observe.locality(observe.task(bench.world, 0), fraction, 10)
     assert (found.total_bytes, found.total_files) == (80e9, 30)
     for part in (found.disk_bytes, found.disk_files, found.any_bytes, found.any_files):
         assert part.tolist() == [1, 0.25]
 
 
-def test_nuclei_as_the_broker_sees_them():
-    plan = scenario({"A": {}, "B": dict(nucleus=False), "C": {}}, storages={
-        "A": dict(site="A", total=100, free=60, expired=10, min_free=5),
-        "C": dict(site="C", total=50, free=50, write_wan="OFF"), "B": dict(site="B")})
-    bench = Bench(plan, dict(replicas={2: 0.5}, input_bytes_per_job=10.0, n_input_files=4, n_jobs=3))
-    bench.arrays.links["queued_files"][:] = np.arange(9)
-    found = observe.nuclei(bench.world, 0, np.array([1.0, 2.0, 3.0]), np.array([0.5, 0.6, 0.7]))
-    assert found.site.tolist() == [0, 2] and found.has_storage.all()
-    assert found.free_bytes.tolist() == [60, 50] and found.expired_bytes.tolist() == [10, 0]
-    assert found.min_free_bytes.tolist() == [5, 0] and found.write_wan.tolist() == [True, False]
-    assert found.remaining_work_hs06s.tolist() == [1, 3] and found.priority_work_hs06s.tolist() == [0.5, 0.7]
-    assert found.queued_output_files.tolist() == [0 + 3 + 6, 2 + 5 + 8]
-    assert found.local_input_bytes.tolist() == [0, 15] and found.local_input_files.tolist() == [0, 6]
+@pytest.mark.parametrize(("said", "inputs"), [
+    pytest.param({}, 40, id="all of it"),
+    pytest.param(dict(secondary_fraction=0.25), 40, id="secondary datasets too"),
+    pytest.param(dict(secondary_fraction=0.25, taskbrokeronmaster=1), 30, id="the primary dataset alone"),
+    pytest.param(dict(replicas={}), 0, id="none if no replica is known"),
+])
+def test_input_that_task_brokerage_counts(said, inputs):
+    bench = bench_of(dict(replicas={0: 1.0}, n_jobs=40, input_bytes_per_job=1e9, n_input_files=2) | said)
+    found = observe.task(bench.world, 0)
+    assert (found.total_input_bytes, found.total_input_files) == (inputs * 1e9, inputs * 2)
 
 
-@pytest.mark.parametrize(("status", "counts"), [(T.READY, True), (T.RUNNING, True), (T.PENDING, True), (T.DONE, False),
-                                                (T.ASSIGNING, False)], ids=lambda value: getattr(value, "word", ""))
-def test_work_that_burdens_a_nucleus(status, counts):
-    bench = bench_of(dict(n_jobs=10, n_events_per_job=2, cputime=50.0, nucleus=1), dict(n_jobs=3, nucleus=0), {})
-    tasks = bench.arrays.tasks
-    tasks["status"][:], tasks["n_finished"][0] = status, 4
-    found = observe.remaining_work(bench.world, np.arange(3))
-    assert found.tolist() == ([3 * 300.0, 6 * 2 * 50.0] if counts else [0.0, 0.0])
+@pytest.mark.parametrize(("parent", "expected"), [
+    pytest.param(0, (-1, 0), id="no parent"),
+    pytest.param(1, (1, 3), id="a parent with a nucleus"),
+])
+def test_what_a_task_knows_of_its_parent(parent, expected):
+    bench = bench_of(dict(nucleus=1, fullchain=3), dict(parent=parent))
+    found = observe.task(bench.world, 1)
+    assert (found.parent_nucleus, found.parent_fullchain) == expected
+
+
+def test_parameters_of_a_task():
+    found = observe.task(bench_of(dict(t1weight=-1, fullchain=2, inputprestaging=1)).world, 0)
+    assert (found.t1weight, found.fullchain, found.inputprestaging) == (-1, 2, True)

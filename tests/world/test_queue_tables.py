@@ -152,7 +152,7 @@ def test_a_site_without_storage():
     assert queue_tables.site_table(grid, list(grid.storages))["storage"].tolist() == [-1, 0]
 
 
-@pytest.mark.parametrize(("status", "off"), [("ON", 0), ("OFF", 1), ("TEST", 1)])
+@pytest.mark.parametrize(("status", "off"), [("ON", 0), ("OFF", 1), ("TEST", 1), ("", 2)])
 def test_status_of_a_storage(status, off):
     row = queue_tables.storage_table(scenario(storages={"A": dict(site="HERE", read_wan=status)}).grid)[0]
     assert (row["read_wan_off"], row["write_wan_off"]) == (off, 0)

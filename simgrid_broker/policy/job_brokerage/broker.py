@@ -13,7 +13,7 @@ from simgrid_broker.policy.job_brokerage.ask import asked
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import Question, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
-from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
@@ -37,6 +37,19 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     n_best = brokerage.decide(question, answer)
     return Verdict(brokerage.tags, answer.refused_by, answer.weight, {}, answer.best[:n_best], answer.backlog,
                    answer.cap)
+
+
+def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, edition: str = "documented",
+                cache: MaskCache | None = None) -> np.ndarray:
+    """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
+
+    No nucleus is set and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
+    """
+    brokerage = PRODUCTION[edition]
+    question = ask_of(brokerage, task, queues, stats, None, cfg, cache)._replace(ranks=brokerage.hint_ranks)
+    answer = room(len(question.queues), MAX_CANDIDATES)
+    brokerage.decide(question, answer)
+    return (answer.refused_by == KEPT) | (answer.refused_by >= question.n_criteria)
 
 
 def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.job_brokerage import candidates, requirements
@@ -36,13 +38,15 @@ class JobBrokerage:
 
     decide: compiled function of (question, answer) that asks the compiled criteria of `funnel` and multiplies the
     compiled ones of `factors`. A static rule is changed by replacing one field; a compiled one by a `decide` of one's
-    own as well, because compiled code cannot be handed functions and be kept between runs.
+    own as well, because compiled code cannot be handed functions and be kept between runs. caps: the criteria about
+    backlogs and weights, which the hint to the task brokerage leaves out.
     """
 
     name: str
     funnel: Funnel
     factors: tuple[Callable, ...]
     decide: Callable
+    caps: tuple[Callable, ...]
     choice: Callable | None = None
     busiest: bool = False
 
@@ -50,6 +54,12 @@ class JobBrokerage:
     def tags(self) -> tuple[str, ...]:
         """Everything that a candidate can be refused for: the tags of the criteria, then those of the ranking."""
         return self.funnel.tags + RANKING_TAGS
+
+    @cached_property
+    def hint_ranks(self) -> np.ndarray:
+        """Ranks of the compiled criteria for a hint, (n_load,): those of the caps are never met."""
+        funnel = self.funnel
+        return np.array([funnel.never if rule in self.caps else funnel.ranks[rule] for rule in funnel.load], np.int64)
 
     @cached_property
     def least(self) -> int:
@@ -120,7 +130,7 @@ DOCUMENTED = JobBrokerage(
         requirements.too_much_walltime,
         *DOCUMENTED_LOAD,
     )),
-    DOCUMENTED_FACTORS, decide_documented,
+    DOCUMENTED_FACTORS, decide_documented, caps=(too_many_ready, too_many_queued),
 )
 """Production job brokerage as documented."""
 
@@ -184,7 +194,7 @@ DEPLOYED = JobBrokerage(
         requirements.too_much_walltime_deployed,
         *DEPLOYED_LOAD,
     )),
-    DEPLOYED_FACTORS, decide_deployed, busiest=True,
+    DEPLOYED_FACTORS, decide_deployed, caps=(over_cap, over_cap_of_type, below_min_weight), busiest=True,
 )
 """Production job brokerage as deployed."""
 

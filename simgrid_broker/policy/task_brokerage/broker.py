@@ -9,9 +9,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import run_funnel, weigh
+from simgrid_broker.policy.funnel import weigh
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
+from simgrid_broker.policy.task_brokerage.walk import walk
 from simgrid_broker.views import KEPT, Gdpconfig, Nuclei, Task, Verdict
 
 NONE = -1
@@ -39,7 +40,7 @@ def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, unifor
 def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float) -> Verdict:
     """The decision of any task brokerage; with the same arguments, the same verdict."""
     case = TaskCase(task, nuclei, cfg)
-    outcome = run_funnel(brokerage.funnel, case)
+    outcome = walk(brokerage.funnel, case)
     weight, factors = weigh(brokerage.factors, replace(case, lifted=outcome.lifted))
     tags, refused_by = brokerage.funnel.tags, outcome.refused_by
     verdict = Verdict(tags, refused_by, np.where(refused_by == KEPT, weight, 0.0),

@@ -27,12 +27,16 @@ OUTPUT_GB_PER_CORE_DAY = 0.25
 
 @dataclass(frozen=True)
 class TaskCase:
-    """What the criteria and factors of task brokerage see; `lifted` names the groups of criteria that were lifted."""
+    """What the criteria and factors of task brokerage see.
+
+    lifted names the groups of criteria that were lifted; left: (n,) bool, the nuclei that nobody has refused so far.
+    """
 
     task: Task
     nuclei: Nuclei
     cfg: Gdpconfig
     lifted: tuple[str, ...] = ()
+    left: np.ndarray | None = None
 
     @property
     def n_candidates(self) -> int:
@@ -50,9 +54,20 @@ def demand_gb(nuclei: Nuclei) -> np.ndarray:
 
 
 def usable_gib(nuclei: Nuclei) -> np.ndarray:
-    """Space that may be used, (n,) GiB: free + expired - what must stay free; source: brokerage reference, 0.2 (D1)."""
-    reserved = 0.0 if nuclei.min_free_bytes is None else nuclei.min_free_bytes
-    return (nuclei.free_bytes + nuclei.expired_bytes - reserved) / GIB
+    """Space that may be used, (n,) GiB: free + expired - what must stay free - what is promised, each in whole GiB.
+
+    Source: brokerage reference, 0.2 (D1); formats reference, section 2.2 (whole GB).
+    """
+    usable = whole_gib(nuclei.free_bytes) + whole_gib(nuclei.expired_bytes)
+    for taken in (nuclei.min_free_bytes, nuclei.unavailable_bytes):
+        if taken is not None:
+            usable = usable - whole_gib(taken)
+    return usable
+
+
+def whole_gib(size: np.ndarray) -> np.ndarray:
+    """Bytes as whole GiB, (n,), the way PanDA keeps the space of an endpoint."""
+    return np.floor(size / GIB)
 
 
 def left_gib(nuclei: Nuclei) -> np.ndarray:

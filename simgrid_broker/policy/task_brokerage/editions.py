@@ -1,13 +1,14 @@
 """The chains of production task brokerage: which criteria and factors each edition has, and in which order.
 
-What lives here: tuples. What does not: rules (`nuclei`, `locality`, `weight`) and the way they are run (`broker`).
+What lives here: tuples. What does not: rules (`nuclei`, `locality`, `full_chain`, `weight`) and the way they are run
+(`walk`, `broker`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.task_brokerage import locality, nuclei, weight
+from simgrid_broker.policy.task_brokerage import full_chain, locality, nuclei, weight
 
 
 @dataclass(frozen=True)
@@ -23,19 +24,20 @@ DOCUMENTED = TaskBrokerage(
     "documented",
     Funnel((
         nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.too_little_space, nuclei.unreadable,
-        nuclei.unwritable, locality.LOCALITY,
+        nuclei.unwritable, locality.LOCALITY, nuclei.cannot_run, full_chain.off_the_chain,
     )),
-    (weight.remaining_work, weight.local_input, weight.free_part, weight.free_space),
+    (weight.remaining_work, weight.local_input, weight.on_tape, weight.free_part, weight.free_space),
 )
-"""Production task brokerage as documented."""
+"""Production task brokerage as documented; only the JEDI TWiki has the ability to run jobs, after the data (D6)."""
 
 DEPLOYED = TaskBrokerage(
     "deployed",
     Funnel((
-        nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.unreadable, nuclei.unwritable,
-        nuclei.too_little_space_deployed, locality.LOCALITY_DEPLOYED,
+        locality.no_complete_replica, nuclei.active_by_construction, nuclei.transfer_backlog_deployed,
+        nuclei.no_storage, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space_deployed, nuclei.cannot_run,
+        locality.LOCALITY_DEPLOYED, full_chain.off_the_chain_deployed,
     )),
-    (weight.remaining_work_deployed, weight.local_input_deployed, weight.free_part_deployed,
+    (weight.remaining_work_deployed, weight.local_input_deployed, weight.on_tape_deployed, weight.free_part_deployed,
      weight.free_space_deployed),
 )
 """Production task brokerage as deployed."""

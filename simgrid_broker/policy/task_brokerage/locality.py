@@ -1,7 +1,7 @@
 """Data locality: how much of the input a nucleus must hold.
 
-What lives here: the two criteria and the condition under which both are lifted. What does not: data in the weight
-(`weight`), data carousel (`inputPreStaging`) and replicas on tape, which the simulated grid does not have.
+What lives here: the scan for a complete replica, the two criteria about the part at each nucleus, and the condition
+under which both are lifted. What does not: data in the weight (`weight`), which datasets count (who makes the view).
 
 Sources: PanDA brokerage documentation, production task brokerage, data locality check; brokerage reference, 1.3.
 """
@@ -24,11 +24,17 @@ DOCUMENTED = {"source": "PanDA brokerage documentation, production task brokerag
 DEPLOYED = {"source": "brokerage reference, 1.3 (D9)", "editions": ("deployed",)}
 
 
+@criterion("-no_complete_replica", panda="input replica scan", source="brokerage reference, T2", editions=("deployed",))
+def no_complete_replica(case: TaskCase) -> np.ndarray:
+    """Refuse every nucleus if no complete replica of the input can be read over WAN; PanDA logs a text, not a tag."""
+    return np.full(case.n_candidates, case.task.total_input_bytes > 0 and not case.nuclei.complete_replica)
+
+
 @criterion("-insize", panda="selection for input size", gdpconfig=SIZE_KEYS, **DOCUMENTED)
 def too_little_input(case: TaskCase) -> np.ndarray:
     """Refuse nuclei whose part of a large input is not larger than INPUT_SIZE_FRACTION."""
     local, total = case.nuclei.local_input_bytes, case.task.total_input_bytes
-    concerned = total > case.value("INPUT_SIZE_THRESHOLD") * GB and not _dropped(case)
+    concerned = total > case.value("INPUT_SIZE_THRESHOLD") * GB and not _exempt(case)
     return concerned & (local <= total * _part(case, "INPUT_SIZE_FRACTION"))
 
 
@@ -40,7 +46,7 @@ def too_few_files(case: TaskCase) -> np.ndarray:
     INPUT_SIZE_THRESHOLD, GB.
     """
     local, total = case.nuclei.local_input_files, case.task.total_input_files
-    concerned = case.task.total_input_bytes > case.value("INPUT_NUM_THRESHOLD") * GB and not _dropped(case)
+    concerned = case.task.total_input_bytes > case.value("INPUT_NUM_THRESHOLD") * GB and not _exempt(case)
     return concerned & (local <= total * _part(case, "INPUT_NUM_FRACTION"))
 
 
@@ -49,7 +55,7 @@ def too_little_input_deployed(case: TaskCase) -> np.ndarray:
     """Refuse nuclei whose part of a large input is below INPUT_SIZE_FRACTION."""
     local, total = case.nuclei.local_input_bytes, case.task.total_input_bytes
     concerned = total > case.value("INPUT_SIZE_THRESHOLD") * GIB and not _dropped(case)
-    return concerned & (local < total * _part(case, "INPUT_SIZE_FRACTION"))
+    return concerned & (local < total * _part(case, "INPUT_SIZE_FRACTION")) & ~_is_staging(case)
 
 
 @criterion("-innum", panda="selection for number of input files", gdpconfig=NUM_KEYS, **DEPLOYED)
@@ -57,7 +63,7 @@ def too_few_files_deployed(case: TaskCase) -> np.ndarray:
     """Refuse nuclei whose part of many files is below INPUT_NUM_FRACTION."""
     local, total = case.nuclei.local_input_files, case.task.total_input_files
     concerned = total > case.value("INPUT_NUM_THRESHOLD") and not _dropped(case)
-    return concerned & (local < total * _part(case, "INPUT_NUM_FRACTION"))
+    return concerned & (local < total * _part(case, "INPUT_NUM_FRACTION")) & ~_is_staging(case)
 
 
 def waived(case: TaskCase) -> bool:
@@ -79,6 +85,16 @@ LOCALITY_DEPLOYED = Liftable(DATA_LOCALITY, (too_little_input_deployed, too_few_
 def _part(case: TaskCase, key: str) -> float:
     """A key in % as a fraction."""
     return case.value(key) / 100
+
+
+def _exempt(case: TaskCase) -> bool:
+    """Whether the documented check is off for all nuclei: dropped, or the data carousel completes the input (D11)."""
+    return case.task.inputprestaging or _dropped(case)
+
+
+def _is_staging(case: TaskCase) -> np.ndarray:
+    """Nuclei, (n,), at which the data carousel has begun: in the code at least one file must be there (D11)."""
+    return case.task.inputprestaging & (case.nuclei.local_input_files > 0)
 
 
 def _dropped(case: TaskCase) -> bool:

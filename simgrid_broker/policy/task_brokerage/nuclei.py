@@ -16,19 +16,32 @@ GB_PER_TB = 1024
 SPACE_KEYS = ((TASKBROKERAGE, "DISK_THRESHOLD_<gshare>"), (TASKBROKERAGE, "DISK_THRESHOLD"))
 
 
-@criterion("-status", panda="selection for status", source=SOURCE)
+@criterion("-status", panda="selection for status", source=SOURCE + " (D3)", editions=("documented",))
 def not_active(case: TaskCase) -> np.ndarray:
     """Refuse nuclei that are not ACTIVE."""
     return ~case.nuclei.active
 
 
-@criterion("-transfer_backlog", panda="selection for transfer backlog", source=SOURCE,
+@criterion("-status", panda="selection for status", source="brokerage reference, 0.2 and T3 (D3)",
+           editions=("deployed",))
+def active_by_construction(case: TaskCase) -> np.ndarray:
+    """Refuse nobody: the code asks for the state, but every nucleus is loaded as ACTIVE."""
+    return np.zeros(case.n_candidates, bool)
+
+
+@criterion("-transfer_backlog", panda="selection for transfer backlog", editions=("documented",),
+           source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task brokerage (D8)",
            gdpconfig=((TASKBROKERAGE, "NQUEUED_NUC_CAP"),))
 def transfer_backlog(case: TaskCase) -> np.ndarray:
-    """Refuse nuclei with more queued output files than NQUEUED_NUC_CAP, unless the task's t1Weight is negative (D8)."""
-    if case.task.t1weight < 0:
-        return np.zeros(case.n_candidates, bool)
-    return case.nuclei.queued_output_files > case.value("NQUEUED_NUC_CAP")
+    """Refuse nuclei whose queued output files are not below NQUEUED_NUC_CAP, unless t1Weight is negative."""
+    return (case.task.t1weight >= 0) & (case.nuclei.queued_output_files >= case.value("NQUEUED_NUC_CAP"))
+
+
+@criterion("-transfer_backlog", panda="selection for transfer backlog", editions=("deployed",),
+           source="brokerage reference, T4 (D8)", gdpconfig=((TASKBROKERAGE, "NQUEUED_NUC_CAP"),))
+def transfer_backlog_deployed(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei with more queued output files than NQUEUED_NUC_CAP, unless t1Weight is negative."""
+    return (case.task.t1weight >= 0) & (case.nuclei.queued_output_files > case.value("NQUEUED_NUC_CAP"))
 
 
 @criterion("-match", panda="selection for endpoint", source=SOURCE)
@@ -62,6 +75,14 @@ def too_little_space(case: TaskCase) -> np.ndarray:
 def too_little_space_deployed(case: TaskCase) -> np.ndarray:
     """Refuse nuclei whose usable space less the projected demand is below the threshold, in the code's GB."""
     return left_gib(case.nuclei) < GB_PER_TB * _threshold_tb(case)
+
+
+@criterion("-job", panda="check for ability to run jobs",
+           source="JEDI TWiki, task brokerage; brokerage reference, T6 (D6)")
+def cannot_run(case: TaskCase) -> np.ndarray:
+    """Refuse nuclei without a queue that the job brokerage would use; it is asked about those that are left."""
+    nuclei = case.nuclei
+    return np.zeros(case.n_candidates, bool) if nuclei.can_run is None else ~nuclei.can_run(case.left)
 
 
 @criterion("-preassign", panda="pre-assigned nucleus", source="brokerage reference, T1")

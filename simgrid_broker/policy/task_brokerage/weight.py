@@ -1,18 +1,21 @@
 """The weight of a nucleus: remaining work, local input, free space.
 
-What lives here: the factors of the weight. What does not: the draw (`broker`), and the factor for input on tape.
+What lives here: the factors of the weight. What does not: the draw (`broker`).
 
 Sources: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4 (D12 to D15).
 """
 
 import numpy as np
 
+from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.rule import factor
-from simgrid_broker.policy.task_brokerage.case import GIB, TASKBROKERAGE, TB, TaskCase, input_fraction, left_gib
+from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TB, TaskCase, input_fraction, left_gib, whole_gib
 from simgrid_broker.policy.task_brokerage.locality import DATA_LOCALITY
 
 RW_OFFSET_HS06S = 50
 """Work below this does not count (documented) or leaves the factor at 1 (deployed); source: step 3 (D12)."""
+TAPE_WEIGHT = 0.001
+"""Source: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4."""
 GB_PER_TB = 1024
 """In the code; source: brokerage reference, section 1.4."""
 IO_KEY = (TASKBROKERAGE, "MIN_IO_INTENSITY_WITH_LOCAL_DATA")
@@ -39,7 +42,7 @@ def remaining_work_deployed(case: TaskCase) -> np.ndarray:
 def local_input(case: TaskCase) -> np.ndarray | float:
     """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14)."""
     if case.task.total_input_bytes <= 0 or case.task.iointensity <= case.value(IO_KEY[1]):
-        return 1.0
+        return ONE
     return input_fraction(case)
 
 
@@ -49,8 +52,22 @@ def local_input_deployed(case: TaskCase) -> np.ndarray | float:
     unknown = case.task.iointensity == 0
     reads_much = unknown or case.task.iointensity > case.value(IO_KEY[1])
     if case.task.total_input_bytes <= 0 or DATA_LOCALITY in case.lifted or not reads_much:
-        return 1.0
+        return ONE
     return input_fraction(case)
+
+
+@factor("tape", panda="weight", **DOCUMENTED)
+def on_tape(case: TaskCase) -> np.ndarray | float:
+    """0.001 where some of the local input is on tape alone, 1 elsewhere (JEDI TWiki, task brokerage: tapeWeight)."""
+    if case.task.total_input_bytes <= 0 or case.nuclei.disk_input_bytes is None:
+        return ONE
+    return np.where(case.nuclei.local_input_bytes > case.nuclei.disk_input_bytes, TAPE_WEIGHT, ONE)
+
+
+@factor("tape", panda="weight", **DEPLOYED)
+def on_tape_deployed(case: TaskCase) -> np.ndarray | float:
+    """The same unless the locality check was lifted."""
+    return ONE if DATA_LOCALITY in case.lifted else on_tape(case)
 
 
 @factor("free part", panda="weight", **DOCUMENTED)
@@ -62,7 +79,7 @@ def free_part(case: TaskCase) -> np.ndarray:
 @factor("free part", panda="weight", **DEPLOYED)
 def free_part_deployed(case: TaskCase) -> np.ndarray:
     """(usable - projected demand) / total (D13)."""
-    return left_gib(case.nuclei) * GIB / case.nuclei.total_bytes
+    return left_gib(case.nuclei) / whole_gib(case.nuclei.total_bytes)
 
 
 @factor("free space", panda="weight", gdpconfig=(CUTOFF_KEY,), **DOCUMENTED)

@@ -1,0 +1,153 @@
+"""What task brokerage may see of the nuclei, as `views.Nuclei`, and the work and output that burden them.
+
+What lives here: candidates, their storages, the input at them, the work assigned to them. What does not: deciding, and
+the views of tasks and queues (`observe`).
+"""
+
+from functools import partial
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.names import TaskStatus, TransferKind
+from simgrid_broker.world.observe import COMPLETE, counted_inputs, input_parts, replicas
+
+OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
+"""Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
+
+DEFAULT_CPUTIME_HS06S = 300.0
+"""CPU work of an event of a task that claims none; source: brokerage reference, section 1.4."""
+
+NOT_OFF = {"documented": (0,), "deployed": (0, 2)}
+"""Values of read_wan_off and write_wan_off that let files pass: ON, or (D2) anything but OFF and TEST."""
+
+
+class Burden:
+    """What weighs on the nuclei while the task broker works through its list.
+
+    files, bytes: (n_sites,) of output on its way to each site; total: (n_sites,) HS06 s, work assigned to each site,
+    which grows with every assignment. `rows` are all live tasks, of which the open ones with a nucleus count.
+    """
+
+    def __init__(self, world, rows):
+        self.world = world
+        tasks = world.arrays.tasks
+        rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
+        left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
+        self.rows = rows
+        self.work = claimed_work(tasks, rows, left)
+        self.total = self._by_nucleus(np.ones(len(rows), bool))
+        self.files, self.bytes = output_on_the_way(world)
+        self.first = {}
+
+    def at_first(self, label: int) -> np.ndarray:
+        """Work of the tasks of a prodSourceLabel before anything was assigned, (n_sites,), HS06 s."""
+        if label not in self.first:
+            n_first = len(self.rows) - self._n_assigned
+            mask = self.world.arrays.tasks["label"][self.rows] == label
+            mask[n_first:] = False
+            self.first[label] = self._by_nucleus(mask)
+        return self.first[label]
+
+    def of_share(self, label: int, share: int, priority: int) -> np.ndarray:
+        """Work of the tasks of a prodSourceLabel and share at a priority or above, (n_sites,), HS06 s."""
+        tasks, rows = self.world.arrays.tasks, self.rows
+        return self._by_nucleus((tasks["share"][rows] == share) & (tasks["priority"][rows] >= priority)
+                                & (tasks["label"][rows] == label))
+
+    def add(self, row: int) -> None:
+        """Count the work of a task that has just got its nucleus."""
+        tasks = self.world.arrays.tasks
+        work = claimed_work(tasks, np.array([row]), tasks["n_jobs"][row])
+        self.rows, self.work = np.append(self.rows, row), np.append(self.work, work)
+        self.total[tasks["nucleus"][row]] += work[0]
+        self._n_assigned += 1
+
+    _n_assigned = 0
+
+    def _by_nucleus(self, mask: np.ndarray) -> np.ndarray:
+        nucleus = self.world.arrays.tasks["nucleus"][self.rows[mask]]
+        return np.bincount(nucleus, self.work[mask], minlength=len(self.world.arrays.sites))
+
+
+def claimed_work(tasks: np.ndarray, rows: np.ndarray, n_jobs) -> np.ndarray:
+    """CPU work of `n_jobs` jobs of each of the tasks in `rows` as they claim it, (n_rows,), HS06 s.
+
+    Source: brokerage reference, section 1.4.
+    """
+    cputime = tasks["cputime"][rows]
+    return n_jobs * tasks["n_events_per_job"][rows] * np.where(cputime > 0, cputime, DEFAULT_CPUTIME_HS06S)
+
+
+def output_on_the_way(world) -> tuple[np.ndarray, np.ndarray]:
+    """Files and bytes of output that wait or are under way to each site, (n_sites,) each."""
+    transfers, n_sites = world.arrays.transfers, len(world.arrays.sites)
+    rows = np.flatnonzero((transfers["transfer_id"] > 0) & (transfers["kind"] == TransferKind.OUTPUT))
+    destination = transfers["destination"][rows]
+    return tuple(np.bincount(destination, transfers[name][rows], minlength=n_sites) for name in ("n_files", "bytes"))
+
+
+def candidates(world, row: int) -> np.ndarray:
+    """Sites that may become the nucleus of a task, (n,): nuclei, for full chains bare satellites, and the one it names.
+
+    Source: brokerage reference, T0 and T1.
+    """
+    sites, t = world.arrays.sites, world.arrays.tasks[row]
+    found = np.flatnonzero(sites["nucleus"])
+    if t["fullchain"]:
+        found = np.append(found, np.flatnonzero((sites["nucleus"] == 0) & (sites["bare_nucleus"] > 0)))
+    return found if t["nucleus"] < 0 or t["nucleus"] in found else np.append(found, t["nucleus"])
+
+
+def nuclei(world, row: int, burden: Burden, can_run=None) -> views.Nuclei:
+    """Candidates of task brokerage for one task; can_run: as in `views.Nuclei`, handed the sites before.
+
+    RW is the work of all tasks in the edition `documented`; in `deployed` it is what there was at first for the space,
+    and that of the task's share at its priority or above for the weight (D15).
+    """
+    arrays, edition = world.arrays, world.scenario.edition
+    site, t = candidates(world, row), arrays.tasks[row]
+    storage, has_storage = _storages(world, row, site)
+    counted = counted_inputs(world, row)
+    disk, held = (part[site] for part in input_parts(world, row))
+    priority_work, work = None, burden.total
+    if edition == "deployed":
+        work = burden.at_first(t["label"])
+        priority_work = burden.of_share(t["label"], t["share"], t["priority"])[site]
+    return views.Nuclei(
+        site=site, active=np.ones(len(site), bool), has_storage=has_storage,
+        read_wan=np.isin(storage["read_wan_off"], NOT_OFF[edition]),
+        write_wan=np.isin(storage["write_wan_off"], NOT_OFF[edition]),
+        free_bytes=storage["free_bytes"], expired_bytes=storage["expired_bytes"], total_bytes=storage["total_bytes"],
+        min_free_bytes=storage["min_free_bytes"], unavailable_bytes=burden.bytes[site],
+        remaining_work_hs06s=work[site], priority_work_hs06s=priority_work, queued_output_files=burden.files[site],
+        local_input_bytes=held * counted * float(t["input_bytes_per_job"]),
+        local_input_files=held * counted * int(t["n_input_files"]),
+        disk_input_bytes=disk * counted * float(t["input_bytes_per_job"]),
+        complete_replica=_complete_replica(world, row, NOT_OFF[edition]), bare=arrays.sites["bare_nucleus"][site],
+        satellite=arrays.sites["nucleus"][site] == 0,
+        can_run=None if can_run is None else partial(can_run, site))
+
+
+def _storages(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of the storages that take the output of a task at each candidate, and whether there is one, (n,) each.
+
+    A full chain writes to the secondary nucleus of a candidate that has one; source: brokerage reference, T5.
+    """
+    sites = world.arrays.sites
+    if world.arrays.tasks["fullchain"][row]:
+        secondary = sites["secondary_nucleus"][site]
+        site = np.where(secondary >= 0, secondary, site)
+    number = sites["storage"][site]
+    return world.arrays.storages[np.maximum(number, 0)], number >= 0
+
+
+def _complete_replica(world, row: int, not_off: tuple[int, ...]) -> bool:
+    """Whether a complete replica on disk or tape is at a site that sends files, or none at all is known."""
+    arrays = world.arrays
+    known = replicas(world, row)
+    for place, part, _ in known:
+        storage = arrays.sites["storage"][place]
+        if part >= COMPLETE and (storage < 0 or arrays.storages["read_wan_off"][storage] in not_off):
+            return True
+    return not known
