@@ -155,13 +155,13 @@ def _replicas(world, row: int) -> list[tuple[int, float, int]]:
 def _input_at(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Part of a task's input at each candidate on disk, and on disk or tape, (n,) each, 0 to 1.
 
-    A complete replica on disk makes tape irrelevant; source: brokerage reference, 1.3.
+    Of several replicas the best counts, so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
     """
     disk, tape = np.zeros(len(site)), np.zeros(len(site))
     for place, part, is_tape in _replicas(world, row):
         held = tape if is_tape else disk
         np.maximum(held, part, out=held, where=site == place)
-    return disk, np.where(disk >= COMPLETE, disk, np.maximum(disk, tape))
+    return disk, np.maximum(disk, tape)
 
 
 def _complete_replica(world, row: int, not_off: tuple[int, ...]) -> bool:
