@@ -11,6 +11,7 @@ from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.gdpconfig_key import READ_BY
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.queue_options import option_value
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
@@ -75,6 +76,16 @@ def queue_refuses_all(scenario: Scenario) -> Iterator[str]:
                 yield f"Queue {name!r} takes no job: {lower} is above {upper}."
 
 
+def option_of_full_chain(scenario: Scenario) -> Iterator[str]:
+    """Options of full chains that say nothing: PanDA knows two values of one, and the other names a site."""
+    for name, queue in scenario.grid.queues.items():
+        bare, secondary = option_value(queue, "bareNucleus"), option_value(queue, "secondaryNucleus")
+        if bare not in (None, "only", "allow"):
+            yield f"bareNucleus={bare} of queue {name!r} has no effect; it may be only or allow."
+        if secondary is not None and secondary not in scenario.grid.sites:
+            yield f"secondaryNucleus={secondary} of queue {name!r} has no effect; no site is called so."
+
+
 def incident_cut_off(scenario: Scenario) -> Iterator[str]:
     """Incidents after the end of a run that was made shorter than its scenario file says."""
     late = sum(incident.at >= scenario.duration for incident in scenario.incidents)
@@ -103,6 +114,6 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, setting_without_reader,
+    incident_cut_off, setting_without_reader, option_of_full_chain,
 )
 """Everything that is looked at for remarks."""

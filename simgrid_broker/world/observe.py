@@ -166,14 +166,14 @@ def replicas(world, row: int) -> list[tuple[int, float, int]]:
 def input_parts(world, row: int) -> tuple[np.ndarray, np.ndarray]:
     """Part of a task's input at each site on disk, and on disk or tape, (n_sites,) each, 0 to 1.
 
-    A complete replica on disk makes tape irrelevant; source: brokerage reference, 1.3.
+    Of several replicas the best counts, so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
     """
     disk = np.zeros(len(world.arrays.sites))
     tape = disk.copy()
     for site, part, is_tape in replicas(world, row):
         held = tape if is_tape else disk
         held[site] = max(held[site], part)
-    return disk, np.where(disk >= COMPLETE, disk, np.maximum(disk, tape))
+    return disk, np.maximum(disk, tape)
 
 
 def job_input(world, row: int) -> tuple[np.ndarray, np.ndarray] | None:

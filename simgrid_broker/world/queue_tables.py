@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import BareNucleus, QueueStatus
+from simgrid_broker.scenario.queue_options import option_value
 from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES
 
 UNKNOWN_COREPOWER = 10.0
@@ -45,14 +46,6 @@ def option(queue, key: str) -> bool:
     if key in queue.params:
         return bool(queue.params[key])
     return any(item.strip().startswith(key) for item in queue.catchall.split(","))
-
-
-def option_value(queue, key: str) -> str | None:
-    """Value of `key` in `params`, else in `catchall` (key=value), None if neither has it (formats reference, 1.4)."""
-    if key in queue.params:
-        return str(queue.params[key])
-    items = (item.partition("=") for item in queue.catchall.split(","))
-    return next((value.strip() for name, sign, value in items if sign and name.strip() == key), None)
 
 
 def bare_nucleus(queue) -> BareNucleus:

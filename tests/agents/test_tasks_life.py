@@ -85,7 +85,8 @@ def test_task_broker_chooses_a_nucleus_at_its_next_cycle():
     pytest.param("deployed", "assigning", id="D5 the code: it stays where it is"),
 ])
 def test_d5_a_task_without_a_nucleus_is_tried_again_after_30_minutes(edition, waits_as):
-    full = scenario(storages={"A": dict(site="HERE", total=1e12, free=0)}, agents=PERIODS, edition=edition)
+    full = scenario(storages={"A": dict(site="HERE", total=1e12, free=0)}, edition=edition,
+                    agents=PERIODS | dict(pending_production=700))            # not for tasks without a nucleus
     stage = Stage((task_source, task_refiner, task_broker, watch_dog), full)
     moments = []
     stage.run(2400.0)

@@ -171,6 +171,9 @@ def test_borders_of_the_checks(key, value, found):
                  id="no queue is online"),
     pytest.param("queue_refuses_all", (*GRID, "queues", "CERN", "minrss"), "17 GB", id="nothing fits"),
     pytest.param("incident_cut_off", ("duration",), "1h", id="the run ends before the incident"),
+    pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "catchall"), "bareNucleus=yes", id="a third value"),
+    pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "params"), {"secondaryNucleus": "BNLL"},
+                 id="a secondary nucleus that does not exist"),
 ])
 def test_remarks(look, key, value):
     function, = (function for function in LOOKS if function.__name__ == look)

@@ -171,3 +171,26 @@ def test_codes_of_a_world_have_words():
     assert words["pseudo_queues"] == ("A/SCORE", "B")
     assert words["candidates"] == ("A", "B", "HERE") and words["brokered"] == ("A/SCORE", "B", "HERE")
     assert words["shares"] == ("All",) and words["users"] == ("eve",)
+
+
+@pytest.mark.parametrize(("said", "bare"), [
+    pytest.param({}, 0, id="no option"),
+    pytest.param(dict(catchall="a=1, bareNucleus=only"), 2, id="only"),
+    pytest.param(dict(catchall="bareNucleus=allow"), 1, id="allow"),
+    pytest.param(dict(catchall="bareNucleus=yes"), 0, id="another value"),
+    pytest.param(dict(catchall="bareNucleus"), 0, id="no value"),
+    pytest.param(dict(catchall="bareNucleus=only", params={"bareNucleus": "allow"}), 1, id="params win"),
+])
+def test_a_queue_of_a_bare_nucleus(said, bare):
+    grid = scenario(queues={"Q": dict(atlas_site="HERE") | said}).grid
+    assert queue_tables.queue_table(grid, {"Q": 0})["bare_nucleus"].tolist() == [bare]
+    assert queue_tables.site_table(grid, list(grid.storages))["bare_nucleus"].tolist() == [bare]
+
+
+def test_of_several_queues_the_first_of_production_that_has_the_option_counts():
+    plan = scenario({"HERE": {}, "THERE": {}}, {
+        "ANALY": dict(atlas_site="HERE", type="analysis", catchall="bareNucleus=only,secondaryNucleus=HERE"),
+        "PLAIN": dict(atlas_site="HERE"), "FIRST": dict(atlas_site="HERE", catchall="bareNucleus=allow"),
+        "SECOND": dict(atlas_site="HERE", catchall="bareNucleus=only,secondaryNucleus=THERE")})
+    sites = queue_tables.site_table(plan.grid, list(plan.grid.storages))
+    assert sites["bare_nucleus"].tolist() == [1, 0] and sites["secondary_nucleus"].tolist() == [1, -1]

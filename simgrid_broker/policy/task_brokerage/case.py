@@ -56,7 +56,7 @@ def demand_gb(nuclei: Nuclei) -> np.ndarray:
 def usable_gib(nuclei: Nuclei) -> np.ndarray:
     """Space that may be used, (n,) GiB: free + expired - what must stay free - what is promised, each in whole GiB.
 
-    Source: brokerage reference, 0.2 (D1); formats reference, section 2.2 (whole GB).
+    Source: brokerage reference, 0.2 (D1); formats reference, section 2.3 (whole GB).
     """
     usable = whole_gib(nuclei.free_bytes) + whole_gib(nuclei.expired_bytes)
     for taken in (nuclei.min_free_bytes, nuclei.unavailable_bytes):

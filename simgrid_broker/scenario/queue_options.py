@@ -1,0 +1,12 @@
+"""Options of a PanDA queue in `params` and `catchall` that have a value.
+
+What lives here: finding the value. What does not: what an option does (world, policy).
+"""
+
+
+def option_value(queue, key: str) -> str | None:
+    """Value of `key` in `params`, else in `catchall` (key=value), None if neither has it (formats reference, 1.4)."""
+    if key in queue.params:
+        return str(queue.params[key])
+    items = (item.partition("=") for item in queue.catchall.split(","))
+    return next((value.strip() for name, sign, value in items if sign and name.strip() == key), None)
