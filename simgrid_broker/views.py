@@ -48,6 +48,70 @@ class ShareTree:
 
 
 @dataclass(frozen=True)
+class Hardware:
+    """What CRIC publishes of the CPUs or GPUs of a queue; lists hold names, `any` and `excl`, None = not published.
+
+    Source: formats reference, section 6.
+    """
+
+    type: str                      # cpu or gpu
+    arch: tuple[str, ...] | None = None
+    instr: tuple[str, ...] | None = None
+    vendor: tuple[str, ...] | None = None
+    model: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class InstalledRelease:
+    """One of the tags that CRIC publishes for a queue."""
+
+    project: str = ""
+    release: str = ""
+    cmtconfig: str = ""
+    container_name: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PublishedSoftware:
+    """What CRIC publishes for a queue with releases = AUTO; source: formats reference, section 6."""
+
+    cmtconfigs: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    cvmfs: tuple[str, ...] = ()
+    architectures: tuple[Hardware, ...] = ()
+    tags: tuple[InstalledRelease, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkerNodeGpu:
+    """A kind of GPU that pilots met at a queue, text; None = they could not tell.
+
+    vram: MB; version: of CUDA; driver_version: of the kernel driver. Source: brokerage reference, section 5.
+    """
+
+    vendor: str | None = None
+    model: str | None = None
+    vram: str | None = None
+    microarchitecture: str | None = None
+    version: str | None = None
+    driver_version: str | None = None
+
+
+@dataclass(frozen=True)
+class QueueSoftware:
+    """What is known of the software and hardware of one PanDA queue.
+
+    published: None = CRIC has no entry; gpus: what worker nodes reported; cpu_levels: (CPU level, its part in %).
+    """
+
+    releases: tuple[str, ...] = ("ANY",)
+    published: PublishedSoftware | None = None
+    gpus: tuple[WorkerNodeGpu, ...] = ()
+    cpu_levels: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class Task:
     """What the brokers may know of a task and of the jobs that it is about to make."""
 
@@ -82,6 +146,10 @@ class Task:
     taskpriority: int | None = None    # as submitted; None = the same as `currentpriority`
     frozen_for_s: float = 0.0      # for how long brokerage has failed
     total_input_files: int = 0
+    architecture: str = ""         # platform, base image, CPU and GPU asked for
+    transhome: str = ""            # release or nightly
+    container_name: str = ""
+    only_tags_for_fc: bool = False     # the container must be among the published tags
 
 
 @dataclass(frozen=True)
@@ -109,6 +177,16 @@ class Queues:
     version: int = 0               # grows whenever any of the above changes
     slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
     pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
+    software: tuple[QueueSoftware, ...] | None = None      # None = every queue has releases ANY
+    software_of_all: PublishedSoftware | None = None       # CRIC's entry ALL: sources of containers
+
+    @cached_property
+    def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
+        """The different objects in `software`, and the number of that of each candidate, (n,)."""
+        each = (QueueSoftware(),) * len(self.names) if self.software is None else self.software
+        distinct = {id(one): one for one in each}
+        number = {key: k for k, key in enumerate(distinct)}
+        return tuple(distinct.values()), np.array([number[id(one)] for one in each], np.int64)
 
 
 @dataclass(frozen=True)

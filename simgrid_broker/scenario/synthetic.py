@@ -109,6 +109,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     rows["priority"], rows["max_attempt"] = payload.priority, payload.max_attempt
     rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
+    rows["only_tags_for_fc"] = payload.onlyTagsForFC
     if payload.gshare is not None:
         rows["share"] = leaf_names(scenario).index(payload.gshare)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
@@ -116,7 +117,9 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     return TaskList(rows, *places, {
         "task_names": (payload.name,), "users": owners, "processing_types": (payload.processingtype,),
         "labels": (payload.prodsourcelabel,), "working_groups": (payload.workinggroup,),
-        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,)})
+        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,),
+        "architectures": (payload.architecture,), "transhomes": (payload.transhome,),
+        "container_names": (payload.container_name,)})
 
 
 def _fill_work(rows, payload: Payload, seed: int, key: int, index) -> None:

@@ -61,6 +61,12 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("failed_attempts", "i4", "jobs", OURS, "Attempts that ended failed"),
     Column("lost_walltime_s", "f8", "core s", OURS, "Wall time x cores of attempts that did not finish"),
     Column("used_hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot, all attempts"),
+    Column("architecture", "i2", "", JEDI + " architecture", "Platform, base image, CPU and GPU asked for",
+           codes="architectures"),
+    Column("transhome", "i2", "", JEDI + " transHome", "Release or nightly", codes="transhomes"),
+    Column("container_name", "i2", "", JEDI + " container_name", "Fat container", codes="container_names"),
+    Column("only_tags_for_fc", "i2", "", PARAMETER + " onlyTagsForFC",
+           "Whether the container must be among the published tags", recorded=False),
 ))
 """Columns of a task row."""
 

@@ -31,7 +31,8 @@ def queues(world) -> views.Queues:
         maxrss_mb=pseudo["maxrss_mb"].copy(), minrss_mb=pseudo["minrss_mb"].copy(), maxtime_s=of["maxtime_s"].copy(),
         mintime_s=of["mintime_s"].copy(), maxwdir_mb=of["maxwdir_mb"].copy(), direct_io=of["direct_io"] == 1,
         opportunistic=of["opportunistic"] == 1, transferringlimit=of["transferringlimit"].copy(),
-        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version)
+        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version,
+        software=tuple(world.software[queue] for queue in pseudo["queue"]), software_of_all=world.software_of_all)
 
 
 def num_slots(world, candidates: views.Queues) -> np.ndarray | None:
@@ -56,7 +57,9 @@ def task(world, row: int) -> views.Task:
         workdisk_bytes=float(t["workdiskcount_mb"]) * 1e6, iointensity=float(t["iointensity"]), n_jobs=n_jobs,
         total_input_bytes=float(t["input_bytes_per_job"]) * int(t["n_jobs"]), nucleus=int(t["nucleus"]),
         total_input_files=int(t["n_input_files"]) * int(t["n_jobs"]),
-        frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
+        frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]),
+        architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
+        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=t["only_tags_for_fc"] == 1)
 
 
 def stats(snapshot, share: int, candidates: views.Queues, num_slots: np.ndarray | None = None,

@@ -1,6 +1,7 @@
 """The chains of production job brokerage: which criteria and factors each edition has, and in which order.
 
-What lives here: tuples. What does not: rules (`candidates`, `requirements`, `load`) and how they are run (`broker`).
+What lives here: tuples. What does not: rules (`candidates`, `requirements`, `software`, `load`) and how they are run
+(`broker`).
 
 Sources of the order: PanDA brokerage documentation, production job brokerage; brokerage reference, section 2.3.
 """
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage import candidates, load, requirements
+from simgrid_broker.policy.job_brokerage import candidates, load, requirements, software
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ DOCUMENTED = JobBrokerage(
         candidates.zero_share,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
+        software.software_missing,
+        software.platform_missing,
         requirements.too_little_memory,
         requirements.too_much_memory,
         requirements.too_little_scratch,
@@ -59,6 +62,8 @@ DEPLOYED = JobBrokerage(
         candidates.zero_share_deployed,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
+        software.software_missing_deployed,
+        software.platform_missing_deployed,
         requirements.too_little_memory_deployed,
         requirements.too_much_memory_deployed,
         requirements.too_little_scratch_deployed,
@@ -70,7 +75,8 @@ DEPLOYED = JobBrokerage(
         load.over_cap_of_type,
         load.below_min_weight,
     )),
-    (load.running_over_queued, load.many_assigned_deployed, load.data_availability, load.bootstrap),
+    (load.running_over_queued, load.many_assigned_deployed, load.data_availability, software.cpu_preference,
+     load.bootstrap),
     load.numbers_deployed, load.backlog_deployed,
 )
 """Production job brokerage as deployed."""
