@@ -25,7 +25,7 @@ ZERO_MEANINGS = {"zero", "default", "unlimited", "none", "any", "jeditaskid"}
 VOCABULARIES = {
     "brokered", "campaigns", "candidates", "cause", "decision_kind", "job_status", "labels", "pools",
     "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
-    "storages", "tags",
+    "storages", "tags", "architectures", "transhomes", "container_names",
     "task_names", "task_status", "transfer_kind", "transpaths", "users", "working_groups",
 }
 NUMBERS_WITHOUT_UNIT = {
@@ -35,7 +35,7 @@ NUMBERS_WITHOUT_UNIT = {
     "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "opportunistic",
     "disable_reassign", "read_wan_off", "write_wan_off", "closeness", "decision", "resource_type", "best", "source",
-    "destination", "queue", "site", "storage", "luck",
+    "destination", "queue", "site", "storage", "luck", "only_tags_for_fc",
     # ratios
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
 }
