@@ -47,7 +47,7 @@ def expanded(draft: Draft) -> Expansion:
         marks |= {("grid", part, name): origin for part in ENTRIES for name in source.get(part, ())}
     software, origin = _software(merged_grid(below, grid), expansion)
     below = merged_grid(below, software)
-    marks |= {("grid", "queues", name, "software"): origin for name in software.get("queues", ())}
+    marks |= {("grid", "queues", name, "software"): origin for name, queue in software.get("queues", {}).items() if queue}
     expansion.draft = replace(draft, values=draft.values | {"grid": merged_grid(below, grid)},
                               marks={**draft.marks, **marks})
     return expansion
@@ -95,7 +95,10 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
 
 
 def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
-    """What CRIC publishes for the queues of `grid`, laid below what the user wrote, and its origin."""
+    """What CRIC publishes for the queues of `grid`, to be laid below what the user wrote, and its origin.
+
+    All queues are in it, so that they keep their order.
+    """
     file = grid.get("software")
     if not isinstance(file, str) or not Path(file).is_file():
         expansion.failed |= file is not None        # told by `resolve`, as for every file that a scenario names
@@ -109,7 +112,7 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
         expansion.problems += error.problems
         return {}, None
     expansion.remarks += remarks
-    found = {"queues": {name: {"software": software} for name, software in published.items()}}
+    found = {"queues": {name: {"software": published[name]} if name in published else {} for name in names}}
     return found | ({"software_of_all": everywhere} if everywhere else {}), _origin(expansion.draft, CRIC, "software")
 
 

@@ -59,7 +59,7 @@ def task(world, row: int) -> views.Task:
         total_input_files=int(t["n_input_files"]) * int(t["n_jobs"]),
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]),
         architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
-        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=t["only_tags_for_fc"] == 1)
+        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]))
 
 
 def stats(snapshot, share: int, candidates: views.Queues, num_slots: np.ndarray | None = None,
