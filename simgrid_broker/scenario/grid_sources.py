@@ -47,7 +47,8 @@ def expanded(draft: Draft) -> Expansion:
         marks |= {("grid", part, name): origin for part in ENTRIES for name in source.get(part, ())}
     software, origin = _software(merged_grid(below, grid), expansion)
     below = merged_grid(below, software)
-    marks |= {("grid", "queues", name, "software"): origin for name, queue in software.get("queues", {}).items() if queue}
+    marks |= {("grid", "queues", name, "software"): origin
+              for name, queue in software.get("queues", {}).items() if queue}
     expansion.draft = replace(draft, values=draft.values | {"grid": merged_grid(below, grid)},
                               marks={**draft.marks, **marks})
     return expansion
