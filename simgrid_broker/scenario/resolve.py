@@ -19,6 +19,7 @@ from simgrid_broker.scenario.shape import Shape, shape_of
 
 FILES: tuple[Key, ...] = (
     ("grid", "pandaqueues"), ("grid", "rses"), ("grid", "closeness"), ("workload", "trace", "file"),
+    ("grid", "software"),
 )
 """Keys whose values are files."""
 
