@@ -96,9 +96,8 @@ def stores(world) -> np.ndarray:
 
 
 def links_to(world, nucleus: int) -> np.ndarray:
-    """The way from each site to a nucleus, (n_sites,) of LINK; nothing is known of it if there is no nucleus."""
-    n_sites = len(world.arrays.sites)
-    return views.records(views.LINK, n_sites, in_nucleus=np.arange(n_sites) == nucleus)
+    """The way from each site to a nucleus, (n_sites,) of LINK; nothing is known of it if there is no nucleus (-1)."""
+    return world.network.links_to(nucleus)
 
 
 def input_fraction(world, row: int) -> np.ndarray | None:

@@ -5,6 +5,8 @@ What lives here: `World`. What does not: compiled code (it takes `World.arrays`)
 
 import numpy as np
 
+from simgrid_broker.world.network_metrics import NetworkMetrics
+
 MARGIN = 1024
 """Rows to keep free of every table that the fabric takes from: more than one event can use."""
 
@@ -17,7 +19,7 @@ class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
     `shares` and `tree` are those in force, which incidents may change; `arrays` is replaced whenever a table grows:
-    take it afresh for each call, never keep it across one.
+    take it afresh for each call, never keep it across one. `network` is what brokers know of the links.
     """
 
     def __init__(self, arrays, scenario, tree, vocabularies):
@@ -27,6 +29,7 @@ class World:
         self.shares = scenario.shares
         self.vocabularies = vocabularies
         self.queues_version = 0
+        self.network = NetworkMetrics(arrays)
 
     @property
     def state(self):
