@@ -61,10 +61,9 @@ class NetworkMetrics:
         self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
         self.latest = Window(0.0, n * n)
         sites, storage = np.arange(n), arrays.sites["storage"].astype(np.int64)
-        of = np.append(arrays.storages["site"], -1)                  # of a site without storage: -1
-        at_home = (storage == storage[:, None]) | (of[storage] == sites[:, None])
+        of = np.append(arrays.storages["site"], -1)                  # the last is that of no storage, -1
         self.table["in_nucleus"][:n] = sites == sites[:, None]
-        self.table["sharing"][:n] = at_home & (storage >= 0) & ~self.table["in_nucleus"][:n]
+        self.table["sharing"][:n] = (of[storage] == sites[:, None]) & ~self.table["in_nucleus"][:n]
         self.mapped, self.all_known = storage >= 0, False
         self._set("closeness", arrays.links["closeness"], views.UNKNOWN["closeness"])
         self._know()

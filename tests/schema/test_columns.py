@@ -35,7 +35,7 @@ NUMBERS_WITHOUT_UNIT = {
     "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "opportunistic",
     "disable_reassign", "read_wan_off", "write_wan_off", "closeness", "decision", "resource_type", "best", "source",
-    "destination", "queue", "site", "storage", "luck",
+    "destination", "queue", "site", "storage", "luck", "express",
     # ratios
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
 }
