@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker import views
+from simgrid_broker.compiled import compiled
 from simgrid_broker.units import DAY, HOUR, WEEK
 
 WINDOWS = {"mbps_hour": HOUR, "mbps_day": DAY, "mbps_week": WEEK}
@@ -48,6 +49,18 @@ class Window:
         self.n_readings += 1
 
 
+@compiled
+def copy_queues(links, table, mapped, nuclei):
+    """Copy the files that wait on each link to a nucleus to table[destination, source], if the source is `mapped`."""
+    n = len(mapped)
+    for destination in nuclei:
+        for source in range(n):
+            if mapped[source]:
+                link, row = links[source * n + destination], table[destination, source]
+                row["queued_files"] = link["queued_output"]
+                row["queued_express"] = link["queued_express"]
+
+
 class NetworkMetrics:
     """Records of all links to all sites, as `views.LINK` has them.
 
@@ -64,7 +77,7 @@ class NetworkMetrics:
         of = np.append(arrays.storages["site"], -1)                  # the last is that of no storage, -1
         self.table["in_nucleus"][:n] = sites == sites[:, None]
         self.table["sharing"][:n] = (of[storage] == sites[:, None]) & ~self.table["in_nucleus"][:n]
-        self.mapped, self.all_known = storage >= 0, False
+        self.mapped, self.nuclei, self.all_known = storage >= 0, np.flatnonzero(arrays.sites["nucleus"]), False
         self._set("closeness", arrays.links["closeness"], views.UNKNOWN["closeness"])
         self._know()
 
@@ -73,9 +86,8 @@ class NetworkMetrics:
         return self.table[nucleus]
 
     def read_queues(self, arrays) -> None:
-        """Read how many files of output wait on each link or are under way."""
-        self._set("queued_files", arrays.links["queued_output"], 0)
-        self._set("queued_express", arrays.links["queued_express"], 0)
+        """Read how many files of output wait on each link to a nucleus or are under way."""
+        copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
         self._know()
 
     def read_throughput(self, arrays, now: float) -> None:

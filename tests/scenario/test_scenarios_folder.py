@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from simgrid_broker.errors import ScenarioError
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.scenario.check import remarks
 from simgrid_broker.scenario.loader import load_scenario
@@ -20,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "scenarios"
 DATA = ROOT.parent / "shared" / "data"
 BASES = ("atlas.yaml", "shares_2018.yaml")
-RUNNABLE = ("minimal.yaml", "quickstart.yaml", "atlas_day.yaml", "atlas_week.yaml", "lcg_replay.yaml")
+RUNNABLE = ("minimal.yaml", "quickstart.yaml", "atlas_day.yaml", "atlas_week.yaml", "lcg_replay.yaml",
+            "network_weight.yaml")
 CORES = 500_000
 
 PRINTED = {
@@ -88,11 +90,17 @@ def test_every_file_is_known_and_described():
     assert not [name for name in (*BASES, *RUNNABLE) if f"`{name}`" not in text]
 
 
+IN_THE_CHAIN = not {"-link_unusable", "-lowNetworkWeight"} - set(PRODUCTION["deployed"].tags)
+"""Whether the job brokerage asks for the network weight; if not, nothing reads the keys of `network_weight.yaml`."""
+
+
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_scenarios_load_without_a_remark(name):
     scenario = load_scenario(FOLDER / name)
     assert scenario.name == Path(name).stem and scenario.description
     expected = ["There is no work"] if name == "lcg_replay.yaml" else []
+    if name == "network_weight.yaml" and not IN_THE_CHAIN:
+        expected = ["gdpconfig key 'N"] * 2
     assert [remark[:16] for remark in remarks(scenario)] == expected
 
 
@@ -103,7 +111,7 @@ def test_a_base_alone_says_what_it_lacks(name, missing):
         load_scenario(FOLDER / name)
 
 
-@pytest.mark.parametrize("name", ["quickstart.yaml", "atlas_day.yaml"])
+@pytest.mark.parametrize("name", ["quickstart.yaml", "atlas_day.yaml", "network_weight.yaml"])
 def test_every_stream_cites_its_source(name):
     scenario = load_scenario(FOLDER / name)
     assert not [stream.name for stream in streams(scenario) if not re.search(r"WS \d|^as |assumed", stream.source)]
