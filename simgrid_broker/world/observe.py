@@ -120,7 +120,8 @@ def stores(world) -> np.ndarray:
     storage = np.zeros(len(number), arrays.storages.dtype)
     storage[number >= 0] = arrays.storages[number[number >= 0]]
     usable = storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
-    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, read_lan=True,
+    return views.records(views.STORE, len(number), present=number >= 0, free_bytes=storage["free_bytes"],
+                         usable_bytes=usable, read_lan=True,
                          write_lan=True, read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0)
 
 

@@ -46,7 +46,9 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
     No nucleus is set and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = ask_of(brokerage, task, queues, stats, None, cfg, cache)._replace(ranks=brokerage.hint_ranks)
+    question = ask_of(brokerage, task, queues, stats, None, cfg, cache)._replace(
+        ranks=brokerage.hint_ranks, choice_rank=brokerage.funnel.never)
+    question.ask["hint"] = True
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
     return (answer.refused_by == KEPT) | (answer.refused_by >= question.n_criteria)
@@ -58,10 +60,11 @@ def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, lo
     funnel, case = brokerage.funnel, JobCase(task, queues)
     first = first_refusals(funnel, case) if cache is None else cache.first_refusals(funnel, case)
     ask = asked(task, cfg, brokerage.name) if cache is None else cache.record(task, cfg, brokerage.name, asked)
-    nothing = zeros(len(stats.store))
-    data = (nothing,) * 4
-    if locality is not None:
-        ask["total_bytes"], ask["total_files"] = locality.total_bytes, locality.total_files
+    if locality is None:
+        ask["hint"], ask["total_bytes"], ask["total_files"] = False, 0, 0
+        data = (zeros(len(stats.store)),) * 4
+    else:
+        ask["hint"], ask["total_bytes"], ask["total_files"] = False, locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
     return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, first,
                     static_weight(brokerage, case, cache),
