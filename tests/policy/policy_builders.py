@@ -62,7 +62,8 @@ def stats(n=1, **columns):
     """Queues with ten running jobs and nothing else, at sites with storage and no nucleus near."""
     load = {name: columns.pop(name) for name in LOAD.names if name in columns}
     link = {name: columns.pop(name) for name in LINK.names if name in columns}
-    store = dict(present=True, free_bytes=1000 * TB, usable_bytes=1000 * TB, read_lan=True, write_lan=True, read_wan=True, write_wan=True)
+    store = dict(present=True, free_bytes=1000 * TB, usable_bytes=1000 * TB, read_lan=True,
+                 write_lan=True, read_wan=True, write_wan=True)
     return Stats(0.0, records(LOAD, n, **dict(running=10) | load), records(STORE, n, **store | columns),
                  records(LINK, n, **link))
 
