@@ -13,6 +13,7 @@ from simgrid_broker.policy.job_brokerage.ask import asked
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import Question, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
+from simgrid_broker.policy.job_brokerage.preliminary import for_hint
 from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
@@ -43,10 +44,10 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
                 cache: MaskCache | None = None) -> np.ndarray:
     """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
 
-    No nucleus is set and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
+    No nucleus is set, no queue is pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = ask_of(brokerage, task, queues, stats, None, cfg, cache)._replace(ranks=brokerage.hint_ranks)
+    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)._replace(ranks=brokerage.hint_ranks)
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
     return (answer.refused_by == KEPT) | (answer.refused_by >= question.n_criteria)

@@ -14,7 +14,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage import candidates, requirements, software
+from simgrid_broker.policy.job_brokerage import candidates, connectivity, preliminary, requirements, software
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS, note, rank, take_input
 from simgrid_broker.policy.job_brokerage.load import (
     below_min_weight,
@@ -121,6 +121,7 @@ def decide_documented(question, answer):
 DOCUMENTED = JobBrokerage(
     "documented",
     Funnel((
+        preliminary.not_preassigned,
         candidates.of_the_other_kind,
         candidates.named_test,
         candidates.not_online,
@@ -131,11 +132,14 @@ DOCUMENTED = JobBrokerage(
         software.platform_missing,
         requirements.too_little_memory,
         requirements.too_much_memory,
+        connectivity.only_copies,
         requirements.too_little_scratch,
         requirements.too_short_for_scouts,
         requirements.too_short_for_unknown,
         requirements.too_little_walltime,
         requirements.too_much_walltime,
+        connectivity.network_mismatch,
+        *connectivity.EVENT_SERVICE_CRITERIA,
         *DOCUMENTED_LOAD,
     )),
     DOCUMENTED_FACTORS, decide_documented, caps=(too_many_ready, too_many_queued),
@@ -188,20 +192,26 @@ def decide_deployed(question, answer):
 DEPLOYED = JobBrokerage(
     "deployed",
     Funnel((
+        preliminary.not_preassigned_deployed,
         candidates.of_the_other_kind,
         candidates.neither_online_nor_standby,
         candidates.zero_share_deployed,
+        connectivity.kept_for_jumbo,
+        connectivity.too_few_events,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
         software.software_missing_deployed,
         software.platform_missing_deployed,
         requirements.too_little_memory_deployed,
         requirements.too_much_memory_deployed,
+        connectivity.only_copies_deployed,
         requirements.too_little_scratch_deployed,
         requirements.too_little_walltime_deployed,
         requirements.too_short_for_scouts_deployed,
         requirements.too_short_for_unknown_deployed,
         requirements.too_much_walltime_deployed,
+        connectivity.network_mismatch_deployed,
+        *connectivity.EVENT_SERVICE_CRITERIA,
         *DEPLOYED_LOAD,
     )),
     (software.cpu_preference, *DEPLOYED_FACTORS), decide_deployed,
