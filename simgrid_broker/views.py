@@ -112,6 +112,18 @@ class QueueSoftware:
     cpu_levels: tuple[tuple[str, float], ...] = ()
 
 
+class Premerge(NamedTuple):
+    """Where the files of a merge job lie, and what its pre-assignment to that queue hangs on.
+
+    queue: PanDA queue; input_idle_s: since the input last changed, negative = never since it was defined; stuck_s:
+    for how long brokerage has failed.
+    """
+
+    queue: int
+    input_idle_s: float
+    stuck_s: float
+
+
 @dataclass(frozen=True)
 class Task:
     """What the brokers may know of a task and of the jobs that it is about to make."""
@@ -157,10 +169,25 @@ class Task:
     only_tags_for_fc: bool = False     # the container must be among the published tags
     diskio: float = 0.0            # disk traffic of a job, kB/s; 0 = unknown
     nucleus_bare: int = 0          # names.BareNucleus of the nucleus
-    merge_output: bool = False     # the output is merged by jobs of the task's own
-    single: bool = False           # the task, or the input at hand, names its only queue
-    listed: bool = False           # it names several queues
-    event_service: bool = False    # by event service, job cloning apart
+    preassigned: tuple[int, ...] = ()  # PanDA queues that the task names; () = brokerage finds some
+    premerge: Premerge | None = None   # where the files of a merge job lie; None = brokerage finds a queue
+    mergeramcount: float = 0.0     # MB of a merge job; 0 = unknown
+    mergecorecount: int = 0        # cores of a merge job; 0 = as `corecount`
+    merge_output: bool = False     # outputs are merged before they go to the nucleus
+    allowinputlan: str = ""        # use or only: input may or must be read directly; empty = it is copied
+    uselocalio: bool = False       # input is copied wherever the queue does not always read directly
+    ipconnectivity: str = ""       # network#stack asked for; empty = nothing
+    event_service: bool = False
+    job_cloning: bool = False      # an event service task whose jobs are clones
+    n_es_consumers: int = 1        # jobs that share the events of an event service job
+    max_attempt_es: int = 0        # attempts of an event before the last; 0 = not set
+    jumbo_events: int = -1         # events that are ready for jumbo jobs; -1 = it makes none
+    dynamic_events: bool = False   # a job has as many events as fit its queue
+    min_granularity: int = 0       # least events of such a job
+    max_events_per_job: int = 0    # most events of such a job; 0 = no limit
+    cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
+    walltime_s: float = 0.0        # x cores, for each MiB of input; counts without a CPU time in HS06 s; 0 = unknown
+    walltimeunit: str = ""         # empty = the task does not say
 
 
 @dataclass(frozen=True)
@@ -195,6 +222,13 @@ class Queues:
     use_only_local_data: np.ndarray | None = None  # bool; None = no queue does
     software: tuple[QueueSoftware, ...] | None = None      # None = every queue has releases ANY
     software_of_all: PublishedSoftware | None = None       # CRIC's entry ALL: sources of containers
+    always_direct_io: np.ndarray | None = None     # bool, reads input directly whatever the task says; None = none does
+    wnconnectivity: tuple[str, ...] | None = None  # network#stack of the worker nodes; None = full everywhere
+    jobseed: tuple[str, ...] | None = None         # which jobs go by event service; None = std everywhere
+    jumbo: np.ndarray | None = None                # bool, for jumbo jobs; None = none is
+    min_events_for_jumbo: np.ndarray | None = None     # None = 0 everywhere
+    storage: np.ndarray | None = None              # endpoint that takes output; -1 = none; None = each site has its own
+    storage_site: np.ndarray | None = None         # site of that endpoint; None = the queue's
 
     @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:

@@ -5,6 +5,7 @@ from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import activity
 from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.views import Premerge
 
 EDITIONS = ("documented", "deployed")
 
@@ -22,6 +23,7 @@ INACTIVE = (activity.inactive, activity.inactive_deployed)
 TRANSFERRING = (activity.output_backlog, activity.output_backlog_deployed)
 OVER_PLEDGED = (activity.over_pledged, activity.over_pledged_deployed)
 NO_PILOTS = (activity.no_pilots, activity.no_pilots_deployed)
+AT_HOME = Premerge(queue=0, input_idle_s=0.0, stuck_s=0.0)
 BOTH, NONE = (True, True), (False, False)
 
 
@@ -30,8 +32,8 @@ BOTH, NONE = (True, True), (False, False)
     pytest.param(dict(currentpriority=800), -1, BOTH, id="from 800 on not opportunistic ones"),
     pytest.param(dict(is_scout=True), -1, BOTH, id="nor do scouts"),
     pytest.param(dict(is_scout=True), 0, NONE, id="no pledge is not opportunistic"),
-    pytest.param(dict(is_scout=True, single=True), -1, NONE, id="unless the task names the queue"),
-    pytest.param(dict(is_scout=True, listed=True), -1, NONE, id="or a list of queues"),
+    pytest.param(dict(is_scout=True, preassigned=(0,)), -1, NONE, id="unless the task names the queue"),
+    pytest.param(dict(is_scout=True, premerge=AT_HOME), -1, NONE, id="or a list of queues"),
 ])
 def test_opportunistic(fields, pledgedcpu, expected):
     assert refused(activity.opportunistic, fields, dict(pledgedcpu=pledgedcpu)) == expected
@@ -50,7 +52,7 @@ ASLEEP = dict(inactive=True, activated_all=1)
     pytest.param(dict(is_scout=True), dict(activated_all=5), NONE, id="jobs have started"),
     pytest.param(dict(is_scout=True), dict(inactive=True, starting_all=1), (False, True),
                  id="D20 starting jobs count in the code"),
-    pytest.param(dict(is_scout=True, single=True), ASLEEP, NONE, id="the task names the queue"),
+    pytest.param(dict(is_scout=True, preassigned=(0,)), ASLEEP, NONE, id="the task names the queue"),
 ])
 def test_inactive(fields, load, expected):
     assert refused(INACTIVE, fields, load=load) == expected
@@ -103,8 +105,8 @@ SHORTAGE = dict(core={"WORK_SHORTAGE": True})
     pytest.param(0, SHORTAGE, {}, NONE, id="no pledge is known"),
     pytest.param(100, SHORTAGE, {}, NONE, id="pledged"),
     pytest.param(-1, {}, {}, NONE, id="work is not short"),
-    pytest.param(-1, SHORTAGE, dict(single=True), NONE, id="the task names the queue"),
-    pytest.param(-1, SHORTAGE, dict(listed=True), BOTH, id="a list of queues does not help"),
+    pytest.param(-1, SHORTAGE, dict(preassigned=(0,)), NONE, id="the task names the queue"),
+    pytest.param(-1, SHORTAGE, dict(premerge=AT_HOME), BOTH, id="a list of queues does not help"),
 ])
 def test_non_pledged(pledgedcpu, config, fields, expected):
     assert refused(activity.non_pledged, fields, dict(pledgedcpu=pledgedcpu), config=config) == expected
@@ -131,7 +133,7 @@ def test_over_pledged(pledgedcpu, load, config, expected):
     pytest.param(dict(prodsourcelabel="prod_test"), dict(n_pilot=0), (True, False), id="test work"),
     pytest.param(dict(prodsourcelabel="prod_test", processingtype="urgent"), dict(n_pilot=0), BOTH,
                  id="test work that is express"),
-    pytest.param(dict(listed=True), dict(n_pilot=0), (True, False), id="the task names the queue"),
+    pytest.param(dict(premerge=AT_HOME), dict(n_pilot=0), (True, False), id="the task names the queue"),
 ])
 def test_no_pilots(fields, load, expected):
     assert refused(NO_PILOTS, fields, load=load) == expected

@@ -60,7 +60,7 @@ def test_number(files, documented, deployed):
     pytest.param(dict(iointensity=200.0), False, 0, id="ioIntensity at the cutoff"),
     pytest.param(dict(iointensity=200.1), True, 2, id="above it"),
     pytest.param(dict(HEAVY, is_merging=True), True, 0, id="the code spares merging"),
-    pytest.param(dict(HEAVY, single=True), True, 0, id="and a task that names its queue"),
+    pytest.param(dict(HEAVY, preassigned=(0,)), True, 0, id="and a task that names its queue"),
     pytest.param(dict(HEAVY, event_service=True), True, 0, id="and event service"),
 ])
 def test_whom_it_concerns(fields, documented, deployed):

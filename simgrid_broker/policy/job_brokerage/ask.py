@@ -30,11 +30,8 @@ GB = 1024**3
 
 def asked(task: Task, cfg: Gdpconfig, edition: str = "documented") -> np.ndarray:
     """The record of a task under gdpconfig, (1,) of ASK; the input is filled in with every decision."""
-    record = np.zeros(1, ASK)
     values = _of_task(task, edition) | _of_config(task, cfg) | _of_data_config(cfg, edition)
-    for name, value in values.items():
-        record[name] = value
-    return record
+    return np.array([tuple(values.get(name, 0) for name in ASK.names)], ASK)
 
 
 def is_express(task: Task, edition: str) -> bool:
@@ -51,7 +48,7 @@ def t1_value(task: Task, edition: str) -> float:
     """
     deployed = edition == "deployed"
     high = task.currentpriority >= T1_BOOST_PRIORITY
-    boosted = not task.event_service and (high or task.is_scout) if deployed else high
+    boosted = (not task.event_service or task.job_cloning) and (high or task.is_scout) if deployed else high
     heavy = task.iointensity > HEAVY_IO if deployed else task.iointensity >= HEAVY_IO
     value = max(task.t1weight, 1) if task.t1weight else (T1_OF_HEAVY_IO if heavy else 1)
     return max(value, T1_BOOST) if boosted else value
@@ -61,7 +58,8 @@ def _of_task(task: Task, edition: str) -> dict:
     plain = {name: getattr(task, name) for name in ASK.names if hasattr(task, name)}
     return plain | dict(priority=task.currentpriority, express=is_express(task, edition),
                         has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
-                        t1value=t1_value(task, edition))
+                        t1value=t1_value(task, edition),
+                        event_service=task.event_service and not task.job_cloning)
 
 
 def _of_config(task: Task, cfg: Gdpconfig) -> dict:
