@@ -49,6 +49,70 @@ class ShareTree:
 
 
 @dataclass(frozen=True)
+class Hardware:
+    """What CRIC publishes of the CPUs or GPUs of a queue; lists hold names, `any` and `excl`, None = not published.
+
+    Source: formats reference, section 6.
+    """
+
+    type: str                      # cpu or gpu
+    arch: tuple[str, ...] | None = None
+    instr: tuple[str, ...] | None = None
+    vendor: tuple[str, ...] | None = None
+    model: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class InstalledRelease:
+    """One of the tags that CRIC publishes for a queue."""
+
+    project: str = ""
+    release: str = ""
+    cmtconfig: str = ""
+    container_name: str = ""
+    sources: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PublishedSoftware:
+    """What CRIC publishes for a queue with releases = AUTO; source: formats reference, section 6."""
+
+    cmtconfigs: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+    cvmfs: tuple[str, ...] = ()
+    architectures: tuple[Hardware, ...] = ()
+    tags: tuple[InstalledRelease, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkerNodeGpu:
+    """A kind of GPU that pilots met at a queue, text; None = they could not tell.
+
+    vram: MB; version: of CUDA; driver_version: of the kernel driver. Source: brokerage reference, section 5.
+    """
+
+    vendor: str | None = None
+    model: str | None = None
+    vram: str | None = None
+    microarchitecture: str | None = None
+    version: str | None = None
+    driver_version: str | None = None
+
+
+@dataclass(frozen=True)
+class QueueSoftware:
+    """What is known of the software and hardware of one PanDA queue.
+
+    published: None = CRIC has no entry; gpus: what worker nodes reported; cpu_levels: (CPU level, its part in %).
+    """
+
+    releases: tuple[str, ...] = ("ANY",)
+    published: PublishedSoftware | None = None
+    gpus: tuple[WorkerNodeGpu, ...] = ()
+    cpu_levels: tuple[tuple[str, float], ...] = ()
+
+
+@dataclass(frozen=True)
 class Task:
     """What the brokers may know of a task and of the jobs that it is about to make."""
 
@@ -87,6 +151,10 @@ class Task:
     inputprestaging: bool = False  # data carousel: input on tape is staged before it is read
     parent_nucleus: int = -1       # site; -1 = no parent, or one without nucleus
     parent_fullchain: int = 0      # names.FullChain of the parent
+    architecture: str = ""         # platform, base image, CPU and GPU asked for
+    transhome: str = ""            # release or nightly
+    container_name: str = ""
+    only_tags_for_fc: bool = False     # the container must be among the published tags
 
 
 @dataclass(frozen=True)
@@ -115,6 +183,16 @@ class Queues:
     slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
     pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
     bare_nucleus: np.ndarray | None = None     # int8, names.BareNucleus; None = no queue is at a bare nucleus
+    software: tuple[QueueSoftware, ...] | None = None      # None = every queue has releases ANY
+    software_of_all: PublishedSoftware | None = None       # CRIC's entry ALL: sources of containers
+
+    @cached_property
+    def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
+        """The different objects in `software`, and the number of that of each candidate, (n,)."""
+        each = (QueueSoftware(),) * len(self.names) if self.software is None else self.software
+        distinct = {id(one): one for one in each}
+        number = {key: k for k, key in enumerate(distinct)}
+        return tuple(distinct.values()), np.array([number[id(one)] for one in each], np.int64)
 
     @cached_property
     def records(self) -> np.ndarray:
@@ -123,7 +201,6 @@ class Queues:
         unified = self.resource_type >= 0
         return records(QUEUE, len(self.queue), **plain | dict(
             unified=unified, pull_ups=unified if self.pull_ups is None else self.pull_ups))
-
 
     @cached_property
     def queue_and_cores(self) -> tuple[tuple[int, int], ...]:

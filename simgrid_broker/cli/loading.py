@@ -31,13 +31,16 @@ WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE",
 
 def loaded(file: Path, seed: int | None = None, until: str | None = None, settings: Iterable[str] | None = None,
            workload: Path | None = None) -> "Scenario":
-    """The scenario in `file` with what the command line sets; raises ScenarioError, for unknown policies too."""
+    """The scenario in `file` with what the command line sets.
+
+    Raises ScenarioError, also for unknown policies and architectures that do not do what they say.
+    """
     from simgrid_broker.scenario import load_scenario
     overrides = list(settings or ())
     if workload is not None:
         overrides.append(f"workload.trace.file={json.dumps(str(workload))}")
     scenario = load_scenario(file, seed, until, overrides)
-    if problems := unknown_policies(scenario):
+    if problems := [*unknown_policies(scenario), *malformed_architectures(scenario)]:
         raise ScenarioError(problems)
     return scenario
 
@@ -51,4 +54,17 @@ def unknown_policies(scenario: "Scenario") -> list[Problem]:
         if name not in known:
             problems.append(Problem(origin.file or origin.kind, origin.line, f"policies.{kind}", name,
                                     f"no policy is called so; known are {', '.join(known)}", nearest(name, known)))
+    return problems
+
+
+def malformed_architectures(scenario: "Scenario") -> list[Problem]:
+    """A problem for everything in an architecture of the workload that PanDA would pass over or never match."""
+    from simgrid_broker.policy.software.strict import check_architecture
+    problems = []
+    for part in ("campaigns", "users"):
+        for position, stream in enumerate(getattr(scenario.workload, part)):
+            key = f"workload.{part}[{position}].architecture"
+            origin = scenario.origin(key)
+            problems += [Problem(origin.file or origin.kind, origin.line, key, stream.architecture, str(wrong))
+                         for wrong in check_architecture(stream.architecture, scenario.edition)]
     return problems

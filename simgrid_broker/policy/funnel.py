@@ -6,7 +6,7 @@ What lives here: `Funnel` (the chain in PanDA's order), `Liftable` (criteria tha
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 
 import numpy as np
@@ -127,12 +127,19 @@ class MaskCache:
             self._keep(self.records, task.jeditaskid, found)
         return found[2]
 
+    def multiplier(self, rule: Callable, case) -> np.ndarray | float:
+        """What one static factor gives, (n,) or one number; asked after `first_refusals` of the same case."""
+        return self._asked(rule, rule, case)
+
     def _mask(self, rule: Callable, case) -> np.ndarray:
         """What one static criterion refuses, (n,) bool."""
+        return self._asked(rule, partial(mask_of, rule), case)
+
+    def _asked(self, rule: Callable, ask: Callable, case) -> np.ndarray:
         key = (rule, tuple(getattr(case.task, field) for field in rule.rule.static))
         found = self.masks.get(key)
         if found is None:
-            found = mask_of(rule, case)
+            found = ask(case)
             self._keep(self.masks, key, found)
         return found
 

@@ -49,6 +49,7 @@ class Factor:
     source: str
     gdpconfig: GdpKeys
     editions: tuple[str, ...]
+    static: tuple[str, ...] | None
 
 
 def criterion(tag: str, *, panda: str, source: str, gdpconfig: GdpKeys = (), temporary: bool = False,
@@ -64,15 +65,15 @@ def criterion(tag: str, *, panda: str, source: str, gdpconfig: GdpKeys = (), tem
     return mark
 
 
-def factor(name: str, *, panda: str, source: str, gdpconfig: GdpKeys = (),
-           editions: tuple[str, ...] = EDITIONS) -> Callable:
+def factor(name: str, *, panda: str, source: str, gdpconfig: GdpKeys = (), editions: tuple[str, ...] = EDITIONS,
+           static: tuple[str, ...] | None = None) -> Callable:
     """Mark a function as a factor of the weight.
 
     A function of a case returns (n,) multipliers, or one number for all; a compiled function of one candidate returns a
     number.
     """
     def mark(multiplies):
-        multiplies.rule = Factor(name, panda, source, gdpconfig, editions)
+        multiplies.rule = Factor(name, panda, source, gdpconfig, editions, static)
         return multiplies
     return mark
 

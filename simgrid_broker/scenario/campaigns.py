@@ -130,6 +130,13 @@ class Payload(Part):
     weekend_drop: Fraction = Field(0, description="Part of the arrivals of a Saturday or Sunday that comes on other "
                                    "days instead; a scenario starts on a Monday at midnight")
 
+    architecture: str = Field("", description="Platform, base image, CPU and GPU asked for, as a string "
+                              "(`x86_64-el9-gcc13-opt#x86_64&nvidia:vram>=40960`) or JSON")
+    transhome: str = Field("", description="transHome: release such as Athena-24.0.5, or nightly; without one the "
+                           "edition deployed asks for no software or hardware at all")
+    container_name: str = Field("", description="Fat container in which the payload runs")
+    onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
+
     @property
     def cores(self) -> int:
         """Cores that a job is reckoned to use."""

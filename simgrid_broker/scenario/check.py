@@ -100,6 +100,23 @@ def setting_without_reader(scenario: Scenario) -> Iterator[str]:
             yield f"gdpconfig key {name!r} has no effect: nothing in the simulator reads it."
 
 
+def software_without_transhome(scenario: Scenario) -> Iterator[str]:
+    """Software or hardware asked for where the production code does not look at it."""
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        if scenario.edition == "deployed" and not stream.transhome and (stream.architecture or stream.container_name):
+            yield (f"Neither architecture nor container of {stream.name!r} has an effect, because the production code "
+                   "looks at them only with a transhome.")
+
+
+def software_unknown(scenario: Scenario) -> Iterator[str]:
+    """Queues whose software is to be checked and that publish none, if there is work that asks for any."""
+    work = (*scenario.workload.campaigns, *scenario.workload.users)
+    silent = [name for name, queue in scenario.grid.queues.items() if "AUTO" in queue.releases and not queue.software]
+    if silent and any(stream.transhome or stream.architecture or stream.container_name for stream in work):
+        yield (f"{len(silent)} queue(s) with releases AUTO publish no software and take no task that asks for any "
+               f"({', '.join(silent[:3])}{', ...' if len(silent) > 3 else ''}); give grid.software.")
+
+
 def _takes(leaf, stream) -> bool:
     """Whether the rules of a leaf match all tasks of a stream.
 
@@ -114,6 +131,6 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, setting_without_reader, option_of_full_chain,
+    incident_cut_off, setting_without_reader, option_of_full_chain, software_without_transhome, software_unknown,
 )
 """Everything that is looked at for remarks."""

@@ -15,9 +15,9 @@ READ_BY: dict[str, str] = {
     "job_timeout.TIMEOUT_defined": "policy.timeouts.rules",
     "job_timeout.TIMEOUT_holding": "policy.timeouts.rules",
     "jobbroker.MAX_PRIO_TO_BOOTSTRAP":
-        "policy.job_brokerage.load.bootstrap, policy.job_brokerage.load.numbers_deployed",
-    "jobbroker.MIN_WEIGHT_<label>[_<gshare>]": "policy.job_brokerage.load.below_min_weight",
-    "jobbroker.NQUEUELIMITSITE_<gshare>": "policy.job_brokerage.load.cut",
+        "policy.job_brokerage.ask.asked",
+    "jobbroker.MIN_WEIGHT_<label>[_<gshare>]": "policy.job_brokerage.ask.asked",
+    "jobbroker.NQUEUELIMITSITE_<gshare>": "policy.job_brokerage.ask.asked",
     "jobdispatch.SLOPPY_DISPATCH_RATIO": "policy.dispatch.sloppy_fraction",
     "prod_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",

@@ -12,11 +12,12 @@ from pydantic import ValidationError
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.scenario.draft import Draft, merged
 from simgrid_broker.scenario.importers.cric import read_cric
+from simgrid_broker.scenario.importers.cric_software import read_software
 from simgrid_broker.scenario.model import SyntheticGrid
 from simgrid_broker.scenario.origin import CRIC, SYNTHETIC, Origin
 from simgrid_broker.scenario.synthetic_grid import synthetic_grid
 
-SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness")
+SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")
 """Keys that say where the grid comes from; they act before anything else is set."""
 
 ENTRIES = ("sites", "queues", "storages")
@@ -44,6 +45,10 @@ def expanded(draft: Draft) -> Expansion:
         source, origin = read(grid, expansion)
         below = merged_grid(below, source)
         marks |= {("grid", part, name): origin for part in ENTRIES for name in source.get(part, ())}
+    software, origin = _software(merged_grid(below, grid), expansion)
+    below = merged_grid(below, software)
+    marks |= {("grid", "queues", name, "software"): origin
+              for name, queue in software.get("queues", {}).items() if queue}
     expansion.draft = replace(draft, values=draft.values | {"grid": merged_grid(below, grid)},
                               marks={**draft.marks, **marks})
     return expansion
@@ -88,6 +93,28 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
         return {}, None
     expansion.remarks += remarks
     return source, _origin(expansion.draft, CRIC, "pandaqueues")
+
+
+def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
+    """What CRIC publishes for the queues of `grid`, to be laid below what the user wrote, and its origin.
+
+    All queues are in it, so that they keep their order.
+    """
+    file = grid.get("software")
+    if not isinstance(file, str) or not Path(file).is_file():
+        expansion.failed |= file is not None        # told by `resolve`, as for every file that a scenario names
+        return {}, None
+    queues = grid.get("queues")
+    names = [name for name, queue in queues.items() if isinstance(queue, dict)] if isinstance(queues, dict) else ()
+    try:
+        published, everywhere, remarks = read_software(Path(file), names)
+    except InputFileError as error:
+        expansion.failed = True
+        expansion.problems += error.problems
+        return {}, None
+    expansion.remarks += remarks
+    found = {"queues": {name: {"software": published[name]} if name in published else {} for name in names}}
+    return found | ({"software_of_all": everywhere} if everywhere else {}), _origin(expansion.draft, CRIC, "software")
 
 
 def _origin(draft: Draft, kind: str, key: str) -> Origin:

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
+from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.whole import Whole
 
 
@@ -65,6 +66,11 @@ class Queue(Part):
     num_slots: int = Field(-1, ge=-1, description="numslots of Harvester_Slots, for proactive job assignment: counts "
                            "as running jobs where it is more; 0 = starting jobs count; -1 = not set")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
+    software: Software | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing = such a "
+                                      "queue takes no task that asks for software")
+    gpus: tuple[Gpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
+    cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
+                                            "CPU level, such as x86-64-v3")
 
 
 class Storage(Part):
@@ -173,6 +179,9 @@ class Grid(Part):
     queues: dict[str, Queue] = Field(default_factory=dict, description="PanDA queues by name")
     storages: dict[str, Storage] = Field(default_factory=dict, description="DDM endpoints by name")
     links: Links = Field(Links(), description="Directed links between sites")
+    software: Path | None = Field(None, description="CRIC's software and hardware of queues (preset=tags), JSON")
+    software_of_all: Software | None = Field(None, description="CRIC's entry ALL: its tags say where images of "
+                                             "containers lie")
 
 
 class Share(Part):

@@ -22,6 +22,7 @@ from simgrid_broker.scenario.whole import Whole
 
 FILES: tuple[Key, ...] = (
     ("grid", "pandaqueues"), ("grid", "rses"), ("grid", "closeness"), ("workload", "trace", "file"),
+    ("grid", "software"),
 )
 """Keys whose values are files."""
 

@@ -140,6 +140,11 @@ class SnapshotTask(Part):
     secondary_input: Fraction = Field(0, description="Part of the input that belongs to secondary datasets")
     parent: ParentTask | None = Field(None, description="The task that makes the input")
 
+    architecture: str = Field("", description="Platform, base image, CPU and GPU asked for, as a string or JSON")
+    transhome: str = Field("", description="transHome: release or nightly")
+    container_name: str = Field("", description="Fat container in which the payload runs")
+    onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
+
     @property
     def broker(self) -> str:
         """Which broker is asked: task_brokerage or job_brokerage."""

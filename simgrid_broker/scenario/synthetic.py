@@ -147,6 +147,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     rows["priority"], rows["max_attempt"] = payload.priority, payload.max_attempt
     rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
+    rows["only_tags_for_fc"] = payload.onlyTagsForFC
     if isinstance(payload, Campaign):
         _fill_parameters(rows, payload, scenario)
     if payload.gshare is not None:
@@ -156,7 +157,9 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     return TaskList(rows, *places, {
         "task_names": (payload.name,), "users": owners, "processing_types": (payload.processingtype,),
         "labels": (payload.prodsourcelabel,), "working_groups": (payload.workinggroup,),
-        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,)},
+        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,),
+        "architectures": (payload.architecture,), "transhomes": (payload.transhome,),
+        "container_names": (payload.container_name,)},
         replica_tape=_on_tape(payload, scenario, key, index))
 
 

@@ -16,6 +16,7 @@ from simgrid_broker.schema.tasks import N_REPLICAS
 VOCABULARY_OF = {
     "name": "task_names", "user": "users", "processing_type": "processing_types", "label": "labels",
     "working_group": "working_groups", "campaign": "campaigns", "transpath": "transpaths",
+    "architecture": "architectures", "transhome": "transhomes", "container_name": "container_names",
 }
 """Column of a task row to the vocabulary of its codes."""
 
@@ -28,8 +29,9 @@ class TaskList:
     `nucleus` are -1 unless given. Sites, leaf shares, resource types are numbered in the scenario's order.
     replica_site: (n, N_REPLICAS) site that holds input, -1 = none; replica_fraction: (n, N_REPLICAS) part of the input
     held there, 0 to 1. A task without input has no replicas. vocabularies: meaning of the codes in `task_names`,
-    `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`. remarks: what an importer could
-    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk.
+    `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`,
+    `architectures`, `transhomes`, `container_names`. remarks: what an importer could not use. replica_tape: (n,
+    N_REPLICAS) bool, whether a replica is on tape; None = all are on disk.
     """
 
     rows: np.ndarray

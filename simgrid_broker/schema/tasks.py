@@ -72,6 +72,12 @@ TASKS = Table("tasks", "one JEDI task", (
            recorded=False),
     Column("taskbrokeronmaster", "i2", "", PARAMETER + " taskBrokerOnMaster",
            "1 if task brokerage looks at the primary dataset alone", recorded=False),
+    Column("architecture", "i2", "", JEDI + " architecture", "Platform, base image, CPU and GPU asked for",
+           codes="architectures"),
+    Column("transhome", "i2", "", JEDI + " transHome", "Release or nightly", codes="transhomes"),
+    Column("container_name", "i2", "", JEDI + " container_name", "Fat container", codes="container_names"),
+    Column("only_tags_for_fc", "i2", "", PARAMETER + " onlyTagsForFC",
+           "Whether the container must be among the published tags", recorded=False),
 ))
 """Columns of a task row."""
 

@@ -27,12 +27,17 @@ NUMBER_OF = {
     "input_bytes_per_job": "input_per_job", "output_bytes_per_job": "output_per_job",
     "n_input_files": "files_per_job", "t1weight": "t1Weight", "inputprestaging": "inputPreStaging",
     "taskbrokeronmaster": "taskBrokerOnMaster", "secondary_fraction": "secondary_input",
+    "only_tags_for_fc": "onlyTagsForFC",
 }
 """Column of a task row to the number in a snapshot's task."""
 
+TRUTHS = ("inputPreStaging", "taskBrokerOnMaster", "onlyTagsForFC")
+"""Those of them that are true or false in a snapshot."""
+
 WORD_OF = {
     "name": "name", "user": "username", "processing_type": "processingtype", "label": "prodsourcelabel",
-    "working_group": "workinggroup", "campaign": "campaign", "transpath": "transpath",
+    "working_group": "workinggroup", "campaign": "campaign", "transpath": "transpath", "architecture": "architecture",
+    "transhome": "transhome", "container_name": "container_name",
 }
 """Column of a task row to the text in a snapshot's task; the words themselves are kept in `VOCABULARY_OF`."""
 

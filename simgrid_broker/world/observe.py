@@ -41,7 +41,8 @@ def queues(world) -> views.Queues:
         mintime_s=of["mintime_s"].copy(), maxwdir_mb=of["maxwdir_mb"].copy(), direct_io=of["direct_io"] == 1,
         opportunistic=of["opportunistic"] == 1, transferringlimit=of["transferringlimit"].copy(),
         fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version,
-        bare_nucleus=of["bare_nucleus"].astype(np.int8))
+        bare_nucleus=of["bare_nucleus"].astype(np.int8),
+        software=tuple(world.software[queue] for queue in pseudo["queue"]), software_of_all=world.software_of_all)
 
 
 def task(world, row: int) -> views.Task:
@@ -65,7 +66,9 @@ def task(world, row: int) -> views.Task:
         t1weight=int(t["t1weight"]), fullchain=int(t["fullchain"]), inputprestaging=bool(t["inputprestaging"]),
         parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
         parent_fullchain=0 if parent is None else int(parent["fullchain"]),
-        frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]))
+        frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]),
+        architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
+        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]))
 
 
 def counted_inputs(world, row: int) -> float:

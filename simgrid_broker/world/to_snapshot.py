@@ -13,7 +13,7 @@ from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world.from_snapshot import COUNTED, NUMBER_OF, WORD_OF
+from simgrid_broker.world.from_snapshot import COUNTED, NUMBER_OF, TRUTHS, WORD_OF
 from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work
 
 T = TaskStatus
@@ -132,8 +132,7 @@ def _task(world, row: int) -> dict:
     plain = dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE)
     plain |= {WORD_OF[column]: words[vocabulary][task[column]] for column, vocabulary in VOCABULARY_OF.items()}
     plain |= {field: task[column].item() for column, field in NUMBER_OF.items()}
-    plain["inputPreStaging"], plain["taskBrokerOnMaster"] = map(bool, (task["inputprestaging"],
-                                                                      task["taskbrokeronmaster"]))
+    plain |= {field: bool(plain[field]) for field in TRUTHS}
     plain |= dict(gshare=words["shares"][task["share"]], ramunit=RAM_UNITS[task["ramunit"]],
                   frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]),
                   input=_input(world, row), **_chain(world, task))

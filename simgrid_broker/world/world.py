@@ -5,6 +5,8 @@ What lives here: `World`. What does not: compiled code (it takes `World.arrays`)
 
 import numpy as np
 
+from simgrid_broker.world.software import published_software, queue_software
+
 MARGIN = 1024
 """Rows to keep free of every table that the fabric takes from: more than one event can use."""
 
@@ -17,7 +19,7 @@ class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
     `shares` and `tree` are those in force, which incidents may change; `arrays` is replaced whenever a table grows:
-    take it afresh for each call, never keep it across one.
+    take it afresh for each call, never keep it across one. `software` is that of each PanDA queue.
     """
 
     def __init__(self, arrays, scenario, tree, vocabularies):
@@ -27,6 +29,8 @@ class World:
         self.shares = scenario.shares
         self.vocabularies = vocabularies
         self.queues_version = 0
+        self.software = queue_software(scenario.grid)
+        self.software_of_all = published_software(scenario.grid.software_of_all)
 
     @property
     def state(self):

@@ -17,7 +17,7 @@ def test_a_good_scenario_is_summed_up(call):
     assert "note:" not in said.stdout
 
 
-@pytest.mark.parametrize("name", ["quickstart.yaml", "atlas_day.yaml", "atlas_week.yaml"])
+@pytest.mark.parametrize("name", ["quickstart.yaml", "gpu_campaign.yaml", "atlas_day.yaml", "atlas_week.yaml"])
 def test_the_scenarios_of_the_project_are_good(call, name):
     assert call("check", SCENARIOS / name).exit_code == 0
 
@@ -52,6 +52,22 @@ def test_a_policy_in_a_file_is_told_with_its_line(call, tmp_path):
     own = tmp_path / "own.yaml"
     own.write_text(f"extends: {MINIMAL}\npolicies:\n  dispatch_order: agge\n")
     assert f"{own}:3: policies.dispatch_order = 'agge'" in call("check", own).stderr
+
+
+def test_an_architecture_is_told_with_line_key_and_character(call, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(MINIMAL.read_text().replace(
+        "    - name: simulation\n", "    - name: simulation\n      architecture: '#&nvidia:vrm>=40960'\n"))
+    line = next(number for number, text in enumerate(wrong.read_text().splitlines(), 1) if "vrm" in text)
+    said = call("check", wrong)
+    assert said.exit_code == 2 and f"{wrong}:{line}: workload.campaigns[0].architecture" in said.stderr
+    assert "character 10, gpu_spec: unknown key 'vrm'; did you mean 'vram'?" in said.stderr
+
+
+def test_an_architecture_is_checked_by_the_edition(call):
+    arguments = "check", MINIMAL, "--set", "workload.campaigns.simulation.architecture=x86_64&nvidia"
+    assert call(*arguments).exit_code == 0
+    assert "taken for a CPU" in call(*arguments, "--set", "edition=deployed").stderr
 
 
 def test_a_file_that_is_not_there(call):

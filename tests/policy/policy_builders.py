@@ -90,7 +90,8 @@ def weighed_candidate(question, k, edition):
     at = At(question.ask[0], queue, question.load[queue["queue"]], question.link[site], question.store[site], n)
     decide.take_input(question, site, n)
     COUNT[edition](*at)
-    n["weight"] = np.prod([factor(*at) for factor in PRODUCTION[edition].factors])
+    n["weight"] = np.prod([factor(*at) for factor in PRODUCTION[edition].factors
+                           if factor not in PRODUCTION[edition].static_factors])
     return at
 
 

@@ -180,4 +180,5 @@ def called(function):
 def test_the_compiled_decision_asks_the_rules_of_the_tuples_in_their_order(name):
     brokerage = PRODUCTION[name]
     assert called(getattr(editions, f"refusal_{name}")) == [rule.__name__ for rule in brokerage.funnel.load]
-    assert called(getattr(editions, f"weight_{name}")) == [rule.__name__ for rule in brokerage.factors]
+    assert called(getattr(editions, f"weight_{name}")) == [rule.__name__ for rule in brokerage.factors
+                                                                 if rule not in brokerage.static_factors]

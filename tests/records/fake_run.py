@@ -68,7 +68,8 @@ VOCABULARIES = {
     "users": tuple(f"user{k:03d}" for k in range(40)), "campaigns": CAMPAIGNS,
     "processing_types": ("simul", "reco", "deriv", "evgen", "panda-client-1.5"), "labels": ("managed", "user"),
     "task_names": tuple(f"task{k:04d}" for k in range(400)), "working_groups": ("AP_MCGN", "AP_SIMU"),
-    "transpaths": ("Sim_tf.py",), "ramunits": ("MB", "MBPerCore"), }
+    "transpaths": ("Sim_tf.py",), "architectures": ("",),
+    "transhomes": ("",), "container_names": ("",), "ramunits": ("MB", "MBPerCore"), }
 VOCABULARIES |= {column.codes: QUEUES for table in RECORDED.values() for column in table.recorded
                  if column.codes and column.codes not in VOCABULARIES and column.codes not in FIXED_WORDS}
 

@@ -181,6 +181,22 @@ def test_remarks(look, key, value):
     assert set(function(scenario)) <= set(remarks(scenario)) and len(list(function(scenario))) == 1
 
 
+@pytest.mark.parametrize(("values", "said"), [
+    pytest.param({"edition": "deployed", "workload.campaigns[0].architecture": "#&nvidia"}, "only with a transhome",
+                 id="the code does not look"),
+    pytest.param({"workload.campaigns[0].architecture": "#&nvidia"}, None, id="the documentation does"),
+    pytest.param({"edition": "deployed", "workload.campaigns[0].architecture": "#&nvidia",
+                  "workload.campaigns[0].transhome": "Athena-24.0.5"}, None, id="with a transHome the code does too"),
+    pytest.param({"workload.campaigns[0].transhome": "Athena-24.0.5", "grid.queues.CERN.releases": ["AUTO"]},
+                 "1 queue(s) with releases AUTO publish no software", id="AUTO without software"),
+    pytest.param({"grid.queues.CERN.releases": ["AUTO"]}, None, id="AUTO does not matter if nobody asks"),
+])
+def test_software_that_is_asked_for_in_vain_is_remarked(values, said):
+    before = Scenario.from_dict(plain_values())
+    new = set(remarks(before.with_values(values))) - set(remarks(before))
+    assert len(new) == (said is not None) and all(said in text for text in new)
+
+
 def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch):
     from simgrid_broker.scenario import check
     monkeypatch.setitem(check.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")

@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "scenarios"
 DATA = ROOT.parent / "shared" / "data"
 BASES = ("atlas.yaml", "shares_2018.yaml")
-RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "atlas_day.yaml", "atlas_week.yaml",
-            "lcg_replay.yaml")
+RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "gpu_campaign.yaml", "atlas_day.yaml",
+            "atlas_week.yaml", "lcg_replay.yaml")
 CORES = 500_000
 
 PRINTED = {
@@ -94,6 +94,7 @@ def test_scenarios_load_without_a_remark(name):
     scenario = load_scenario(FOLDER / name)
     assert scenario.name == Path(name).stem and scenario.description
     expected = ["There is no work"] if name == "lcg_replay.yaml" else []
+    expected += ["CRIC software gp"] if name == "gpu_campaign.yaml" else []
     assert [remark[:16] for remark in remarks(scenario)] == expected
 
 

@@ -26,7 +26,7 @@ ZERO_MEANINGS = {"zero", "default", "unlimited", "none", "any", "jeditaskid"}
 VOCABULARIES = {
     "brokered", "campaigns", "candidates", "cause", "decision_kind", "full_chain", "job_status", "labels", "pools",
     "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
-    "storages", "tags",
+    "storages", "tags", "architectures", "transhomes", "container_names",
     "task_names", "task_status", "transfer_kind", "transpaths", "users", "working_groups",
 }
 NUMBERS_WITHOUT_UNIT = {
@@ -37,7 +37,7 @@ NUMBERS_WITHOUT_UNIT = {
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "opportunistic",
     "disable_reassign", "read_wan_off", "write_wan_off", "closeness", "decision", "resource_type", "best", "source",
     "destination", "queue", "site", "storage", "luck", "bare_nucleus", "parent", "t1weight", "inputprestaging",
-    "taskbrokeronmaster",
+    "taskbrokeronmaster", "only_tags_for_fc",
     # ratios
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
     "secondary_fraction",

@@ -8,7 +8,7 @@ from functools import cache as cache_for_ever
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import MaskCache, first_refusals
+from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
 from simgrid_broker.policy.job_brokerage.ask import asked
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import Question, room
@@ -63,9 +63,20 @@ def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, lo
     if locality is not None:
         ask["total_bytes"], ask["total_files"] = locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
-    return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, first, ones(len(first)),
+    return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, first,
+                    static_weight(brokerage, case, cache),
                     funnel.load_ranks, brokerage.least, brokerage.choice_rank, len(funnel.criteria), funnel.never,
                     brokerage.busiest)
+
+
+def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | None) -> np.ndarray:
+    """Product of the factors that look at descriptions only, (n,); not to be changed."""
+    weight = ones(case.n_candidates)
+    for rule in brokerage.static_factors:
+        multiplier = rule(case) if cache is None else cache.multiplier(rule, case)
+        if multiplier is not ONE:
+            weight = weight * multiplier
+    return weight
 
 
 @cache_for_ever

@@ -14,7 +14,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.job_brokerage import candidates, requirements
+from simgrid_broker.policy.job_brokerage import candidates, requirements, software
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS, note, rank, take_input
 from simgrid_broker.policy.job_brokerage.load import (
     below_min_weight,
@@ -30,6 +30,7 @@ from simgrid_broker.policy.job_brokerage.load import (
     too_many_queued,
     too_many_ready,
 )
+from simgrid_broker.policy.rule import is_compiled
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,11 @@ class JobBrokerage:
     def tags(self) -> tuple[str, ...]:
         """Everything that a candidate can be refused for: the tags of the criteria, then those of the ranking."""
         return self.funnel.tags + RANKING_TAGS
+
+    @cached_property
+    def static_factors(self) -> tuple[Callable, ...]:
+        """The factors that look at descriptions only."""
+        return tuple(rule for rule in self.factors if not is_compiled(rule))
 
     @cached_property
     def hint_ranks(self) -> np.ndarray:
@@ -121,6 +127,8 @@ DOCUMENTED = JobBrokerage(
         candidates.zero_share,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
+        software.software_missing,
+        software.platform_missing,
         requirements.too_little_memory,
         requirements.too_much_memory,
         requirements.too_little_scratch,
@@ -185,6 +193,8 @@ DEPLOYED = JobBrokerage(
         candidates.zero_share_deployed,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
+        software.software_missing_deployed,
+        software.platform_missing_deployed,
         requirements.too_little_memory_deployed,
         requirements.too_much_memory_deployed,
         requirements.too_little_scratch_deployed,
@@ -194,7 +204,8 @@ DEPLOYED = JobBrokerage(
         requirements.too_much_walltime_deployed,
         *DEPLOYED_LOAD,
     )),
-    DEPLOYED_FACTORS, decide_deployed, caps=(over_cap, over_cap_of_type, below_min_weight), busiest=True,
+    (software.cpu_preference, *DEPLOYED_FACTORS), decide_deployed,
+    caps=(over_cap, over_cap_of_type, below_min_weight), busiest=True,
 )
 """Production job brokerage as deployed."""
 

@@ -1,11 +1,9 @@
 """The operator's dry run: one decision of a broker on a snapshot of a grid, without a simulation.
 
-What lives here: `broker`, and its answer candidate by candidate. What does not: the decision itself, which is the one
-that the agents make (agents, policy), the world in which they make it (world), and any printing (cli).
+What lives here: `broker`, and putting its answer together. What does not: the decision itself, which is the one that
+the agents make (agents, policy), the world in which they make it (world), and any printing (cli).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -15,88 +13,16 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.job_generator import question
 from simgrid_broker.agents.task_broker import decide
 from simgrid_broker.agents.task_refiner import tag_rules, tag_task
-from simgrid_broker.dry_run_figures import Figures, figures_of_jobs, figures_of_nuclei
+from simgrid_broker.dry_run.chances import chances_of_nuclei, chances_of_queues
+from simgrid_broker.dry_run.decision import Candidate, Decision, Step
+from simgrid_broker.dry_run.figures import Figures, figures_of_jobs, figures_of_nuclei
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
-from simgrid_broker.views import KEPT, Task, Verdict
+from simgrid_broker.views import KEPT, Verdict
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import pilots_of, statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """What a broker said of one candidate.
-
-    tag: of the rule that refused it, None if none did; value, limit: the figures that the rule compared, None where it
-    has none; weight: 0 if refused; factors: of the weight, by name; order: 1 is best, None if it is not used;
-    probability: that the nucleus, or the first block of jobs, goes there; queued, cap: jobs that wait there and the
-    number they must stay below to be given more, None = does not matter.
-    """
-
-    name: str
-    tag: str | None
-    value: float | None = None
-    limit: float | None = None
-    weight: float = 0.0
-    factors: Mapping[str, float] = field(default_factory=dict)
-    order: int | None = None
-    probability: float = 0.0
-    queued: float | None = None
-    cap: float | None = None
-
-    @property
-    def kept(self) -> bool:
-        """Whether the candidate is used."""
-        return self.tag is None
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of the funnel: how many candidates were refused with a tag, and how many were left then."""
-
-    tag: str
-    refused: int
-    left: int
-
-
-@dataclass(frozen=True)
-class Decision:
-    """The answer of a dry run.
-
-    brokerage: task_brokerage or job_brokerage; policy: its name; task: as the broker saw it; nucleus: name of the
-    task's nucleus; n_jobs: how many jobs look for a queue, None for task brokerage; funnel: the tags that refused
-    anybody, in PanDA's order; candidates: in the order of the grid.
-    """
-
-    snapshot: str
-    time_s: float
-    edition: str
-    brokerage: str
-    policy: str
-    task: Task
-    name: str
-    nucleus: str | None
-    n_jobs: int | None
-    funnel: tuple[Step, ...]
-    candidates: tuple[Candidate, ...]
-
-    @property
-    def kept(self) -> tuple[Candidate, ...]:
-        """The candidates that are used, best first."""
-        return tuple(sorted((each for each in self.candidates if each.kept), key=lambda each: each.order))
-
-    def to_dict(self) -> dict:
-        """The answer in kinds that JSON has; None stands for what is unknown or endless."""
-        task = self.task
-        return dict(
-            snapshot=self.snapshot, time_s=self.time_s, edition=self.edition, brokerage=self.brokerage,
-            policy=self.policy, n_jobs=self.n_jobs,
-            task=dict(jeditaskid=task.jeditaskid, name=self.name, gshare=task.gshare, priority=task.currentpriority,
-                      prodsourcelabel=task.prodsourcelabel, processingtype=task.processingtype, nucleus=self.nucleus),
-            funnel=[vars(step) for step in self.funnel],
-            candidates=[dict(vars(each), kept=each.kept, factors=dict(each.factors)) for each in self.candidates])
 
 
 def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, edition: str | None = None,
@@ -182,38 +108,6 @@ def _know_pilots(control, snapshot, row: int, nucleus: int) -> None:
     type_asked = int(task["resource_type"]) if control.edition == "deployed" else None
     load = observe.stats(control.world, control.snapshot, int(task["share"]), nucleus, type_asked).load
     load["n_pilot"] = pilots_of(control.world, snapshot)
-
-
-def chances_of_nuclei(verdict: Verdict) -> np.ndarray:
-    """Probability that each candidate is drawn as nucleus, (n,): its part of the weights; the first if all are 0.
-
-    Source: brokerage reference, section 1.4.
-    """
-    kept = verdict.refused_by == KEPT
-    weight = np.where(kept, verdict.weight, 0.0)
-    if weight.sum() > 0:
-        return weight / weight.sum()
-    first = np.zeros(len(weight))
-    first[np.flatnonzero(kept)[:1]] = 1.0
-    return first
-
-
-def chances_of_queues(verdict: Verdict) -> np.ndarray:
-    """Probability that the first block of jobs goes to each candidate, (n,); all 0 if every queue is full.
-
-    Candidates of weight 0 are used before all others, all equally likely; then by weight those whose queued jobs are
-    below their cap. Source: brokerage reference, section 10.4; `policy.job_brokerage.selection`.
-    """
-    weight, order = verdict.weight, verdict.order
-    chance = np.zeros(len(weight))
-    unused = order[weight[order] == 0]
-    if len(unused):
-        chance[unused] = 1 / len(unused)
-        return chance
-    if verdict.queued is not None and verdict.cap is not None:
-        order = order[verdict.queued[order] < verdict.cap[order]]
-    chance[order] = weight[order]
-    return chance / chance.sum() if len(order) else chance
 
 
 def _funnel(verdict: Verdict) -> tuple[Step, ...]:

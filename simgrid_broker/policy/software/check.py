@@ -1,0 +1,175 @@
+"""Whether a queue has the software and hardware that a task needs: the AUTO check, and what ANY stands for.
+
+What lives here: what a task needs, and the answer for one queue. What does not: hardware (`hardware`), the grammar of
+`architecture` (`architecture`) and the criteria that ask for all queues (`job_brokerage.software`).
+
+Sources: PanDA brokerage documentation, release/cache availability check for releases=AUTO; brokerage reference,
+sections 5.2 to 5.4 (D37, D41).
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
+from simgrid_broker.policy.software.hardware import ANY, has_hardware
+from simgrid_broker.policy.software.patterns import BadPattern, covers, pattern
+from simgrid_broker.views import PublishedSoftware, QueueSoftware
+
+ALLOWED, NO_CACHE, NO_PLATFORM = "", "-cache", "-regexpcmtconfig"
+"""Answers: PanDA's tags, or nothing."""
+CVMFS = "/cvmfs"
+"""Container source of all images that are unpacked on CVMFS."""
+RELEASES_REPOSITORY, NIGHTLIES_REPOSITORY = "atlas", "nightlies"
+"""CVMFS repositories; source: PanDA brokerage documentation, checks for releases, caches, or nightlies."""
+
+_BASE_RELEASE = re.compile(r"-\d+\.\d+\.\d+$")
+_NIGHTLY = re.compile(r"rel_\d+$|\d{4}-\d{2}-\d{2}T\d{4}$")
+
+
+@dataclass(frozen=True)
+class Release:
+    """What a transHome stands for: project and version, "" = none, and the CVMFS repository that has it."""
+
+    project: str
+    version: str
+    cvmfs_tag: str
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a task needs of a queue; release: None = none; impossible: PanDA stumbles over it at every queue."""
+
+    architecture: Architecture
+    release: Release | None
+    container_name: str
+    only_tags_for_fc: bool
+    impossible: bool
+
+
+@lru_cache(maxsize=4096)
+def need_of(architecture: str, transhome: str, container_name: str, only_tags_for_fc: bool,
+            edition: str) -> Need | None:
+    """What a task with these parameters needs; None if nothing is checked.
+
+    The code looks only at tasks with a transHome (brokerage reference, 5.4); the documentation knows no such condition.
+    """
+    if not (transhome if edition == "deployed" else transhome or architecture or container_name):
+        return None
+    asked = parse_architecture(architecture, edition)
+    release = release_of(transhome) if transhome else None
+    no_version = release is not None and release.cvmfs_tag == RELEASES_REPOSITORY and not release.version
+    return Need(asked, release, container_name, only_tags_for_fc,
+                bool(asked.unreadable) or not _is_pattern(asked.sw_platform) or (no_version and edition == "deployed"))
+
+
+def release_of(transhome: str) -> Release:
+    """Release or nightly that a transHome names; source: brokerage reference, 5.4."""
+    if _NIGHTLY.search(transhome) and not _BASE_RELEASE.search(transhome):
+        return Release("", "", NIGHTLIES_REPOSITORY)
+    project, *rest = transhome.split("-")
+    return Release(project, rest[0] if rest else "", RELEASES_REPOSITORY)
+
+
+def answer(software: QueueSoftware, need: Need, everywhere: PublishedSoftware | None, edition: str) -> str:
+    """The tag with which a queue is refused to a task, "" if it is not; everywhere: CRIC's entry ALL."""
+    if need.impossible:
+        return NO_CACHE
+    if has_entry(software, edition) and _passes(software, need, everywhere, edition):
+        return NO_PLATFORM if _unresolved(software.published, need.architecture.sw_platform) else ALLOWED
+    return ALLOWED if _takes_any(software, need, edition) else NO_CACHE
+
+
+def has_entry(software: QueueSoftware, edition: str) -> bool:
+    """Whether the AUTO check is made for a queue."""
+    auto = software.releases == ("AUTO",) if edition == "deployed" else "AUTO" in software.releases
+    return auto and software.published is not None
+
+
+def _takes_any(software: QueueSoftware, need: Need, edition: str) -> bool:
+    """Whether a queue is not checked at all; by the code it is, if the task asks for a CPU or GPU (D37)."""
+    if edition == "documented":
+        return "ANY" in software.releases
+    asked = need.architecture
+    return (software.releases == ("ANY",) and not asked.cpu_specs and asked.gpu_spec is None
+            and not (need.container_name and need.only_tags_for_fc))
+
+
+def _passes(software: QueueSoftware, need: Need, everywhere: PublishedSoftware | None, edition: str) -> bool:
+    """Whether a queue that publishes its software has what is needed; source: brokerage reference, 5.2."""
+    published = software.published
+    if not has_hardware(need.architecture, published.architectures, software.gpus, edition):
+        return False
+    if need.container_name:
+        return _has_container(published, need, everywhere, edition)
+    return need.release is None or _has_release(published, need.release, need.architecture, edition)
+
+
+def _has_container(published: PublishedSoftware, need: Need, everywhere: PublishedSoftware | None,
+                   edition: str) -> bool:
+    """Whether a fat container can be had; source: brokerage reference, 5.3.
+
+    The documentation looks at tags only for tasks that want nothing else, the code for all.
+    """
+    name = need.container_name
+    if need.only_tags_for_fc or edition == "deployed":
+        if any(name == tag.container_name or name in tag.sources for tag in published.tags):
+            return True
+    if need.only_tags_for_fc:
+        return False
+    sources = [source for tag in (everywhere.tags if everywhere else ()) if tag.container_name == name
+               for source in tag.sources]
+    return _takes_images(published) or any(image.startswith(known) for image in (name, *sources)
+                                           for known in published.containers)
+
+
+def _takes_images(published: PublishedSoftware) -> bool:
+    """Whether any image can be started."""
+    return ANY in published.containers or CVMFS in published.containers
+
+
+def _has_release(published: PublishedSoftware, release: Release, asked: Architecture, edition: str) -> bool:
+    """Whether a release or nightly is on CVMFS, or installed with a tag.
+
+    By the code a tag counts only where CVMFS lacks the repository (D41), a base platform needs containers, and a
+    regular expression is no platform that could be installed.
+    """
+    on_cvmfs = ANY in published.cvmfs or release.cvmfs_tag in published.cvmfs
+    if edition == "deployed":
+        if not on_cvmfs:
+            return _has_tag(published, release, asked, asked.sw_platform)
+        return _takes_images(published) or (not asked.base_platform and asked.sw_platform in published.cmtconfigs)
+    platform = resolved_platform(published, asked.sw_platform) or asked.sw_platform
+    return ((on_cvmfs and (_takes_images(published) or platform in published.cmtconfigs))
+            or _has_tag(published, release, asked, platform))
+
+
+def _has_tag(published: PublishedSoftware, release: Release, asked: Architecture, platform: str) -> bool:
+    """Whether a tag has platform, project and version; with a base platform only where any image can be started."""
+    wanted = platform, release.project, release.version
+    return (not asked.base_platform or ANY in published.containers) and any(
+        (tag.cmtconfig, tag.project, tag.release) == wanted for tag in published.tags if tag.project)
+
+
+def resolved_platform(published: PublishedSoftware, platform: str) -> str | None:
+    """The platform itself if the queue has it, else the first that it matches as a regular expression, or None."""
+    if platform in published.cmtconfigs:
+        return platform
+    return next((known for known in published.cmtconfigs if covers(platform, known)), None)
+
+
+def _unresolved(published: PublishedSoftware, platform: str) -> bool:
+    """Whether a platform is a regular expression that the queue has no platform for.
+
+    A platform counts as a regular expression if it does not match itself; source: brokerage reference, 5.4.
+    """
+    return not covers(platform, platform) and resolved_platform(published, platform) is None
+
+
+def _is_pattern(text: str) -> bool:
+    """Whether a text can be taken as a regular expression."""
+    try:
+        pattern(text)
+    except BadPattern:
+        return False
+    return True

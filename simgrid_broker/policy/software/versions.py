@@ -1,0 +1,45 @@
+"""Versions and sizes with an operator in front: `>=12.0`, `==40960`.
+
+What lives here: reading such a constraint and holding a value against it. What does not: which values (`hardware`).
+
+Sources: PanDA brokerage documentation, GPU requirements; brokerage reference, section 5.2, point 6 (D39). Both sides
+are read as PEP 440 has them, so `12.0` equals `12` and `575.57.08` equals `575.57.8`.
+"""
+
+import re
+from functools import lru_cache
+from operator import eq, ge, gt, le, lt, ne
+
+from packaging.version import InvalidVersion, Version
+
+OPERATORS = {"==": eq, "=": eq, ">=": ge, "<=": le, ">": gt, "<": lt, "!=": ne}
+"""Operators of the documentation."""
+UNSUPPORTED = {"documented": (), "deployed": ("!=",)}
+"""Operators that an edition does not know: with them nothing fits; source: D39."""
+
+_CONSTRAINT = re.compile(r"([=<>!]+)(.+)", re.DOTALL)
+
+
+@lru_cache(maxsize=4096)
+def constraint(text: str) -> tuple[str, Version] | None:
+    """Operator and version of a constraint; None if there is no known operator or no version."""
+    found = _CONSTRAINT.fullmatch(text)
+    wanted = version(found[2]) if found and found[1] in OPERATORS else None
+    return None if wanted is None else (found[1], wanted)
+
+
+@lru_cache(maxsize=4096)
+def version(text: str) -> Version | None:
+    """A version; None for text that is none."""
+    try:
+        return Version(text)
+    except (InvalidVersion, ValueError):      # the second for numbers with thousands of digits
+        return None
+
+
+def satisfies(value: str, text: str, edition: str) -> bool:
+    """Whether a value meets a constraint; whatever cannot be read does not."""
+    wanted, has = constraint(text), version(value)
+    if wanted is None or has is None or wanted[0] in UNSUPPORTED[edition]:
+        return False
+    return OPERATORS[wanted[0]](has, wanted[1])

@@ -1,0 +1,72 @@
+import pytest
+
+from simgrid_broker.policy.software.strict import MalformedArchitecture, check_architecture
+
+
+def problems(text, edition="documented"):
+    """(field, text from the position on, reason) of everything that is wrong."""
+    return [(wrong.field, text[wrong.position:], wrong.reason) for wrong in check_architecture(text, edition)]
+
+
+@pytest.mark.parametrize(("text", "field", "at", "reason"), [
+    pytest.param("#", "", "#", "nothing follows", id="an empty CPU"),
+    pytest.param("a@", "", "@", "nothing follows", id="an empty base platform"),
+    pytest.param("a-b&", "", "&", "nothing follows", id="an empty GPU"),
+    pytest.param("a-b@c@d", "", "@d", "second", id="two base platforms"),
+    pytest.param("#x86_64^v3", "", "^v3", "passed over", id="an unknown part"),
+    pytest.param(" x86_64-a", "", " x86_64-a", "blanks", id="a blank in front"),
+    pytest.param("x86_64-a ", "", " ", "blanks", id="a blank behind"),
+    pytest.param("#x86_64-intel-avx2-fast", "cpu_specs", "x86_64-intel-avx2-fast", "arch-vendor", id="four parts"),
+    pytest.param("#(x86_64||aarch64)", "cpu_specs", "|aarch64)", "arch-vendor", id="an empty alternative"),
+    pytest.param("#(x86_64", "cpu_specs.arch", "(x86_64", "regular expression", id="an open parenthesis"),
+    pytest.param("a-(b#x86_64", "sw_platform", "(b#x86_64", "regular expression", id="a bad platform"),
+    pytest.param("#&nvidia:vrm>=40960", "gpu_spec", "vrm>=40960", "did you mean 'vram'", id="an unknown key"),
+    pytest.param("#&nvidia:vram", "gpu_spec", "vram", "passed over", id="no operator"),
+    pytest.param("#&nvidia:vram>=big", "gpu_spec.vram", "big", "version", id="no number"),
+    pytest.param("#&nvidia:vram=>40960", "gpu_spec.vram", "40960", "version", id="=> is no operator"),
+    pytest.param("#&nvidia:cuda>=12:cuda>=13", "gpu_spec.version", "cuda>=13", "second time", id="a key twice"),
+    pytest.param("#&nvidia:uarch!=Ampere", "gpu_spec.microarchitecture", "!=Ampere", "one of = ==",
+                 id="an operator without effect"),
+    pytest.param("#&nvidia:model>A100", "gpu_spec.model", ">A100", "one of = == !=", id="a model is not compared"),
+    pytest.param("#&nvidia:model=*A100*", "gpu_spec.model", "*A100*", "regular expression", id="a glob"),
+    pytest.param("#&(nvidia", "gpu_spec.vendor", "(nvidia", "regular expression", id="a bad vendor"),
+    pytest.param("#&vram>=40960", "gpu_spec.vendor", "vram>=40960", "vendor", id="no vendor"),
+    pytest.param('{"gpu_spec": {"vendor": "nvidia"}', "", "", "not JSON", id="an open brace"),
+    pytest.param("'{\"gpu_spec\": {}}'", "", "'{\"gpu_spec\": {}}'", "not JSON", id="quotes around JSON"),
+    pytest.param('["x86_64"]', "", '["x86_64"]', "JSON object", id="a JSON list"),
+    pytest.param('{"sw_platfrm": "a"}', "sw_platfrm", '"sw_platfrm": "a"}', "did you mean 'sw_platform'", id="a typo"),
+    pytest.param('{"gpu_spec": {"model": ".*", "excl": true}}', "gpu_spec.excl", '"excl": true}}', "unknown key",
+                 id="excl outside of the model has no effect"),
+    pytest.param('{"gpu_spec": {"vram": 40960}}', "gpu_spec.vram", '"vram": 40960}}', "wrong type", id="a number"),
+    pytest.param('{"gpu_spec": {"vram": "40960"}}', "gpu_spec.vram", '40960"}}', "operator", id="no operator in JSON"),
+    pytest.param('{"gpu_spec": {"model": {"excl": true}}}', "gpu_spec.model.pattern", '"model": {"excl": true}}}',
+                 "missing", id="no pattern"),
+    pytest.param('{"cpu_specs": "x86_64"}', "cpu_specs", '"cpu_specs": "x86_64"}', "list of objects", id="no list"),
+])
+def test_a_problem_says_where_it_is(text, field, at, reason):
+    (found,) = problems(text)
+    assert found[:2] == (field, at) and reason in found[2]
+
+
+@pytest.mark.parametrize(("text", "reason"), [
+    pytest.param("#&*", "drops", id="any GPU"),
+    pytest.param("x86_64&nvidia", "taken for a CPU", id="no dash"),
+    pytest.param("#&nvidia:vram!=15360", "refuses every queue", id="D39 unequal"),
+    pytest.param('{"cpu_specs": [{"vendor": "intel"}]}', "needs the architecture", id="a vendor alone"),
+    pytest.param("#*-intel", "needs the architecture", id="any architecture of a vendor"),
+])
+def test_only_the_code_has_trouble(text, reason):
+    assert problems(text) == []
+    (found,) = problems(text, "deployed")
+    assert reason in found[2]
+
+
+def test_all_problems_are_told_in_their_order():
+    found = problems("#x86_64-a-b-c&nvidia:vrm>1:cuda>=x")
+    assert [field for field, _, _ in found] == ["cpu_specs", "gpu_spec", "gpu_spec.version"]
+
+
+def test_a_problem_reads_as_a_sentence():
+    (wrong,) = check_architecture("#&nvidia:vram")
+    assert isinstance(wrong, MalformedArchitecture) and isinstance(wrong, ValueError)
+    assert str(wrong) == "character 10, gpu_spec: 'vram' is passed over; expected key=value"
