@@ -16,7 +16,7 @@ from simgrid_broker.agents.task_refiner import tag_rules, tag_task
 from simgrid_broker.dry_run.chances import chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step
 from simgrid_broker.dry_run.figures import Figures, figures_of_jobs, figures_of_nuclei
-from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Verdict
@@ -31,7 +31,7 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
 
     snapshot: a file or what `load_snapshot` made of one; task: its jeditaskid, needed if there are several; edition:
     instead of the snapshot's; overrides: values by dotted key, such as `**{"gdpconfig.NQUEUELIMITSITE": 100}`.
-    Raises ScenarioError, for an unknown task too, and LookupError for a policy that nobody offers.
+    Raises SnapshotError, for an unknown task too, and LookupError for a policy that nobody offers.
     """
     snapshot = snapshot if isinstance(snapshot, Snapshot) else load_snapshot(snapshot)
     values = overrides | ({} if edition is None else {"edition": edition})
@@ -49,15 +49,15 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
 
 
 def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
-    """Position of a task; raises ScenarioError if there is no such task, or several and none is named."""
+    """Position of a task; raises SnapshotError if there is no such task, or several and none is named."""
     numbers = list(snapshot.tasks)
     if task is None and len(numbers) == 1:
         return 0
     if task is None:
-        raise ScenarioError([Problem(None, None, "task", None, f"the snapshot has {len(numbers)} tasks; say which: "
+        raise SnapshotError([Problem(None, None, "task", None, f"the snapshot has {len(numbers)} tasks; say which: "
                                      + ", ".join(numbers[:10]) + (", ..." if len(numbers) > 10 else ""))])
     if str(task) not in numbers:
-        raise ScenarioError([Problem(None, None, "task", task, "no task of the snapshot has this jeditaskid",
+        raise SnapshotError([Problem(None, None, "task", task, "no task of the snapshot has this jeditaskid",
                                      nearest(str(task), numbers) or tuple(numbers[:3]))])
     return numbers.index(str(task))
 
@@ -73,13 +73,13 @@ def _control(snapshot: Snapshot) -> Control:
 
 
 def _tag(control, snapshot: Snapshot, row: int) -> None:
-    """Give all tasks share and resource type as JEDI does; raises ScenarioError if the one in question gets none."""
+    """Give all tasks share and resource type as JEDI does; raises SnapshotError if the one in question gets none."""
     rules = tag_rules(snapshot.shares)
     found = [tag_task(control.world, number, rules) for number in range(len(snapshot.tasks))]
     if not found[row]:
         key = f"tasks.{list(snapshot.tasks)[row]}"
         place = snapshot.origin(key)
-        raise ScenarioError([Problem(place.file, place.line, key, None, "no share takes the task, or no resource type "
+        raise SnapshotError([Problem(place.file, place.line, key, None, "no share takes the task, or no resource type "
                                      "fits it; PanDA would declare it broken (give gshare, look at corecount)")])
 
 

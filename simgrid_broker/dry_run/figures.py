@@ -56,7 +56,9 @@ def figures_of_jobs(asked: tuple, verdict: Verdict) -> Figures:
         if is_compiled(rule):
             _, value[k], limit[k] = rule(*at)
             continue
-        answer = answers.setdefault(rule, rule(case)) if rule not in answers else answers[rule]
+        if rule not in answers:
+            answers[rule] = rule(case)
+        answer = answers[rule]
         if isinstance(answer, Answer):
             value[k], limit[k] = _at(answer.value, k), _at(answer.limit, k)
     return Figures(value, limit, factors)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.errors import Problem, ScenarioError, SnapshotError, nearest
 from simgrid_broker.scenario.draft import Assignment, Draft, overlaid, value_at
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.origin import COMMAND_LINE, Origin
@@ -39,8 +39,11 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
 
 
 def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
-    """The snapshot in a YAML or JSON file, checked; overrides and `extends` as of a scenario. Raises ScenarioError."""
-    draft, problems = _read(Path(path))
+    """The snapshot in a YAML or JSON file, checked; overrides and `extends` as of a scenario. Raises SnapshotError."""
+    try:
+        draft, problems = _read(Path(path))
+    except ScenarioError as error:
+        raise SnapshotError(error.problems) from None
     assignments = _assignments(overrides, problems)
     return resolve(replace(draft, assignments=tuple(assignments)), problems, Snapshot)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.errors import Problem, nearest
 from simgrid_broker.scenario.check import findings
 from simgrid_broker.scenario.draft import Assignment, Draft, Key, keys_of, value_at
 from simgrid_broker.scenario.finding import Finding, dotted
@@ -44,7 +44,7 @@ def resolve(draft: Draft, problems: Iterable[Problem] = (), model: type[Whole] =
     shape = shape_of(complete.values, model)
     problems += _located(complete, [*shape.findings, *_cross_findings(shape, complete, expansion.failed)])
     if problems:
-        raise ScenarioError(in_order(problems))
+        raise model.error(in_order(problems))
     return _with_memory(shape.whole, draft, complete, expansion.remarks)
 
 

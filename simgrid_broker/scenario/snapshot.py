@@ -8,10 +8,11 @@ Task parameters have the names of `campaigns`, numbers of jobs the names of PanD
 unknown.
 """
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.whole import Whole
@@ -161,6 +162,8 @@ class SnapshotTask(Part):
 
 class Snapshot(Whole):
     """A grid at one moment with tasks that wait for brokerage: all that one decision of a broker hangs on."""
+
+    error: ClassVar[type[ScenarioError]] = SnapshotError
 
     name: str = Field("snapshot", min_length=1, description="Name, for the reader")
     description: str = Field("", description="One sentence for the reader")

@@ -5,16 +5,19 @@ and making one out of files (`loader`, `resolve`).
 """
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr
 
+from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario.origin import CRIC, DEFAULT, SYNTHETIC, Origin
 from simgrid_broker.scenario.part import Part
 
 
 class Whole(Part):
-    """Everything that one file, with those that it extends, describes."""
+    """Everything that one file, with those that it extends, describes; `error` is raised if it cannot be used."""
+
+    error: ClassVar[type[ScenarioError]] = ScenarioError
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
     _draft: Any = PrivateAttr(None)

@@ -92,8 +92,9 @@ def _task_list(snapshot) -> TaskList:
         row["share"], row["label"] = _number(shares, work.gshare), _code(vocabularies["labels"], work.prodsourcelabel)
     for words in vocabularies.values():
         words.setdefault("", len(words))
-    return TaskList(rows, *_replicas(snapshot, sites, len(rows)),
-                    {name: tuple(words) for name, words in vocabularies.items()})
+    site, fraction, tape = _replicas(snapshot, sites, len(rows))
+    return TaskList(rows, site, fraction, {name: tuple(words) for name, words in vocabularies.items()},
+                    replica_tape=tape)
 
 
 def _fill_row(row, task, vocabularies: dict, sites: list[str], shares: list[str]) -> None:
