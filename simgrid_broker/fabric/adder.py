@@ -79,6 +79,5 @@ def add_jobs(world, order, now):
 
 def by_task_and_site(arrays) -> np.ndarray:
     """Places in the Adder's inbox, jobs of one task and site together, otherwise in order; (n_holding,)."""
-    inbox = arrays.holding[:arrays.state[0]["n_holding"]]
-    jobs = arrays.jobs[inbox["row"]]
-    return np.lexsort((arrays.queues["site"][jobs["queue"]], jobs["task"]))
+    rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
+    return np.lexsort((arrays.queues["site"][arrays.jobs["queue"][rows]], arrays.jobs["task"][rows]))
