@@ -51,6 +51,8 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
 def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
     """Position of a task; raises SnapshotError if there is no such task, or several and none is named."""
     numbers = list(snapshot.tasks)
+    if not numbers:
+        raise SnapshotError([Problem(None, None, "tasks", None, "the snapshot has no task that waits for brokerage")])
     if task is None and len(numbers) == 1:
         return 0
     if task is None:

@@ -181,7 +181,8 @@ class Snapshot(Whole):
     queues: dict[str, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")
     work: tuple[AssignedWork, ...] = Field((), description="Work assigned to nuclei")
-    tasks: dict[str, SnapshotTask] = Field(min_length=1, description="Tasks that wait for brokerage, by jeditaskid")
+    tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
+                                           "jeditaskid; without any there is nothing to ask")
 
     def scenario(self) -> Scenario:
         """The scenario without work in whose world the brokers are asked."""
