@@ -8,6 +8,7 @@ of its own style takes.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,10 @@ FOLDER = "snapshots"
 HEAD = "# Snapshot of a simulated grid; `simgrid-broker broker FILE --task ID` asks the brokers about it.\n"
 OPEN = ("grid",)
 """Keys whose entries are themselves written entry by entry."""
+
+
+UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
+"""Characters that may stand in JSON but not in YAML."""
 
 
 def write_snapshot(run_folder: Path, values: dict) -> Path:
@@ -47,4 +52,5 @@ def _lines(values: dict, indent: str) -> Iterator[str]:
 
 def _json(value) -> str:
     """One value on one line."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)

@@ -81,8 +81,8 @@ def _task_list(snapshot) -> TaskList:
     sites, shares = list(snapshot.grid.sites), [leaf.name for leaf in leaf_shares(snapshot.shares)]
     for row, task in zip(rows, tasks, strict=False):
         _fill_row(row, task, vocabularies, sites, shares)
-    for number, row in enumerate(rows[rows["parent"] > 0]):
-        row["parent"] = len(tasks) + number + 1                     # the world numbers parents by row, from 1
+    children = np.flatnonzero(rows["parent"])
+    rows["parent"][children] = len(tasks) + 1 + np.arange(len(children))       # the world numbers parents by row, from 1
     for row, parent in zip(rows[len(tasks):], parents, strict=False):
         row["status"], row["nucleus"] = TaskStatus.DONE, _number(sites, parent.nucleus)
         row["fullchain"] = FullChain.of(parent.fullChain or "none")

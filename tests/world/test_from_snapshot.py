@@ -1,0 +1,91 @@
+"""The world of a snapshot: every number finds its place, and no column of a task is forgotten."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simgrid_broker.names import FullChain, JobStatus, TaskStatus
+from simgrid_broker.scenario import load_snapshot
+from simgrid_broker.schema import TASKS
+from simgrid_broker.world import observe
+from simgrid_broker.world.from_snapshot import NUMBER_OF, WORD_OF, pilots_of, statistics_of, world_of
+from simgrid_broker.world.nuclei import Burden
+
+EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
+ALSO_READ = {"jeditaskid", "share", "nucleus", "ramunit", "fullchain", "parent", "status", "frozen_s", "resource_type"}
+"""Columns with a way of their own from a snapshot."""
+OF_A_RUN = {"luck", "arrival_s", "modification_s", "next_chunk", "retry_head", "n_retry", "n_alive", "n_attempts",
+            "max_attempt", "server_retries", "old_status", "failed_attempts", "lost_walltime_s", "used_hs06s"}
+"""Columns that only a run needs."""
+
+
+def world_and_snapshot(**values):
+    """World of the example with some values changed."""
+    snapshot = load_snapshot(EXAMPLE).with_values(values)
+    return world_of(snapshot), snapshot
+
+
+def test_every_column_of_a_task_that_brokers_may_read_is_in_a_snapshot():
+    hidden = {column.name for column in TASKS.columns if column.hidden}
+    told = set(NUMBER_OF) | set(WORD_OF) | ALSO_READ
+    assert told | OF_A_RUN | hidden == {column.name for column in TASKS.columns} and not told & OF_A_RUN
+
+
+def test_jobs_and_cores():
+    world, _ = world_and_snapshot(**{"jobs[1].cores": 480})
+    counts, queues = world.arrays.counts, world.vocabularies["queues"]
+    centre, production, mcore = queues.index("CENTRE"), 1, 1
+    assert counts[centre, production, mcore, JobStatus.ASSIGNED] == 40
+    assert counts.sum() == 3690 and counts[..., JobStatus.PENDING].sum() == 0
+    assert world.arrays.running_cores[centre, production, mcore] == 420 * 8        # slots of the queue's eight cores
+    assert world.arrays.running_cores[centre, 0, 0] == 480                         # as it is told
+
+
+def test_statistics_have_what_was_placed():
+    world, snapshot = world_and_snapshot()
+    statistics = statistics_of(world, snapshot)
+    north = world.vocabularies["queues"].index("NORTH")
+    assert statistics.placed.sum() == statistics.placed[1, north] == 25
+    assert statistics.taken_at == 129600 and statistics.workers[north] == 140
+
+
+def test_pilots_and_last_starts():
+    world, snapshot = world_and_snapshot(**{"queues.NORTH.laststart": "35h", "queues.EAST.n_pilot": None})
+    assert pilots_of(world, snapshot).tolist() == [6100, -1, 3300, 700, 4000, -1]
+    assert world.arrays.queues["laststart_s"].tolist() == [-np.inf, -np.inf, -np.inf, 126000, -np.inf, -np.inf]
+
+
+def test_traffic_and_work_burden_the_nuclei():
+    world, _ = world_and_snapshot()
+    burden = Burden(world, np.arange(len(world.arrays.tasks)))
+    sites = world.vocabularies["sites"]
+    assert burden.files[sites.index("WEST")] == 1020 and burden.bytes[sites.index("CENTRE")] == 150e9
+    assert burden.total[sites.index("WEST")] == 3e9 + 500 * 100 * 3000         # and what task 102 owes
+    assert burden.of_share(0, 1, 500)[sites.index("CENTRE")] == 9e9
+    assert burden.of_share(0, 1, 501)[sites.index("CENTRE")] == 0
+
+
+def test_input_on_disk_and_tape():
+    world, _ = world_and_snapshot()
+    disk, anywhere = observe.input_parts(world, 0)
+    assert disk.tolist() == pytest.approx([1, 0.3, 0, 0, 0]) and anywhere.tolist() == [1, 1, 0, 0, 0]
+
+
+def test_input_may_lie_at_more_sites_than_a_scenario_can_say():
+    here = {site: {"disk": 0.5, "tape": 1} for site in ("CENTRE", "WEST", "NORTH", "SOUTH", "EAST")}
+    world, _ = world_and_snapshot(**{"tasks.102.input": here})
+    assert observe.input_parts(world, 1)[0].tolist() == [0.5] * 5
+
+
+def test_a_task_as_the_broker_sees_it():
+    said = {"tasks.102.frozen_for": "2h", "tasks.102.parent": {"nucleus": "WEST", "fullChain": "only"},
+            "tasks.102.t1Weight": -1, "tasks.102.architecture": "#x86_64", "tasks.102.onlyTagsForFC": True,
+            "tasks.102.gshare": "Analysis"}
+    world, _ = world_and_snapshot(**said)
+    task = observe.task(world, 1)
+    assert (task.jeditaskid, task.n_jobs, task.nucleus, task.frozen_for_s) == (102, 500, 1, 7200)
+    assert (task.parent_nucleus, task.parent_fullchain, task.t1weight) == (1, FullChain.ONLY, -1)
+    assert (task.architecture, task.only_tags_for_fc, task.gshare) == ("#x86_64", True, "Analysis")
+    assert [TaskStatus(status) for status in world.arrays.tasks["status"][:3]] == [
+        TaskStatus.ASSIGNING, TaskStatus.READY, TaskStatus.DONE]
