@@ -22,7 +22,7 @@ from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
 from simgrid_broker.world.task_transitions import BROKEN
-from simgrid_broker.world.unfinished import unfinished_jobs
+from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
 
 STEPS = 200
 """Times at which progress is told."""
@@ -126,8 +126,9 @@ class Simulation:
         self.fabric.make_jobs()
         self.fabric.empty_outboxes()
         arrays = self.world.arrays
-        self.counters["jobs_ended"] = self.counters["jobs"]
+        self.counters |= {f"{name}_ended": self.counters[name] for name in ("jobs", "transfers")}
         self.write("jobs", *unfinished_jobs(arrays, self.env.now))
+        self.write("transfers", unfinished_transfers(arrays))
         arrived = self.control.live_tasks.rows
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         self.control.sampler.take()

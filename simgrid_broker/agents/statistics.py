@@ -20,5 +20,6 @@ def statistics(control):
     def refresh():
         world = control.world
         control.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders, by_queue)
+        world.network.read_queues(world.arrays)
         world.arrays.share_order[:] = share_order(world.tree, observe.share_usage(world))
     yield control.every(control.periods.statistics, refresh, "statistics")

@@ -256,6 +256,8 @@ class Agents(Part):
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
+    network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
+                                     "often; the numbers of queued files are as old as the statistics")
     sampler: Seconds = Field(600, gt=0, description="A point of every time series is taken this often")
     pilot_startup: Seconds = Field(60, ge=0, description="From getting a slot to asking for a job")
     empty_pilot: Seconds = Field(600, ge=0, description="A pilot that gets no job leaves after this")

@@ -39,6 +39,8 @@ def _names(snapshot: Snapshot) -> Iterator[tuple[tuple, str, str | None]]:
         yield from _of(("work", position), row, nucleus="site", gshare="leaf share")
     for name in snapshot.queues:
         yield ("queues", name), "queue", name
+    for name in snapshot.nuclei:
+        yield ("nuclei", name), "site", name
     for number, task in snapshot.tasks.items():
         yield from _of(("tasks", number), task, nucleus="site", gshare="leaf share")
         for name in task.input:

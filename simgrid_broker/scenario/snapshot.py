@@ -60,13 +60,22 @@ class QueueNumbers(Part):
 
 
 class LinkNumbers(Part):
-    """What is known of the traffic from one site to another; its closeness stands in `grid.links`."""
+    """What brokers know of the traffic from one site to another; its closeness stands in `grid.links`."""
 
     source: str = Field(description="Site that sends")
     destination: str = Field(description="Site that receives")
     queued_files: int = Field(0, ge=0, description="Files of output that wait or are under way, without express ones")
     queued_express: int = Field(0, ge=0, description="Files of output of express tasks that wait or are under way")
-    queued_bytes: Bytes = Field(0, ge=0, description="Size of all these files")
+    mbps_hour: float | None = Field(None, ge=0, description="Mean throughput of the last hour, MB/s; default: unknown")
+    mbps_day: float | None = Field(None, ge=0, description="That of the last day")
+    mbps_week: float | None = Field(None, ge=0, description="That of the last week")
+
+
+class NucleusNumbers(Part):
+    """Output of all kinds on its way to one nucleus, as task brokerage counts it."""
+
+    queued_files: int | None = Field(None, ge=0, description="Files; default: those of `links` to the site together")
+    queued_bytes: Bytes = Field(0, ge=0, description="Their size")
 
 
 class AssignedWork(Part):
@@ -180,6 +189,7 @@ class Snapshot(Whole):
     placed: tuple[PlacedJobs, ...] = Field((), description="Jobs that were made since those numbers were read")
     queues: dict[str, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")
+    nuclei: dict[str, NucleusNumbers] = Field(default_factory=dict, description="Output on its way to nuclei, by site")
     work: tuple[AssignedWork, ...] = Field((), description="Work assigned to nuclei")
     tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
                                            "jeditaskid; without any there is nothing to ask")

@@ -88,6 +88,11 @@ LINKS = Table("links", "one directed pair of sites", (
     Column("waiting_tail", "i4", "", OURS, "Last transfer that waits; -1 = none"),
     Column("closeness", "i2", "", CRIC + " sitematrix", "0 best to 11 worst, -1 blocked, -2 unknown"),
     Column("down", "i2", "", OURS, "Outages of the link and of its ends that are not over"),
+    Column("queued_output", "i4", "files", "NWS files queued, Production Output",
+           "Output that waits or is under way, but for that of express tasks"),
+    Column("queued_express", "i4", "files", "NWS files queued, Express",
+           "Output of express tasks that waits or is under way"),
+    Column("rate_sum", "f8", "bytes/s", "FTS", "Sum of the mean rates of all files delivered so far"),
 ))
 
 STORAGES = Table("storages", "one DDM endpoint", (
@@ -107,7 +112,7 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("bytes", "f8", "bytes", OURS, "Size of all files together"),
     Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
     Column("started_s", "f8", "s", OURS, "When its first byte moved"),
-    Column("ended_s", "f8", "s", OURS, "When it was done"),
+    Column("ended_s", "f8", "s", OURS, "When it was done; null = it was under way at the end"),
     Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
     Column("jeditaskid", "i8", "", OURS, "Task"),
     Column("link", "i4", "", OURS, "Link", recorded=False),
@@ -119,4 +124,6 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("source", "i2", "", OURS, "Site it comes from", codes="sites"),
     Column("destination", "i2", "", OURS, "Site it goes to", codes="sites"),
     Column("kind", "i2", "", OURS, "Input or output", codes="transfer_kind"),
+    Column("express", "i2", "", "FTS activity", "1 if it carries output of an express task", recorded=False),
+    Column("attempt_s", "f8", "s", OURS, "When the first byte of the present attempt moved", recorded=False),
 ))

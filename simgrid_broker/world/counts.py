@@ -36,7 +36,7 @@ def tally(counts, row_of):
         counts[row_of[k], k] += 1
 
 
-@dataclass(frozen=True)
+@dataclass
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
 
@@ -44,7 +44,7 @@ class Snapshot:
     n_status, n_queues); by_type: the same numbers by share, resource type and status, as lists; workers: (n_queues,)
     submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the live counter of JEDI;
     placed_by_type: the same by share and resource type. What brokers have looked up since: load, by share and resource
-    type (None = all), (n_queues,) of `views.LOAD`; around: what concerns no share.
+    type (None = all), (n_queues,) of `views.LOAD`; store: (n_sites,) of `views.STORE`.
     """
 
     taken_at: float
@@ -55,7 +55,7 @@ class Snapshot:
     placed: np.ndarray
     placed_by_type: list[list[int]]
     load: dict = field(default_factory=lambda: defaultdict(dict))
-    around: dict = field(default_factory=dict)
+    store: np.ndarray | None = None
 
     def place(self, share: int, resource_type: int, queue: int, number: int) -> None:
         """Count jobs that were just made at a queue for the brokers to come."""

@@ -3,8 +3,8 @@
 What lives here: filling counts, workers, traffic and tasks of a world that `build` has made. What does not: the shape
 of a snapshot (scenario), deciding (policy, agents), and the way back (`to_snapshot`).
 
-Work that other tasks owe to nuclei becomes a task for each entry, traffic a transfer for each link, so that the views
-are taken of them as of those of a run.
+Work that other tasks owe to nuclei becomes a task for each entry, output on its way a transfer for each nucleus, so that
+the views are taken of them as of those of a run.
 """
 
 import numpy as np
@@ -40,6 +40,9 @@ WORD_OF = {
     "transhome": "transhome", "container_name": "container_name",
 }
 """Column of a task row to the text in a snapshot's task; the words themselves are kept in `VOCABULARY_OF`."""
+
+LINK_NUMBERS = ("queued_files", "queued_express", "mbps_hour", "mbps_day", "mbps_week")
+"""What a snapshot holds of a link: columns of `views.LINK`."""
 
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
 """Statuses of the jobs that a snapshot counts; those that are pending are among the placed ones."""
@@ -81,8 +84,8 @@ def _task_list(snapshot) -> TaskList:
     sites, shares = list(snapshot.grid.sites), [leaf.name for leaf in leaf_shares(snapshot.shares)]
     for row, task in zip(rows, tasks, strict=False):
         _fill_row(row, task, vocabularies, sites, shares)
-    children = np.flatnonzero(rows["parent"])
-    rows["parent"][children] = len(tasks) + 1 + np.arange(len(children))       # the world numbers parents by row, from 1
+    children = np.flatnonzero(rows["parent"])           # the world numbers parents by row, from 1
+    rows["parent"][children] = len(tasks) + 1 + np.arange(len(children))
     for row, parent in zip(rows[len(tasks):], parents, strict=False):
         row["status"], row["nucleus"] = TaskStatus.DONE, _number(sites, parent.nucleus)
         row["fullchain"] = FullChain.of(parent.fullChain or "none")
@@ -172,11 +175,16 @@ def _fill_queues(world, snapshot) -> None:
 
 
 def _fill_traffic(world, snapshot) -> None:
-    """One transfer of output for each link that has any."""
-    world.make_room(transfers=len(snapshot.links))
-    sites = world.vocabularies["sites"]
-    for number, link in enumerate(snapshot.links):
+    """What brokers know of links, and one transfer of output for each site to which any is on its way."""
+    sites, files = world.vocabularies["sites"], {}
+    for link in snapshot.links:
+        known = {column: value for column in LINK_NUMBERS if (value := getattr(link, column)) is not None}
+        world.network.learn(sites.index(link.source), sites.index(link.destination), known)
+        files[link.destination] = files.get(link.destination, 0) + link.queued_files + link.queued_express
+    sizes = {name: told.queued_bytes for name, told in snapshot.nuclei.items()}
+    files |= {name: told.queued_files for name, told in snapshot.nuclei.items() if told.queued_files is not None}
+    world.make_room(transfers=len(sites))
+    for number, name in enumerate(sites):
         row = world.arrays.transfers[number]
-        row["transfer_id"], row["kind"] = number + 1, TransferKind.OUTPUT
-        row["source"], row["destination"] = sites.index(link.source), sites.index(link.destination)
-        row["n_files"], row["bytes"] = link.queued_files + link.queued_express, link.queued_bytes
+        row["transfer_id"], row["kind"], row["destination"] = number + 1, TransferKind.OUTPUT, number
+        row["n_files"], row["bytes"] = files.get(name, 0), sizes.get(name, 0)

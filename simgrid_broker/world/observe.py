@@ -90,12 +90,9 @@ def stats(world, snapshot, share: int, nucleus: int = -1, resource_type: int | N
     load = snapshot.load[share].get(resource_type)
     if load is None:
         load = snapshot.load[share][resource_type] = _load(world, snapshot, share, resource_type)
-    store, link = snapshot.around.get("store"), snapshot.around.get(nucleus)
-    if store is None:
-        store = snapshot.around["store"] = stores(world)
-    if link is None:
-        link = snapshot.around[nucleus] = links_to(world, nucleus)
-    return views.Stats(snapshot.taken_at, load, store, link)
+    if snapshot.store is None:
+        snapshot.store = stores(world)
+    return views.Stats(snapshot.taken_at, load, snapshot.store, world.network.links_to(nucleus))
 
 
 def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
@@ -122,12 +119,6 @@ def stores(world) -> np.ndarray:
     usable = storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
     return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, read_lan=True,
                          write_lan=True, read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0)
-
-
-def links_to(world, nucleus: int) -> np.ndarray:
-    """The way from each site to a nucleus, (n_sites,) of LINK; nothing is known of it if there is no nucleus."""
-    n_sites = len(world.arrays.sites)
-    return views.records(views.LINK, n_sites, in_nucleus=np.arange(n_sites) == nucleus)
 
 
 @compiled

@@ -3,18 +3,19 @@
 What lives here: reading the grid, the statistics that brokers have, traffic, and the tasks that wait. What does not:
 the shape of a snapshot (scenario), writing the file (records), and the way back (`from_snapshot`).
 
-Job numbers are those that JEDI read last, with what it has placed since; storages and links are as they are now.
+Job numbers and links are those that JEDI read last, with the jobs it has placed since; storages are as they are now.
 """
 
 import numpy as np
 
-from simgrid_broker.names import FullChain, QueueStatus, TaskStatus, TransferKind
+from simgrid_broker.names import FullChain, QueueStatus, TaskStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world.from_snapshot import COUNTED, NUMBER_OF, TRUTHS, WORD_OF
-from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work
+from simgrid_broker.views import UNKNOWN
+from simgrid_broker.world.from_snapshot import COUNTED, LINK_NUMBERS, NUMBER_OF, TRUTHS, WORD_OF
+from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
 
 T = TaskStatus
 FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
@@ -38,7 +39,7 @@ def snapshot_of(world, statistics, live_rows, config_changes=None) -> dict:
         shares=[_said(share) for share in world.shares], grid=_grid(world))
     return plain | dict(
         jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=_queues(world),
-        links=_links(world), work=_work(world, live_rows, chosen),
+        links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen),
         tasks={str(world.arrays.tasks["jeditaskid"][row]): _task(world, row) for row in chosen.tolist()})
 
 
@@ -101,13 +102,23 @@ def _queues(world) -> dict[str, dict]:
 
 
 def _links(world) -> list[dict]:
-    """Output that waits or is under way, link by link."""
-    arrays, sites = world.arrays, world.vocabularies["sites"]
-    rows = arrays.transfers[(arrays.transfers["transfer_id"] > 0) & (arrays.transfers["kind"] == TransferKind.OUTPUT)]
-    number = rows["source"].astype(np.int64) * len(sites) + rows["destination"]
-    files, size = (np.bincount(number, rows[column], len(sites) ** 2) for column in ("n_files", "bytes"))
-    return [dict(source=sites[link // len(sites)], destination=sites[link % len(sites)],
-                 queued_files=int(files[link]), queued_bytes=float(size[link])) for link in np.flatnonzero(files)]
+    """What brokers know of links, where that is more than how close the sites are."""
+    table, sites = world.network.table[:-1], world.vocabularies["sites"]
+    told = table["known"] & ((table["closeness"] == UNKNOWN["closeness"]) | ~np.isnan(table["mbps_week"])
+                             | (table["queued_files"] > 0) | (table["queued_express"] > 0))
+    rows = []
+    for destination, source in zip(*np.nonzero(told), strict=True):
+        numbers = {column: table[column][destination, source].item() for column in LINK_NUMBERS}
+        rows.append(dict(source=sites[source], destination=sites[destination],
+                         **{column: number for column, number in numbers.items() if number == number and number}))
+    return rows
+
+
+def _nuclei(world) -> dict[str, dict]:
+    """Output on its way to sites."""
+    files, size = output_on_the_way(world)
+    return {name: dict(queued_files=int(files[k]), queued_bytes=float(size[k]))
+            for k, name in enumerate(world.vocabularies["sites"]) if files[k] or size[k] or world.arrays.sites["nucleus"][k]}
 
 
 def _work(world, live_rows, chosen) -> list[dict]:

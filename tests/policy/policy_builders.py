@@ -13,6 +13,9 @@ from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Nuclei,
 
 DEFAULTS = {
     ("jobbroker", "MAX_PRIO_TO_BOOTSTRAP"): 150, ("jobbroker", "NQUEUELIMITSITE"): 20, ("jobbroker", "MIN_WEIGHT"): 0,
+    ("jobbroker", "NQUEUED_NUC_CAP_FOR_JOBS"): 10000, ("jobbroker", "NQUEUED_SAT_CAP"): 150,
+    ("jobbroker", "NW_ACTIVE"): False, ("jobbroker", "NW_QUEUE_IMPORTANCE"): 0.5, ("jobbroker", "NW_THRESHOLD"): 1.7,
+    ("jobbroker", "NW_WEIGHT_MULTIPLIER"): 1,
     ("taskbrokerage", "DISK_THRESHOLD"): 100, ("taskbrokerage", "FREE_DISK_CUTOFF"): 1000,
     ("taskbrokerage", "INPUT_SIZE_THRESHOLD"): 1, ("taskbrokerage", "INPUT_NUM_THRESHOLD"): 100,
     ("taskbrokerage", "INPUT_SIZE_FRACTION"): 10, ("taskbrokerage", "INPUT_NUM_FRACTION"): 10,

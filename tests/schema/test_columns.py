@@ -37,7 +37,7 @@ NUMBERS_WITHOUT_UNIT = {
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "opportunistic",
     "disable_reassign", "read_wan_off", "write_wan_off", "closeness", "decision", "resource_type", "best", "source",
     "destination", "queue", "site", "storage", "luck", "bare_nucleus", "parent", "t1weight", "inputprestaging",
-    "taskbrokeronmaster", "only_tags_for_fc",
+    "taskbrokeronmaster", "only_tags_for_fc", "express",
     # ratios
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
     "secondary_fraction",

@@ -41,4 +41,9 @@ def _of_config(task: Task, cfg: Gdpconfig) -> dict:
     label = f"MIN_WEIGHT_{task.prodsourcelabel}"
     return dict(cut=cfg.family(JOBBROKER, "NQUEUELIMITSITE", task.gshare) or DEFAULT_CUT,
                 min_weight=cfg.family(JOBBROKER, label, task.gshare, 0),
-                max_prio_to_bootstrap=cfg.value(JOBBROKER, "MAX_PRIO_TO_BOOTSTRAP"))
+                max_prio_to_bootstrap=cfg.value(JOBBROKER, "MAX_PRIO_TO_BOOTSTRAP"),
+                nqueued_nuc_cap_for_jobs=cfg.value(JOBBROKER, "NQUEUED_NUC_CAP_FOR_JOBS"),
+                nqueued_sat_cap=cfg.value(JOBBROKER, "NQUEUED_SAT_CAP"),
+                nw_active=cfg.value(JOBBROKER, "NW_ACTIVE"), nw_threshold=cfg.value(JOBBROKER, "NW_THRESHOLD"),
+                nw_queue_importance=cfg.value(JOBBROKER, "NW_QUEUE_IMPORTANCE"),
+                nw_weight_multiplier=cfg.value(JOBBROKER, "NW_WEIGHT_MULTIPLIER"))

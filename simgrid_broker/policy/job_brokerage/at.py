@@ -16,6 +16,9 @@ ASK = np.dtype([
     ("cut", "f8"),                   # NQUEUELIMITSITE_<gshare>
     ("min_weight", "f8"),            # MIN_WEIGHT_<label>_<gshare>
     ("max_prio_to_bootstrap", "f8"),
+    ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
+    ("nqueued_nuc_cap_for_jobs", "f8"), ("nqueued_sat_cap", "f8"), ("nw_active", "?"), ("nw_queue_importance", "f8"),
+    ("nw_threshold", "f8"), ("nw_weight_multiplier", "f8"),
 ])
 """What a task asks and the values of gdpconfig that hold for it, as numbers: one row for each decision."""
 

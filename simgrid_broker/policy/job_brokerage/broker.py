@@ -60,6 +60,10 @@ def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, lo
     ask = asked(task, cfg, brokerage.name) if cache is None else cache.record(task, cfg, brokerage.name, asked)
     nothing = zeros(len(stats.store))
     data = (nothing,) * 4
+    if task.nucleus >= 0:
+        nucleus = stats.store[task.nucleus]
+        ask["nucleus_writable"], ask["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
+        ask["nucleus_queued_files"] = stats.link["queued_express" if ask["express"][0] else "queued_files"].sum()
     if locality is not None:
         ask["total_bytes"], ask["total_files"] = locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files

@@ -30,6 +30,20 @@ from simgrid_broker.policy.job_brokerage.load import (
     too_many_queued,
     too_many_ready,
 )
+from simgrid_broker.policy.job_brokerage.network import (
+    link_blocked,
+    link_blocked_deployed,
+    link_full,
+    link_full_deployed,
+    low_network_weight,
+    low_network_weight_deployed,
+    network,
+    network_deployed,
+    nucleus_closed,
+    nucleus_closed_deployed,
+    nucleus_full,
+    nucleus_full_deployed,
+)
 from simgrid_broker.policy.rule import is_compiled
 
 
@@ -78,8 +92,9 @@ class JobBrokerage:
         return self.funnel.never if self.choice is None else self.funnel.ranks[self.choice]
 
 
-DOCUMENTED_LOAD = (too_many_ready, too_many_queued)
-DOCUMENTED_FACTORS = (running_over_queued, many_assigned, data_availability)
+DOCUMENTED_LOAD = (link_blocked, link_full, nucleus_full, nucleus_closed, low_network_weight, too_many_ready,
+                   too_many_queued)
+DOCUMENTED_FACTORS = (running_over_queued, many_assigned, data_availability, network)
 
 
 @compiled
@@ -87,16 +102,27 @@ def weight_documented(ask, queue, load, link, store, n):
     """Product of DOCUMENTED_FACTORS for a candidate."""
     return (running_over_queued(ask, queue, load, link, store, n)
             * many_assigned(ask, queue, load, link, store, n)
-            * data_availability(ask, queue, load, link, store, n))
+            * data_availability(ask, queue, load, link, store, n)
+            * network(ask, queue, load, link, store, n))
 
 
 @compiled
 def refusal_documented(ask, queue, load, link, store, n, first, ranks):
     """Smallest rank at which one of DOCUMENTED_LOAD refuses a candidate, if it is below `first`."""
-    if ranks[0] < first and too_many_ready(ask, queue, load, link, store, n)[0]:
+    if ranks[0] < first and link_blocked(ask, queue, load, link, store, n)[0]:
         first = ranks[0]
-    if ranks[1] < first and too_many_queued(ask, queue, load, link, store, n)[0]:
+    if ranks[1] < first and link_full(ask, queue, load, link, store, n)[0]:
         first = ranks[1]
+    if ranks[2] < first and nucleus_full(ask, queue, load, link, store, n)[0]:
+        first = ranks[2]
+    if ranks[3] < first and nucleus_closed(ask, queue, load, link, store, n)[0]:
+        first = ranks[3]
+    if ranks[4] < first and low_network_weight(ask, queue, load, link, store, n)[0]:
+        first = ranks[4]
+    if ranks[5] < first and too_many_ready(ask, queue, load, link, store, n)[0]:
+        first = ranks[5]
+    if ranks[6] < first and too_many_queued(ask, queue, load, link, store, n)[0]:
+        first = ranks[6]
     return first
 
 
@@ -124,6 +150,9 @@ DOCUMENTED = JobBrokerage(
         candidates.of_the_other_kind,
         candidates.named_test,
         candidates.not_online,
+        link_blocked,
+        link_full,
+        nucleus_full,
         candidates.zero_share,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
@@ -132,18 +161,22 @@ DOCUMENTED = JobBrokerage(
         requirements.too_little_memory,
         requirements.too_much_memory,
         requirements.too_little_scratch,
+        nucleus_closed,
         requirements.too_short_for_scouts,
         requirements.too_short_for_unknown,
         requirements.too_little_walltime,
         requirements.too_much_walltime,
-        *DOCUMENTED_LOAD,
+        low_network_weight,
+        too_many_ready,
+        too_many_queued,
     )),
-    DOCUMENTED_FACTORS, decide_documented, caps=(too_many_ready, too_many_queued),
+    DOCUMENTED_FACTORS, decide_documented, caps=(too_many_ready, too_many_queued, low_network_weight),
 )
 """Production job brokerage as documented."""
 
-DEPLOYED_LOAD = (over_cap, over_cap_of_type, below_min_weight)
-DEPLOYED_FACTORS = (running_over_queued, many_assigned_deployed, data_availability, bootstrap)
+DEPLOYED_LOAD = (nucleus_closed_deployed, nucleus_full_deployed, link_blocked_deployed, link_full_deployed, over_cap,
+                 low_network_weight_deployed, over_cap_of_type, below_min_weight)
+DEPLOYED_FACTORS = (running_over_queued, many_assigned_deployed, data_availability, network_deployed, bootstrap)
 
 
 @compiled
@@ -152,18 +185,29 @@ def weight_deployed(ask, queue, load, link, store, n):
     return (running_over_queued(ask, queue, load, link, store, n)
             * many_assigned_deployed(ask, queue, load, link, store, n)
             * data_availability(ask, queue, load, link, store, n)
+            * network_deployed(ask, queue, load, link, store, n)
             * bootstrap(ask, queue, load, link, store, n))
 
 
 @compiled
 def refusal_deployed(ask, queue, load, link, store, n, first, ranks):
     """Smallest rank at which one of DEPLOYED_LOAD refuses a candidate, if it is below `first`."""
-    if ranks[0] < first and over_cap(ask, queue, load, link, store, n)[0]:
+    if ranks[0] < first and nucleus_closed_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[0]
-    if ranks[1] < first and over_cap_of_type(ask, queue, load, link, store, n)[0]:
+    if ranks[1] < first and nucleus_full_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[1]
-    if ranks[2] < first and below_min_weight(ask, queue, load, link, store, n)[0]:
+    if ranks[2] < first and link_blocked_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[2]
+    if ranks[3] < first and link_full_deployed(ask, queue, load, link, store, n)[0]:
+        first = ranks[3]
+    if ranks[4] < first and over_cap(ask, queue, load, link, store, n)[0]:
+        first = ranks[4]
+    if ranks[5] < first and low_network_weight_deployed(ask, queue, load, link, store, n)[0]:
+        first = ranks[5]
+    if ranks[6] < first and over_cap_of_type(ask, queue, load, link, store, n)[0]:
+        first = ranks[6]
+    if ranks[7] < first and below_min_weight(ask, queue, load, link, store, n)[0]:
+        first = ranks[7]
     return first
 
 
@@ -190,6 +234,10 @@ DEPLOYED = JobBrokerage(
     Funnel((
         candidates.of_the_other_kind,
         candidates.neither_online_nor_standby,
+        nucleus_closed_deployed,
+        nucleus_full_deployed,
+        link_blocked_deployed,
+        link_full_deployed,
         candidates.zero_share_deployed,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
@@ -202,10 +250,13 @@ DEPLOYED = JobBrokerage(
         requirements.too_short_for_scouts_deployed,
         requirements.too_short_for_unknown_deployed,
         requirements.too_much_walltime_deployed,
-        *DEPLOYED_LOAD,
+        over_cap,
+        low_network_weight_deployed,
+        over_cap_of_type,
+        below_min_weight,
     )),
     (software.cpu_preference, *DEPLOYED_FACTORS), decide_deployed,
-    caps=(over_cap, over_cap_of_type, below_min_weight), busiest=True,
+    caps=(over_cap, over_cap_of_type, below_min_weight, low_network_weight_deployed), busiest=True,
 )
 """Production job brokerage as deployed."""
 
