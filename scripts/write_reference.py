@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write what can be generated of docs/: scenario.md, snapshot.md, tables.md, and the table of brokerage rules in fidelity.md.
+"""Write what can be generated of docs/: scenario.md, snapshot.md, tables.md, and the table of rules in fidelity.md.
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only say which are out of date; exit status 1 if any is
@@ -51,14 +51,14 @@ same.
 
 A snapshot is a YAML or JSON file: a grid, the numbers that brokers find there at one moment, and tasks that wait for
 brokerage. `simgrid-broker broker` and `simgrid_broker.broker` make one decision on it.
-[scenarios/snapshot.yaml](../scenarios/snapshot.yaml) is one written by hand, and a run writes them (`record.snapshots`).
+[scenarios/snapshot.yaml](../scenarios/snapshot.yaml) is one written by hand; a run writes them (`record.snapshots`).
 `grid`, `shares`, `resource_types`, `gdpconfig` and `policies` are those of a [scenario](scenario.md), where it is also
 said how quantities are written; storages have the space of the moment. A snapshot can extend other files as a scenario
 can, and its grid can be read from CRIC's files. What is left out is 0 or unknown. Unknown keys are errors.
 
 Two things are taken as alike for want of finer figures: the parts of the input in bytes and in files at a site, and all
-tasks of one share and priority that owe work to a nucleus. A file that a run wrote holds job numbers as old as those
-that JEDI had at the time, with the jobs that it had placed since, and storages and links as they were. The number of
+tasks of one share and priority that owe work to a nucleus. A file that a run wrote holds job numbers and links as old
+as those that JEDI had at the time, with the jobs that it had placed since, and storages as they were. The number of
 jobs to broker is all that was left; in a run the throttle may ask for fewer.
 """
 

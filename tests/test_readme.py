@@ -55,7 +55,7 @@ def test_the_study_runs_and_is_short(beside_the_scenarios, capsys):
 def test_the_brokers_can_be_asked_without_a_simulation(beside_the_scenarios, capsys):
     exec(compile(PROGRAMS[1], "README.md", "exec"), {})
     said = capsys.readouterr().out
-    assert "1 WEST/MCORE 5.17" in said and "'-zeroshare': 4" in said
+    assert "1 WEST/MCORE 5.171" in said and "'-zeroshare': 4" in said
 
 
 def test_the_policy_of_one_s_own_works():

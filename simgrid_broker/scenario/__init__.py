@@ -11,5 +11,5 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.origin import Origin
 from simgrid_broker.scenario.snapshot import Snapshot
 
-__all__ = ["Scenario", "Snapshot", "load_scenario", "load_snapshot", "remarks", "Origin", "REGISTRY", "find", "in_force",
-           "origins_in_force", "with_setting"]
+__all__ = ["Scenario", "Snapshot", "load_scenario", "load_snapshot", "remarks", "Origin", "REGISTRY", "find",
+           "in_force", "origins_in_force", "with_setting"]

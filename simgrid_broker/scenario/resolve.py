@@ -31,7 +31,7 @@ FINDINGS = {Scenario: findings, Snapshot: snapshot_findings}
 
 
 def resolve(draft: Draft, problems: Iterable[Problem] = (), model: type[Whole] = Scenario) -> Whole:
-    """The scenario or snapshot that `draft` describes; raises ScenarioError with `problems` and all others that are found."""
+    """The scenario or snapshot that `draft` describes; raises its `error` with `problems` and all others found."""
     problems = list(problems)
     complete = _assigned(draft, [assignment for assignment in draft.assignments if _is_early(assignment)], problems,
                          model)

@@ -162,6 +162,7 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 
 WORK_RULES = (
     warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
-    incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns, nucleus_of_campaign,
+    incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
+    nucleus_of_campaign,
 )
 """All rules of this module."""

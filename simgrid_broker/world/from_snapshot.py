@@ -3,8 +3,8 @@
 What lives here: filling counts, workers, traffic and tasks of a world that `build` has made. What does not: the shape
 of a snapshot (scenario), deciding (policy, agents), and the way back (`to_snapshot`).
 
-Work that other tasks owe to nuclei becomes a task for each entry, output on its way a transfer for each nucleus, so that
-the views are taken of them as of those of a run.
+Work that other tasks owe to nuclei becomes a task for each entry, output on its way a transfer for each site, so that
+views are taken of them as of those of a run.
 """
 
 import numpy as np

@@ -117,8 +117,8 @@ def _links(world) -> list[dict]:
 def _nuclei(world) -> dict[str, dict]:
     """Output on its way to sites."""
     files, size = output_on_the_way(world)
-    return {name: dict(queued_files=int(files[k]), queued_bytes=float(size[k]))
-            for k, name in enumerate(world.vocabularies["sites"]) if files[k] or size[k] or world.arrays.sites["nucleus"][k]}
+    return {name: dict(queued_files=int(files[k]), queued_bytes=float(size[k])) for k, name in
+            enumerate(world.vocabularies["sites"]) if files[k] or world.arrays.sites["nucleus"][k]}
 
 
 def _work(world, live_rows, chosen) -> list[dict]:

@@ -50,7 +50,8 @@ def test_the_answer_has_every_candidate_and_adds_up(example, task, names, editio
 
 def test_weights_by_hand(example):
     west = by_name(broker(example, 102))["WEST/MCORE"]
-    assert west.factors == {"running/queued": pytest.approx(181 / 70), "1/manyAssigned": 1.0, "data availability": 2.0}
+    assert west.factors == {"running/queued": pytest.approx(181 / 70), "1/manyAssigned": 1.0, "data availability": 2.0,
+                            "network": 2.0}
     assert (west.queued, west.cap, west.order) == (60, 361, 1)
     centre, west = broker(example, 101).kept
     assert centre.factors["free part"] == pytest.approx(1200 / 8000) and centre.factors["tape"] == 1.0

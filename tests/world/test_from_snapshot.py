@@ -57,13 +57,23 @@ def test_pilots_and_last_starts():
 
 
 def test_traffic_and_work_burden_the_nuclei():
-    world, _ = world_and_snapshot()
+    world, _ = world_and_snapshot(**{"nuclei.NORTH": {"queued_files": 7}, "links[3].queued_express": 5})
     burden = Burden(world, np.arange(len(world.arrays.tasks)))
     sites = world.vocabularies["sites"]
-    assert burden.files[sites.index("WEST")] == 1020 and burden.bytes[sites.index("CENTRE")] == 150e9
+    assert burden.files.tolist() == [305, 240, 7, 0, 0] and burden.bytes.tolist() == [150e9, 120e9, 0, 0, 0]
     assert burden.total[sites.index("WEST")] == 3e9 + 500 * 100 * 3000         # and what task 102 owes
     assert burden.of_share(0, 1, 500)[sites.index("CENTRE")] == 9e9
     assert burden.of_share(0, 1, 501)[sites.index("CENTRE")] == 0
+
+
+def test_links_as_brokers_know_them():
+    world, _ = world_and_snapshot(**{"links[0].mbps_hour": None})
+    sites = world.vocabularies["sites"]
+    to_west = world.network.links_to(sites.index("WEST"))
+    north, south = to_west[sites.index("NORTH")], to_west[sites.index("SOUTH")]
+    assert (north["queued_files"], north["mbps_day"], north["closeness"]) == (120, 22, 2) and north["known"]
+    assert np.isnan(north["mbps_hour"]) and not south["known"]         # SOUTH has no storage: nobody knows its links
+    assert not world.network.links_to(sites.index("CENTRE"))[sites.index("SOUTH")]["known"]
 
 
 def test_input_on_disk_and_tape():
