@@ -43,7 +43,7 @@ class Queue(Part):
                                                            "one candidate for each resource type")
     workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
     resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
-    corecount: int = Field(8, ge=0, description="Cores of a multi-core slot")
+    corecount: int = Field(8, ge=0, description="Cores of a multi-core slot; capability score: 1 unless it is given")
     corepower: float = Field(10, ge=0, description="HS06 per core; 0 = unknown, read as 10")
     maxrss: Megabytes = Field(0, ge=0, description="Memory limit of a slot, MB; 0 = none")
     minrss: Megabytes = Field(0, ge=0, description="Smallest memory that jobs may ask for, MB")
@@ -71,6 +71,13 @@ class Queue(Part):
     gpus: tuple[Gpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
     cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
                                             "CPU level, such as x86-64-v3")
+
+    @model_validator(mode="after")
+    def single_core(self) -> Self:
+        """Give a single-core queue one core unless another number was written."""
+        if self.capability == "score" and "corecount" not in self.model_fields_set:
+            object.__setattr__(self, "corecount", 1)
+        return self
 
 
 class Storage(Part):
