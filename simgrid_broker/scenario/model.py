@@ -8,7 +8,7 @@ with its unit (`maxtime: 96h`, `maxrss: 16 GB`).
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 

@@ -61,8 +61,9 @@ def _grid(world) -> dict:
     arrays, grid = world.arrays, world.scenario.grid
     said = _said(grid)
     plain = {name: value for name, value in said.items() if name not in FILES}
-    plain["queues"] = {name: dict(_said(queue), status=QueueStatus(status).word) for (name, queue), status in
-                       zip(grid.queues.items(), arrays.queues["status"].tolist(), strict=True)}
+    plain["queues"] = {name: dict(_said(queue), status=QueueStatus(status).word, corecount=queue.corecount)
+                       for (name, queue), status in zip(grid.queues.items(), arrays.queues["status"].tolist(),
+                                                        strict=True)}
     plain["storages"] = {name: dict(_said(storage), free=free, expired=expired) for (name, storage), free, expired in
                          zip(grid.storages.items(), arrays.storages["free_bytes"].tolist(),
                              arrays.storages["expired_bytes"].tolist(), strict=True)}
