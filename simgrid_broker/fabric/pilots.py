@@ -30,11 +30,12 @@ PILOT_RSS_GRACE = 2.0
 
 @compiled
 def get_job(world, number, now):
-    """Best activated job for a pilot of a pseudo-queue, taken out; -1 if there is none.
+    """Best activated job for a pilot of a pseudo-queue that asks now, taken out; -1 if there is none.
 
     Order: share furthest from its target, then priority, then age (Global Shares paper, section 2.3), unless the
     policy in use leaves some of these out, or the request is one of the sloppy ones that go by age.
     """
+    world.queues[world.pseudo_queues[number]["queue"]]["lastpilot_s"] = now
     settings = world.settings[0]
     if not settings["by_share"]:
         row = best_of_all_shares(world, number, False)

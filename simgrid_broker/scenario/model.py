@@ -54,7 +54,9 @@ class Queue(Part):
     maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
     timefloor: Minutes = Field(60, ge=0, description="A pilot takes further jobs for this long, minutes")
     transferringlimit: int = Field(0, ge=0, description="Jobs that may await output transfer; 0 = 2000")
-    pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic")
+    pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic; 0 = no pledge is known")
+    maxdiskio: float = Field(0, ge=0, description="Disk traffic of running jobs per core above which no jobs with more "
+                             "come, kB/s; 0 = gdpconfig MAX_DISKIO_DEFAULT")
     fairsharepolicy: str = Field("", description="Which work the queue refuses")
     catchall: str = Field("", description="key=value options, comma-separated")
     params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
@@ -91,6 +93,8 @@ class Storage(Part):
     read_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it sends files to other sites; "
                                                       "empty = CRIC does not say, which only `deployed` takes for ON")
     write_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it receives files from other sites")
+    read_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at its site read it")
+    write_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at its site write to it")
     type: str = Field("DATADISK", description="Type in DDM, for the reader only")
 
 

@@ -30,6 +30,11 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("maxwdir_mb", "f8", "MB", CRIC + " maxwdir", "Scratch space of a slot", zero_means="unlimited"),
     Column("timefloor_s", "f8", "s", CRIC + " timefloor", "A pilot takes further jobs for this long"),
     Column("laststart_s", "f8", "s", "PanDA SiteData laststart", "When a job last started here"),
+    Column("lastpilot_s", "f8", "s", "PanDA SiteData getJob", "When a pilot last asked for a job here"),
+    Column("maxdiskio", "f8", "kB/s per core", CRIC + " maxdiskio", "Limit of disk traffic", zero_means="default"),
+    Column("max_io_intensity", "f8", "kB/s", CRIC + " params max_io_intensity", "Limit of ioIntensity; inf = none"),
+    Column("pledgedcpu", "f8", "cores", CRIC + " pledgedcpu", "Pledged cores; -1 = opportunistic",
+           zero_means="none"),
     Column("transferringlimit", "f8", "jobs", CRIC + " transferringlimit", "Jobs that may await output transfer",
            zero_means="default"),
     Column("num_slots", "f8", "jobs", "PanDA Harvester_Slots", "Slots to fill in advance; -1 = not set"),
@@ -42,6 +47,7 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("analysis", "i2", "", CRIC + " type", "1 if analysis work may come"),
     Column("direct_io", "i2", "", CRIC + " maxinputsize, direct_access_lan", "1 if jobs read from the storage"),
     Column("opportunistic", "i2", "", CRIC + " pledgedcpu", "1 if pledgedcpu is -1"),
+    Column("use_only_local_data", "i2", "", CRIC + " catchall use_only_local_data", "1 if input must be on its disk"),
     Column("disable_reassign", "i2", "", CRIC + " catchall disableReassign", "1 if timeout rules are off"),
     Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus", "0 no, 1 allow, 2 only"),
 ))
@@ -105,6 +111,8 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("site", "i2", "", CRIC, "Site", codes="sites"),
     Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST, 2 if unknown"),
     Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST, 2 if unknown"),
+    Column("read_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_lan is OFF or TEST, 2 if unknown"),
+    Column("write_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_lan is OFF or TEST, 2 if unknown"),
 ))
 
 TRANSFERS = Table("transfers", "files that move together over one link", (
