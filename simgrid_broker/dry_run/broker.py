@@ -21,7 +21,7 @@ from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Verdict
 from simgrid_broker.world import observe
-from simgrid_broker.world.from_snapshot import pilots_of, statistics_of, world_of
+from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
 
 
@@ -87,7 +87,6 @@ def _tag(control, snapshot: Snapshot, row: int) -> None:
 
 def _nucleus(control, snapshot, row: int, about) -> tuple:
     """The task brokerage's view, verdict, figures and chances."""
-    _know_pilots(control, snapshot, row, -1)
     task, seen, verdict = decide(control, row, Burden(control.world, control.live_tasks.rows))
     names = [control.world.vocabularies["sites"][site] for site in seen.site]
     return task, None, names, verdict, figures_of_nuclei(verdict), chances_of_nuclei(verdict)
@@ -97,19 +96,10 @@ def _queues(control, snapshot, row: int, about) -> tuple:
     """The job brokerage's view, verdict, figures and chances."""
     wanted = about.n_jobs_to_broker or about.jobs_left
     task, parts = observe.task(control.world, row), observe.job_input(control.world, row)
-    _know_pilots(control, snapshot, row, task.nucleus)
     asked = question(control, task, parts, wanted)
     verdict = control.policies.job_brokerage(*asked, control.mask_cache)
     figures = (figures_of_jobs(asked, verdict) if snapshot.policies.job_brokerage == "production" else Figures())
     return task, wanted, control.queues.names, verdict, figures, chances_of_queues(verdict)
-
-
-def _know_pilots(control, snapshot, row: int, nucleus: int) -> None:
-    """Tell the statistics how many pilots have called at each queue, which the world does not count."""
-    task = control.world.arrays.tasks[row]
-    type_asked = int(task["resource_type"]) if control.edition == "deployed" else None
-    load = observe.stats(control.world, control.snapshot, int(task["share"]), nucleus, type_asked).load
-    load["n_pilot"] = pilots_of(control.world, snapshot)
 
 
 def _funnel(verdict: Verdict) -> tuple[Step, ...]:

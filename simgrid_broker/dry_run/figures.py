@@ -55,12 +55,11 @@ def figures_of_jobs(asked: tuple, verdict: Verdict) -> Figures:
         rule = brokerage.funnel.criteria[refused_by]
         if is_compiled(rule):
             _, value[k], limit[k] = rule(*at)
-            continue
-        if rule not in answers:
-            answers[rule] = rule(case)
-        answer = answers[rule]
-        if isinstance(answer, Answer):
-            value[k], limit[k] = _at(answer.value, k), _at(answer.limit, k)
+        elif rule.rule.static is not None:
+            if rule not in answers:
+                answers[rule] = rule(case)
+            if isinstance(answers[rule], Answer):
+                value[k], limit[k] = _at(answers[rule].value, k), _at(answers[rule].limit, k)
     return Figures(value, limit, factors)
 
 

@@ -37,8 +37,6 @@ class JobNumbers(Part):
     holding: int = Field(0, ge=0, description="Jobs that have ended and await the Adder")
     merging: int = Field(0, ge=0, description="Jobs that await merging")
     transferring: int = Field(0, ge=0, description="Jobs that await the transfer of their output")
-    cores: int | None = Field(None, ge=0, description="Cores of the running jobs; default: those of a slot of the "
-                              "resource type for each")
 
 
 class PlacedJobs(Part):
@@ -50,13 +48,18 @@ class PlacedJobs(Part):
 
 
 class QueueNumbers(Part):
-    """What Harvester and pilots report of one PanDA queue."""
+    """What is known of one PanDA queue, all shares together."""
 
     workers_submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
     workers_running: int = Field(0, ge=0, description="Workers that hold a slot")
-    n_pilot: int | None = Field(None, ge=0, description="Calls of getJob and updateJob by pilots in the last 3 hours; "
-                                "default: unknown")
-    laststart: Seconds | None = Field(None, description="When a job last started here, on the clock of `time`")
+    n_pilot: int | None = Field(None, ge=0, description="Pilots that asked for a job or spoke of one in the last 3 "
+                                "hours; default: unknown")
+    laststart: Seconds | None = Field(None, description="When a job last started here, on the clock of `time`; "
+                                      "default: just now")
+    cores_running: int | None = Field(None, ge=0, description="Cores of running jobs; default: those of a slot of "
+                                      "their resource type for each job in `jobs`")
+    transferring_unwritable: int = Field(0, ge=0, description="Jobs whose output waits for a nucleus that takes none")
+    diskio: float = Field(0, ge=0, description="Measured disk traffic of running jobs, kB/s per core; 0 = unknown")
 
 
 class LinkNumbers(Part):
@@ -135,6 +138,7 @@ class SnapshotTask(Part):
     ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
     baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
+    diskIO: float = Field(0, ge=0, description="Disk traffic of a job, kB/s; 0 = no claim")
     iointensity: float = Field(0, ge=0, description="Input and output rate of the payload, kB/s per core; 0 = unknown")
     input_per_job: Bytes = Field(0, ge=0, description="Input of one job, bytes")
     output_per_job: Bytes = Field(0, ge=0, description="Output of one job, bytes")
@@ -177,6 +181,8 @@ class Snapshot(Whole):
     name: str = Field("snapshot", min_length=1, description="Name, for the reader")
     description: str = Field("", description="One sentence for the reader")
     time: Seconds = Field(0, ge=0, description="The moment, on the clock of the run that it comes from")
+    statistics_at: Seconds | None = Field(None, description="When JEDI last read the numbers of jobs and queues; "
+                                          "default: at that moment")
     edition: Literal["documented", "deployed"] = Field(
         "documented", description="Rules as the documentation has them, or as the production code has them")
     grid: Grid = Field(description="Sites, queues, storages as they are at the moment, and links")

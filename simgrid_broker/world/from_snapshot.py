@@ -10,7 +10,7 @@ views are taken of them as of those of a run.
 import numpy as np
 
 from simgrid_broker.names import FullChain, JobStatus, TaskStatus, TransferKind
-from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
+from simgrid_broker.scenario.snapshot import TASK_BROKERAGE, QueueNumbers
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.build import build
@@ -27,7 +27,7 @@ NUMBER_OF = {
     "input_bytes_per_job": "input_per_job", "output_bytes_per_job": "output_per_job",
     "n_input_files": "files_per_job", "t1weight": "t1Weight", "inputprestaging": "inputPreStaging",
     "taskbrokeronmaster": "taskBrokerOnMaster", "secondary_fraction": "secondary_input",
-    "only_tags_for_fc": "onlyTagsForFC",
+    "only_tags_for_fc": "onlyTagsForFC", "diskio": "diskIO",
 }
 """Column of a task row to the number in a snapshot's task."""
 
@@ -61,17 +61,21 @@ def world_of(snapshot) -> World:
 
 def statistics_of(world, snapshot) -> Statistics:
     """What JEDI knew at the moment of the snapshot, jobs placed since it last looked included."""
-    statistics = take_snapshot(world.arrays, snapshot.time, by_queue=True)
+    at = snapshot.time if snapshot.statistics_at is None else snapshot.statistics_at
+    statistics = take_snapshot(world.arrays, at, by_queue=True)
+    statistics.activity.update(_told_activity(world, snapshot))
     queues, shares = world.vocabularies["queues"], world.vocabularies["shares"]
     for row in snapshot.placed:
         statistics.place(shares.index(row.share), 0, queues.index(row.queue), row.jobs)
     return statistics
 
 
-def pilots_of(world, snapshot) -> np.ndarray:
-    """Calls of pilots in 3 hours at each PanDA queue, (n_queues,); -1 = unknown."""
-    told = [snapshot.queues.get(name) for name in world.vocabularies["queues"]]
-    return np.array([-1 if each is None or each.n_pilot is None else each.n_pilot for each in told], np.int64)
+def _told_activity(world, snapshot) -> dict[str, np.ndarray]:
+    """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each."""
+    told = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
+    return dict(n_pilot=np.array([-1 if each.n_pilot is None else each.n_pilot for each in told], np.int64),
+                transferring_unwritable=np.array([each.transferring_unwritable for each in told], np.int64),
+                diskio=np.array([each.diskio for each in told], float))
 
 
 def _task_list(snapshot) -> TaskList:
@@ -152,7 +156,7 @@ def _fill_counts(world, snapshot) -> None:
         at = queues[row.queue], shares[row.share], types[row.resource_type]
         for status in COUNTED:
             arrays.counts[*at, status] = getattr(row, status.word)
-        arrays.running_cores[at] = row.running * _slot(arrays, at[0], at[2]) if row.cores is None else row.cores
+        arrays.running_cores[at] = row.running * _slot(arrays, at[0], at[2])
 
 
 def _slot(arrays, queue: int, resource_type: int) -> int:
@@ -163,12 +167,16 @@ def _slot(arrays, queue: int, resource_type: int) -> int:
 
 
 def _fill_queues(world, snapshot) -> None:
-    """Workers, which the first pseudo-queue of each queue takes, and last starts."""
+    """Last starts, cores, which the first share takes, and workers, which a queue's first pseudo-queue takes."""
     arrays, queues = world.arrays, world.vocabularies["queues"]
+    arrays.queues["laststart_s"] = snapshot.time
     for name, told in snapshot.queues.items():
         number = queues.index(name)
         if told.laststart is not None:
             arrays.queues["laststart_s"][number] = told.laststart
+        if told.cores_running is not None:
+            arrays.running_cores[number] = 0
+            arrays.running_cores[number, 0, 0] = told.cores_running
         for row in np.flatnonzero(arrays.pseudo_queues["queue"] == number)[:1]:
             arrays.pseudo_queues["n_submitted"][row] = told.workers_submitted
             arrays.pseudo_queues["n_running"][row] = told.workers_running

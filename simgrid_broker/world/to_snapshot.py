@@ -18,6 +18,8 @@ from simgrid_broker.world.from_snapshot import COUNTED, LINK_NUMBERS, NUMBER_OF,
 from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
 
 T = TaskStatus
+OF_ACTIVITY = ("n_pilot", "cores_running", "transferring_unwritable", "diskio")
+"""What the statistics hold of queues and a snapshot says of them."""
 FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 """Keys of a grid that say what it was made of; a snapshot has it written out."""
 
@@ -32,13 +34,13 @@ def snapshot_of(world, statistics, live_rows, config_changes=None) -> dict:
     now = float(world.state["now_s"])
     changes = dict(config_changes or {})
     plain = dict(
-        name=f"{scenario.name} at {now:.15g} s", time=now, edition=scenario.edition,
+        name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at, edition=scenario.edition,
         gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
         policies=scenario.policies.model_dump(exclude_defaults=True),
         resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
         shares=[_said(share) for share in world.shares], grid=_grid(world))
     return plain | dict(
-        jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=_queues(world),
+        jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=_queues(world, statistics),
         links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen),
         tasks={str(world.arrays.tasks["jeditaskid"][row]): _task(world, row) for row in chosen.tolist()})
 
@@ -78,8 +80,7 @@ def _jobs(world, statistics) -> list[dict]:
         numbers = counts[queue, share, kind].tolist()
         rows.append(dict(queue=words["queues"][queue], share=words["shares"][share],
                          resource_type=words["resource_types"][kind],
-                         **{status.word: number for status, number in zip(COUNTED, numbers, strict=True) if number},
-                         cores=int(world.arrays.running_cores[queue, share, kind])))
+                         **{status.word: number for status, number in zip(COUNTED, numbers, strict=True) if number}))
     return rows
 
 
@@ -91,15 +92,19 @@ def _placed(world, statistics) -> list[dict]:
             for share, queue in zip(*np.nonzero(statistics.placed), strict=True)]
 
 
-def _queues(world) -> dict[str, dict]:
-    """Workers and last starts of all PanDA queues."""
-    arrays, names = world.arrays, world.vocabularies["queues"]
-    pseudo, n = arrays.pseudo_queues, len(names)
-    waiting, running = (np.bincount(pseudo["queue"], pseudo[column], n).astype(int).tolist()
-                        for column in ("n_submitted", "n_running"))
-    last = arrays.queues["laststart_s"].tolist()
-    return {name: dict(workers_submitted=waiting[k], workers_running=running[k],
-                       **({"laststart": last[k]} if np.isfinite(last[k]) else {})) for k, name in enumerate(names)}
+def _queues(world, statistics) -> dict[str, dict]:
+    """What is known of all PanDA queues."""
+    arrays, names, known = world.arrays, world.vocabularies["queues"], statistics.activity
+    running = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(names))
+    columns = dict(workers_submitted=statistics.workers - np.minimum(running, statistics.workers), workers_running=
+                   np.minimum(running, statistics.workers))
+    plain = {name: {} for name in names}
+    for column, numbers in (columns | {name: known[name] for name in OF_ACTIVITY if name in known}).items():
+        for name, number in zip(names, numbers.tolist(), strict=True):
+            plain[name][column] = number if column == "diskio" else int(number)
+    for name, last in zip(names, arrays.queues["laststart_s"].tolist(), strict=True):
+        plain[name]["laststart"] = max(last, 0.0)          # before a run every queue had started jobs
+    return plain
 
 
 def _links(world) -> list[dict]:

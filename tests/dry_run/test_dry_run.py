@@ -50,8 +50,8 @@ def test_the_answer_has_every_candidate_and_adds_up(example, task, names, editio
 
 def test_weights_by_hand(example):
     west = by_name(broker(example, 102))["WEST/MCORE"]
-    assert west.factors == {"running/queued": pytest.approx(181 / 70), "1/manyAssigned": 1.0, "data availability": 2.0,
-                            "network": 2.0}
+    assert {name: number for name, number in west.factors.items() if number != 1} == {
+        "running/queued": pytest.approx(181 / 70), "data availability": 2.0, "network": 2.0}
     assert (west.queued, west.cap, west.order) == (60, 361, 1)
     centre, west = broker(example, 101).kept
     assert centre.factors["free part"] == pytest.approx(1200 / 8000) and centre.factors["tape"] == 1.0
@@ -86,12 +86,22 @@ def test_any_value_can_be_set(example, key, value, name, tag):
     assert by_name(broker(example, 102, **{key: value}))[name].tag == tag
 
 
-def test_pilots_that_do_not_call_matter_in_the_code_alone(example):
-    quiet = {"jobs[4].running": 0, "jobs[4].activated": 0, "tasks.102.priority": 100}
-    caps = [by_name(broker(example, 102, edition, **quiet | {"queues.NORTH.n_pilot": n_pilot}))["NORTH/MCORE"]
-            for edition in ("documented", "deployed") for n_pilot in (0, 700)]
-    assert [each.factors.get("running/queued") for each in caps[:2]] == [pytest.approx(21 / 35)] * 2
-    assert [each.factors.get("running/queued") for each in caps[2:]] == [pytest.approx(1 / 35), pytest.approx(21 / 35)]
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_pilots_that_do_not_call_matter(example, edition):
+    silent, calling, unknown = (by_name(broker(example, 102, edition, **{"queues.NORTH.n_pilot": n_pilot}))["NORTH/MCORE"]
+                                for n_pilot in (0, 700, None))
+    assert silent.tag == "-nopilot" and calling.kept and unknown.kept
+
+
+@pytest.mark.parametrize(("said", "tag"), [
+    pytest.param({"queues.WEST.laststart": "33h"}, "-inactive", id="no job has started for three hours"),
+    pytest.param({"queues.WEST.diskio": 700, "tasks.102.diskIO": 60_000,
+                  "grid.queues.WEST.maxdiskio": 600}, "-diskIO", id="its disks are busy"),
+])
+def test_what_is_measured_at_a_queue_matters(example, said, tag):
+    busy = {"jobs[2].activated": 150, "tasks.102.priority": 900}
+    assert by_name(broker(example, 102, **busy))["WEST/MCORE"].kept
+    assert by_name(broker(example, 102, **busy | said))["WEST/MCORE"].tag == tag
 
 
 def test_a_named_nucleus_is_pre_assigned(example):

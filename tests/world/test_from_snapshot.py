@@ -9,7 +9,7 @@ from simgrid_broker.names import FullChain, JobStatus, TaskStatus
 from simgrid_broker.scenario import load_snapshot
 from simgrid_broker.schema import TASKS
 from simgrid_broker.world import observe
-from simgrid_broker.world.from_snapshot import NUMBER_OF, WORD_OF, pilots_of, statistics_of, world_of
+from simgrid_broker.world.from_snapshot import NUMBER_OF, WORD_OF, statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
 
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
@@ -33,13 +33,13 @@ def test_every_column_of_a_task_that_brokers_may_read_is_in_a_snapshot():
 
 
 def test_jobs_and_cores():
-    world, _ = world_and_snapshot(**{"jobs[1].cores": 480})
+    world, _ = world_and_snapshot(**{"queues.NORTH.cores_running": 480})
     counts, queues = world.arrays.counts, world.vocabularies["queues"]
     centre, production, mcore = queues.index("CENTRE"), 1, 1
     assert counts[centre, production, mcore, JobStatus.ASSIGNED] == 40
     assert counts.sum() == 3690 and counts[..., JobStatus.PENDING].sum() == 0
     assert world.arrays.running_cores[centre, production, mcore] == 420 * 8        # slots of the queue's eight cores
-    assert world.arrays.running_cores[centre, 0, 0] == 480                         # as it is told
+    assert world.arrays.running_cores.sum(axis=(1, 2)).tolist() == [3860, 0, 1740, 480, 640, 120]      # or as told
 
 
 def test_statistics_have_what_was_placed():
@@ -50,10 +50,22 @@ def test_statistics_have_what_was_placed():
     assert statistics.taken_at == 129600 and statistics.workers[north] == 140
 
 
-def test_pilots_and_last_starts():
-    world, snapshot = world_and_snapshot(**{"queues.NORTH.laststart": "35h", "queues.EAST.n_pilot": None})
-    assert pilots_of(world, snapshot).tolist() == [6100, -1, 3300, 700, 4000, -1]
-    assert world.arrays.queues["laststart_s"].tolist() == [-np.inf, -np.inf, -np.inf, 126000, -np.inf, -np.inf]
+def test_activity_of_queues():
+    world, snapshot = world_and_snapshot(**{
+        "queues.NORTH.laststart": "33h", "queues.EAST.n_pilot": None, "queues.WEST.diskio": 900,
+        "queues.CENTRE.transferring_unwritable": 3, "queues.SOUTH": None})
+    known = statistics_of(world, snapshot).activity
+    assert known["n_pilot"].tolist() == [6100, -1, 3300, 700, -1, -1]
+    assert known["inactive"].tolist() == [False, False, False, True, False, False]     # unknown starts were just now
+    assert known["diskio"].tolist() == [0, 0, 900, 0, 0, 0]
+    assert known["transferring_unwritable"].tolist() == [3, 0, 0, 0, 0, 0]
+    assert known["transferring"].tolist() == [25, 0, 10, 5, 0, 0]
+
+
+def test_statistics_may_be_older_than_the_snapshot():
+    world, snapshot = world_and_snapshot(statistics_at=129550, **{"queues.NORTH.laststart": 129550 - 7200})
+    statistics = statistics_of(world, snapshot)
+    assert statistics.taken_at == 129550 and not statistics.activity["inactive"].any()
 
 
 def test_traffic_and_work_burden_the_nuclei():
