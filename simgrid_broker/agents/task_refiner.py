@@ -4,7 +4,7 @@ A task with a parent waits until that has ended, and is broken if that has faile
 Simplified: the content of input datasets is known at once; a child waits as registered, and finds all of its input.
 """
 
-from simgrid_broker.names import ANALYSIS_LABELS, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
@@ -19,9 +19,6 @@ SERVER_RETRIES = 2
 
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children begin, or never do."""
-
-PRODUCTION_LABELS = ("managed", "test")
-"""Labels whose tasks get a nucleus; source: lifecycle reference, section 2.8."""
 
 
 def task_refiner(control):

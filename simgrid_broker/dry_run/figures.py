@@ -15,7 +15,7 @@ from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.job_brokerage.load import deployed_numbers, documented_numbers
 from simgrid_broker.policy.rule import Answer, is_compiled
-from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.views import Verdict
 
 COUNT = {"documented": documented_numbers, "deployed": deployed_numbers}
 """What counts the jobs of a candidate, by edition."""
@@ -38,29 +38,33 @@ def figures_of_nuclei(verdict: Verdict) -> Figures:
 def figures_of_jobs(asked: tuple, verdict: Verdict) -> Figures:
     """Figures of a production job brokerage that was handed `asked`, the arguments of `broker_jobs` but the cache."""
     task, queues, *_, edition = asked
-    brokerage, question, case = PRODUCTION[edition], ask_of(PRODUCTION[edition], *asked[:-1]), JobCase(task, queues)
-    n = case.n_candidates
-    value, limit = np.full(n, np.nan), np.full(n, np.nan)
-    factors = {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors}
-    answers = {}
+    brokerage, case = PRODUCTION[edition], JobCase(task, queues)
+    question, n = ask_of(brokerage, *asked[:-1]), case.n_candidates
+    found = Figures(np.full(n, np.nan), np.full(n, np.nan),
+                    {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors})
+    fixed = {rule: rule(case) for rule in brokerage.static_factors}
+    answers = {place: brokerage.funnel.criteria[place](case) for place in np.unique(verdict.refused_by).tolist()
+               if 0 <= place < question.n_criteria and not is_compiled(brokerage.funnel.criteria[place])}
     for k in range(n):
         at = candidate(question, k, edition)
-        found = {rule: float(rule(*at)) if is_compiled(rule) else _at(rule(case), k) for rule in brokerage.factors}
-        at.n["weight"] = np.prod(list(found.values()))
-        for rule, number in found.items():
-            factors[rule.rule.name][k] = number
-        refused_by = verdict.refused_by[k]
-        if refused_by == KEPT or refused_by >= len(brokerage.funnel.criteria):
-            continue
-        rule = brokerage.funnel.criteria[refused_by]
-        if is_compiled(rule):
-            _, value[k], limit[k] = rule(*at)
-        elif rule.rule.static is not None:
-            if rule not in answers:
-                answers[rule] = rule(case)
-            if isinstance(answers[rule], Answer):
-                value[k], limit[k] = _at(answers[rule].value, k), _at(answers[rule].limit, k)
-    return Figures(value, limit, factors)
+        split = {rule: _at(fixed[rule], k) if rule in fixed else float(rule(*at)) for rule in brokerage.factors}
+        at.n["weight"] = np.prod(list(split.values()))
+        for rule, number in split.items():
+            found.factors[rule.rule.name][k] = number
+        if 0 <= (place := int(verdict.refused_by[k])) < question.n_criteria:
+            found.value[k], found.limit[k] = _compared(brokerage, place, at, answers, k)
+    return found
+
+
+def _compared(brokerage, place: int, at: At, answers: dict, k: int) -> tuple[float, float]:
+    """What the criterion at a place of the chain compared for candidate k; NaN where it keeps no figures."""
+    rule = brokerage.funnel.criteria[place]
+    if rule is brokerage.choice:                        # picks a class of candidates, and compares nothing
+        return np.nan, np.nan
+    if place not in answers:
+        return rule(*at)[1:]
+    answer = answers[place]
+    return (_at(answer.value, k), _at(answer.limit, k)) if isinstance(answer, Answer) else (np.nan, np.nan)
 
 
 def candidate(question, k: int, edition: str) -> At:

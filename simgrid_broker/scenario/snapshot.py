@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
+from simgrid_broker.names import PRODUCTION_LABELS
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.whole import Whole
@@ -164,7 +165,7 @@ class SnapshotTask(Part):
         """Which broker is asked: task_brokerage or job_brokerage."""
         if self.brokerage is not None:
             return self.brokerage
-        is_production = self.prodsourcelabel in ("managed", "test")
+        is_production = self.prodsourcelabel in PRODUCTION_LABELS
         return TASK_BROKERAGE if is_production and self.nucleus is None else JOB_BROKERAGE
 
     @property

@@ -88,8 +88,8 @@ def test_any_value_can_be_set(example, key, value, name, tag):
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_pilots_that_do_not_call_matter(example, edition):
-    silent, calling, unknown = (by_name(broker(example, 102, edition, **{"queues.NORTH.n_pilot": n_pilot}))["NORTH/MCORE"]
-                                for n_pilot in (0, 700, None))
+    silent, calling, unknown = (by_name(broker(example, 102, edition, **{"queues.NORTH.n_pilot": told}))["NORTH/MCORE"]
+                                for told in (0, 700, None))
     assert silent.tag == "-nopilot" and calling.kept and unknown.kept
 
 

@@ -32,6 +32,8 @@ CASES += [pytest.param("full_chain.yaml", SLOW, 7200.0, edition, id=f"full chain
 THIN = {"agents.job_generator": 2400, "gdpconfig.NQUEUED_SAT_CAP": 100, "workload.campaigns[0].backlog_time": "8h"}
 CASES += [pytest.param("network_weight.yaml", THIN, 4 * 3600.0, edition, id=f"a thin line, {edition}")
           for edition in ("documented", "deployed")]
+CASES += [pytest.param("quickstart.yaml", {"agents.task_broker": 3000}, 5 * 3600.0, "deployed",
+                       id="queues of all kinds, of which one class is chosen, deployed")]
 
 
 def verdicts_now(control):
