@@ -33,14 +33,15 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
            workload: Path | None = None) -> "Scenario":
     """The scenario in `file` with what the command line sets.
 
-    Raises ScenarioError, also for unknown policies and architectures that do not do what they say.
+    Raises ScenarioError, also for unknown policies, and for an architecture or `fairsharepolicy` that does not do what
+    it says.
     """
     from simgrid_broker.scenario import load_scenario
     overrides = list(settings or ())
     if workload is not None:
         overrides.append(f"workload.trace.file={json.dumps(str(workload))}")
     scenario = load_scenario(file, seed, until, overrides)
-    if problems := [*unknown_policies(scenario), *malformed_architectures(scenario)]:
+    if problems := [*unknown_policies(scenario), *malformed_architectures(scenario), *malformed_shares(scenario)]:
         raise ScenarioError(problems)
     return scenario
 
@@ -67,4 +68,21 @@ def malformed_architectures(scenario: "Scenario") -> list[Problem]:
             origin = scenario.origin(key)
             problems += [Problem(origin.file or origin.kind, origin.line, key, stream.architecture, str(wrong))
                          for wrong in check_architecture(stream.architecture, scenario.edition)]
+    return problems
+
+
+def malformed_shares(scenario: "Scenario") -> list[Problem]:
+    """A problem for everything in a `fairsharepolicy` that the user wrote and PanDA reads otherwise than it was meant.
+
+    What stands so in an imported dump is real and stays as it is: the import has remarked on it.
+    """
+    from simgrid_broker.policy.zero_share_check import problems_of_policy
+    from simgrid_broker.scenario.origin import CRIC
+    problems = []
+    for name, queue in scenario.grid.queues.items():
+        key = f"grid.queues.{name}.fairsharepolicy"
+        origin = scenario.origin(key)
+        if origin.kind != CRIC:
+            problems += [Problem(origin.file or origin.kind, origin.line, key, queue.fairsharepolicy, str(wrong))
+                         for wrong in problems_of_policy(queue.fairsharepolicy, scenario.edition)]
     return problems

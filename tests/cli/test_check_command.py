@@ -70,6 +70,17 @@ def test_an_architecture_is_checked_by_the_edition(call):
     assert "taken for a CPU" in call(*arguments, "--set", "edition=deployed").stderr
 
 
+def test_a_fairsharepolicy_is_told_with_line_key_and_character(call, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(MINIMAL.read_text().replace(
+        "{atlas_site: CENTRE,", "{atlas_site: CENTRE, fairsharepolicy: 'type=evgen:100%, typ=any:0%',"))
+    line = next(number for number, text in enumerate(wrong.read_text().splitlines(), 1) if "typ=any" in text)
+    said = call("check", wrong)
+    assert said.exit_code == 2 and f"{wrong}:{line}: grid.queues.CENTRE.fairsharepolicy" in said.stderr
+    assert "character 17, ' typ=any': a filter must not begin with a blank" in said.stderr
+    assert "did you mean 'type'?" in said.stderr
+
+
 def test_a_file_that_is_not_there(call):
     said = call("check", SCENARIOS / "minimall.yaml")
     assert said.exit_code == 2 and "did you mean 'minimal.yaml'" in said.stderr

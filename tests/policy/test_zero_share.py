@@ -28,7 +28,6 @@ GROUPS = "group=(AP_Higgs|AP_Susy|AP_Exotics|Higgs):0%"
     pytest.param("", {}, False, id="no policy, no refusal"),
     pytest.param(EVGEN_SIMUL, {"processingtype": "evgen"}, False, id="evgen is accepted"),
     pytest.param(EVGEN_SIMUL, {"processingtype": "deriv"}, True, id="anything else has zero share"),
-    pytest.param(EVGEN_SIMUL, {"processingtype": "validation"}, False, id="tests are never refused"),
     pytest.param(PRIORITY_FIRST, {"currentpriority": 500}, False, id="at the priority is not above it"),
     pytest.param(PRIORITY_FIRST, {"currentpriority": 501}, True, id="above the priority even simul is refused"),
     pytest.param(PRIORITY_FIRST, {"processingtype": "pile"}, True, id="below the priority other types are refused"),
@@ -68,6 +67,17 @@ def test_zero_share(policy, task, refused):
 def test_d42_priority_of_merge_jobs(policy, documented, deployed):
     merge = dict(processingtype="merge", is_merging=True)
     assert (zero(policy, **merge), zero(policy, "deployed", **merge)) == (documented, deployed)
+
+
+@pytest.mark.parametrize("processingtype", ["prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb"])
+@pytest.mark.parametrize(("policy", "documented"), [
+    pytest.param(EVGEN_SIMUL, True, id="tests are anything else as documented"),
+    pytest.param("type=test:0%", True, id="tests can be addressed as documented"),
+    pytest.param("type=test:100%,type=any:0%", False, id="tests can be accepted"),
+])
+def test_the_code_asks_no_policy_about_tests(processingtype, policy, documented):
+    assert zero(policy, processingtype=processingtype) is documented
+    assert not zero(policy, "deployed", processingtype=processingtype)
 
 
 def test_d43_only_the_code_knows_the_type_mcore():
