@@ -155,6 +155,26 @@ class Task:
     transhome: str = ""            # release or nightly
     container_name: str = ""
     only_tags_for_fc: bool = False     # the container must be among the published tags
+    diskio: float = 0.0            # kB/s; 0 = unknown
+    walltime_s_per_mib: float = 0.0    # claimed instead of CPU time; 0 = CPU time is claimed, or nothing
+    mingranularity: int = 0        # fewest events of a job; 0 = their number is fixed
+    maxeventsperjob: int = 0       # most events of a job; 0 = open
+    n_consecutive_events: int = 0  # longest run of consecutive events, if the number of events of a job is dynamic
+    preassigned: tuple[str, ...] = ()  # PanDA queues to which all jobs go
+    premerged_at: int = -1         # PanDA queue where the files to merge lie; -1 = none
+    dataset_idle_s: float = 0.0    # for how long the master dataset has not changed
+    ipconnectivity: str = ""       # outbound network # IP stack
+    allowinputlan: int = 1         # names.InputLan
+    uselocalio: bool = False
+    eventservice: bool = False     # without job cloning
+    n_es_consumers: int = 1
+    max_attempt_es: int = -1       # further attempts at an event; -1 = not set
+    n_jumbo_jobs: int = 0
+    n_ready_events: int = 0        # events still to be done, of a task with jumbo jobs
+    mergeoutput: bool = False
+    mergecorecount: int = 0        # cores of a merge job; 0 = those of the task
+    mergeramcount: float = 0.0     # MB of a merge job; 0 = unknown
+    chunk_ramcount: float = 0.0    # MB, in `ramunit`: what a retry of the input asks for at least
 
 
 @dataclass(frozen=True)
@@ -185,6 +205,17 @@ class Queues:
     bare_nucleus: np.ndarray | None = None     # int8, names.BareNucleus; None = no queue is at a bare nucleus
     software: tuple[QueueSoftware, ...] | None = None      # None = every queue has releases ANY
     software_of_all: PublishedSoftware | None = None       # CRIC's entry ALL: sources of containers
+    always_direct_io: np.ndarray | None = None     # bool, no job may copy its input; None = nowhere
+    use_jumbo_jobs: np.ndarray | None = None       # bool; None = nowhere
+    min_events_for_jumbo: np.ndarray | None = None     # events that a task with jumbo jobs must have left; None = 0
+    pledgedcpu: np.ndarray | None = None           # cores, -1 = opportunistic; None = 0
+    maxdiskio: np.ndarray | None = None            # kB/s per core, 0 = MAX_DISKIO_DEFAULT; None = 0
+    max_io_intensity: np.ndarray | None = None     # kB/s, inf = none; None = inf
+    use_only_local_data: np.ndarray | None = None  # bool; None = nowhere
+    job_chunk_size: np.ndarray | None = None       # jobs that come at once, 0 = as usual; None = 0
+    jobseed: tuple[str, ...] | None = None         # std, es, eshigh or all; None = std
+    wnconnectivity: tuple[str, ...] | None = None  # outbound network # IP stack; None = full
+    storage: np.ndarray | None = None              # storage that takes the output, -1 = none; None = all different
 
     @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
@@ -197,7 +228,7 @@ class Queues:
     @cached_property
     def records(self) -> np.ndarray:
         """The numbers of which compiled criteria read, (n,) of QUEUE."""
-        plain = {name: getattr(self, name) for name in QUEUE.names if hasattr(self, name)}
+        plain = {name: getattr(self, name) for name in QUEUE.names if getattr(self, name, None) is not None}
         unified = self.resource_type >= 0
         return records(QUEUE, len(self.queue), **plain | dict(
             unified=unified, pull_ups=unified if self.pull_ups is None else self.pull_ups))

@@ -72,6 +72,7 @@ class Queue(Part):
     gpus: tuple[Gpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
     cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
                                             "CPU level, such as x86-64-v3")
+    maxdiskio: float = Field(0, ge=0, description="Limit of disk traffic, kB/s per core; 0 = MAX_DISKIO_DEFAULT")
 
 
 class Storage(Part):
@@ -86,6 +87,8 @@ class Storage(Part):
                                                       "empty = CRIC does not say, which only `deployed` takes for ON")
     write_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it receives files from other sites")
     type: str = Field("DATADISK", description="Type in DDM, for the reader only")
+    read_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at the site read from it")
+    write_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at the site write to it")
 
 
 class LinkDefaults(Part):
@@ -223,10 +226,10 @@ class Incident(Part):
 
     at: Seconds = Field(ge=0, description="When, from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
-                  "task_arrival"] = Field(description="Kind of incident")
+                  "task_arrival", "storage_status"] = Field(description="Kind of incident")
     until: Seconds | None = Field(None, description="When an outage ends; default: never")
     queue: str | None = Field(None, description="PanDA queue that gets another status")
-    status: str | None = Field(None, description="Its new status")
+    status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
     site: str | None = Field(None, description="Site that is out")
     source: str | None = Field(None, description="Site at which the link that is out begins")
     destination: str | None = Field(None, description="Site at which it ends")
@@ -237,6 +240,9 @@ class Incident(Part):
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives")
+    storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
+    activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
+        None, description="What the endpoint is used for")
 
 
 class Agents(Part):

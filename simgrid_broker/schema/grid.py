@@ -44,6 +44,18 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("opportunistic", "i2", "", CRIC + " pledgedcpu", "1 if pledgedcpu is -1"),
     Column("disable_reassign", "i2", "", CRIC + " catchall disableReassign", "1 if timeout rules are off"),
     Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus", "0 no, 1 allow, 2 only"),
+    Column("pledgedcpu", "f8", "cores", CRIC + " pledgedcpu", "Pledged cores; -1 = opportunistic"),
+    Column("maxdiskio", "f8", "kB/s per core", CRIC + " maxdiskio", "Limit of disk traffic", zero_means="default"),
+    Column("max_io_intensity", "f8", "kB/s", CRIC + " params max_io_intensity",
+           "Largest ioIntensity of tasks; inf = none"),
+    Column("min_events_for_jumbo", "f8", "events", CRIC + " catchall minEventsForJumbo",
+           "Events that a task with jumbo jobs must have left"),
+    Column("job_chunk_size", "i4", "jobs", CRIC + " catchall jobChunkSize", "Jobs that come at once",
+           zero_means="default"),
+    Column("always_direct_io", "i2", "", CRIC + " maxinputsize", "1 if no job may copy its input"),
+    Column("use_jumbo_jobs", "i2", "", CRIC + " catchall useJumboJobs", "1 if the queue is for jumbo jobs"),
+    Column("use_only_local_data", "i2", "", CRIC + " catchall use_only_local_data",
+           "1 if jobs come only where all their input is"),
 ))
 
 PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (
@@ -100,6 +112,8 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("site", "i2", "", CRIC, "Site", codes="sites"),
     Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST, 2 if unknown"),
     Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST, 2 if unknown"),
+    Column("read_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_lan is OFF or TEST, 2 if unknown"),
+    Column("write_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_lan is OFF or TEST, 2 if unknown"),
 ))
 
 TRANSFERS = Table("transfers", "files that move together over one link", (

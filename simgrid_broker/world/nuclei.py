@@ -10,16 +10,13 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.names import TaskStatus, TransferKind
-from simgrid_broker.world.observe import COMPLETE, counted_inputs, input_parts, replicas
+from simgrid_broker.world.observe import COMPLETE, NOT_OFF, counted_inputs, input_parts, replicas
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
 
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work of an event of a task that claims none; source: brokerage reference, section 1.4."""
-
-NOT_OFF = {"documented": (0,), "deployed": (0, 2)}
-"""Values of read_wan_off and write_wan_off that let files pass: ON, or (D2) anything but OFF and TEST."""
 
 
 class Burden:

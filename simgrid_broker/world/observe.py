@@ -10,11 +10,14 @@ from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.world.queue_tables import ACTIVITIES
 
 S = JobStatus
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
 READY, RUNNING_TASK = int(TaskStatus.READY), int(TaskStatus.RUNNING)
+NOT_OFF = {"documented": (0,), "deployed": (0, 2)}
+"""Values of <activity>_off of a storage that let files pass: ON, or (D2) anything but OFF and TEST."""
 COMPLETE = 0.999999
 """Part of an input from which on a replica is complete."""
 PRIORITY_BITS = 33
@@ -30,7 +33,15 @@ def queues(world) -> views.Queues:
     of = arrays.queues[pseudo["queue"]]
     policies = [queue.fairsharepolicy for queue in grid.queues.values()]
     pull_ups = np.array([queue.workflow == "pull_ups" for queue in grid.queues.values()], bool)
+    jobseed = [queue.jobseed or "std" for queue in grid.queues.values()]
+    wnconnectivity = [queue.wnconnectivity for queue in grid.queues.values()]
     return views.Queues(
+        **{name: of[name].copy() for name in ("pledgedcpu", "maxdiskio", "max_io_intensity", "min_events_for_jumbo",
+                                              "job_chunk_size")},
+        **{name: of[name] == 1 for name in ("always_direct_io", "use_jumbo_jobs", "use_only_local_data")},
+        jobseed=tuple(jobseed[queue] for queue in pseudo["queue"]),
+        wnconnectivity=tuple(wnconnectivity[queue] for queue in pseudo["queue"]),
+        storage=arrays.sites["storage"][of["site"]].astype(np.int64),
         slot_corecount=of["corecount"].astype(np.int64),
         pull_ups=(of["unified"] == 1) & pull_ups[pseudo["queue"]], names=world.vocabularies["pseudo_queues"],
         queue=pseudo["queue"].astype(np.int64),
@@ -68,7 +79,26 @@ def task(world, row: int) -> views.Task:
         parent_fullchain=0 if parent is None else int(parent["fullchain"]),
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]),
         architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
-        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]))
+        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]),
+        **_requirements(world, t))
+
+
+def _requirements(world, t) -> dict:
+    """What only job brokerage reads of a task row."""
+    words = world.vocabularies
+    queues = words["preassigned"][t["preassigned"]]
+    events = int(t["n_events_per_job"])
+    return dict(
+        diskio=float(t["diskio"]), walltime_s_per_mib=float(t["walltime_s_per_mib"]),
+        mingranularity=int(t["mingranularity"]), maxeventsperjob=int(t["maxeventsperjob"]),
+        n_consecutive_events=events * int(t["n_jobs"]) if t["mingranularity"] else 0,
+        preassigned=tuple(queues.split(",")) if queues else (),
+        ipconnectivity=words["connectivities"][t["ipconnectivity"]], allowinputlan=int(t["allowinputlan"]),
+        uselocalio=bool(t["uselocalio"]), eventservice=bool(t["eventservice"]),
+        n_es_consumers=int(t["n_es_consumers"]), max_attempt_es=int(t["max_attempt_es"]),
+        n_jumbo_jobs=int(t["n_jumbo_jobs"]),
+        n_ready_events=events * int(t["n_jobs"] - t["n_finished"] - t["n_failed"]) if t["n_jumbo_jobs"] else 0,
+        mergeoutput=bool(t["mergeoutput"]), maxcorecount=int(t["maxcorecount"]))
 
 
 def counted_inputs(world, row: int) -> float:
@@ -114,14 +144,15 @@ def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
 
 
 def stores(world) -> np.ndarray:
-    """The storage that takes each site's output, (n_sites,) of STORE."""
+    """The storage that takes each site's output, (n_sites,) of STORE; without one every activity is open."""
     arrays = world.arrays
     number = arrays.sites["storage"]
     storage = np.zeros(len(number), arrays.storages.dtype)
     storage[number >= 0] = arrays.storages[number[number >= 0]]
     usable = storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
-    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, read_lan=True,
-                         write_lan=True, read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0)
+    not_off = NOT_OFF[world.scenario.edition]
+    is_open = {activity: np.isin(storage[f"{activity}_off"], not_off) for activity in ACTIVITIES}
+    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, **is_open)
 
 
 def links_to(world, nucleus: int) -> np.ndarray:

@@ -123,6 +123,7 @@ def queue(fields: Fields) -> dict:
         "releases": _releases(fields),
         "wnconnectivity": fields.text("wnconnectivity"),
         "jobseed": fields.text("jobseed", "std"),
+        "maxdiskio": fields.number("maxdiskio"),
     }
     _remark_on(fields, found)
     return {key: value for key, value in found.items() if key in _ALWAYS or value}
