@@ -122,6 +122,7 @@ class Payload(Part):
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
     workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
+    diskIO: float = Field(0, ge=0, description="Disk traffic of a job, true and claimed, kB/s; 0 = no claim")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
     max_attempt: int = Field(3, ge=1, description="Attempts that each input has")
@@ -143,7 +144,6 @@ class Payload(Part):
 
     site: tuple[str, ...] = Field((), description="PanDA queues to which all jobs go; default: brokerage finds them")
     maxCoreCount: int = Field(0, ge=0, description="Most cores of a slot; 0 = open")
-    diskIO: float = Field(0, ge=0, description="Local disk traffic of a job that the task claims, kB/s; 0 = no claim")
     walltime: float = Field(0, ge=0, description="Wall time of a MiB of input, s, claimed instead of CPU time; 0 = CPU "
                             "time is claimed")
     allowInputLAN: Literal["use", "only"] | None = Field("use", description="Whether jobs may or must read from the "
@@ -155,7 +155,7 @@ class Payload(Part):
                               "there are no merge jobs")
     eventService: bool = Field(False, description="Brokerage picks queues for event service; jobs are ordinary ones")
     nEsConsumers: int = Field(1, ge=1, description="Jobs of event service that share the events of an input")
-    maxAttemptES: int | None = Field(None, ge=0, description="Further attempts at an event; default: 3 in all")
+    maxAttemptES: int = Field(0, ge=0, description="Attempts at an event before the last; 0 = 3 in all")
     nJumboJobs: int = Field(0, ge=0, description="Jumbo jobs of a task of event service; brokerage minds them, there "
                             "are none")
     minGranularity: int = Field(0, ge=0, description="Fewest events of a job, for brokerage, where the number of "
@@ -165,7 +165,7 @@ class Payload(Part):
     @model_validator(mode="after")
     def parts_of_event_service(self) -> "Payload":
         """Refuse parameters of event service without it, and a largest number of events below the smallest."""
-        if not self.eventService and (self.nJumboJobs or self.nEsConsumers > 1 or self.maxAttemptES is not None):
+        if not self.eventService and (self.nJumboJobs or self.nEsConsumers > 1 or self.maxAttemptES):
             raise ValueError("nEsConsumers, maxAttemptES and nJumboJobs need eventService: true")
         if self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
             raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")

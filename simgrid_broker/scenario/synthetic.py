@@ -167,11 +167,11 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
 
 def _fill_requirements(rows, payload: Payload) -> None:
     """Task parameters that job brokerage alone reads."""
-    rows["maxcorecount"], rows["diskio"] = payload.maxCoreCount, payload.diskIO
+    rows["maxcorecount"] = payload.maxCoreCount
     rows["allowinputlan"], rows["uselocalio"] = InputLan.of(payload.allowInputLAN or "none"), payload.useLocalIO
     rows["mergeoutput"], rows["eventservice"] = payload.mergeOutput, payload.eventService
     rows["n_es_consumers"], rows["n_jumbo_jobs"] = payload.nEsConsumers, payload.nJumboJobs
-    rows["max_attempt_es"] = -1 if payload.maxAttemptES is None else payload.maxAttemptES
+    rows["max_attempt_es"] = payload.maxAttemptES
     rows["mingranularity"], rows["maxeventsperjob"] = payload.minGranularity, payload.maxEventsPerJob or 0
     rows["walltime_s_per_mib"] = payload.walltime
     if payload.walltime:
@@ -223,6 +223,7 @@ def _fill_files(rows, payload: Payload, seed: int, key: int, index) -> None:
     rows["workdiskcount_mb"] = payload.workdiskcount
     core_s = payload.basewalltime * payload.cores + (
         rows["work_hs06s_per_event"] * events / payload.cpu_efficiency / payload.corepower)
+    rows["diskio"] = payload.diskIO
     rows["iointensity"] = (inputs + outputs) / 1e3 / core_s if payload.iointensity is None else payload.iointensity
 
 

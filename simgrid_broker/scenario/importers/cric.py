@@ -115,6 +115,7 @@ def queue(fields: Fields) -> dict:
         "timefloor": fields.number("timefloor"),
         "transferringlimit": fields.whole("transferringlimit"),
         "pledgedcpu": fields.whole("pledgedcpu", least=-1),
+        "maxdiskio": fields.number("maxdiskio"),
         "fairsharepolicy": _fairsharepolicy(fields),
         "catchall": ",".join(item for item in fields.items() if not item.startswith("per_core_attr")),
         "params": _params(fields),
@@ -123,7 +124,6 @@ def queue(fields: Fields) -> dict:
         "releases": _releases(fields),
         "wnconnectivity": fields.text("wnconnectivity"),
         "jobseed": fields.text("jobseed", "std"),
-        "maxdiskio": fields.number("maxdiskio"),
     }
     _remark_on(fields, found)
     return {key: value for key, value in found.items() if key in _ALWAYS or value}
