@@ -188,7 +188,7 @@ class Task:
     min_granularity: int = 0       # least events of such a job
     max_events_per_job: int = 0    # most events of such a job; 0 = no limit
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
-    walltime_s: float = 0.0        # x cores, for each MiB of input; counts without a CPU time in HS06 s; 0 = unknown
+    walltime_s_per_mib: float = 0.0    # x cores, of a MiB of input; counts without a CPU time in HS06 s; 0 = unknown
     walltimeunit: str = ""         # empty = the task does not say
 
 

@@ -1,7 +1,7 @@
 """Zero share: what a queue's `fairsharepolicy` says about a task.
 
-What lives here: the grammar and its evaluation. What does not: the criterion (`job_brokerage.candidates`), and what a
-user should be told about a policy (`zero_share_check`).
+What lives here: the grammar and its evaluation. What does not: the criterion (`job_brokerage.candidates`), and what is
+wrong with a policy (`zero_share_strict`).
 
 Sources: PanDA brokerage documentation, Zero Share; brokerage reference, section 6 (differences D42, D43). Text that is
 not understood never stops a decision: a field that is no known filter is no filter, as in PanDA.
@@ -15,14 +15,14 @@ from operator import eq, ge, gt, le, lt, ne
 from simgrid_broker.names import PROCESSING_GROUPS
 
 COMPARISONS = {">": gt, "<": lt, ">=": ge, "<=": le, "==": eq, "!=": ne}
-FILTERS = ("type", "group", "gshare")
-"""Keys whose filter is a regular expression; source: PanDA brokerage documentation, Zero Share."""
 UNDOCUMENTED_GROUPS = ("mcore",)
 """Groups that the code knows and the documentation's list lacks; source: D43."""
-TEST, OTHERS = "test", "others"
-"""Group of tests, of which the code never refuses any, and of the processing types that have no group."""
 
-_PRIORITY = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([-+]?\d+(?:\.\d*)?)\s*", re.ASCII)
+TEST_GROUP = "test"
+"""Group of tests. The documentation lists it among the types that a policy may name; the code asks no policy for it."""
+
+PRIORITY = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([-+]?(?:0+|[1-9]\d*|\d+\.\d*|\.\d+))\s*", re.ASCII)
+"""A comparison that the code can evaluate: Python knows no whole number with a leading 0."""
 
 
 @dataclass(frozen=True)
@@ -44,30 +44,18 @@ def parse_policy(text: str) -> tuple[SubPolicy, ...]:
 
 def processing_group(processingtype: str, edition: str) -> str:
     """The group that `type=` addresses: PanDA's group of the processing type, or `others`."""
-    group = PROCESSING_GROUPS.get(processingtype, OTHERS)
-    return OTHERS if edition == "documented" and group in UNDOCUMENTED_GROUPS else group
-
-
-def valid_types(edition: str) -> tuple[str, ...]:
-    """What `type=` may address: the documented list, to which the code adds mcore and others (D43)."""
-    groups = dict.fromkeys((*PROCESSING_GROUPS.values(), OTHERS))
-    return tuple(group for group in groups if edition == "deployed" or group not in (OTHERS, *UNDOCUMENTED_GROUPS))
-
-
-@cache
-def expression(pattern: str) -> re.Pattern:
-    """The regular expression of a filter, in which `*` stands for any text; raises re.error for what is none."""
-    return re.compile(pattern.replace("*", ".*"))
+    group = PROCESSING_GROUPS.get(processingtype, "others")
+    return "others" if edition == "documented" and group in UNDOCUMENTED_GROUPS else group
 
 
 def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshare: str, currentpriority: int,
                    is_merging: bool, edition: str) -> bool:
     """Whether the first sub-policy that matches the task says zero; without a match it does not.
 
-    The code asks no policy about tests; the documentation lists them among the types that a policy may refuse.
+    As documented a policy may name tests (`type=test:0%`); as deployed tests are never refused.
     """
     group = processing_group(processingtype, edition)
-    if group == TEST and edition == "deployed":
+    if group == TEST_GROUP and edition == "deployed":
         return False
     for sub in parse_policy(policy):
         try:
@@ -85,7 +73,7 @@ def _parse_sub_policy(text: str) -> SubPolicy:
     fields = text.split(":")
     filters = {}
     for field in fields:
-        for name in FILTERS:
+        for name in ("type", "group", "gshare"):
             if field.startswith(name + "="):
                 filters[name] = field.split("=")[-1]
         if field.startswith("priority"):
@@ -94,7 +82,7 @@ def _parse_sub_policy(text: str) -> SubPolicy:
 
 
 def _matches(pattern: str | None, value: str) -> bool:
-    return pattern in (None, "any") or expression(pattern).fullmatch(value) is not None
+    return pattern in (None, "any") or re.fullmatch(pattern.replace("*", ".*"), value) is not None
 
 
 def _priority_matches(expression: str | None, priority: int, is_merging: bool, edition: str) -> bool:
@@ -103,5 +91,5 @@ def _priority_matches(expression: str | None, priority: int, is_merging: bool, e
         return True
     if is_merging:
         return edition == "deployed"
-    comparison = _PRIORITY.fullmatch(expression)
+    comparison = PRIORITY.fullmatch(expression)
     return comparison is None or COMPARISONS[comparison[1]](priority, float(comparison[2]))

@@ -102,7 +102,7 @@ def _requirements(world, t) -> dict:
         merge_output=bool(t["mergeoutput"]), maxcorecount=int(t["maxcorecount"]),
         dynamic_events=bool(t["mingranularity"]), min_granularity=int(t["mingranularity"]),
         max_events_per_job=int(t["maxeventsperjob"]), cputimeunit="" if by_walltime else "HS06sPerEvent",
-        walltime_s=float(t["walltime_s_per_mib"]))
+        walltime_s_per_mib=float(t["walltime_s_per_mib"]))
 
 
 def counted_inputs(world, row: int) -> float:

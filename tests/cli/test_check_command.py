@@ -70,15 +70,13 @@ def test_an_architecture_is_checked_by_the_edition(call):
     assert "taken for a CPU" in call(*arguments, "--set", "edition=deployed").stderr
 
 
-def test_a_fairsharepolicy_is_told_with_line_key_and_character(call, tmp_path):
+def test_a_zero_share_is_told_with_line_key_and_character(call, tmp_path):
     wrong = tmp_path / "wrong.yaml"
-    wrong.write_text(MINIMAL.read_text().replace(
-        "{atlas_site: CENTRE,", "{atlas_site: CENTRE, fairsharepolicy: 'type=evgen:100%, typ=any:0%',"))
-    line = next(number for number, text in enumerate(wrong.read_text().splitlines(), 1) if "typ=any" in text)
+    wrong.write_text(MINIMAL.read_text().replace("maxtime: 96h", "maxtime: 96h, fairsharepolicy: 'type=evgn:0%'"))
     said = call("check", wrong)
-    assert said.exit_code == 2 and f"{wrong}:{line}: grid.queues.CENTRE.fairsharepolicy" in said.stderr
-    assert "character 17, ' typ=any': a filter must not begin with a blank" in said.stderr
-    assert "did you mean 'type'?" in said.stderr
+    line = next(number for number, text in enumerate(wrong.read_text().splitlines(), 1) if "evgn" in text)
+    assert said.exit_code == 2 and f"{wrong}:{line}: grid.queues.CENTRE.fairsharepolicy = 'type=evgn:0%'" in said.stderr
+    assert "character 6: no type is 'evgn'; did you mean 'evgen'?" in said.stderr
 
 
 def test_a_file_that_is_not_there(call):

@@ -33,6 +33,8 @@ GROUPS = "group=(AP_Higgs|AP_Susy|AP_Exotics|Higgs):0%"
     pytest.param(PRIORITY_FIRST, {"processingtype": "pile"}, True, id="below the priority other types are refused"),
     pytest.param("type=evgen:100%,type=simul:100%", {"processingtype": "deriv"}, False, id="no match is no refusal"),
     pytest.param(PRIORITY_LAST, {"currentpriority": 900}, False, id="the first match decides, not the strictest"),
+    pytest.param(PRIORITY_LAST, {"currentpriority": 900, "processingtype": "pile"}, True, id="any type comes first"),
+    pytest.param(MIXED, {"processingtype": "evgen", "gshare": "Other"}, False, id="evgen before any type"),
     pytest.param(MIXED, {"gshare": "Express"}, True, id="the gshare behind any type is never reached"),
     pytest.param(REORDERED, {"gshare": "Express"}, False, id="the gshare before any type counts"),
     pytest.param(REORDERED, {"gshare": "Other"}, True, id="other shares fall to any type"),
@@ -60,6 +62,20 @@ def test_zero_share(policy, task, refused):
     assert zero(policy, "deployed", **task) is refused
 
 
+@pytest.mark.parametrize("processingtype", ["prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb"])
+def test_a_policy_may_name_tests_as_documented_and_is_not_asked_for_them_in_the_code(processingtype):
+    for policy in ("type=test:0%", EVGEN_SIMUL):
+        assert zero(policy, processingtype=processingtype)
+        assert not zero(policy, "deployed", processingtype=processingtype)
+    assert not zero("type=test:100%,type=any:0%", processingtype=processingtype)
+
+
+@pytest.mark.parametrize("policy", ["priority>0500:0", "priority>:0", "priority~500:0", "priority>5x:0", "priority:0"])
+def test_a_comparison_that_cannot_be_made_holds(policy):
+    for edition in ("documented", "deployed"):
+        assert zero(policy, edition, currentpriority=-5000)
+
+
 @pytest.mark.parametrize(("policy", "documented", "deployed"), [
     pytest.param("priority>500:0", False, True, id="D42 the code lets the comparison hold for merge jobs"),
     pytest.param("priority>500:100,type=any:0%", True, False, id="D42 and lets every merge job pass at that point"),
@@ -67,17 +83,6 @@ def test_zero_share(policy, task, refused):
 def test_d42_priority_of_merge_jobs(policy, documented, deployed):
     merge = dict(processingtype="merge", is_merging=True)
     assert (zero(policy, **merge), zero(policy, "deployed", **merge)) == (documented, deployed)
-
-
-@pytest.mark.parametrize("processingtype", ["prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb"])
-@pytest.mark.parametrize(("policy", "documented"), [
-    pytest.param(EVGEN_SIMUL, True, id="tests are anything else as documented"),
-    pytest.param("type=test:0%", True, id="tests can be addressed as documented"),
-    pytest.param("type=test:100%,type=any:0%", False, id="tests can be accepted"),
-])
-def test_the_code_asks_no_policy_about_tests(processingtype, policy, documented):
-    assert zero(policy, processingtype=processingtype) is documented
-    assert not zero(policy, "deployed", processingtype=processingtype)
 
 
 def test_d43_only_the_code_knows_the_type_mcore():

@@ -14,6 +14,7 @@ from simgrid_broker.policy.job_brokerage.brokerage import JobBrokerage
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import Question, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.preliminary import for_hint
 from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
@@ -44,10 +45,10 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
                 cache: MaskCache | None = None) -> np.ndarray:
     """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
 
-    No nucleus is set and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
+    No nucleus is set, no queue is pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = ask_of(brokerage, task, queues, stats, None, cfg, cache)._replace(
+    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)._replace(
         ranks=brokerage.hint_ranks, choice_rank=brokerage.funnel.never)
     question.ask["hint"] = True
     answer = room(len(question.queues), MAX_CANDIDATES)

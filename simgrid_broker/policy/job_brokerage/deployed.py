@@ -11,10 +11,12 @@ from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.job_brokerage import (
     activity,
     candidates,
+    connectivity,
     data_motion,
     endpoints,
     network,
     nucleus,
+    preliminary,
     requirements,
     software,
 )
@@ -119,6 +121,7 @@ def decide_deployed(question, answer):
 DEPLOYED = JobBrokerage(
     name="deployed",
     funnel=Funnel((
+        preliminary.not_preassigned_deployed,
         candidates.of_the_other_kind,
         candidates.neither_online_nor_standby,
         network.nucleus_closed_deployed,
@@ -128,6 +131,8 @@ DEPLOYED = JobBrokerage(
         activity.opportunistic,
         activity.inactive_deployed,
         candidates.zero_share_deployed,
+        connectivity.kept_for_jumbo,
+        connectivity.too_few_events,
         activity.disk_io,
         candidates.core_count_mismatch,
         candidates.too_many_cores,
@@ -135,6 +140,7 @@ DEPLOYED = JobBrokerage(
         software.platform_missing_deployed,
         requirements.too_little_memory_deployed,
         requirements.too_much_memory_deployed,
+        connectivity.only_copies_deployed,
         requirements.too_little_scratch_deployed,
         endpoints.too_little_space_deployed,
         endpoints.not_readable,
@@ -146,6 +152,8 @@ DEPLOYED = JobBrokerage(
         requirements.too_short_for_scouts_deployed,
         requirements.too_short_for_unknown_deployed,
         requirements.too_much_walltime_deployed,
+        connectivity.network_mismatch_deployed,
+        *connectivity.EVENT_SERVICE_CRITERIA,
         activity.output_backlog_deployed,
         activity.non_pledged,
         activity.over_pledged_deployed,

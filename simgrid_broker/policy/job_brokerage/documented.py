@@ -11,10 +11,12 @@ from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.job_brokerage import (
     activity,
     candidates,
+    connectivity,
     data_motion,
     endpoints,
     network,
     nucleus,
+    preliminary,
     requirements,
     software,
 )
@@ -106,6 +108,7 @@ def decide_documented(question, answer):
 DOCUMENTED = JobBrokerage(
     name="documented",
     funnel=Funnel((
+        preliminary.not_preassigned,
         candidates.of_the_other_kind,
         candidates.named_test,
         candidates.not_online,
@@ -123,6 +126,7 @@ DOCUMENTED = JobBrokerage(
         software.platform_missing,
         requirements.too_little_memory,
         requirements.too_much_memory,
+        connectivity.only_copies,
         requirements.too_little_scratch,
         endpoints.too_little_space,
         endpoints.not_readable,
@@ -134,6 +138,8 @@ DOCUMENTED = JobBrokerage(
         requirements.too_short_for_unknown,
         requirements.too_little_walltime,
         requirements.too_much_walltime,
+        connectivity.network_mismatch,
+        *connectivity.EVENT_SERVICE_CRITERIA,
         activity.output_backlog,
         nucleus.off_nucleus,
         nucleus.off_the_chain,
