@@ -20,8 +20,9 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "scenarios"
 DATA = ROOT.parent / "shared" / "data"
 BASES = ("atlas.yaml", "shares_2018.yaml")
-RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "gpu_campaign.yaml", "atlas_day.yaml",
-            "atlas_week.yaml", "lcg_replay.yaml", "network_weight.yaml")
+RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage.yaml", "gpu_campaign.yaml",
+            "atlas_day.yaml", "atlas_week.yaml", "lcg_replay.yaml",
+            "network_weight.yaml")
 CORES = 500_000
 
 PRINTED = {

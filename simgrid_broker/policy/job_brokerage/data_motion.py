@@ -27,12 +27,18 @@ def reads_much(ask):
     return ask["total_bytes"] > 0 and ask["iointensity"] > ask["io_intensity_cutoff"]
 
 
+@compiled
+def bytes_missing(ask, part):
+    """Bytes of the input beyond the part that is there, whole ones."""
+    return np.rint((1.0 - part) * ask["total_bytes"])
+
+
 @criterion("-io", panda="selection for data motion", gdpconfig=CUTOFFS, editions=("documented",),
            source="PanDA brokerage documentation, production job brokerage, step 2")
 @compiled
 def too_much_to_move(ask, queue, load, link, store, n):
     """Refuse queues that lack a cutoff or more of the input, in size or number, disk and tape together (D18, D28)."""
-    missing_mb = (1.0 - n["any_bytes"]) * ask["total_bytes"] / MB
+    missing_mb = bytes_missing(ask, n["any_bytes"]) / MB
     many = missing_mb >= ask["size_cutoff_mb"] or files_missing(ask, n["any_files"]) >= ask["num_cutoff"]
     return reads_much(ask) and many, missing_mb, ask["size_cutoff_mb"]
 
@@ -53,8 +59,8 @@ def io_class(ask, queue, load, link, store, n):
     """
     if not choice_is_open(ask):
         return DISK_CLASS
-    disk_mb = np.floor((1.0 - n["disk_bytes"]) * ask["total_bytes"] / MIB)
-    any_mb = np.floor((1.0 - n["any_bytes"]) * ask["total_bytes"] / MIB)
+    disk_mb = np.floor(bytes_missing(ask, n["disk_bytes"]) / MIB)
+    any_mb = np.floor(bytes_missing(ask, n["any_bytes"]) / MIB)
     disk_files, any_files = files_missing(ask, n["disk_files"]), files_missing(ask, n["any_files"])
     if min(disk_mb, any_mb) > ask["size_cutoff_mb"] or min(disk_files, any_files) > ask["num_cutoff"]:
         return REFUSED
