@@ -59,7 +59,9 @@ def _ability(control, task):
         type_asked = task.resource_type if control.edition == "deployed" else None
         stats = observe.stats(control.world, control.snapshot, task.share, resource_type=type_asked)
         open_to_it = broker_hint(task, queues, stats, control.cfg, control.edition, control.mask_cache)
-        return asked & np.isin(site, queues.site[open_to_it])
+        able = np.zeros(len(control.world.arrays.sites), bool)
+        able[queues.site[open_to_it]] = True
+        return asked & able[site]
     return can_run
 
 

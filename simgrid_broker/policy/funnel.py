@@ -71,9 +71,15 @@ class Funnel:
         return tuple(step for step in self.steps if not isinstance(step, Liftable) and step.rule.static is not None)
 
     @cached_property
+    def static_by_rank(self) -> tuple[Callable, ...]:
+        """The same, the largest rank first, so that whoever writes last is right."""
+        return tuple(sorted(self.static, key=self.ranks.get, reverse=True))
+
+    @cached_property
     def load(self) -> tuple[Callable, ...]:
         """The criteria that look at one candidate, in order; whoever has some asks them in a compiled loop."""
-        return tuple(step for step in self.steps if not isinstance(step, Liftable) and is_compiled(step))
+        return tuple(step for step in self.steps
+                     if not isinstance(step, Liftable) and is_compiled(step) and not step.rule.choice)
 
     @cached_property
     def load_ranks(self) -> np.ndarray:
@@ -83,8 +89,8 @@ class Funnel:
     @cached_property
     def dynamic(self) -> tuple[Callable | Liftable, ...]:
         """The other steps in order."""
-        return tuple(step for step in self.steps if step not in self.load
-                     and (isinstance(step, Liftable) or step.rule.static is None))
+        return tuple(step for step in self.steps
+                     if isinstance(step, Liftable) or step.rule.static is None and not is_compiled(step))
 
     @cached_property
     def requirement(self) -> Callable:
@@ -193,8 +199,8 @@ def mask_of(rule: Callable, case) -> np.ndarray:
 def first_refusals(funnel: Funnel, case, ask: Callable = mask_of) -> np.ndarray:
     """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
     first = np.full(case.n_candidates, funnel.never, np.int16)
-    for rule in funnel.static:
-        _note(first, ask(rule, case), funnel.ranks[rule])
+    for rule in funnel.static_by_rank:
+        np.putmask(first, ask(rule, case), funnel.ranks[rule])
     first.setflags(write=False)
     return first
 

@@ -23,6 +23,10 @@ N_REPLICAS_MAX = 4
 """Replicas of an input that a task can name; the same as `schema.tasks.N_REPLICAS`."""
 
 
+CONNECTIVITY = r"((full|http|none)(#(IPv4|IPv6)?)?|#(IPv4|IPv6))?"
+"""Regular expression of an outbound network and IP stack; source: PanDA brokerage documentation, wnconnectivity."""
+
+
 class Spread(Part):
     """A log-normal quantity; a bare number is a quantity without spread. Draws above `max` become `max`."""
 
@@ -118,6 +122,7 @@ class Payload(Part):
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
     workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
+    diskIO: float = Field(0, ge=0, description="Disk traffic of a job, true and claimed, kB/s; 0 = no claim")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
     max_attempt: int = Field(3, ge=1, description="Attempts that each input has")
@@ -136,6 +141,35 @@ class Payload(Part):
                            "edition deployed asks for no software or hardware at all")
     container_name: str = Field("", description="Fat container in which the payload runs")
     onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
+
+    site: tuple[str, ...] = Field((), description="PanDA queues to which all jobs go; default: brokerage finds them")
+    maxCoreCount: int = Field(0, ge=0, description="Most cores of a slot; 0 = open")
+    walltime: float = Field(0, ge=0, description="Wall time of a MiB of input, s, claimed instead of CPU time; 0 = CPU "
+                            "time is claimed")
+    allowInputLAN: Literal["use", "only"] | None = Field("use", description="Whether jobs may or must read from the "
+                                                         "storage where a queue can; null = brokerage counts on copies")
+    useLocalIO: bool = Field(False, description="Brokerage counts on copies of the input in any case")
+    ipConnectivity: str = Field("", pattern=CONNECTIVITY, description="Outbound network that jobs need: full, http or "
+                                "none, and behind `#` the IP stack, such as http#IPv4")
+    mergeOutput: bool = Field(False, description="Output is to be merged, so jobs do not wait at inactive queues; "
+                              "there are no merge jobs")
+    eventService: bool = Field(False, description="Brokerage picks queues for event service; jobs are ordinary ones")
+    nEsConsumers: int = Field(1, ge=1, description="Jobs of event service that share the events of an input")
+    maxAttemptES: int = Field(0, ge=0, description="Attempts at an event before the last; 0 = 3 in all")
+    nJumboJobs: int = Field(0, ge=0, description="Jumbo jobs of a task of event service; brokerage minds them, there "
+                            "are none")
+    minGranularity: int = Field(0, ge=0, description="Fewest events of a job, for brokerage, where the number of "
+                                "events is dynamic; 0 = it is fixed")
+    maxEventsPerJob: int | None = Field(None, ge=1, description="Most events of such a job; default: open")
+
+    @model_validator(mode="after")
+    def parts_of_event_service(self) -> "Payload":
+        """Refuse parameters of event service without it, and a largest number of events below the smallest."""
+        if not self.eventService and (self.nJumboJobs or self.nEsConsumers > 1 or self.maxAttemptES):
+            raise ValueError("nEsConsumers, maxAttemptES and nJumboJobs need eventService: true")
+        if self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
+            raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")
+        return self
 
     @property
     def cores(self) -> int:

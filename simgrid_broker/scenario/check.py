@@ -11,7 +11,7 @@ from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.gdpconfig_key import READ_BY
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.queue_options import option_value
+from simgrid_broker.scenario.queue_options import NUMBERS, option_number, option_value
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
@@ -86,6 +86,15 @@ def option_of_full_chain(scenario: Scenario) -> Iterator[str]:
             yield f"secondaryNucleus={secondary} of queue {name!r} has no effect; no site is called so."
 
 
+def option_no_number(scenario: Scenario) -> Iterator[str]:
+    """Options of queues that are to be numbers and are none."""
+    for name, queue in scenario.grid.queues.items():
+        for key in NUMBERS:
+            value = option_value(queue, key)
+            if value is not None and option_number(queue, key, -1) < 0:
+                yield f"{key}={value} of queue {name!r} has no effect; it must be a number, 0 or above."
+
+
 def incident_cut_off(scenario: Scenario) -> Iterator[str]:
     """Incidents after the end of a run that was made shorter than its scenario file says."""
     late = sum(incident.at >= scenario.duration for incident in scenario.incidents)
@@ -132,5 +141,6 @@ def _takes(leaf, stream) -> bool:
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
     incident_cut_off, setting_without_reader, option_of_full_chain, software_without_transhome, software_unknown,
+    option_no_number,
 )
 """Everything that is looked at for remarks."""

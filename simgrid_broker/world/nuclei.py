@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.names import TaskStatus, TransferKind
-from simgrid_broker.world.observe import COMPLETE, counted_inputs, input_parts, replicas
+from simgrid_broker.world.observe import COMPLETE, PASSES, counted_inputs, input_parts, replicas
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
@@ -18,8 +18,6 @@ OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskSta
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work of an event of a task that claims none; source: brokerage reference, section 1.4."""
 
-NOT_OFF = {"documented": (0,), "deployed": (0, 2)}
-"""Values of read_wan_off and write_wan_off that let files pass: ON, or (D2) anything but OFF and TEST."""
 
 
 class Burden:
@@ -116,15 +114,15 @@ def nuclei(world, row: int, burden: Burden, can_run=None) -> views.Nuclei:
         priority_work = burden.of_share(t["label"], t["share"], t["priority"])[site]
     return views.Nuclei(
         site=site, active=np.ones(len(site), bool), has_storage=has_storage,
-        read_wan=np.isin(storage["read_wan_off"], NOT_OFF[edition]),
-        write_wan=np.isin(storage["write_wan_off"], NOT_OFF[edition]),
+        read_wan=PASSES[edition][storage["read_wan_off"]],
+        write_wan=PASSES[edition][storage["write_wan_off"]],
         free_bytes=storage["free_bytes"], expired_bytes=storage["expired_bytes"], total_bytes=storage["total_bytes"],
         min_free_bytes=storage["min_free_bytes"], unavailable_bytes=burden.bytes[site],
         remaining_work_hs06s=work[site], priority_work_hs06s=priority_work, queued_output_files=burden.files[site],
         local_input_bytes=held * counted * float(t["input_bytes_per_job"]),
         local_input_files=held * counted * int(t["n_input_files"]),
         disk_input_bytes=disk * counted * float(t["input_bytes_per_job"]),
-        complete_replica=_complete_replica(world, row, NOT_OFF[edition]), bare=arrays.sites["bare_nucleus"][site],
+        complete_replica=_complete_replica(world, row, PASSES[edition]), bare=arrays.sites["bare_nucleus"][site],
         satellite=arrays.sites["nucleus"][site] == 0,
         can_run=None if can_run is None else partial(can_run, site))
 
@@ -142,12 +140,12 @@ def _storages(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return world.arrays.storages[np.maximum(number, 0)], number >= 0
 
 
-def _complete_replica(world, row: int, not_off: tuple[int, ...]) -> bool:
+def _complete_replica(world, row: int, passes: np.ndarray) -> bool:
     """Whether a complete replica on disk or tape is at a site that sends files, or none at all is known."""
     arrays = world.arrays
     known = replicas(world, row)
     for place, part, _ in known:
         storage = arrays.sites["storage"][place]
-        if part >= COMPLETE and (storage < 0 or arrays.storages["read_wan_off"][storage] in not_off):
+        if part >= COMPLETE and (storage < 0 or passes[arrays.storages["read_wan_off"][storage]]):
             return True
     return not known

@@ -9,14 +9,12 @@ Source of the order and of the tags: brokerage reference, sections 2.1 and 2.3.
 
 import numpy as np
 
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, QueueStatus
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single
 from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.zero_share import has_zero_share
 
-ANALYSIS_LABELS = ("user", "panda")
-"""Labels of analysis work; any other label is production; source: lifecycle reference, conventions."""
 HIGH_PRIORITY = 900
 """From this priority a task of any core count goes to multi-core queues; source: brokerage reference, section 2.2."""
 NAME_OF_TEST_QUEUES = "test"
