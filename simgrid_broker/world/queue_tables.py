@@ -55,8 +55,8 @@ def bare_nucleus(queue) -> BareNucleus:
 
 
 def per_slot(queue, value: float) -> float:
-    """A limit of a queue as one per slot: multiplied by the cores where `per_core_attr` says so."""
-    return value * queue.corecount if queue.corecount and "per_core_attr" in queue.catchall else value
+    """A limit of a queue as one per slot: multiplied by the cores where the option `per_core_attr` says so."""
+    return value * queue.corecount if queue.corecount and option(queue, "per_core_attr") else value
 
 
 def site_table(grid, storage_names) -> np.ndarray:

@@ -51,8 +51,13 @@ def test_params_win_over_catchall():
     assert queue_row(params=dict(disableReassign=False), catchall="disableReassign")["disable_reassign"] == 0
 
 
-def test_per_core_attributes_are_multiplied_by_the_cores():
-    row = queue_row(corecount=8, maxrss=2000, minrss=100, maxwdir=1000, catchall="per_core_attr")
+@pytest.mark.parametrize("said", [
+    pytest.param({"catchall": "per_core_attr"}, id="in catchall"),
+    pytest.param({"params": {"per_core_attr": True}}, id="in params"),
+    pytest.param({"catchall": "a=1, per_core_attr=1"}, id="among others"),
+])
+def test_per_core_attributes_are_multiplied_by_the_cores(said):
+    row = queue_row(corecount=8, maxrss=2000, minrss=100, maxwdir=1000, **said)
     assert (row["maxrss_mb"], row["minrss_mb"], row["maxwdir_mb"]) == (16_000, 800, 8_000)
 
 
