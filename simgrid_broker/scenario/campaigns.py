@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
 
@@ -23,8 +23,8 @@ N_REPLICAS_MAX = 4
 """Replicas of an input that a task can name; the same as `schema.tasks.N_REPLICAS`."""
 
 
-CONNECTIVITY = r"((full|http|none)(#(IPv4|IPv6)?)?|#(IPv4|IPv6))?"
-"""Regular expression of an outbound network and IP stack; source: PanDA brokerage documentation, wnconnectivity."""
+CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
+"""Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
 
 class Spread(Part):
@@ -149,7 +149,7 @@ class Payload(Part):
     allowInputLAN: Literal["use", "only"] | None = Field("use", description="Whether jobs may or must read from the "
                                                          "storage where a queue can; null = brokerage counts on copies")
     useLocalIO: bool = Field(False, description="Brokerage counts on copies of the input in any case")
-    ipConnectivity: str = Field("", pattern=CONNECTIVITY, description="Outbound network that jobs need: full, http or "
+    ipConnectivity: str = Field("", description="Outbound network that jobs need: full, http or "
                                 "none, and behind `#` the IP stack, such as http#IPv4")
     mergeOutput: bool = Field(False, description="Output is to be merged, so jobs do not wait at inactive queues; "
                               "there are no merge jobs")
@@ -161,6 +161,15 @@ class Payload(Part):
     minGranularity: int = Field(0, ge=0, description="Fewest events of a job, for brokerage, where the number of "
                                 "events is dynamic; 0 = it is fixed")
     maxEventsPerJob: int | None = Field(None, ge=1, description="Most events of such a job; default: open")
+
+    @field_validator("ipConnectivity")
+    @classmethod
+    def network_and_stack(cls, value: str) -> str:
+        """Refuse a network or an IP stack that no queue has."""
+        network, _, stack = value.partition("#")
+        if network not in CONNECTIVITIES or stack not in IP_STACKS:
+            raise ValueError("expected full, http or none, and behind # the IP stack, IPv4 or IPv6, such as http#IPv4")
+        return value
 
     @model_validator(mode="after")
     def parts_of_event_service(self) -> "Payload":

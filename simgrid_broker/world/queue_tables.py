@@ -19,6 +19,9 @@ DEFAULT_TRANSFERRINGLIMIT = 2000
 """Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
 
 
+ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")
+"""What a DDM endpoint is used for; each has a status in CRIC."""
+
 OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
 """Columns read_wan_off, write_wan_off and those of the LAN of a storage, by CRIC's status of the activity."""
 
@@ -196,6 +199,6 @@ def storage_table(grid) -> np.ndarray:
         row["total_bytes"], row["free_bytes"] = storage.total, storage.free
         row["expired_bytes"], row["min_free_bytes"] = storage.expired, storage.min_free
         row["site"] = sites[storage.site]
-        row["read_wan_off"], row["write_wan_off"] = OFF[storage.read_wan], OFF[storage.write_wan]
-        row["read_lan_off"], row["write_lan_off"] = OFF[storage.read_lan], OFF[storage.write_lan]
+        for activity in ACTIVITIES:
+            row[f"{activity}_off"] = OFF[getattr(storage, activity)]
     return table
