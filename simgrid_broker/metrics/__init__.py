@@ -9,7 +9,7 @@ from simgrid_broker.metrics.failures import failures
 from simgrid_broker.metrics.refusals import decisions, refusals
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
 from simgrid_broker.metrics.summary import jobs_by_status, summary
-from simgrid_broker.metrics.tasks import task_turnaround, tasks_by_status
+from simgrid_broker.metrics.tasks import task_turnaround, tasks_by_status, tasks_without_place
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.traffic import (
     link_use,
@@ -25,5 +25,5 @@ from simgrid_broker.metrics.window import Window, window_of
 __all__ = ["NEAR", "STATES", "Window", "comparison", "core_capacity", "decisions", "difference", "failures",
            "jobs_by_status", "jobs_over_time", "link_use", "refusals", "running_cores", "share_compliance",
            "share_deviation", "share_series", "storage_series", "storage_use", "summary", "task_turnaround",
-           "tasks_by_status", "throughput", "tidy", "traffic_series", "transfer_summary", "waiting_times", "wide",
-           "window_of"]
+           "tasks_by_status", "tasks_without_place", "throughput", "tidy", "traffic_series", "transfer_summary",
+           "waiting_times", "wide", "window_of"]

@@ -1,6 +1,6 @@
 """Tasks: how many ended how, and how long they took from arrival to end.
 
-What lives here: turnaround by campaign. What does not: the jobs of a task.
+What lives here: turnaround by campaign, tasks for which there was no place. What does not: the jobs of a task.
 """
 
 import numpy as np
@@ -15,6 +15,9 @@ from simgrid_broker.units import HOUR
 FINAL = tuple(status.word for status in (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.ABORTED,
                                          TaskStatus.BROKEN))
 """Statuses in which a task stays unless somebody acts; source: lifecycle reference, section 2.8."""
+
+ON_HOLD = (TaskStatus.PENDING.word, TaskStatus.ASSIGNING.word)
+"""Statuses of a task for which a broker looks in vain."""
 
 NO_CAMPAIGN = "(no campaign)"
 
@@ -44,3 +47,20 @@ def tasks_by_status(run: Run) -> pd.DataFrame:
     table = run.table("tasks", ["status"]).status.value_counts(sort=False).rename("tasks").reset_index()
     table = table[table.tasks > 0].astype({"status": object})
     return tidy(table, ["status"], {"tasks": "tasks"}, "at the end")
+
+
+def tasks_without_place(run: Run) -> pd.DataFrame:
+    """Tasks that had come an hour before the end and for which no job was ever made, by name and share.
+
+    They wait for a nucleus or for a queue; dimensions name, share, tag: for what most candidates of the share were
+    refused. Metric: tasks.
+    """
+    tasks = run.table("tasks", ["name", "share", "status", "arrival_s", "n_attempts"])
+    waits = (tasks.status.isin(ON_HOLD) & (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR))
+    table = tasks[waits].astype({"name": object, "share": object}).groupby(["name", "share"]).size()
+    table = table.rename("tasks").reset_index().assign(tag="")
+    refused = run.table("refusals", ["share", "tag", "count"]).groupby(["share", "tag"], observed=True)["count"].sum()
+    for row in table.itertuples():
+        if row.share in refused:
+            table.loc[row.Index, "tag"] = refused[row.share].idxmax()
+    return tidy(table, ["name", "share", "tag"], {"tasks": "tasks"}, "at the end")
