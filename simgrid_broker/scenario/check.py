@@ -12,11 +12,12 @@ from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.gdpconfig_key import READ_BY
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.queue_options import NUMBERS, option_number, option_value
+from simgrid_broker.scenario.retry_rules import RETRY_RULES
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
 
-CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (*GRID_RULES, *SHARE_RULES, *WORK_RULES)
+CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (*GRID_RULES, *SHARE_RULES, *WORK_RULES, *RETRY_RULES)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
@@ -145,9 +146,15 @@ def _takes(leaf, stream) -> bool:
                if value and getattr(leaf, tag) is not None)
 
 
+def retry_without_effect(scenario: Scenario) -> Iterator[str]:
+    """Retry rules whose action changes nothing here."""
+    if any(rule.retryaction == "reduce_input_per_job" for rule in scenario.retry_rules):
+        yield "The action reduce_input_per_job has no effect, because every task has nEventsPerJob and nFilesPerJob."
+
+
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
     incident_cut_off, snapshot_cut_off, setting_without_reader, option_of_full_chain, option_no_number,
-    software_without_transhome, software_unknown,
+    software_without_transhome, software_unknown, retry_without_effect,
 )
 """Everything that is looked at for remarks."""

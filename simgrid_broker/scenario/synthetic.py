@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker.luck import normal_quantile, uniforms
-from simgrid_broker.names import FullChain, InputLan
+from simgrid_broker.names import ANALYSIS_LABELS, FullChain, InputLan
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, Spread, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
@@ -144,7 +144,8 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     _fill_work(rows, payload, scenario.seed, key, index)
     _fill_memory(rows, payload, scenario.seed, key, index)
     _fill_files(rows, payload, scenario.seed, key, index)
-    rows["priority"], rows["max_attempt"] = payload.priority, payload.max_attempt
+    rows["priority"] = payload.priority
+    rows["max_attempt"], rows["max_failure"] = attempts_of(payload, scenario.edition)
     rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
     rows["only_tags_for_fc"] = payload.onlyTagsForFC
@@ -163,6 +164,16 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
         "container_names": (payload.container_name,), "preassigned": (payload.preassigned,),
         "connectivities": (payload.ipConnectivity,)},
         replica_tape=_on_tape(payload, scenario, key, index))
+
+
+def attempts_of(payload: Payload, edition: str) -> tuple[int, int]:
+    """maxAttempt and maxFailure of a stream's tasks; 0 = maxFailure is not set.
+
+    Source of the defaults: JEDI TWiki, Job rebrokerage; in `deployed` lifecycle reference, section 2.6.
+    """
+    analysis = edition == "deployed" and payload.prodsourcelabel in ANALYSIS_LABELS
+    attempts, failures = DEPLOYED_ANALYSIS_ATTEMPTS if analysis else DEFAULT_ATTEMPTS
+    return payload.max_attempt or attempts, payload.max_failure or failures
 
 
 def _fill_requirements(rows, payload: Payload) -> None:
