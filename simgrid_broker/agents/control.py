@@ -36,7 +36,7 @@ class Control:
         self.snapshot = take_snapshot(world.arrays, 0.0, by_queue=True)
         self.queues = observe.queues(world)
         self.mask_cache = MaskCache()
-        self.decisions = DecisionLog(world, scenario.record.decisions, self.seed)
+        self.decisions = DecisionLog(world, scenario.record, self.seed)
 
     @property
     def now(self) -> float:

@@ -37,15 +37,17 @@ from simgrid_broker.policy.rule import is_compiled
 class JobBrokerage:
     """A job brokerage: its criteria, its factors, and the compiled decision over both.
 
-    decide: compiled function of (question, answer) that asks the compiled criteria of `funnel` and multiplies the
-    compiled ones of `factors`. A static rule is changed by replacing one field; a compiled one by a `decide` of one's
-    own as well, because compiled code cannot be handed functions and be kept between runs. caps: the criteria about
-    backlogs and weights, which the hint to the task brokerage leaves out.
+    count: compiled function of one candidate that fills in its job numbers; decide: compiled function of (question,
+    answer) that calls it, asks the compiled criteria of `funnel` and multiplies the compiled ones of `factors`. A
+    static rule is changed by replacing one field; a compiled one by a `decide` of one's own as well, because compiled
+    code cannot be handed functions and be kept between runs. caps: the criteria about backlogs and weights, which the
+    hint to the task brokerage leaves out.
     """
 
     name: str
     funnel: Funnel
     factors: tuple[Callable, ...]
+    count: Callable
     decide: Callable
     caps: tuple[Callable, ...]
     choice: Callable | None = None
@@ -138,7 +140,7 @@ DOCUMENTED = JobBrokerage(
         requirements.too_much_walltime,
         *DOCUMENTED_LOAD,
     )),
-    DOCUMENTED_FACTORS, decide_documented, caps=(too_many_ready, too_many_queued),
+    DOCUMENTED_FACTORS, documented_numbers, decide_documented, caps=(too_many_ready, too_many_queued),
 )
 """Production job brokerage as documented."""
 
@@ -204,7 +206,7 @@ DEPLOYED = JobBrokerage(
         requirements.too_much_walltime_deployed,
         *DEPLOYED_LOAD,
     )),
-    (software.cpu_preference, *DEPLOYED_FACTORS), decide_deployed,
+    (software.cpu_preference, *DEPLOYED_FACTORS), deployed_numbers, decide_deployed,
     caps=(over_cap, over_cap_of_type, below_min_weight), busiest=True,
 )
 """Production job brokerage as deployed."""
