@@ -227,7 +227,7 @@ def write_traffic(writer, samples, seed):
     candidate = np.where(kind == 1, (luck(1) ** 2 * len(QUEUES)).astype(int), len(QUEUES) + (luck(1) * 12).astype(int))
     writer.write("refusals", filled("refusals", {
         "time_s": np.repeat(samples, 60), "kind": kind, "candidate": candidate,
-        "tag": (luck(2) ** 2 * len(TAGS)).astype(int), "share": (luck(3) * len(LEAVES)).astype(int),
+        "tag": np.where(luck(5) < 0.1, -1, luck(2) ** 2 * len(TAGS)).astype(int), "share": (luck(3) * len(LEAVES)).astype(int),
         "count": 1 + (luck(4) ** 4 * 50).astype(int)}))
 
 
