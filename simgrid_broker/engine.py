@@ -21,8 +21,9 @@ from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
+from simgrid_broker.world.share_tree import share_tree
 from simgrid_broker.world.task_transitions import BROKEN
-from simgrid_broker.world.unfinished import unfinished_jobs
+from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
 
 STEPS = 200
 """Times at which progress is told."""
@@ -126,8 +127,9 @@ class Simulation:
         self.fabric.make_jobs()
         self.fabric.empty_outboxes()
         arrays = self.world.arrays
-        self.counters["jobs_ended"] = self.counters["jobs"]
+        self.counters |= {f"{name}_ended": self.counters[name] for name in ("jobs", "transfers")}
         self.write("jobs", *unfinished_jobs(arrays, self.env.now))
+        self.write("transfers", unfinished_transfers(arrays))
         arrived = self.control.live_tasks.rows
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         self.control.sampler.take()
@@ -139,7 +141,7 @@ class Simulation:
 
     def _manifest(self, status: str) -> dict:
         """Everything about the run that is not in its tables."""
-        tree, state = self.world.tree, self.world.state
+        tree, state = share_tree(self.scenario.shares), self.world.state
         names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
                      empty_pilots="n_pilots_empty", total_cores="total_cores")
         return dict(

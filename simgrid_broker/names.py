@@ -160,5 +160,8 @@ PROCESSING_GROUPS = {
 }
 """Processing type to the group that `fairsharepolicy` addresses; anything else is `others`; brokerage reference, 6."""
 
+ANALYSIS_LABELS = ("user", "panda")
+"""prodSourceLabels of analysis work; any other label is production; source: lifecycle reference, conventions."""
+
 EDITIONS = ("documented", "deployed")
 """The two editions of the rules: what the documentation says, and what the production code does."""

@@ -112,6 +112,18 @@ class QueueSoftware:
     cpu_levels: tuple[tuple[str, float], ...] = ()
 
 
+class Premerge(NamedTuple):
+    """Where the files of a merge job lie, and what its pre-assignment to that queue hangs on.
+
+    queue: PanDA queue; input_idle_s: since the input last changed, negative = never since it was defined; stuck_s:
+    for how long brokerage has failed.
+    """
+
+    queue: int
+    input_idle_s: float
+    stuck_s: float
+
+
 @dataclass(frozen=True)
 class Task:
     """What the brokers may know of a task and of the jobs that it is about to make."""
@@ -155,6 +167,27 @@ class Task:
     transhome: str = ""            # release or nightly
     container_name: str = ""
     only_tags_for_fc: bool = False     # the container must be among the published tags
+    diskio: float = 0.0            # disk traffic of a job, kB/s; 0 = unknown
+    nucleus_bare: int = 0          # names.BareNucleus of the nucleus
+    preassigned: tuple[int, ...] = ()  # PanDA queues that the task names; () = brokerage finds some
+    premerge: Premerge | None = None   # where the files of a merge job lie; None = brokerage finds a queue
+    mergeramcount: float = 0.0     # MB of a merge job; 0 = unknown
+    mergecorecount: int = 0        # cores of a merge job; 0 = as `corecount`
+    merge_output: bool = False     # outputs are merged before they go to the nucleus
+    allowinputlan: str = ""        # use or only: input may or must be read directly; empty = it is copied
+    uselocalio: bool = False       # input is copied wherever the queue does not always read directly
+    ipconnectivity: str = ""       # network#stack asked for; empty = nothing
+    event_service: bool = False
+    job_cloning: bool = False      # an event service task whose jobs are clones
+    n_es_consumers: int = 1        # jobs that share the events of an event service job
+    max_attempt_es: int = 0        # attempts of an event before the last; 0 = not set
+    jumbo_events: int = -1         # events that are ready for jumbo jobs; -1 = it makes none
+    dynamic_events: bool = False   # a job has as many events as fit its queue
+    min_granularity: int = 0       # least events of such a job
+    max_events_per_job: int = 0    # most events of such a job; 0 = no limit
+    cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
+    walltime_s: float = 0.0        # x cores, for each MiB of input; counts without a CPU time in HS06 s; 0 = unknown
+    walltimeunit: str = ""         # empty = the task does not say
 
 
 @dataclass(frozen=True)
@@ -183,8 +216,19 @@ class Queues:
     slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
     pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
     bare_nucleus: np.ndarray | None = None     # int8, names.BareNucleus; None = no queue is at a bare nucleus
+    pledgedcpu: np.ndarray | None = None       # cores; -1 = opportunistic; None = 0, or -1 where `opportunistic`
+    maxdiskio: np.ndarray | None = None        # kB/s per core; 0 = gdpconfig says; None = 0 everywhere
+    max_io_intensity: np.ndarray | None = None     # kB/s; None = no queue has a limit
+    use_only_local_data: np.ndarray | None = None  # bool; None = no queue does
     software: tuple[QueueSoftware, ...] | None = None      # None = every queue has releases ANY
     software_of_all: PublishedSoftware | None = None       # CRIC's entry ALL: sources of containers
+    always_direct_io: np.ndarray | None = None     # bool, reads input directly whatever the task says; None = none does
+    wnconnectivity: tuple[str, ...] | None = None  # network#stack of the worker nodes; None = full everywhere
+    jobseed: tuple[str, ...] | None = None         # which jobs go by event service; None = std everywhere
+    jumbo: np.ndarray | None = None                # bool, for jumbo jobs; None = none is
+    min_events_for_jumbo: np.ndarray | None = None     # None = 0 everywhere
+    storage: np.ndarray | None = None              # endpoint that takes output; -1 = none; None = each site has its own
+    storage_site: np.ndarray | None = None         # site of that endpoint; None = the queue's
 
     @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
@@ -197,10 +241,11 @@ class Queues:
     @cached_property
     def records(self) -> np.ndarray:
         """The numbers of which compiled criteria read, (n,) of QUEUE."""
-        plain = {name: getattr(self, name) for name in QUEUE.names if hasattr(self, name)}
         unified = self.resource_type >= 0
-        return records(QUEUE, len(self.queue), **plain | dict(
-            unified=unified, pull_ups=unified if self.pull_ups is None else self.pull_ups))
+        columns = dict(unified=unified, pull_ups=unified, pledgedcpu=np.where(self.opportunistic, -1, 0))
+        given = {name: getattr(self, name, None) for name in QUEUE.names}
+        columns |= {name: column for name, column in given.items() if column is not None}
+        return records(QUEUE, len(self.queue), **columns)
 
     @cached_property
     def queue_and_cores(self) -> tuple[tuple[int, int], ...]:
@@ -210,7 +255,8 @@ class Queues:
 
 QUEUE = np.dtype([
     ("queue", "i4"), ("site", "i4"), ("resource_type", "i4"), ("corecount", "i4"), ("corepower", "f8"),
-    ("transferringlimit", "f8"), ("unified", "?"), ("pull_ups", "?"), ("direct_io", "?"),
+    ("transferringlimit", "f8"), ("unified", "?"), ("pull_ups", "?"), ("direct_io", "?"), ("pledgedcpu", "f8"),
+    ("maxdiskio", "f8"), ("max_io_intensity", "f8"), ("use_only_local_data", "?"), ("bare_nucleus", "i1"),
 ])
 """A pseudo-queue as compiled criteria see it; names and meanings as in `Queues`."""
 
@@ -221,15 +267,23 @@ LOAD = np.dtype([
     ("n_batch_job", "i8"),           # workers submitted or running
     ("num_slots", "i8"),             # Harvester_Slots; -1 = not set
     ("n_pilot", "i8"),               # getJob and updateJob calls of 3 h; -1 = unknown
-    ("transferring", "i8"), ("running_all", "i8"),      # of all shares
+    # of all shares:
+    ("transferring", "i8"), ("running_all", "i8"), ("activated_all", "i8"), ("starting_all", "i8"),
+    ("transferring_unwritable", "i8"),   # of those that transfer: towards nuclei that do not receive files
+    ("cores_running", "i8"), ("cores_starting", "i8"),
+    ("inactive", "?"),               # no job has started for 2 h
+    ("diskio", "f8"),                # mean disk traffic of running jobs, kB/s per core; 0 = unknown
 ])
 """Job numbers of one share at a PanDA queue; queued means defined, activated and starting."""
 
 STORE = np.dtype([
-    ("present", "?"), ("usable_bytes", "f8"), ("read_lan", "?"), ("write_lan", "?"), ("read_wan", "?"),
-    ("write_wan", "?"),
+    ("present", "?"), ("free_bytes", "f8"), ("usable_bytes", "f8"), ("read_lan", "?"), ("write_lan", "?"),
+    ("read_wan", "?"), ("write_wan", "?"),
 ])
-"""The storage that takes a site's output; a flag says that the storage may be used so."""
+"""The storage that takes a site's output; a flag says that the storage may be used so.
+
+usable: free and expired, less what must stay free (brokerage reference, 0.2).
+"""
 
 LINK = np.dtype([
     ("in_nucleus", "?"), ("sharing", "?"), ("known", "?"), ("closeness", "i2"), ("queued_files", "i4"),
@@ -242,7 +296,7 @@ link; closeness: 0 best to 11 worst, -1 blocked, -2 unknown; throughput in MB/s,
 """
 
 UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1, "n_pilot": -1,
-           "closeness": -2, "mbps_hour": np.nan, "mbps_day": np.nan, "mbps_week": np.nan}
+           "closeness": -2, "max_io_intensity": np.inf, "mbps_hour": np.nan, "mbps_day": np.nan, "mbps_week": np.nan}
 """What a column that is not given holds, if not 0."""
 
 

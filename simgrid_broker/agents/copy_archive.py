@@ -8,14 +8,12 @@ Source: PanDA brokerage documentation, Timeout Rules; lifecycle reference, secti
 import numpy as np
 
 from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
-from simgrid_broker.names import JOB_QUEUED, Cause, JobStatus, QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, Cause, JobStatus, QueueStatus
 from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back
 from simgrid_broker.policy.timeouts import DEAD_STATUSES, IDLE_S, rules
 
 CLOCKS = {"entered": ENTERED, "modification": MODIFICATION, "created": CREATED, "ended": ENDED}
 NOBODY = np.zeros(0, np.int32)
-ANALYSIS_LABELS = ("user", "panda")
-"""Labels of analysis jobs; all others are production; source: lifecycle reference, conventions."""
 
 
 def copy_archive(control):

@@ -13,6 +13,8 @@ NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
 """Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
 
 
+IDLE_TYPE = "SCORE"
+"""Resource type of the worker that keeps an idle queue alive; source: lifecycle reference, section 5.4."""
 LIMIT_RATIO, LIMIT_MIN = 40, 100
 """nQueueLimitWorkerRatio (%) and nQueueLimitWorkerMin of ATLAS's template; source: formats reference, section 11."""
 
@@ -20,10 +22,12 @@ LIMIT_RATIO, LIMIT_MIN = 40, 100
 def pilot_streaming(control):
     """The process that submits workers."""
     pseudo_queue_of, worker_cores = worker_types(control.world.arrays)
+    types = control.world.vocabularies["resource_types"]
+    score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
     limits = queue_limits(control.world.scenario.grid.queues.values())
 
     def stream():
-        status = pilot_status(control.world.arrays, pseudo_queue_of, worker_cores, limits)
+        status = pilot_status(control.world.arrays, pseudo_queue_of, worker_cores, limits, score)
         workers = control.policies.pilot_submission(status)
         workers[np.isin(control.world.arrays.queues["status"], NO_WORKERS)] = 0
         queue, kind = np.nonzero(workers)
@@ -55,8 +59,9 @@ def queue_limits(queues) -> tuple[np.ndarray, np.ndarray]:
     return np.array(ratio, float) / 100, np.array(least, np.int64)
 
 
-def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits) -> views.PilotStatus:
-    """What pilot streaming sees of all queues; limits: the two of `queue_limits`."""
+def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits,
+                 score: int = 0) -> views.PilotStatus:
+    """What pilot streaming sees of all queues; limits: the two of `queue_limits`; score: the type for idle queues."""
     pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
     queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
     running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
@@ -67,4 +72,4 @@ def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, 
         workers_running=running.sum(axis=1), queue_limit_ratio=limits[0], queue_limit_min=limits[1],
         corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
         cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
-        activated=activated, share_order=arrays.share_order.copy())
+        activated=activated, share_order=arrays.share_order.copy(), score=score)

@@ -103,6 +103,8 @@ class Sampler:
         rows = LINK_SERIES.empty(len(busy))
         rows["source"], rows["destination"] = np.divmod(busy, n_sites)
         rows["queued_files"], rows["active_files"] = links["queued_files"][busy], links["active_files"][busy]
+        rows["queued_output"] = (links["queued_output"] + links["queued_express"])[busy]
+        rows["mbps_hour"] = self.control.world.network.throughput(busy)
         rows["bytes"], rows["files"], moved_s = news[busy].T
         if self.sampled_at is not None:
             rows["utilisation"] = moved_s / (self.control.now - self.sampled_at)

@@ -19,5 +19,6 @@ def statistics(control):
         world = control.world
         control.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders,
                                          control.edition == "deployed")
+        world.network.read_queues(world.arrays)
         world.arrays.share_order[:] = share_order(world.tree, observe.share_usage(world))
     yield control.every(control.periods.statistics, refresh, "statistics")

@@ -4,7 +4,7 @@ A task with a parent waits until that has ended, and is broken if that has faile
 Simplified: the content of input datasets is known at once; a child waits as registered, and finds all of its input.
 """
 
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, TaskStatus
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
@@ -14,8 +14,8 @@ from simgrid_broker.world.task_transitions import set_status
 FIRST_TRY_S = 6 * 3600.0
 """A task that enters `assigning` counts as last touched so long ago; source: brokerage reference, section 1.1."""
 
-ANALYSIS_LABELS, SERVER_RETRIES = ("user", "panda"), 2
-"""Labels whose failed jobs the server tries again by itself, and how often; source: lifecycle reference, 3.5."""
+SERVER_RETRIES = 2
+"""How often the server tries failed jobs of analysis again by itself; source: lifecycle reference, 3.5."""
 
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children begin, or never do."""

@@ -3,7 +3,7 @@
 Source: PanDA brokerage documentation (1 hour for production, 20 minutes for analysis).
 """
 
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, TaskStatus
 from simgrid_broker.world.task_transitions import set_status
 
 
@@ -21,4 +21,4 @@ def watch_dog(control):
 def patience(control, task) -> float:
     """How long a task stays pending, s."""
     label = control.world.vocabularies["labels"][task["label"]]
-    return control.periods.pending_analysis if label == "user" else control.periods.pending_production
+    return control.periods.pending_analysis if label in ANALYSIS_LABELS else control.periods.pending_production

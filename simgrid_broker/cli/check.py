@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from simgrid_broker.cli.loading import ScenarioFile, Settings, WorkloadFile, loaded
+from simgrid_broker.cli.loading import ScenarioFile, Settings, WorkloadFile, loaded, remarks_on_zero_share
 from simgrid_broker.cli.text import count, paragraph
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadF
                        ("shares", described_shares(given)), ("work", work), ("rules", described_rules(given))):
         typer.echo(paragraph(f"  {name:<8}{text}", " " * 10))
     from simgrid_broker.scenario import remarks
-    for remark in (*remarks(given), *work_remarks):
+    for remark in (*remarks(given), *work_remarks, *remarks_on_zero_share(given)):
         typer.echo(paragraph(f"  note: {remark}", " " * 8))
 
 

@@ -5,7 +5,7 @@ does not: loading itself (scenario).
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +15,9 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 
 if TYPE_CHECKING:
     from simgrid_broker.scenario import Scenario
+
+CRIC = "CRIC"
+"""Kind of origin of what was imported."""
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file, YAML.", show_default=False)]
 Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of all luck, instead of the scenario's.",
@@ -33,14 +36,14 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
            workload: Path | None = None) -> "Scenario":
     """The scenario in `file` with what the command line sets.
 
-    Raises ScenarioError, also for unknown policies and architectures that do not do what they say.
+    Raises ScenarioError, also for unknown policies, and for architectures and zero shares that do not do what they say.
     """
     from simgrid_broker.scenario import load_scenario
     overrides = list(settings or ())
     if workload is not None:
         overrides.append(f"workload.trace.file={json.dumps(str(workload))}")
     scenario = load_scenario(file, seed, until, overrides)
-    if problems := [*unknown_policies(scenario), *malformed_architectures(scenario)]:
+    if problems := [*unknown_policies(scenario), *malformed_architectures(scenario), *malformed_zero_shares(scenario)]:
         raise ScenarioError(problems)
     return scenario
 
@@ -68,3 +71,27 @@ def malformed_architectures(scenario: "Scenario") -> list[Problem]:
             problems += [Problem(origin.file or origin.kind, origin.line, key, stream.architecture, str(wrong))
                          for wrong in check_architecture(stream.architecture, scenario.edition)]
     return problems
+
+
+def malformed_zero_shares(scenario: "Scenario") -> list[Problem]:
+    """A problem for everything in a `fairsharepolicy` that PanDA would pass over or never match.
+
+    Queues of CRIC are as they are: what is wrong with theirs is for `remarks_on_zero_share`.
+    """
+    return [Problem(origin.file or origin.kind, origin.line, key, text, str(wrong))
+            for key, origin, text, wrong in _wrong_zero_shares(scenario) if origin.kind != CRIC]
+
+
+def remarks_on_zero_share(scenario: "Scenario") -> tuple[str, ...]:
+    """One sentence for everything in the `fairsharepolicy` of an imported queue that PanDA passes over."""
+    return tuple(f"{key} = {text!r}: {wrong}." for key, origin, text, wrong in _wrong_zero_shares(scenario)
+                 if origin.kind == CRIC)
+
+
+def _wrong_zero_shares(scenario: "Scenario") -> Iterator[tuple]:
+    """Key, origin, policy and problem of everything that is wrong with one."""
+    from simgrid_broker.policy.zero_share_strict import check_policy
+    for name, queue in scenario.grid.queues.items():
+        key = f"grid.queues.{name}.fairsharepolicy"
+        for wrong in check_policy(queue.fairsharepolicy, scenario.edition):
+            yield key, scenario.origin(key), queue.fairsharepolicy, wrong

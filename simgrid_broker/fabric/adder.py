@@ -22,6 +22,29 @@ JOBS_PER_SUBDATASET = 50
 """Jobs whose output moves together; source: lifecycle reference, section 7.4."""
 
 
+EXPRESS_PRIORITY = 1000
+"""Above it files move as Express; source: lifecycle reference, section 7.2; brokerage reference, section 0.4."""
+
+
+@compiled
+def is_express(world, task):
+    """Whether FTS moves the output of a task under the activity Express: it is urgent, or of high priority."""
+    return task["priority"] > EXPRESS_PRIORITY or task["processing_type"] == world.settings[0]["urgent"]
+
+
+@compiled
+def stays(world, job, site):
+    """Whether the output of a job stays where it is: no nucleus, no output, or already in the nucleus' storage.
+
+    Source: lifecycle reference, section 7.4.
+    """
+    nucleus = job["nucleus"]
+    if nucleus < 0 or nucleus == site or job["output_bytes"] <= 0:
+        return True
+    storage = world.sites[site]["storage"]
+    return storage >= 0 and storage == world.sites[nucleus]["storage"]
+
+
 @compiled
 def add_job(world, row, bunch, now):
     """Decide about one ended payload; returns the output bunch in use, as `set_up_job` does for input.
@@ -35,7 +58,7 @@ def add_job(world, row, bunch, now):
         return bunch
     site = world.queues[job["queue"]]["site"]
     nucleus = job["nucleus"]
-    if nucleus < 0 or nucleus == site or job["output_bytes"] <= 0:
+    if stays(world, job, site):
         storage = world.sites[site]["storage"]
         if nucleus >= 0 and storage >= 0 and not take_space(world, storage, job["output_bytes"]):
             job["cause"] = TRANSFER_ERROR
@@ -51,6 +74,7 @@ def add_job(world, row, bunch, now):
             bunch = -1
     if bunch < 0:
         bunch = new_transfer(world, OUTPUT, site, nucleus, job["jeditaskid"], now)
+        world.transfers[bunch]["express"] = is_express(world, world.tasks[job["task"]])
     join(world, bunch, row, job["output_bytes"], job["n_output_files"])
     return bunch
 

@@ -85,10 +85,26 @@ def admit(world, number, now):
             link["virtual"] = 0.0
         if np.isnan(transfer["started_s"]):
             transfer["started_s"] = now
+        transfer["attempt_s"] = now
         transfer["finish_tag"] = link["virtual"] + transfer["bytes"] / files
         link["active_files"] += files
         insert_active(world, link, row)
     set_due(world, number, now)
+
+
+@compiled
+def count_queued(link, transfer, files):
+    """Add files of a transfer to those that are queued on its link, or take them away; express output by itself.
+
+    FTS knows them by their activities, Production Output and Express; source: brokerage reference, section 2.4.
+    """
+    link["queued_files"] += files
+    if transfer["kind"] == INPUT:
+        return
+    if transfer["express"]:
+        link["queued_express"] += files
+    else:
+        link["queued_output"] += files
 
 
 @compiled
@@ -104,7 +120,7 @@ def enqueue(world, row, now):
     else:
         link["waiting_head"] = row
     link["waiting_tail"] = row
-    link["queued_files"] += transfer["n_files"]
+    count_queued(link, transfer, transfer["n_files"])
     catch_up(link, now)
     admit(world, number, now)
 
@@ -128,7 +144,7 @@ def link_due(world, number, now):
         transfer = world.transfers[head]
         following = transfer["next"]
         link["active_files"] -= transfer["n_files"]
-        link["queued_files"] -= transfer["n_files"]
+        count_queued(link, transfer, -transfer["n_files"])
         schedule(world, now + link["latency_s"], TRANSFER_DONE, head)
         head = following
     link["active_head"] = head
@@ -167,6 +183,15 @@ def arrives(world, transfer):
 
 
 @compiled
+def time_moved_s(link, transfer, now):
+    """How long the bytes of a transfer moved in the attempt whose callback comes now, s: never faster than the link.
+
+    The files of a bunch move side by side: the sum of their mean rates is the size of the bunch over this time.
+    """
+    return max(now - link["latency_s"] - transfer["attempt_s"], transfer["bytes"] / link["bandwidth"])
+
+
+@compiled
 def transfer_done(world, row, now):
     """The callback of a transfer: its jobs go on, or it is tried again."""
     transfer = world.transfers[row]
@@ -180,6 +205,7 @@ def transfer_done(world, row, now):
     link = world.links[transfer["link"]]
     link["bytes_done"] += transfer["bytes"]
     link["files_done"] += transfer["n_files"]
+    link["rate_sum"] += transfer["bytes"] / time_moved_s(link, transfer, now)
     job = transfer["first_job"]
     while job >= 0:
         following = world.jobs[job]["sibling"]
@@ -213,10 +239,10 @@ def new_transfer(world, kind, source, destination, jeditaskid, now):
     transfer["link"] = source * len(world.sites) + destination
     transfer["jeditaskid"] = jeditaskid
     transfer["bytes"] = 0.0
-    transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = 0
+    transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = transfer["express"] = 0
     transfer["first_job"] = -1
     transfer["submitted_s"] = now
-    transfer["started_s"] = np.nan
+    transfer["started_s"] = transfer["ended_s"] = transfer["attempt_s"] = np.nan
     return row
 
 

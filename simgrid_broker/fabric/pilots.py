@@ -9,8 +9,6 @@ stage-out are part of the running time.
 
 import math
 
-import numpy as np
-
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import comes_before, take_best
 from simgrid_broker.fabric.batch import end_worker
@@ -24,31 +22,43 @@ NONE = int(Cause.NONE)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 FATE_TIME, SLOPPY = STREAMS["fate_time"], STREAMS["sloppy"]
 
+ATTEMPTS = 256
+"""More than the attempts of a chunk, by which chunks are told apart in the key of luck."""
 PILOT_RSS_GRACE = 2.0
 """A payload is killed above so many times the memory of its slot; source: lifecycle reference, section 4.7."""
 
 
 @compiled
 def get_job(world, number, now):
-    """Best activated job for a pilot of a pseudo-queue, taken out; -1 if there is none.
+    """Best activated job for a pilot of a pseudo-queue that asks now, taken out; -1 if there is none.
 
     Order: share furthest from its target, then priority, then age (Global Shares paper, section 2.3), unless the
     policy in use leaves some of these out, or the request is one of the sloppy ones that go by age.
     """
+    world.queues[world.pseudo_queues[number]["queue"]]["lastpilot_s"] = now
     settings = world.settings[0]
-    sloppy = settings["sloppy_fraction"] > 0 and settings["sloppy_fraction"] > uniform(
-        settings["seed"], SLOPPY, number, np.int64(now * 1e3), 0)
-    if settings["by_share"] and not sloppy:
-        for share in world.share_order:
-            if world.activated[number, share] >= 0:
-                return take_best(world, number, share)
-        return -1
-    return best_of_all_shares(world, number, sloppy)
+    if not settings["by_share"]:
+        row = best_of_all_shares(world, number, False)
+    else:
+        row = best_of_first_share(world, number)
+        if row >= 0 and settings["sloppy_fraction"] > 0:
+            oldest = best_of_all_shares(world, number, True)
+            row = oldest if is_sloppy(world, row, oldest) else row
+    return take_best(world, number, world.jobs[row]["share"]) if row >= 0 else -1
+
+
+@compiled
+def best_of_first_share(world, number):
+    """Best job of the most under-served share that has one; -1 if there is none."""
+    for share in world.share_order:
+        if world.activated[number, share] >= 0:
+            return world.activated[number, share]
+    return -1
 
 
 @compiled
 def best_of_all_shares(world, number, by_age):
-    """Best of the first jobs of all shares by rank and age, or by age alone; taken out; -1 if there is none."""
+    """Best of the first jobs of all shares by rank and age, or by age alone; -1 if there is none."""
     jobs, best = world.jobs, -1
     for share in range(world.activated.shape[1]):
         row = world.activated[number, share]
@@ -57,7 +67,17 @@ def best_of_all_shares(world, number, by_age):
         older = best < 0 or jobs[row]["panda_id"] < jobs[best]["panda_id"]
         if best < 0 or (older if by_age else comes_before(jobs, row, best)):
             best = row
-    return take_best(world, number, jobs[best]["share"]) if best >= 0 else -1
+    return best
+
+
+@compiled
+def is_sloppy(world, best, oldest):
+    """Whether a request goes by age; its luck is that of the two jobs between which it decides, so it has its own."""
+    settings, one, other = world.settings[0], world.jobs[best], world.jobs[oldest]
+    pair = world.tasks[one["task"]]["luck"] ^ (world.tasks[other["task"]]["luck"] << 1)
+    luck = uniform(settings["seed"], SLOPPY, pair, ATTEMPTS * one["chunk"] + one["attempt"],
+                   ATTEMPTS * other["chunk"] + other["attempt"])
+    return settings["sloppy_fraction"] > luck
 
 
 @compiled

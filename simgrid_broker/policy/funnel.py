@@ -83,7 +83,8 @@ class Funnel:
     @cached_property
     def load(self) -> tuple[Callable, ...]:
         """The criteria that look at one candidate, in order; whoever has some asks them in a compiled loop."""
-        return tuple(step for step in self.steps if not isinstance(step, Liftable) and is_compiled(step))
+        return tuple(step for step in self.steps
+                     if not isinstance(step, Liftable) and is_compiled(step) and not step.rule.choice)
 
     @cached_property
     def load_ranks(self) -> np.ndarray:
@@ -93,8 +94,8 @@ class Funnel:
     @cached_property
     def dynamic(self) -> tuple[Callable | Liftable, ...]:
         """The other steps in order."""
-        return tuple(step for step in self.steps if step not in self.load
-                     and (isinstance(step, Liftable) or step.rule.static is None))
+        return tuple(step for step in self.steps
+                     if isinstance(step, Liftable) or step.rule.static is None and not is_compiled(step))
 
     @cached_property
     def requirement(self) -> Callable:

@@ -27,7 +27,8 @@ class Criterion:
 
     tag: what PanDA logs for a candidate that the rule refuses; panda: PanDA's name for the step; source: document and
     section; gdpconfig: (component, key) pairs that it reads; temporary: PanDA remembers the refusal and removes the
-    candidate only after the last criterion; static: names of the `views.Task` fields on which the mask depends besides
+    candidate only after the last criterion; choice: it sorts candidates into classes and refuses all but
+    the best (`job_brokerage.decide.choose`); static: names of the `views.Task` fields on which the mask depends besides
     the description of the candidates, or None if it depends on anything else.
     """
 
@@ -38,6 +39,7 @@ class Criterion:
     temporary: bool
     editions: tuple[str, ...]
     static: tuple[str, ...] | None
+    choice: bool = False
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,15 @@ class Factor:
 
 
 def criterion(tag: str, *, panda: str, source: str, gdpconfig: GdpKeys = (), temporary: bool = False,
-              editions: tuple[str, ...] = EDITIONS, static: tuple[str, ...] | None = None) -> Callable:
+              editions: tuple[str, ...] = EDITIONS, static: tuple[str, ...] | None = None,
+              choice: bool = False) -> Callable:
     """Mark a function as a criterion.
 
     A function of a case returns the mask of candidates that it refuses, (n,) bool, or an `Answer`; a compiled function
-    of one candidate returns (refused, value, limit).
+    of one candidate returns (refused, value, limit), or the class of the candidate if it is a choice.
     """
     def mark(refuses):
-        refuses.rule = Criterion(tag, panda, source, gdpconfig, temporary, editions, static)
+        refuses.rule = Criterion(tag, panda, source, gdpconfig, temporary, editions, static, choice)
         return refuses
     return mark
 

@@ -1,6 +1,7 @@
 """Zero share: what a queue's `fairsharepolicy` says about a task.
 
-What lives here: the grammar and its evaluation. What does not: the criterion (`job_brokerage.candidates`).
+What lives here: the grammar and its evaluation. What does not: the criterion (`job_brokerage.candidates`), and what is
+wrong with a policy (`zero_share_strict`).
 
 Sources: PanDA brokerage documentation, Zero Share; brokerage reference, section 6 (differences D42, D43). Text that is
 not understood never stops a decision: a field that is no known filter is no filter, as in PanDA.
@@ -17,7 +18,11 @@ COMPARISONS = {">": gt, "<": lt, ">=": ge, "<=": le, "==": eq, "!=": ne}
 UNDOCUMENTED_GROUPS = ("mcore",)
 """Groups that the code knows and the documentation's list lacks; source: D43."""
 
-_PRIORITY = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([-+]?\d+(?:\.\d*)?)\s*", re.ASCII)
+TEST_GROUP = "test"
+"""Group of tests. The documentation lists it among the types that a policy may name; the code asks no policy for it."""
+
+PRIORITY = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([-+]?(?:0+|[1-9]\d*|\d+\.\d*|\.\d+))\s*", re.ASCII)
+"""A comparison that the code can evaluate: Python knows no whole number with a leading 0."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,12 @@ def processing_group(processingtype: str, edition: str) -> str:
 
 def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshare: str, currentpriority: int,
                    is_merging: bool, edition: str) -> bool:
-    """Whether the first sub-policy that matches the task says zero; without a match, or for tests, it does not."""
+    """Whether the first sub-policy that matches the task says zero; without a match it does not.
+
+    As documented a policy may name tests (`type=test:0%`); as deployed tests are never refused.
+    """
     group = processing_group(processingtype, edition)
-    if group == "test":
+    if group == TEST_GROUP and edition == "deployed":
         return False
     for sub in parse_policy(policy):
         try:
@@ -83,5 +91,5 @@ def _priority_matches(expression: str | None, priority: int, is_merging: bool, e
         return True
     if is_merging:
         return edition == "deployed"
-    comparison = _PRIORITY.fullmatch(expression)
+    comparison = PRIORITY.fullmatch(expression)
     return comparison is None or COMPARISONS[comparison[1]](priority, float(comparison[2]))

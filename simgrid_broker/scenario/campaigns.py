@@ -118,6 +118,7 @@ class Payload(Part):
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
     workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
+    diskIO: float = Field(0, ge=0, description="Disk traffic of a job, true and claimed, kB/s; 0 = no claim")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
     max_attempt: int = Field(3, ge=1, description="Attempts that each input has")

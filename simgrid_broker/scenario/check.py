@@ -86,6 +86,16 @@ def option_of_full_chain(scenario: Scenario) -> Iterator[str]:
             yield f"secondaryNucleus={secondary} of queue {name!r} has no effect; no site is called so."
 
 
+def option_no_number(scenario: Scenario) -> Iterator[str]:
+    """Options of queues that must be numbers and are not."""
+    for name, queue in scenario.grid.queues.items():
+        value = option_value(queue, "max_io_intensity")
+        try:
+            float(value or 0)
+        except ValueError:
+            yield f"max_io_intensity={value} of queue {name!r} has no effect; it must be a number, kB/s."
+
+
 def incident_cut_off(scenario: Scenario) -> Iterator[str]:
     """Incidents after the end of a run that was made shorter than its scenario file says."""
     late = sum(incident.at >= scenario.duration for incident in scenario.incidents)
@@ -131,6 +141,7 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, setting_without_reader, option_of_full_chain, software_without_transhome, software_unknown,
+    incident_cut_off, setting_without_reader, option_of_full_chain, option_no_number, software_without_transhome,
+    software_unknown,
 )
 """Everything that is looked at for remarks."""

@@ -11,13 +11,23 @@ from functools import cached_property
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 
 READ_BY: dict[str, str] = {
-    "core.WORK_SHORTAGE": "policy.throttle.throttle_limits",
+    "core.WORK_SHORTAGE": "policy.job_brokerage.ask.asked, policy.throttle.throttle_limits",
     "job_timeout.TIMEOUT_defined": "policy.timeouts.rules",
     "job_timeout.TIMEOUT_holding": "policy.timeouts.rules",
-    "jobbroker.MAX_PRIO_TO_BOOTSTRAP":
-        "policy.job_brokerage.ask.asked",
+    "jobbroker.IO_INTENSITY_CUTOFF": "policy.job_brokerage.ask.asked",
+    "jobbroker.MAX_DISKIO_DEFAULT": "policy.job_brokerage.ask.asked",
+    "jobbroker.MAX_PRIO_TO_BOOTSTRAP": "policy.job_brokerage.ask.asked",
     "jobbroker.MIN_WEIGHT_<label>[_<gshare>]": "policy.job_brokerage.ask.asked",
+    "jobbroker.NQUEUED_NUC_CAP_FOR_JOBS": "policy.job_brokerage.ask.asked",
+    "jobbroker.NQUEUED_SAT_CAP": "policy.job_brokerage.ask.asked",
     "jobbroker.NQUEUELIMITSITE_<gshare>": "policy.job_brokerage.ask.asked",
+    "jobbroker.NUM_CUTOFF_TO_MOVE_INPUT": "policy.job_brokerage.ask.asked",
+    "jobbroker.NW_ACTIVE": "policy.job_brokerage.ask.asked",
+    "jobbroker.NW_QUEUE_IMPORTANCE": "policy.job_brokerage.ask.asked",
+    "jobbroker.NW_THRESHOLD": "policy.job_brokerage.ask.asked",
+    "jobbroker.NW_WEIGHT_MULTIPLIER": "policy.job_brokerage.ask.asked",
+    "jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT": "policy.job_brokerage.ask.asked",
+    "jobbroker.STORAGE_MIN_FREE_SIZE": "policy.job_brokerage.ask.asked",
     "jobdispatch.SLOPPY_DISPATCH_RATIO": "policy.dispatch.sloppy_fraction",
     "prod_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",

@@ -44,7 +44,7 @@ class Queue(Part):
                                                            "one candidate for each resource type")
     workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
     resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
-    corecount: int = Field(8, ge=0, description="Cores of a multi-core slot")
+    corecount: int = Field(8, ge=0, description="Cores of a multi-core slot; capability score: 1 unless it is given")
     corepower: float = Field(10, ge=0, description="HS06 per core; 0 = unknown, read as 10")
     maxrss: Megabytes = Field(0, ge=0, description="Memory limit of a slot, MB; 0 = none")
     minrss: Megabytes = Field(0, ge=0, description="Smallest memory that jobs may ask for, MB")
@@ -55,7 +55,9 @@ class Queue(Part):
     maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
     timefloor: Minutes = Field(60, ge=0, description="A pilot takes further jobs for this long, minutes")
     transferringlimit: int = Field(0, ge=0, description="Jobs that may await output transfer; 0 = 2000")
-    pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic")
+    pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic; 0 = no pledge is known")
+    maxdiskio: float = Field(0, ge=0, description="Disk traffic of running jobs per core above which no jobs with more "
+                             "come, kB/s; 0 = gdpconfig MAX_DISKIO_DEFAULT")
     fairsharepolicy: str = Field("", description="Which work the queue refuses")
     catchall: str = Field("", description="key=value options, comma-separated")
     params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
@@ -73,6 +75,13 @@ class Queue(Part):
     cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
                                             "CPU level, such as x86-64-v3")
 
+    @model_validator(mode="after")
+    def single_core(self) -> Self:
+        """Give a single-core queue one core unless another number was written."""
+        if self.capability == "score" and "corecount" not in self.model_fields_set:
+            object.__setattr__(self, "corecount", 1)
+        return self
+
 
 class Storage(Part):
     """A DDM endpoint."""
@@ -85,6 +94,8 @@ class Storage(Part):
     read_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it sends files to other sites; "
                                                       "empty = CRIC does not say, which only `deployed` takes for ON")
     write_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it receives files from other sites")
+    read_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at its site read it")
+    write_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at its site write to it")
     type: str = Field("DATADISK", description="Type in DDM, for the reader only")
 
 
@@ -257,6 +268,8 @@ class Agents(Part):
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
+    network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
+                                     "often; the numbers of queued files are as old as the statistics")
     sampler: Seconds = Field(600, gt=0, description="A point of every time series is taken this often")
     pilot_startup: Seconds = Field(60, ge=0, description="From getting a slot to asking for a job")
     empty_pilot: Seconds = Field(600, ge=0, description="A pilot that gets no job leaves after this")

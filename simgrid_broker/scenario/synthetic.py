@@ -208,6 +208,7 @@ def _fill_files(rows, payload: Payload, seed: int, key: int, index) -> None:
     rows["workdiskcount_mb"] = payload.workdiskcount
     core_s = payload.basewalltime * payload.cores + (
         rows["work_hs06s_per_event"] * events / payload.cpu_efficiency / payload.corepower)
+    rows["diskio"] = payload.diskIO
     rows["iointensity"] = (inputs + outputs) / 1e3 / core_s if payload.iointensity is None else payload.iointensity
 
 

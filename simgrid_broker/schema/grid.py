@@ -30,6 +30,11 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("maxwdir_mb", "f8", "MB", CRIC + " maxwdir", "Scratch space of a slot", zero_means="unlimited"),
     Column("timefloor_s", "f8", "s", CRIC + " timefloor", "A pilot takes further jobs for this long"),
     Column("laststart_s", "f8", "s", "PanDA SiteData laststart", "When a job last started here"),
+    Column("lastpilot_s", "f8", "s", "PanDA SiteData getJob", "When a pilot last asked for a job here"),
+    Column("maxdiskio", "f8", "kB/s per core", CRIC + " maxdiskio", "Limit of disk traffic", zero_means="default"),
+    Column("max_io_intensity", "f8", "kB/s", CRIC + " params max_io_intensity", "Limit of ioIntensity; inf = none"),
+    Column("pledgedcpu", "f8", "cores", CRIC + " pledgedcpu", "Pledged cores; -1 = opportunistic",
+           zero_means="none"),
     Column("transferringlimit", "f8", "jobs", CRIC + " transferringlimit", "Jobs that may await output transfer",
            zero_means="default"),
     Column("num_slots", "f8", "jobs", "PanDA Harvester_Slots", "Slots to fill in advance; -1 = not set"),
@@ -42,6 +47,7 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("analysis", "i2", "", CRIC + " type", "1 if analysis work may come"),
     Column("direct_io", "i2", "", CRIC + " maxinputsize, direct_access_lan", "1 if jobs read from the storage"),
     Column("opportunistic", "i2", "", CRIC + " pledgedcpu", "1 if pledgedcpu is -1"),
+    Column("use_only_local_data", "i2", "", CRIC + " catchall use_only_local_data", "1 if input must be on its disk"),
     Column("disable_reassign", "i2", "", CRIC + " catchall disableReassign", "1 if timeout rules are off"),
     Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus", "0 no, 1 allow, 2 only"),
 ))
@@ -88,6 +94,11 @@ LINKS = Table("links", "one directed pair of sites", (
     Column("waiting_tail", "i4", "", OURS, "Last transfer that waits; -1 = none"),
     Column("closeness", "i2", "", CRIC + " sitematrix", "0 best to 11 worst, -1 blocked, -2 unknown"),
     Column("down", "i2", "", OURS, "Outages of the link and of its ends that are not over"),
+    Column("queued_output", "i4", "files", "NWS files queued, Production Output",
+           "Output that waits or is under way, but for that of express tasks"),
+    Column("queued_express", "i4", "files", "NWS files queued, Express",
+           "Output of express tasks that waits or is under way"),
+    Column("rate_sum", "f8", "bytes/s", "FTS", "Sum of the mean rates of all files delivered so far"),
 ))
 
 STORAGES = Table("storages", "one DDM endpoint", (
@@ -100,6 +111,8 @@ STORAGES = Table("storages", "one DDM endpoint", (
     Column("site", "i2", "", CRIC, "Site", codes="sites"),
     Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST, 2 if unknown"),
     Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST, 2 if unknown"),
+    Column("read_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_lan is OFF or TEST, 2 if unknown"),
+    Column("write_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_lan is OFF or TEST, 2 if unknown"),
 ))
 
 TRANSFERS = Table("transfers", "files that move together over one link", (
@@ -107,7 +120,7 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("bytes", "f8", "bytes", OURS, "Size of all files together"),
     Column("submitted_s", "f8", "s", OURS, "When the transfer was asked for"),
     Column("started_s", "f8", "s", OURS, "When its first byte moved"),
-    Column("ended_s", "f8", "s", OURS, "When it was done"),
+    Column("ended_s", "f8", "s", OURS, "When it was done; null = it was under way at the end"),
     Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
     Column("jeditaskid", "i8", "", OURS, "Task"),
     Column("link", "i4", "", OURS, "Link", recorded=False),
@@ -119,4 +132,6 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("source", "i2", "", OURS, "Site it comes from", codes="sites"),
     Column("destination", "i2", "", OURS, "Site it goes to", codes="sites"),
     Column("kind", "i2", "", OURS, "Input or output", codes="transfer_kind"),
+    Column("express", "i2", "", "FTS activity", "1 if it carries output of an express task", recorded=False),
+    Column("attempt_s", "f8", "s", OURS, "When the first byte of the present attempt moved", recorded=False),
 ))

@@ -45,6 +45,10 @@ LINK_SERIES = Table("links", "one link with traffic since the sample before", _s
     Column("bytes", "f8", "bytes", OURS, "Bytes delivered since the sample before"),
     Column("files", "i8", "files", OURS, "Files delivered since the sample before"),
     Column("utilisation", "f8", "", OURS, "Part of the time since the sample before in which bytes moved, 0 to 1"),
+    Column("queued_output", "i8", "files", "NWS files queued, Production Output and Express",
+           "Files of output that wait or are under way"),
+    Column("mbps_hour", "f8", "MB/s", "NWS mbps 1h", "Mean throughput of the files of the hour before brokers' latest "
+           "reading; null = none arrived"),
 ))
 
 STORAGE_SERIES = Table("storages", "one DDM endpoint at one sample", _sampled(

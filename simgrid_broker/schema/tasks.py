@@ -28,6 +28,7 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("baseramcount", "f4", "MB", PARAMETER + " baseRamCount", "Memory added once per job"),
     Column("workdiskcount_mb", "f4", "MB", PARAMETER + " workDiskCount", "Scratch beside input and output"),
     Column("iointensity", "f4", "kB/s", PARAMETER + " ioIntensity", "Input and output rate of the payload"),
+    Column("diskio", "f4", "kB/s", JEDI + " diskIO", "Disk traffic of a job", zero_means="none"),
     Column("cpuefficiency", "f4", "%", PARAMETER + " cpuEfficiency", "CPU efficiency that the task claims"),
     Column("basewalltime_s", "f4", "s", PARAMETER + " baseWalltime", "Wall time beside the events"),
     Column("n_jobs", "i4", "jobs", JEDI, "Number of input chunks, each one job if nothing fails"),

@@ -35,6 +35,7 @@ SETTINGS = np.dtype([
     ("seed", "i8"), ("pilot_startup_s", "f8"), ("empty_pilot_s", "f8"),
     ("by_share", "i4"), ("by_priority", "i4"),   # what dispatch sorts by, besides age
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
+    ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = nobody has it
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
 

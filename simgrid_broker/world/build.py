@@ -20,6 +20,9 @@ from simgrid_broker.world.world import World
 FIRST_ROWS = 4096
 """Rows that growing tables begin with."""
 
+URGENT = "urgent"
+"""Processing type of express tasks; source: PanDA brokerage documentation, production job brokerage."""
+
 OUTBOX_ROWS = 131_072
 """Ended attempts and transfers that are kept before they must be written."""
 
@@ -35,7 +38,8 @@ def build(scenario, task_list) -> World:
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
     arrays = Arrays(
-        state=_state(tables["pools"]), settings=_settings(scenario), **tables,
+        state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies["processing_types"]),
+        **tables,
         tasks=task_list.rows.copy(), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
         replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
         **_growing(int(tables["pools"]["cores"].sum())),
@@ -107,10 +111,11 @@ def _state(pools) -> np.ndarray:
     return state
 
 
-def _settings(scenario) -> np.ndarray:
+def _settings(scenario, processing_types: tuple[str, ...]) -> np.ndarray:
     """Values that compiled code reads."""
     agents = scenario.agents
-    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0)], SETTINGS)
+    urgent = processing_types.index(URGENT) if URGENT in processing_types else -1
+    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0, urgent)], SETTINGS)
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:

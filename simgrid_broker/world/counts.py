@@ -11,6 +11,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.activity import activity
 
 PENDING = int(JobStatus.PENDING)
 
@@ -36,15 +37,16 @@ def tally(counts, row_of):
         counts[row_of[k], k] += 1
 
 
-@dataclass(frozen=True)
+@dataclass
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
 
     by_queue: (n_queues, n_shares, n_resource_types, n_status), None unless it was asked for; by_share: (n_shares,
     n_status, n_queues); by_type: the same numbers by share, resource type and status, as lists; workers: (n_queues,)
-    submitted and running workers. `placed` counts the jobs made since, (n_shares, n_queues): the live counter of JEDI;
-    placed_by_type: the same by share and resource type. What brokers have looked up since: load, by share and resource
-    type (None = all), (n_queues,) of `views.LOAD`; around: what concerns no share.
+    submitted and running workers; activity: columns of `views.LOAD` for all shares together. `placed` counts the jobs
+    made since, (n_shares, n_queues): the live counter of JEDI; placed_by_type: the same by share and resource type.
+    What brokers have looked up since: load, by share and resource type (None = all), (n_queues,) of `views.LOAD`;
+    store: (n_sites,) of `views.STORE`.
     """
 
     taken_at: float
@@ -54,8 +56,9 @@ class Snapshot:
     workers: np.ndarray
     placed: np.ndarray
     placed_by_type: list[list[int]]
+    activity: dict[str, np.ndarray]
     load: dict = field(default_factory=lambda: defaultdict(dict))
-    around: dict = field(default_factory=dict)
+    store: np.ndarray | None = None
 
     def place(self, share: int, resource_type: int, queue: int, number: int) -> None:
         """Count jobs that were just made at a queue for the brokers to come."""
@@ -83,4 +86,4 @@ def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snap
         placed[task["share"], pseudo["queue"][number]] += count
         placed_by_type[task["share"]][task["resource_type"]] += count
     return Snapshot(now, arrays.counts.copy() if by_queue else None, by_share, by_type.tolist(), workers, placed,
-                    placed_by_type)
+                    placed_by_type, activity(arrays, by_share, now))

@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import JobStatus, TransferKind
 
 EXECUTING = (JobStatus.SENT, JobStatus.RUNNING)
 RUNNING, ACTIVATED = int(JobStatus.RUNNING), int(JobStatus.ACTIVATED)
@@ -125,13 +125,15 @@ def activated_jobs_can_be_found(arrays):
         yield f"{np.count_nonzero(seen != wanted)} activated jobs are missing from the heaps or stand there wrongly"
 
 
-def files_in_line(arrays, row) -> tuple[int, int]:
-    """Files and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
-    files = bunches = 0
+def files_in_line(arrays, row) -> tuple[int, int, int]:
+    """Files, files of output and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
+    files = output = bunches = 0
     while row >= 0:
-        files, bunches = files + arrays.transfers[row]["n_files"], bunches + 1
-        row = arrays.transfers[row]["next"]
-    return files, bunches
+        transfer = arrays.transfers[row]
+        files, bunches = files + transfer["n_files"], bunches + 1
+        output += transfer["n_files"] * (transfer["kind"] == TransferKind.OUTPUT)
+        row = transfer["next"]
+    return files, output, bunches
 
 
 def links_add_up(arrays):
@@ -140,12 +142,14 @@ def links_add_up(arrays):
     busy = (links["active_head"] >= 0) | (links["queued_files"] != 0) | (links["active_files"] != 0)
     for number in np.flatnonzero(busy):
         link = links[number]
-        files, bunches = files_in_line(arrays, link["active_head"])
-        waiting, _ = files_in_line(arrays, link["waiting_head"])
+        files, output, bunches = files_in_line(arrays, link["active_head"])
+        waiting, waiting_output, _ = files_in_line(arrays, link["waiting_head"])
         if files != link["active_files"] or (files > link["max_active_files"] and bunches > 1):
             yield f"link {number}: {link['active_files']} active files counted, {files} found in {bunches} transfers"
         if files + waiting != link["queued_files"]:
             yield f"link {number}: {link['queued_files']} queued files counted, {files + waiting} found"
+        if output + waiting_output != link["queued_output"] + link["queued_express"]:
+            yield f"link {number}: files of output that are queued are not those that are counted"
 
 
 def moving_jobs_have_a_transfer(arrays):

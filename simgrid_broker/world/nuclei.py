@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.names import TaskStatus, TransferKind
-from simgrid_broker.world.observe import COMPLETE, counted_inputs, input_parts, replicas
+from simgrid_broker.world.observe import COMPLETE, PASSES, counted_inputs, input_parts, replicas
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
@@ -18,8 +18,6 @@ OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskSta
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work of an event of a task that claims none; source: brokerage reference, section 1.4."""
 
-PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
-"""Whether files pass, by value of read_wan_off and write_wan_off: if ON, or (D2) if anything but OFF and TEST."""
 
 
 class Burden:

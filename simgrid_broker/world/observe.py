@@ -17,6 +17,9 @@ RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
 READY, RUNNING_TASK = int(TaskStatus.READY), int(TaskStatus.RUNNING)
 COMPLETE = 0.999999
 """Part of an input from which on a replica is complete."""
+PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
+"""Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
+and TEST."""
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
 HALF = 1 << PRIORITY_BITS - 1
@@ -41,7 +44,9 @@ def queues(world) -> views.Queues:
         mintime_s=of["mintime_s"].copy(), maxwdir_mb=of["maxwdir_mb"].copy(), direct_io=of["direct_io"] == 1,
         opportunistic=of["opportunistic"] == 1, transferringlimit=of["transferringlimit"].copy(),
         fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version,
-        bare_nucleus=of["bare_nucleus"].astype(np.int8),
+        bare_nucleus=of["bare_nucleus"].astype(np.int8), pledgedcpu=of["pledgedcpu"].copy(),
+        maxdiskio=of["maxdiskio"].copy(), max_io_intensity=of["max_io_intensity"].copy(),
+        use_only_local_data=of["use_only_local_data"] == 1,
         software=tuple(world.software[queue] for queue in pseudo["queue"]), software_of_all=world.software_of_all)
 
 
@@ -68,7 +73,9 @@ def task(world, row: int) -> views.Task:
         parent_fullchain=0 if parent is None else int(parent["fullchain"]),
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]),
         architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
-        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]))
+        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]),
+        diskio=float(t["diskio"]),
+        nucleus_bare=int(world.arrays.sites["bare_nucleus"][t["nucleus"]]) if t["nucleus"] >= 0 else 0)
 
 
 def counted_inputs(world, row: int) -> float:
@@ -90,12 +97,9 @@ def stats(world, snapshot, share: int, nucleus: int = -1, resource_type: int | N
     load = snapshot.load[share].get(resource_type)
     if load is None:
         load = snapshot.load[share][resource_type] = _load(world, snapshot, share, resource_type)
-    store, link = snapshot.around.get("store"), snapshot.around.get(nucleus)
-    if store is None:
-        store = snapshot.around["store"] = stores(world)
-    if link is None:
-        link = snapshot.around[nucleus] = links_to(world, nucleus)
-    return views.Stats(snapshot.taken_at, load, store, link)
+    if snapshot.store is None:
+        snapshot.store = stores(world)
+    return views.Stats(snapshot.taken_at, load, snapshot.store, world.network.links_to(nucleus))
 
 
 def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
@@ -103,9 +107,7 @@ def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
     queues, numbers = world.arrays.queues, snapshot.by_share[share]
     columns = dict(running=numbers[S.RUNNING], assigned=numbers[S.ASSIGNED], activated=numbers[S.ACTIVATED],
                    starting=numbers[S.STARTING], defined=numbers[S.DEFINED], placed=snapshot.placed[share],
-                   n_batch_job=snapshot.workers, num_slots=queues["num_slots"],
-                   transferring=snapshot.by_share[:, S.TRANSFERRING].sum(axis=0),
-                   running_all=snapshot.by_share[:, S.RUNNING].sum(axis=0))
+                   n_batch_job=snapshot.workers, num_slots=queues["num_slots"], **snapshot.activity)
     if resource_type is not None:
         typed = snapshot.by_queue[:, share, resource_type]
         columns |= dict(running_of_type=typed[:, S.RUNNING], assigned_of_type=typed[:, S.ASSIGNED],
@@ -116,18 +118,15 @@ def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
 def stores(world) -> np.ndarray:
     """The storage that takes each site's output, (n_sites,) of STORE."""
     arrays = world.arrays
-    number = arrays.sites["storage"]
+    number, passes = arrays.sites["storage"], PASSES[world.scenario.edition]
     storage = np.zeros(len(number), arrays.storages.dtype)
     storage[number >= 0] = arrays.storages[number[number >= 0]]
     usable = storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
-    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, read_lan=True,
-                         write_lan=True, read_wan=storage["read_wan_off"] == 0, write_wan=storage["write_wan_off"] == 0)
-
-
-def links_to(world, nucleus: int) -> np.ndarray:
-    """The way from each site to a nucleus, (n_sites,) of LINK; nothing is known of it if there is no nucleus."""
-    n_sites = len(world.arrays.sites)
-    return views.records(views.LINK, n_sites, in_nucleus=np.arange(n_sites) == nucleus)
+    open_to = {name: passes[storage[off]] for name, off in (
+        ("read_lan", "read_lan_off"), ("write_lan", "write_lan_off"), ("read_wan", "read_wan_off"),
+        ("write_wan", "write_wan_off"))}
+    return views.records(views.STORE, len(number), present=number >= 0, free_bytes=storage["free_bytes"],
+                         usable_bytes=usable, **open_to)
 
 
 @compiled

@@ -19,8 +19,8 @@ DEFAULT_TRANSFERRINGLIMIT = 2000
 """Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
 
 
-WAN_OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
-"""Columns read_wan_off and write_wan_off of a storage, by CRIC's status of the activity."""
+OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
+"""Columns read_wan_off, write_wan_off and those of the LAN of a storage, by CRIC's status of the activity."""
 
 PRODUCTION_TYPES = ("production", "unified")
 """Types of queues that production work may come to; source: brokerage reference, section 0.2."""
@@ -52,6 +52,14 @@ def bare_nucleus(queue) -> BareNucleus:
     """Whether a queue belongs to a bare nucleus; other values than only and allow are none (brokerage reference, 4)."""
     return {"only": BareNucleus.ONLY, "allow": BareNucleus.ALLOW}.get(option_value(queue, "bareNucleus"),
                                                                       BareNucleus.NO)
+
+
+def max_io_intensity(queue) -> float:
+    """Most ioIntensity of tasks that a queue takes, kB/s, inf = any; text that is no number is none."""
+    try:
+        return float(option_value(queue, "max_io_intensity") or np.inf)
+    except ValueError:
+        return np.inf
 
 
 def per_slot(queue, value: float) -> float:
@@ -104,7 +112,9 @@ def queue_table(grid, pools: dict) -> np.ndarray:
         row["analysis"] = queue.type in ("analysis", "unified")
         row["direct_io"] = queue.maxinputsize == -1 or queue.direct_access_lan
         row["num_slots"] = queue.num_slots
-        row["opportunistic"] = queue.pledgedcpu == -1
+        row["opportunistic"], row["pledgedcpu"] = queue.pledgedcpu == -1, queue.pledgedcpu
+        row["maxdiskio"], row["max_io_intensity"] = queue.maxdiskio, max_io_intensity(queue)
+        row["use_only_local_data"] = option(queue, "use_only_local_data")
         row["disable_reassign"] = option(queue, "disableReassign")
         row["bare_nucleus"] = bare_nucleus(queue)
         row["laststart_s"] = -np.inf
@@ -189,5 +199,6 @@ def storage_table(grid) -> np.ndarray:
         row["total_bytes"], row["free_bytes"] = storage.total, storage.free
         row["expired_bytes"], row["min_free_bytes"] = storage.expired, storage.min_free
         row["site"] = sites[storage.site]
-        row["read_wan_off"], row["write_wan_off"] = WAN_OFF[storage.read_wan], WAN_OFF[storage.write_wan]
+        row["read_wan_off"], row["write_wan_off"] = OFF[storage.read_wan], OFF[storage.write_wan]
+        row["read_lan_off"], row["write_lan_off"] = OFF[storage.read_lan], OFF[storage.write_lan]
     return table

@@ -1,4 +1,4 @@
-"""Jobs that are alive when a run ends, as they are recorded.
+"""Jobs that are alive and transfers that are under way when a run ends, as they are recorded.
 
 What lives here: their rows without what is still to come. What does not: writing them (engine).
 """
@@ -22,3 +22,9 @@ def unfinished_jobs(arrays, now: float) -> tuple[np.ndarray, np.ndarray]:
     for name in ("cause", "cputime_s", "stage_out_s"):
         jobs[name][running] = 0
     return jobs, times
+
+
+def unfinished_transfers(arrays) -> np.ndarray:
+    """Rows of all transfers that wait or are under way, in the order in which they were asked for; none has ended."""
+    transfers = arrays.transfers[arrays.transfers["transfer_id"] != 0]
+    return transfers[np.argsort(transfers["transfer_id"])]

@@ -5,6 +5,7 @@ What lives here: `World`. What does not: compiled code (it takes `World.arrays`)
 
 import numpy as np
 
+from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.software import published_software, queue_software
 
 MARGIN = 1024
@@ -19,7 +20,8 @@ class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
     `shares` and `tree` are those in force, which incidents may change; `arrays` is replaced whenever a table grows:
-    take it afresh for each call, never keep it across one. `software` is that of each PanDA queue.
+    take it afresh for each call, never keep it across one. `software` is that of each PanDA queue;
+    `network` is what brokers know of the links.
     """
 
     def __init__(self, arrays, scenario, tree, vocabularies):
@@ -31,6 +33,7 @@ class World:
         self.queues_version = 0
         self.software = queue_software(scenario.grid)
         self.software_of_all = published_software(scenario.grid.software_of_all)
+        self.network = NetworkMetrics(arrays)
 
     @property
     def state(self):

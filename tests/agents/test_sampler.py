@@ -7,6 +7,7 @@ import pytest
 from builders import S, Stage, put_job, scenario, two_sites
 
 from simgrid_broker.agents.decision_log import DecisionLog, all_tags, criteria_in_order
+from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.sampler import sampler
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
@@ -66,6 +67,20 @@ def test_links_are_recorded_while_they_have_traffic():
     assert rows["utilisation"].tolist() == pytest.approx([0.99, 1.0, 0.5])
     assert rows["bytes"].tolist() == [0.0, 0.0, 249e6] and rows["files"].tolist() == [0, 0, 1]
     assert rows["active_files"].tolist() == rows["queued_files"].tolist() == [1, 1, 0]
+
+
+def test_links_have_the_throughput_that_brokers_know():
+    far = dict(n_jobs=2, input_bytes_per_job=100e6, replicas={1: 1.0})
+    stage = Stage((network_metrics, sampler), two_sites(link=dict(bandwidth=1e6), agents=dict(
+        sampler=100, network_metrics=150)), far)
+    stage.run(1.0)
+    stage.submit(2)
+    stage.run(1000.0)                                      # both of a bunch arrive at 201 s
+    rows = stage.recorded("links")
+    assert rows["time_s"].tolist() == [100.0, 200.0, 300.0]
+    assert np.isnan(rows["mbps_hour"][:2]).all()
+    assert stage.world.network.throughput(np.array([2]))[0] == pytest.approx(0.5)
+    assert rows["queued_output"].tolist() == [0, 0, 0]
 
 
 def test_waiting_files_are_queued_files():

@@ -70,6 +70,15 @@ def test_an_architecture_is_checked_by_the_edition(call):
     assert "taken for a CPU" in call(*arguments, "--set", "edition=deployed").stderr
 
 
+def test_a_zero_share_is_told_with_line_key_and_character(call, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(MINIMAL.read_text().replace("maxtime: 96h", "maxtime: 96h, fairsharepolicy: 'type=evgn:0%'"))
+    said = call("check", wrong)
+    line = next(number for number, text in enumerate(wrong.read_text().splitlines(), 1) if "evgn" in text)
+    assert said.exit_code == 2 and f"{wrong}:{line}: grid.queues.CENTRE.fairsharepolicy = 'type=evgn:0%'" in said.stderr
+    assert "character 6: no type is 'evgn'; did you mean 'evgen'?" in said.stderr
+
+
 def test_a_file_that_is_not_there(call):
     said = call("check", SCENARIOS / "minimall.yaml")
     assert said.exit_code == 2 and "did you mean 'minimal.yaml'" in said.stderr

@@ -96,7 +96,7 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     assert [entry.key for entry in REGISTRY if entry.key not in said] == []
     words = " ".join(said.split())
     assert "Queued output files above which a nucleus is skipped" in words
-    assert "Apply the network weight (no effect)" in words
+    assert "Window in which failed jobs are counted (no effect)" in words
 
 
 @pytest.mark.parametrize(("key", "words"), [
@@ -104,7 +104,7 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     pytest.param("taskbrokerage.NQUEUED_NUC_CAP", ("2000 files",), id="with its component"),
     pytest.param("NQUEUELIMIT_MC simul_MCORE", ("<queue> = MC simul, <rtype> = MCORE", "prod_job_throttler",
                                                 "anal_job_throttler"), id="a member of a family, in two components"),
-    pytest.param("NW_ACTIVE", ("default   false", "no effect"), id="a key that nothing reads"),
+    pytest.param("TW_DONE_JOB_STAT", ("default   6", "no effect"), id="a key that nothing reads"),
     pytest.param("jobbroker", ("NW_ACTIVE", "NQUEUELIMITSITE_<gshare>"), id="a whole component"),
 ])
 def test_gdpconfig_tells_about_one_key(call, key, words):

@@ -62,8 +62,8 @@ def test_quiet_prints_the_folder_only_and_settings_arrive(call, tmp_path, no_pag
 
 
 def test_a_key_without_effect_is_told_before_the_run(call, tmp_path, no_pages):
-    said = call("run", MINIMAL, "--until", "1 min", "--set", "gdpconfig.NQUEUED_SAT_CAP=5", "--out", tmp_path)
-    assert "note: gdpconfig key 'NQUEUED_SAT_CAP' has no effect" in said.stderr
+    said = call("run", MINIMAL, "--until", "1 min", "--set", "gdpconfig.TW_DONE_JOB_STAT=5", "--out", tmp_path)
+    assert "note: gdpconfig key 'TW_DONE_JOB_STAT' has no effect" in said.stderr
 
 
 def test_a_first_run_is_announced(call, tmp_path, no_pages, monkeypatch):

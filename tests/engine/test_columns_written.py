@@ -20,7 +20,7 @@ NOT_SIMULATED = {
 RARE = {"tasks": {"broken_s"}}
 """Times of what a scenario without mistakes does not see; the tests of the refiner do."""
 
-ONLY_ELSEWHERE = {"tasks": {"parent"}}
+ONLY_ELSEWHERE = {"tasks": {"parent", "diskio"}}
 """Columns that are 0 in this run: its campaigns have no parents; `scenarios/full_chain.yaml` has them."""
 
 
@@ -52,3 +52,11 @@ def test_tables_have_the_columns_of_the_schema_and_no_others(eventful):
     for name, table in RECORDED.items():
         expected = [column.name for column in table.recorded] + list(times.get(name, ()))
         assert eventful.table(name).columns.tolist() == expected
+
+
+def test_every_transfer_is_recorded_whether_it_has_ended_or_not(eventful):
+    transfers, counters = eventful.transfers, eventful.manifest["counters"]
+    assert transfers["transfer_id"].is_unique and len(transfers) == counters["transfers_made"]
+    under_way = transfers["ended_s"].isna()
+    assert 0 < under_way.sum() == counters["transfers"] - counters["transfers_ended"]
+    assert (transfers["submitted_s"][under_way] <= eventful.manifest["simulated_s"]).all()

@@ -179,3 +179,53 @@ def test_a_full_outbox_is_written_while_the_adder_works():
     assert len(bench.ended()) == n_jobs and len(bench.kept["jobs"]) > 1
     assert len(np.unique(bench.ended()["panda_id"])) == n_jobs
     bench.check()
+
+
+@pytest.mark.parametrize(("task", "output", "express"), [
+    pytest.param(dict(), 3, 0, id="production output"),
+    pytest.param(dict(priority=1000), 3, 0, id="priority 1000 is not yet express"),
+    pytest.param(dict(priority=1001), 0, 3, id="above it is"),
+    pytest.param(dict(processing_type="urgent"), 0, 3, id="urgent tasks are"),
+])
+def test_files_that_wait_on_a_link_are_counted_by_activity(task, output, express):
+    bench = run_far_away(3, GB, link=dict(latency=60), **task)
+    counted = ["queued_files", "queued_output", "queued_express"]
+    assert bench.link()[counted].tolist() == (3, output, express)
+    assert bench.link(0, 1)[counted].tolist() == (0, 0, 0)
+    bench.check()
+    bench.run(bench.now + 30)                              # the bytes are there, the callback is not
+    assert bench.link()[counted].tolist() == (0, 0, 0)
+    bench.check()
+
+
+def test_input_that_waits_is_no_output():
+    bench = Bench(two_sites(), dict(input_bytes_per_job=GB, replicas={1: 1.0}))
+    bench.submit()
+    assert bench.link()[["queued_files", "queued_output", "queued_express"]].tolist() == (1, 0, 0)
+    bench.check()
+
+
+@pytest.mark.parametrize(("storage", "status"), [
+    pytest.param("HERE_DISK", "finished", id="the storage of the nucleus"),
+    pytest.param("THERE_DISK", "transferring", id="a storage of its own"),
+])
+def test_output_in_the_storage_of_the_nucleus_needs_no_transfer(storage, status):
+    disks = {"HERE_DISK": dict(site="HERE", total=10 * GB, free=10 * GB)}
+    disks |= {"THERE_DISK": dict(site="THERE")} if storage == "THERE_DISK" else {}
+    bench = Bench(two_sites(there=dict(storage=storage), storages=disks), dict(nucleus=0, output_bytes_per_job=GB))
+    bench.submit(queue=1)
+    bench.workers(queue=1)
+    bench.run(200.0)
+    bench.collect()
+    assert (bench.statuses() or [S(bench.ended()["status"][0]).word]) == [status]
+    assert bench.arrays.storages["free_bytes"][0] == (9 if status == "finished" else 10) * GB
+    bench.check()
+
+
+def test_a_site_without_storage_shares_none():
+    bench = Bench(two_sites(storages={"HERE": dict(site="HERE")}), dict(nucleus=0, output_bytes_per_job=GB))
+    bench.submit(queue=1)
+    bench.workers(queue=1)
+    bench.run(200.0)
+    bench.collect()
+    assert bench.statuses() == ["transferring"]

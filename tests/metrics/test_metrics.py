@@ -150,7 +150,8 @@ def test_links_count_what_came_within_the_window(tmp_path):
     link = {"source": np.zeros(3, int), "destination": np.ones(3, int), "active_files": np.zeros(3, int)}
     run = run_of(tmp_path, 2, 4, queues=queue_columns(5) | {"time_s": np.arange(5) * HOUR}, links=link | {
         "time_s": np.array([2, 3, 4]) * HOUR, "bytes": np.array([7e12, 3.6e12, 3.6e12]), "files": np.array([7, 1, 2]),
-        "utilisation": np.array([1, 0.8, 0.4]), "queued_files": np.array([99, 3, 5])})
+        "utilisation": np.array([1, 0.8, 0.4]), "queued_files": np.array([99, 3, 5]),
+        "queued_output": np.array([9, 3, 5]), "mbps_hour": np.full(3, np.nan)})
     table = metrics.link_use(run)
     where = {"source": "X", "destination": "Y"}
     assert value(table, "moved", **where) == pytest.approx(7.2)          # the sample at 2 h counts what came before

@@ -12,7 +12,13 @@ from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Nuclei, Queues, ShareTree, Stats, Task, records
 
 DEFAULTS = {
+    ("core", "WORK_SHORTAGE"): False, ("jobbroker", "MAX_DISKIO_DEFAULT"): 1e10,
+    ("jobbroker", "STORAGE_MIN_FREE_SIZE"): 200, ("jobbroker", "IO_INTENSITY_CUTOFF"): 200,
+    ("jobbroker", "SIZE_CUTOFF_TO_MOVE_INPUT"): 10, ("jobbroker", "NUM_CUTOFF_TO_MOVE_INPUT"): 100,
     ("jobbroker", "MAX_PRIO_TO_BOOTSTRAP"): 150, ("jobbroker", "NQUEUELIMITSITE"): 20, ("jobbroker", "MIN_WEIGHT"): 0,
+    ("jobbroker", "NQUEUED_NUC_CAP_FOR_JOBS"): 10000, ("jobbroker", "NQUEUED_SAT_CAP"): 150,
+    ("jobbroker", "NW_ACTIVE"): False, ("jobbroker", "NW_QUEUE_IMPORTANCE"): 0.5, ("jobbroker", "NW_THRESHOLD"): 1.7,
+    ("jobbroker", "NW_WEIGHT_MULTIPLIER"): 1,
     ("taskbrokerage", "DISK_THRESHOLD"): 100, ("taskbrokerage", "FREE_DISK_CUTOFF"): 1000,
     ("taskbrokerage", "INPUT_SIZE_THRESHOLD"): 1, ("taskbrokerage", "INPUT_NUM_THRESHOLD"): 100,
     ("taskbrokerage", "INPUT_SIZE_FRACTION"): 10, ("taskbrokerage", "INPUT_NUM_FRACTION"): 10,
@@ -59,7 +65,8 @@ def stats(n=1, **columns):
     """Queues with ten running jobs and nothing else, at sites with storage and no nucleus near."""
     load = {name: columns.pop(name) for name in LOAD.names if name in columns}
     link = {name: columns.pop(name) for name in LINK.names if name in columns}
-    store = dict(present=True, usable_bytes=1000 * TB, read_lan=True, write_lan=True, read_wan=True, write_wan=True)
+    store = dict(present=True, free_bytes=1000 * TB, usable_bytes=1000 * TB, read_lan=True, write_lan=True,
+                 read_wan=True, write_wan=True)
     return Stats(0.0, records(LOAD, n, **dict(running=10) | load), records(STORE, n, **store | columns),
                  records(LINK, n, **link))
 
@@ -88,6 +95,7 @@ def weighed_candidate(question, k, edition):
     queue, n = question.queues[k], np.zeros(1, NUMBERS)[0]
     site = queue["site"]
     at = At(question.ask[0], queue, question.load[queue["queue"]], question.link[site], question.store[site], n)
+    decide.look_for_sources(question)
     decide.take_input(question, site, n)
     COUNT[edition](*at)
     n["weight"] = np.prod([factor(*at) for factor in PRODUCTION[edition].factors

@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from policy_builders import cfg, locality, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.funnel import Funnel, MaskCache
-from simgrid_broker.policy.job_brokerage import editions
+from simgrid_broker.policy.funnel import Funnel, MaskCache, mask_of
+from simgrid_broker.policy.job_brokerage import deployed, documented
 from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
-from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED, PRODUCTION
+from simgrid_broker.policy.job_brokerage.documented import DOCUMENTED
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
 from simgrid_broker.scenario.gdpconfig_brokerage import BROKERAGE_KEYS
-from simgrid_broker.views import KEPT, Task
+from simgrid_broker.views import KEPT, Premerge, Task
 
 SMALL_MEMORY = dict(maxrss_mb=[2000.0, 16000.0])
 
@@ -153,16 +154,23 @@ def test_every_key_that_a_rule_reads_is_in_the_registry(brokerage):
         assert set(rule.rule.gdpconfig) <= known, rule.__name__
 
 
+@pytest.mark.parametrize("fields", [
+    {}, {"is_merging": True, "mergeramcount": 1.0, "mergecorecount": 2}, {"is_scout": True, "corecount": 0},
+    {"event_service": True}, {"event_service": True, "job_cloning": True, "max_attempt_es": 4},
+    {"jumbo_events": 100}, {"allowinputlan": "only"}, {"ipconnectivity": "http#IPv4"}, {"preassigned": (0,)},
+    {"premerge": Premerge(0, 1.0, 1.0)}, {"cputimeunit": "", "walltime_s": 5.0}, {"cputimeunit": ""},
+    {"dynamic_events": True, "min_granularity": 5}, {"maxcorecount": 8, "gshare": "test"},
+], ids=str)
 @pytest.mark.parametrize("brokerage", PRODUCTION.values(), ids=PRODUCTION)
-def test_static_criteria_read_only_what_they_declare(brokerage):
+def test_static_criteria_read_only_what_they_declare(brokerage, fields):
     """A static criterion sees a task that has nothing but the declared fields."""
-    view = queues(2)
+    view = queues(2, jumbo=np.array([True, False]), min_events_for_jumbo=np.zeros(2))
     for rule in brokerage.funnel.static:
         assert set(rule.rule.static) <= set(Task.__dataclass_fields__)
-        full = task()
+        full = task(**fields)
         bare = type("Bare", (), {name: getattr(full, name) for name in rule.rule.static})()
         seen = type("Case", (), dict(task=bare, queues=view, n_candidates=2))()
-        assert rule(seen).shape == (2,), rule.__name__
+        assert mask_of(rule, seen).shape == (2,), rule.__name__
 
 
 def test_ranking_tags_stand_last():
@@ -173,12 +181,15 @@ def called(function):
     """Names of the functions that a compiled function calls, in order."""
     tree = ast.parse(inspect.getsource(getattr(function, "py_func", function)))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [node.func.id for node in sorted(calls, key=lambda node: (node.lineno, node.col_offset))]
+    return [node.func.attr for node in sorted(calls, key=lambda node: (node.lineno, node.col_offset))]
+
+
+CHAINS = {"documented": documented, "deployed": deployed}
 
 
 @pytest.mark.parametrize("name", EDITIONS)
 def test_the_compiled_decision_asks_the_rules_of_the_tuples_in_their_order(name):
     brokerage = PRODUCTION[name]
-    assert called(getattr(editions, f"refusal_{name}")) == [rule.__name__ for rule in brokerage.funnel.load]
-    assert called(getattr(editions, f"weight_{name}")) == [rule.__name__ for rule in brokerage.factors
+    assert called(CHAINS[name].refusal) == [rule.__name__ for rule in brokerage.funnel.load]
+    assert called(CHAINS[name].weight) == [rule.__name__ for rule in brokerage.factors
                                                                  if rule not in brokerage.static_factors]

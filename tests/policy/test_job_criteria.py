@@ -124,12 +124,12 @@ def test_scratch(maxwdir, refuses):
 
 
 def test_direct_io_needs_no_room_for_input():
-    usual = task(input_bytes_per_job=5e9)
+    usual = task(input_bytes_per_job=5e9, allowinputlan="use")
     for rule in (r.too_little_scratch, r.too_little_scratch_deployed):
         assert refused(rule, usual, maxwdir_mb=4000)
         assert not refused(rule, usual, maxwdir_mb=4000, direct_io=True)
-    assert refused(r.too_little_scratch_deployed, task(input_bytes_per_job=5e9, is_merging=True), maxwdir_mb=4000,
-                   direct_io=True)
+    assert refused(r.too_little_scratch_deployed, task(input_bytes_per_job=5e9, is_merging=True, allowinputlan="use"),
+                   maxwdir_mb=4000,                   direct_io=True)
 
 
 @pytest.mark.parametrize(("corecount", "maxwdir", "documented", "deployed"), [

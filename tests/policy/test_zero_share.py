@@ -28,12 +28,13 @@ GROUPS = "group=(AP_Higgs|AP_Susy|AP_Exotics|Higgs):0%"
     pytest.param("", {}, False, id="no policy, no refusal"),
     pytest.param(EVGEN_SIMUL, {"processingtype": "evgen"}, False, id="evgen is accepted"),
     pytest.param(EVGEN_SIMUL, {"processingtype": "deriv"}, True, id="anything else has zero share"),
-    pytest.param(EVGEN_SIMUL, {"processingtype": "validation"}, False, id="tests are never refused"),
     pytest.param(PRIORITY_FIRST, {"currentpriority": 500}, False, id="at the priority is not above it"),
     pytest.param(PRIORITY_FIRST, {"currentpriority": 501}, True, id="above the priority even simul is refused"),
     pytest.param(PRIORITY_FIRST, {"processingtype": "pile"}, True, id="below the priority other types are refused"),
     pytest.param("type=evgen:100%,type=simul:100%", {"processingtype": "deriv"}, False, id="no match is no refusal"),
     pytest.param(PRIORITY_LAST, {"currentpriority": 900}, False, id="the first match decides, not the strictest"),
+    pytest.param(PRIORITY_LAST, {"currentpriority": 900, "processingtype": "pile"}, True, id="any type comes first"),
+    pytest.param(MIXED, {"processingtype": "evgen", "gshare": "Other"}, False, id="evgen before any type"),
     pytest.param(MIXED, {"gshare": "Express"}, True, id="the gshare behind any type is never reached"),
     pytest.param(REORDERED, {"gshare": "Express"}, False, id="the gshare before any type counts"),
     pytest.param(REORDERED, {"gshare": "Other"}, True, id="other shares fall to any type"),
@@ -59,6 +60,20 @@ GROUPS = "group=(AP_Higgs|AP_Susy|AP_Exotics|Higgs):0%"
 def test_zero_share(policy, task, refused):
     assert zero(policy, **task) is refused
     assert zero(policy, "deployed", **task) is refused
+
+
+@pytest.mark.parametrize("processingtype", ["prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb"])
+def test_a_policy_may_name_tests_as_documented_and_is_not_asked_for_them_in_the_code(processingtype):
+    for policy in ("type=test:0%", EVGEN_SIMUL):
+        assert zero(policy, processingtype=processingtype)
+        assert not zero(policy, "deployed", processingtype=processingtype)
+    assert not zero("type=test:100%,type=any:0%", processingtype=processingtype)
+
+
+@pytest.mark.parametrize("policy", ["priority>0500:0", "priority>:0", "priority~500:0", "priority>5x:0", "priority:0"])
+def test_a_comparison_that_cannot_be_made_holds(policy):
+    for edition in ("documented", "deployed"):
+        assert zero(policy, edition, currentpriority=-5000)
 
 
 @pytest.mark.parametrize(("policy", "documented", "deployed"), [

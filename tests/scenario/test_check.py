@@ -174,6 +174,7 @@ def test_borders_of_the_checks(key, value, found):
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "catchall"), "bareNucleus=yes", id="a third value"),
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "params"), {"secondaryNucleus": "BNLL"},
                  id="a secondary nucleus that does not exist"),
+    pytest.param("option_no_number", (*GRID, "queues", "CERN", "params"), {"max_io_intensity": "low"}, id="no number"),
 ])
 def test_remarks(look, key, value):
     function, = (function for function in LOOKS if function.__name__ == look)

@@ -20,8 +20,9 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "scenarios"
 DATA = ROOT.parent / "shared" / "data"
 BASES = ("atlas.yaml", "shares_2018.yaml")
-RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "gpu_campaign.yaml", "atlas_day.yaml",
-            "atlas_week.yaml", "lcg_replay.yaml")
+RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage.yaml", "gpu_campaign.yaml",
+            "atlas_day.yaml", "atlas_week.yaml", "lcg_replay.yaml",
+            "network_weight.yaml")
 CORES = 500_000
 
 PRINTED = {
@@ -105,7 +106,7 @@ def test_a_base_alone_says_what_it_lacks(name, missing):
         load_scenario(FOLDER / name)
 
 
-@pytest.mark.parametrize("name", ["quickstart.yaml", "atlas_day.yaml"])
+@pytest.mark.parametrize("name", ["quickstart.yaml", "atlas_day.yaml", "network_weight.yaml"])
 def test_every_stream_cites_its_source(name):
     scenario = load_scenario(FOLDER / name)
     assert not [stream.name for stream in streams(scenario) if not re.search(r"WS \d|^as |assumed", stream.source)]

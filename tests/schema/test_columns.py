@@ -35,9 +35,10 @@ NUMBERS_WITHOUT_UNIT = {
     "previous", "transfer", "transfer_id", "link", "first_job", "next", "next_chunk", "retry_head", "max_attempt",
     "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "opportunistic",
-    "disable_reassign", "read_wan_off", "write_wan_off", "closeness", "decision", "resource_type", "best", "source",
+    "disable_reassign", "use_only_local_data", "read_wan_off", "write_wan_off", "read_lan_off", "write_lan_off",
+    "closeness", "decision", "resource_type", "best", "source",
     "destination", "queue", "site", "storage", "luck", "bare_nucleus", "parent", "t1weight", "inputprestaging",
-    "taskbrokeronmaster", "only_tags_for_fc",
+    "taskbrokeronmaster", "only_tags_for_fc", "express",
     # ratios
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
     "secondary_fraction",

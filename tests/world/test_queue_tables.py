@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, scenario, two_sites
 
-from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, ResourceTypeBounds
+from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Queue, ResourceTypeBounds
 from simgrid_broker.world import queue_tables
 from simgrid_broker.world.queue_tables import pools_of, pseudo_queues_of, queue_table
 
@@ -194,3 +194,12 @@ def test_of_several_queues_the_first_of_production_that_has_the_option_counts():
         "SECOND": dict(atlas_site="HERE", catchall="bareNucleus=only,secondaryNucleus=THERE")})
     sites = queue_tables.site_table(plan.grid, list(plan.grid.storages))
     assert sites["bare_nucleus"].tolist() == [1, 0] and sites["secondary_nucleus"].tolist() == [1, -1]
+
+
+@pytest.mark.parametrize(("said", "cores"), [
+    pytest.param(dict(capability="score"), 1, id="a single-core queue has one core"),
+    pytest.param(dict(capability="score", corecount=4), 4, id="unless it says another number"),
+    pytest.param(dict(capability="mcore"), 8, id="others have eight"),
+])
+def test_cores_of_a_queue_that_says_nothing(said, cores):
+    assert Queue(atlas_site="HERE", **said).corecount == cores

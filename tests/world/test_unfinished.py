@@ -1,9 +1,10 @@
-"""Jobs that are alive at the end of a run are recorded without what is still to come."""
+"""Jobs that are alive and transfers that are under way at the end of a run are recorded without what is to come."""
 
+import numpy as np
 from builders import Bench, S, two_sites
 
 from simgrid_broker.names import Cause
-from simgrid_broker.world.unfinished import unfinished_jobs
+from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
 
 
 def test_nobody_knows_how_a_running_job_will_end():
@@ -36,3 +37,17 @@ def test_a_silent_job_has_run_until_its_site_failed():
     bench.fabric.site_goes_down(0, 30.0)
     bench.run(500.0)
     assert unfinished_jobs(bench.arrays, 500.0)[0]["walltime_s"].tolist() == [30.0]
+
+
+def test_transfers_under_way_have_not_ended():
+    far = dict(input_bytes_per_job=100e6, replicas={1: 1.0})
+    bench = Bench(two_sites(link=dict(bandwidth=1e6, max_active_files=1)), *[far] * 4)
+    for task in range(3):
+        bench.submit(task=task)
+    bench.run(150.0)                                       # the first has ended, the second is under way
+    bench.submit(task=3)                                   # takes the row of the first
+    found = unfinished_transfers(bench.arrays)
+    assert found["transfer_id"].tolist() == [2, 3, 4] and found["jeditaskid"].tolist() == [2, 3, 4]
+    assert np.isnan(found["ended_s"]).all()
+    assert np.isnan(found["started_s"]).tolist() == [False, True, True]
+    assert len(bench.moved()) == 1 and np.isfinite(bench.moved()["ended_s"]).all()

@@ -13,9 +13,20 @@ ASK = np.dtype([
     ("total_bytes", "f8"), ("total_files", "f8"),
     ("is_scout", "?"), ("is_merging", "?"), ("express", "?"), ("has_nucleus", "?"),
     ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
+    ("corecount", "i4"), ("diskio", "f8"), ("t1value", "f8"),    # t1value: factor of queues at the nucleus
+    ("fullchain", "i4"), ("nucleus_bare", "i4"),
+    ("merge_output", "?"), ("single", "?"), ("listed", "?"), ("event_service", "?"),
+    ("label_test", "?"),             # `test` is in the prodSourceLabel
+    ("complete_somewhere", "?"),     # a complete replica of the input exists,
+    ("no_remote_source", "?"),       # but none at a storage that sends files to other sites
+    ("work_shortage", "?"), ("max_diskio", "f8"), ("storage_min_free_bytes", "f8"), ("io_intensity_cutoff", "f8"),
+    ("size_cutoff_mb", "f8"), ("num_cutoff", "f8"),    # MB of the edition: 1e6 bytes as documented, 1024**2 as deployed
     ("cut", "f8"),                   # NQUEUELIMITSITE_<gshare>
     ("min_weight", "f8"),            # MIN_WEIGHT_<label>_<gshare>
     ("max_prio_to_bootstrap", "f8"),
+    ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
+    ("nqueued_nuc_cap_for_jobs", "f8"), ("nqueued_sat_cap", "f8"), ("nw_active", "?"), ("nw_queue_importance", "f8"),
+    ("nw_threshold", "f8"), ("nw_weight_multiplier", "f8"),
 ])
 """What a task asks and the values of gdpconfig that hold for it, as numbers: one row for each decision."""
 

@@ -11,10 +11,12 @@ import numpy as np
 
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
 from simgrid_broker.policy.job_brokerage.ask import asked
+from simgrid_broker.policy.job_brokerage.brokerage import JobBrokerage
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import Question, room
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.job_brokerage.figures import figures
+from simgrid_broker.policy.job_brokerage.preliminary import for_hint, initial_list
 from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
@@ -45,10 +47,12 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
                 cache: MaskCache | None = None) -> np.ndarray:
     """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
 
-    No nucleus is set and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
+    No nucleus is set, no queue is pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = ask_of(brokerage, task, queues, stats, None, cfg, cache)._replace(ranks=brokerage.hint_ranks)
+    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)._replace(
+        ranks=brokerage.hint_ranks, choice_rank=brokerage.funnel.never)
+    question.ask["hint"] = True
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
     return (answer.refused_by == KEPT) | (answer.refused_by >= question.n_criteria)
@@ -60,11 +64,19 @@ def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, lo
     funnel, case = brokerage.funnel, JobCase(task, queues)
     first = first_refusals(funnel, case) if cache is None else cache.first_refusals(funnel, case)
     ask = asked(task, cfg, brokerage.name) if cache is None else cache.record(task, cfg, brokerage.name, asked)
-    nothing = zeros(len(stats.store))
-    data = (nothing,) * 4
-    if locality is not None:
-        ask["total_bytes"], ask["total_files"] = locality.total_bytes, locality.total_files
+    if locality is None:
+        ask["hint"], ask["total_bytes"], ask["total_files"] = False, 0, 0
+        data = (zeros(len(stats.store)),) * 4
+    else:
+        ask["hint"], ask["total_bytes"], ask["total_files"] = False, locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
+    if task.preassigned or task.premerge is not None:
+        named = initial_list(task, queues, brokerage.name)
+        ask["single"], ask["listed"] = named.single, named.listed
+    if task.nucleus >= 0:
+        nucleus = stats.store[task.nucleus]
+        ask["nucleus_writable"], ask["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
+        ask["nucleus_queued_files"] = stats.link["queued_express" if ask["express"][0] else "queued_files"].sum()
     return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, first,
                     static_weight(brokerage, case, cache),
                     funnel.load_ranks, brokerage.least, brokerage.choice_rank, len(funnel.criteria), funnel.never,

@@ -1,52 +1,60 @@
 """Criteria about what a queue is for: its capability, its name, its status, its zero share and its cores.
 
-What lives here: the criteria of production job brokerage that need no estimate. What does not: estimates against limits
-(`requirements`), and anything that looks at job numbers (`load`).
+What lives here: the criteria of production job brokerage that need no estimate. What does not: queues that a task names
+(`preliminary`), what worker nodes offer (`connectivity`, `software`), estimates against limits (`requirements`), and
+anything that looks at job numbers (`load`).
 
 Source of the order and of the tags: brokerage reference, sections 2.1 and 2.3.
 """
 
 import numpy as np
 
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, QueueStatus
 from simgrid_broker.policy.job_brokerage.case import JobCase
-from simgrid_broker.policy.rule import criterion
+from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single
+from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.zero_share import has_zero_share
 
-ANALYSIS_LABELS = ("user", "panda")
-"""Labels of analysis work; any other label is production; source: lifecycle reference, conventions."""
 HIGH_PRIORITY = 900
 """From this priority a task of any core count goes to multi-core queues; source: brokerage reference, section 2.2."""
 NAME_OF_TEST_QUEUES = "test"
+TEST_SHARES = ("test", "validation")
+"""Work queues, hence shares, that the code asks no zero share for; source: brokerage reference, 2.3 P7."""
 
 
-@criterion("-capability", panda="list of preliminary candidates", static=("prodsourcelabel",),
+@criterion("-capability", panda="list of preliminary candidates", static=(*NAMED, "prodsourcelabel"),
            source="PanDA brokerage documentation, production job brokerage, step 1; brokerage reference, 2.1")
 def of_the_other_kind(case: JobCase) -> np.ndarray:
-    """Refuse queues for analysis only to production work, and the reverse; PanDA lists none and so logs none."""
-    return ~(case.queues.analysis if case.task.prodsourcelabel in ANALYSIS_LABELS else case.queues.production)
+    """Refuse queues for analysis only to production work, and the reverse, unless the task names them.
+
+    PanDA does not list such queues and so logs none.
+    """
+    queues = case.queues
+    fits = queues.analysis if case.task.prodsourcelabel in ANALYSIS_LABELS else queues.production
+    return ~(fits | is_named(case.task, queues))
 
 
-@criterion("-testqueue", panda="list of preliminary candidates", editions=("documented",), static=(),
+@criterion("-testqueue", panda="list of preliminary candidates", editions=("documented",), static=NAMED,
            source="PanDA brokerage documentation, production job brokerage, step 1 (D16)")
 def named_test(case: JobCase) -> np.ndarray:
-    """Refuse queues with `test` in the name, whatever the case; PanDA does not list them, so it logs none."""
+    """Refuse queues with `test` in the name, whatever the case, unless the task is pre-assigned; PanDA logs none."""
+    if initial_list(case.task, case.queues, "documented").preassigned:
+        return np.zeros(case.n_candidates, bool)
     return np.array([NAME_OF_TEST_QUEUES in name.lower() for name in case.queues.names], bool)
 
 
-@criterion("-status", panda="selection for status", editions=("documented",), static=(),
+@criterion("-status", panda="selection for status", editions=("documented",), static=NAMED,
            source="PanDA brokerage documentation, production job brokerage, step 2 (D19)")
 def not_online(case: JobCase) -> np.ndarray:
-    """Refuse queues that are not online."""
-    return case.queues.status != QueueStatus.ONLINE
+    """Refuse queues that are not online, unless the task is pre-assigned."""
+    return _closed(case, "documented", (QueueStatus.ONLINE,))
 
 
-@criterion("-status", panda="selection for status", editions=("deployed",), static=(),
+@criterion("-status", panda="selection for status", editions=("deployed",), static=NAMED,
            source="brokerage reference, 2.3 P3 (D19)")
 def neither_online_nor_standby(case: JobCase) -> np.ndarray:
-    """Refuse queues that are neither online nor standby."""
-    status = case.queues.status
-    return (status != QueueStatus.ONLINE) & (status != QueueStatus.STANDBY)
+    """Refuse queues that are neither online nor standby, unless the task is pre-assigned."""
+    return _closed(case, "deployed", (QueueStatus.ONLINE, QueueStatus.STANDBY))
 
 
 ZERO_SHARE_FIELDS = ("processingtype", "workinggroup", "gshare", "currentpriority", "is_merging")
@@ -59,33 +67,61 @@ def zero_share(case: JobCase) -> np.ndarray:
     return _zero_share(case, "documented")
 
 
-@criterion("-zeroshare", panda="selection for zero share", editions=("deployed",), static=ZERO_SHARE_FIELDS,
-           source="brokerage reference, 6 (D42, D43)")
+@criterion("-zeroshare", panda="selection for zero share", editions=("deployed",),
+           static=(*NAMED, *ZERO_SHARE_FIELDS, "prodsourcelabel"),
+           source="brokerage reference, 2.3 P7 and 6 (D42, D43)")
 def zero_share_deployed(case: JobCase) -> np.ndarray:
-    """Refuse queues whose `fairsharepolicy` gives the task nothing, as the code reads it."""
+    """Refuse queues whose `fairsharepolicy` gives the task nothing, as the code reads it.
+
+    Work of the shares `test` and `validation` is spared, unless it names a single queue and is not managed.
+    """
+    task = case.task
+    if task.gshare in TEST_SHARES and not (task.prodsourcelabel != "managed" and is_single(task, case.queues)):
+        return np.zeros(case.n_candidates, bool)
     return _zero_share(case, "deployed")
 
 
-@criterion("-cpucore", panda="selection for CPU core count", static=("corecount", "currentpriority", "is_scout"),
-           source="brokerage reference, 2.2 and 2.3 P10")
-def core_count_mismatch(case: JobCase) -> np.ndarray:
-    """Refuse single-core queues to multi-core tasks and the reverse; a task of any core count may go to both.
+CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")
 
-    Tasks of any core count that are scouting or of high priority go to multi-core queues only.
+
+@criterion("-cpucore", panda="selection for CPU core count", static=(*CORE_FIELDS, "currentpriority", "is_scout"),
+           source="PanDA brokerage documentation, production job brokerage, core count; "
+                  "brokerage reference, 2.2 and 2.3 P10")
+def core_count_mismatch(case: JobCase) -> np.ndarray:
+    """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both.
+
+    Jobs of any core count that are scouting or of high priority go to multi-core queues only. A single queue that the
+    task names is not asked.
     """
     task, multi_core = case.task, case.queues.corecount > 1
-    if task.corecount > 1 or (task.corecount == 0 and (task.is_scout or task.currentpriority >= HIGH_PRIORITY)):
-        return ~multi_core
-    return multi_core if task.corecount == 1 else np.zeros(case.n_candidates, bool)
-
-
-@criterion("-max_cpucore", panda="selection for CPU core count", static=("maxcorecount",),
-           source="PanDA brokerage documentation, production job brokerage, core count; brokerage reference, 2.3 P10")
-def too_many_cores(case: JobCase) -> np.ndarray:
-    """Refuse queues with more cores than the task's maxCoreCount."""
-    if not case.task.maxcorecount:
+    if is_single(task, case.queues):
         return np.zeros(case.n_candidates, bool)
-    return case.queues.corecount > case.task.maxcorecount
+    cores = cores_of_job(case)
+    if cores > 1 or (cores == 0 and (task.is_scout or task.currentpriority >= HIGH_PRIORITY)):
+        return ~multi_core
+    return multi_core if cores == 1 else np.zeros(case.n_candidates, bool)
+
+
+@criterion("-max_cpucore", panda="selection for CPU core count", static=(*NAMED, "maxcorecount"),
+           source="PanDA brokerage documentation, production job brokerage, core count; brokerage reference, 2.3 P10")
+def too_many_cores(case: JobCase) -> np.ndarray | Answer:
+    """Refuse queues with more cores than the task's maxCoreCount; a single queue that the task names is not asked."""
+    if not case.task.maxcorecount or is_single(case.task, case.queues):
+        return np.zeros(case.n_candidates, bool)
+    return above(case.queues.corecount, case.task.maxcorecount)
+
+
+def cores_of_job(case: JobCase) -> int:
+    """Cores that a job asks for, 0 = any: mergeCoreCount of merge jobs if it is set, else coreCount."""
+    task = case.task
+    return task.mergecorecount if task.is_merging and task.mergecorecount else task.corecount
+
+
+def _closed(case: JobCase, edition: str, open_: tuple[QueueStatus, ...]) -> np.ndarray:
+    """Candidates in none of the statuses `open_`, (n,) bool; none if the task is pre-assigned (D19)."""
+    if initial_list(case.task, case.queues, edition).preassigned:
+        return np.zeros(case.n_candidates, bool)
+    return ~np.isin(case.queues.status, open_)
 
 
 def _zero_share(case: JobCase, edition: str) -> np.ndarray:

@@ -52,7 +52,8 @@ class Answer(NamedTuple):
     """What a decision leaves: columns (n,), and the best candidates, best first, (most,).
 
     refused_by: index of the criterion, or behind them of the tag in RANKING_TAGS; KEPT = none. weight, backlog, cap: 0
-    where refused. numbers: (1,) of NUMBERS, room for one candidate; kept: room for those that nobody refused.
+    where refused. numbers: (1,) of NUMBERS, room for one candidate; kept: room for those that nobody refused;
+    classes: (n,) class of each candidate that came to the choice.
     """
 
     refused_by: np.ndarray
@@ -62,12 +63,13 @@ class Answer(NamedTuple):
     numbers: np.ndarray
     kept: np.ndarray
     best: np.ndarray
+    classes: np.ndarray
 
 
 def room(n: int, most: int) -> Answer:
     """An answer about `n` candidates yet to be given, of which at most `most` are used."""
     return Answer(np.empty(n, np.int16), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(1, NUMBERS),
-                  np.empty(n, np.int32), np.empty(most, np.int64))
+                  np.empty(n, np.int32), np.empty(most, np.int64), np.empty(n, np.int8))
 
 
 @compiled
@@ -76,6 +78,37 @@ def take_input(question, site, n):
     n["weight"] = 0.0
     n["disk_bytes"], n["disk_files"] = question.disk_bytes[site], question.disk_files[site]
     n["any_bytes"], n["any_files"] = question.any_bytes[site], question.any_files[site]
+
+
+@compiled
+def look_for_sources(question):
+    """Note in what is asked whether a complete replica of the input exists, and whether other sites can have it.
+
+    Source: brokerage reference, 2.5 and P1; a site without storage sends files.
+    """
+    ask = question.ask[0]
+    complete, sends = False, False
+    if ask["total_bytes"] > 0:
+        for site in range(len(question.store)):
+            if question.any_bytes[site] >= 1.0:
+                store = question.store[site]
+                complete, sends = True, sends or store["read_wan"] or not store["present"]
+    ask["complete_somewhere"], ask["no_remote_source"] = complete, complete and not sends
+
+
+@compiled
+def choose(question, answer, worst):
+    """Refuse all candidates that came to the choice but those of the best class; nobody if all are of the worst."""
+    best = worst
+    for k in range(len(answer.classes)):
+        if answer.refused_by[k] > question.choice_rank:
+            best = min(best, answer.classes[k])
+    if best == worst:
+        return
+    for k in range(len(answer.classes)):
+        if answer.refused_by[k] > question.choice_rank and answer.classes[k] > best:
+            answer.refused_by[k] = question.choice_rank
+            answer.weight[k] = answer.backlog[k] = answer.cap[k] = 0.0
 
 
 @compiled

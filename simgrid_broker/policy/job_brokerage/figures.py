@@ -9,9 +9,9 @@ import math
 import numpy as np
 
 from simgrid_broker.policy.job_brokerage.at import NUMBERS, At
+from simgrid_broker.policy.job_brokerage.brokerage import JobBrokerage
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import LOW_WEIGHT, TOO_QUIET, Question, take_input
-from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.rule import Answer, is_compiled
 from simgrid_broker.views import KEPT, Figures
 
@@ -19,8 +19,9 @@ from simgrid_broker.views import KEPT, Figures
 def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_by: np.ndarray) -> Figures:
     """Value and limit of the rule that refused each candidate, and the factors of those that are used.
 
-    refused_by: (n,) as in `views.Verdict`. Rules that answer with a mask have no figures. A candidate behind the best
-    has its weight and that of the last one used, or the jobs that run at its queue and at the one used.
+    refused_by: (n,) as in `views.Verdict`. Rules that answer with a mask have no figures. A candidate of a worse class
+    has its class and the best; one behind the best its weight and that of the last one used, or the jobs that run at
+    its queue and at the one used.
     """
     n, criteria = case.n_candidates, brokerage.funnel.criteria
     found = Figures(np.full(n, np.nan), np.full(n, np.nan),
@@ -28,7 +29,9 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
     for place in np.unique(refused_by[(refused_by != KEPT) & (refused_by < len(criteria))]).tolist():
         who = np.flatnonzero(refused_by == place)
         rule = criteria[place]
-        if rule.rule.static is not None:
+        if rule.rule.choice:
+            _classify(brokerage, question, place, refused_by, found)
+        elif rule.rule.static is not None:
             _ask_all(rule, case, who, found)
         elif is_compiled(rule):
             _ask_each(brokerage, question, rule, who, found)
@@ -52,6 +55,16 @@ def _ask_each(brokerage: JobBrokerage, question: Question, rule, who: np.ndarray
     """Figures of a compiled criterion for candidates `who`."""
     for k in who.tolist():
         _, found.value[k], found.limit[k] = rule(*candidate(brokerage, question, k))
+
+
+def _classify(brokerage: JobBrokerage, question: Question, place: int, refused_by: np.ndarray, found: Figures) -> None:
+    """Class of each candidate that the choice at `place` left behind, and the best class of those that came on."""
+    came_on = np.flatnonzero((refused_by == KEPT) | (refused_by > place)).tolist()
+    classes = {k: float(brokerage.choice(*candidate(brokerage, question, k)))
+               for k in [*np.flatnonzero(refused_by == place).tolist(), *came_on]}
+    best = min((classes[k] for k in came_on), default=np.nan)
+    for k in classes.keys() - set(came_on):
+        found.value[k], found.limit[k] = classes[k], best
 
 
 def _ask_all(rule, case: JobCase, who: np.ndarray, found: Figures) -> None:

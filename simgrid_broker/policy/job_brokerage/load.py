@@ -34,9 +34,15 @@ def input_is_local(ask, n):
 
 
 @compiled
+def files_missing(ask, part):
+    """Files of the task's input beyond the part that is there; a file that is there in part is missing."""
+    return np.ceil((1.0 - part) * ask["total_files"] - ROUNDING)
+
+
+@compiled
 def missing_files(ask, n):
     """Files of the task's input that are not on disk at the candidate."""
-    return np.ceil((1.0 - n["disk_files"]) * ask["total_files"] - ROUNDING)
+    return files_missing(ask, n["disk_files"])
 
 
 @compiled

@@ -115,6 +115,7 @@ def queue(fields: Fields) -> dict:
         "timefloor": fields.number("timefloor"),
         "transferringlimit": fields.whole("transferringlimit"),
         "pledgedcpu": fields.whole("pledgedcpu", least=-1),
+        "maxdiskio": fields.number("maxdiskio"),
         "fairsharepolicy": _fairsharepolicy(fields),
         "catchall": ",".join(item for item in fields.items() if not item.startswith("per_core_attr")),
         "params": _params(fields),

@@ -1,0 +1,70 @@
+"""What goes on at each PanDA queue, all shares together: starts, pilots, cores, transfers and disk traffic.
+
+What lives here: reading it when statistics are refreshed. What does not: job numbers by share (`counts`), and what is
+made of it (policy).
+
+Source of what is read: brokerage reference, section 0.3.
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import JobStatus
+from simgrid_broker.units import HOUR
+
+INACTIVE_AFTER_S = 2 * HOUR
+"""A queue is inactive if no job has started for so long; source: PanDA brokerage documentation, step 2."""
+PILOTS_OF_S = 3 * HOUR
+"""Pilots of so long a time are counted; source: as above."""
+S = JobStatus
+RUNNING, TRANSFERRING = int(S.RUNNING), int(S.TRANSFERRING)
+
+
+def activity(arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
+    """Columns of `views.LOAD` that hold for all shares, (n_queues,) each.
+
+    by_share: (n_shares, n_status, n_queues) jobs. Before the run every queue had pilots and started jobs. Workers that
+    hold a slot count as pilots that speak to the server, and so does one that asked for a job within the time.
+    """
+    queues, of_all = arrays.queues, by_share.sum(axis=0)
+    laststart = np.maximum(queues["laststart_s"], 0.0)
+    workers = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(queues))
+    return dict(
+        running_all=of_all[S.RUNNING], activated_all=of_all[S.ACTIVATED], starting_all=of_all[S.STARTING],
+        transferring=of_all[S.TRANSFERRING], cores_running=arrays.running_cores.sum(axis=(1, 2)),
+        cores_starting=of_all[S.STARTING] * queues["corecount"], inactive=now - laststart > INACTIVE_AFTER_S,
+        n_pilot=workers + (now - queues["lastpilot_s"] <= PILOTS_OF_S), **_of_jobs(arrays))
+
+
+def _of_jobs(arrays) -> dict[str, np.ndarray]:
+    """Columns that no counter holds: a pass over the jobs, made only if a storage is closed or a task has diskIO."""
+    unwritable = _unwritable(arrays)
+    if not unwritable.any() and not arrays.tasks["diskio"].any():
+        return {}
+    n_queues = len(arrays.queues)
+    transferring, running, diskio = np.zeros(n_queues, np.int64), np.zeros(n_queues, np.int64), np.zeros(n_queues)
+    look_at_jobs(arrays, unwritable, transferring, running, diskio)
+    return dict(transferring_unwritable=transferring, diskio=diskio / np.maximum(running, 1))
+
+
+def _unwritable(arrays) -> np.ndarray:
+    """Sites whose storage does not receive files, (n_sites,) bool; source: brokerage reference, 2.2."""
+    storage = arrays.sites["storage"]
+    closed = np.zeros(len(storage), bool)
+    closed[storage >= 0] = arrays.storages["write_wan_off"][storage[storage >= 0]] == 1
+    return closed
+
+
+@compiled
+def look_at_jobs(world, unwritable, transferring, running, diskio):
+    """Count jobs that transfer to unwritable sites and running ones, and sum disk traffic per core, by queue."""
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] == 0:
+            continue
+        queue, nucleus = job["queue"], job["nucleus"]
+        if job["status"] == TRANSFERRING:
+            transferring[queue] += nucleus >= 0 and unwritable[nucleus]
+        elif job["status"] == RUNNING:
+            running[queue] += 1
+            diskio[queue] += world.tasks[job["task"]]["diskio"] / job["corecount"]

@@ -1,0 +1,137 @@
+"""What brokers know of the network: files that wait on each link, and the throughput of the last hour, day and week.
+
+What lives here: reading both off the links, and the table that decisions look into. What does not: the counters of the
+links themselves (fabric), how often they are read (agents), and any weight (policy).
+
+Queued files are as old as the job statistics, averages as old as the last reading of the throughput. The throughput of
+a link is the mean over files of size over duration of the transfer, as FTS reports it; source: PanDA brokerage
+documentation, Network Weight; brokerage reference, section 7; formats reference, section 5.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.compiled import compiled
+from simgrid_broker.units import DAY, HOUR, WEEK
+
+WINDOWS = {"mbps_hour": HOUR, "mbps_day": DAY, "mbps_week": WEEK}
+"""Column of `views.LINK` to the length of its window, s; source: PanDA brokerage documentation, Network Weight."""
+
+MB = 1e6
+"""Bytes in the unit of throughput; source: formats reference, section 5 (megabytes per second, despite its name)."""
+
+
+class Reading(NamedTuple):
+    """Counters at one time of the links that moved files since the reading before, (k,) each."""
+
+    taken_at: float
+    links: np.ndarray
+    files: np.ndarray
+    rates: np.ndarray
+
+
+class Window:
+    """The counters of all links as they were when a window of so many seconds begins.
+
+    files: (n_links,) delivered; rates: (n_links,) sum of their mean rates, bytes/s; n_readings: how many are in them.
+    """
+
+    def __init__(self, length_s: float, n_links: int):
+        self.length_s = length_s
+        self.files, self.rates = np.zeros(n_links, np.int64), np.zeros(n_links)
+        self.n_readings = 0
+
+    def take(self, reading: Reading) -> None:
+        """Bring the counters to a reading, the next one."""
+        self.files[reading.links], self.rates[reading.links] = reading.files, reading.rates
+        self.n_readings += 1
+
+
+@compiled
+def copy_queues(links, table, mapped, nuclei):
+    """Copy the files that wait on each link to a nucleus to table[destination, source], if the source is `mapped`."""
+    n = len(mapped)
+    for destination in nuclei:
+        for source in range(n):
+            if mapped[source]:
+                link, row = links[source * n + destination], table[destination, source]
+                row["queued_files"] = link["queued_output"]
+                row["queued_express"] = link["queued_express"]
+
+
+class NetworkMetrics:
+    """Records of all links to all sites, as `views.LINK` has them.
+
+    table: (n_sites + 1, n_sites), [destination, source]; of the last row, that of no destination, nothing is known.
+    """
+
+    def __init__(self, arrays):
+        n = len(arrays.sites)
+        self.table = views.records(views.LINK, n * (n + 1)).reshape(n + 1, n)
+        self.readings: list[Reading] = []
+        self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
+        self.latest = Window(0.0, n * n)
+        sites, storage = np.arange(n), arrays.sites["storage"].astype(np.int64)
+        of = np.append(arrays.storages["site"], -1)                  # the last is that of no storage, -1
+        self.table["in_nucleus"][:n] = sites == sites[:, None]
+        self.table["sharing"][:n] = (of[storage] == sites[:, None]) & ~self.table["in_nucleus"][:n]
+        self.mapped, self.nuclei, self.all_known = storage >= 0, np.flatnonzero(arrays.sites["nucleus"]), False
+        self._set("closeness", arrays.links["closeness"], views.UNKNOWN["closeness"])
+        self._know()
+
+    def links_to(self, nucleus: int) -> np.ndarray:
+        """The way from each site to a nucleus, (n_sites,) of `views.LINK`; -1 = no nucleus. It is renewed in place."""
+        return self.table[nucleus]
+
+    def read_queues(self, arrays) -> None:
+        """Read how many files of output wait on each link to a nucleus or are under way."""
+        copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
+        self._know()
+
+    def read_throughput(self, arrays, now: float) -> None:
+        """Average the throughput of each link over every window that ends now; NaN where nothing arrived in it.
+
+        A window begins at the latest reading that is as old as the window is long; before the first, nothing had moved.
+        """
+        links, latest = arrays.links, self.latest
+        moved = np.flatnonzero(links["files_done"] != latest.files).astype(np.int32)
+        self.readings.append(Reading(now, moved, links["files_done"][moved], links["rate_sum"][moved]))
+        latest.take(self.readings[-1])
+        for column, window in self.windows.items():
+            self._begin(window, now - window.length_s)
+            arrived = latest.files - window.files
+            mean = np.full(len(links), np.nan)
+            np.divide(latest.rates - window.rates, arrived * MB, out=mean, where=arrived > 0)
+            self._set(column, mean, np.nan)
+        self._know()
+
+    def throughput(self, links: np.ndarray) -> np.ndarray:
+        """Average of the last hour of links by number, (k,), MB/s."""
+        source, destination = np.divmod(links, self.table.shape[1])
+        return self.table["mbps_hour"][destination, source]
+
+    def _begin(self, window: Window, then: float) -> None:
+        """Let a window begin at `then`; readings that are in every window are forgotten."""
+        dropped = self.latest.n_readings - len(self.readings)
+        for reading in self.readings[window.n_readings - dropped:]:
+            if reading.taken_at > then:
+                break
+            window.take(reading)
+        del self.readings[:min(other.n_readings for other in self.windows.values()) - dropped]
+
+    def _set(self, column: str, values: np.ndarray, unmapped) -> None:
+        """Fill a column from values by link; sites without storage have no links that brokers could know."""
+        n = len(self.mapped)
+        self.table[column][:n] = values.reshape(n, n).T
+        if not self.mapped.all():
+            self.table[column][:n, ~self.mapped] = unmapped
+
+    def _know(self) -> None:
+        """Say of which links there is a record: a closeness, an average, or files that wait."""
+        rows = self.table[:-1]
+        if not self.all_known:
+            rows["known"] |= ((rows["closeness"] != views.UNKNOWN["closeness"]) | (rows["queued_files"] > 0)
+                              | (rows["queued_express"] > 0) | ~np.isnan(rows["mbps_week"]))
+            self.all_known = bool(rows["known"].all())

@@ -1,0 +1,104 @@
+"""The list that job brokerage begins with, and what pre-assigned queues are spared."""
+
+import numpy as np
+import pytest
+from policy_builders import cfg, queues, stats, task
+
+from simgrid_broker.names import EDITIONS
+from simgrid_broker.names import QueueStatus as S
+from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.preliminary import initial_list
+from simgrid_broker.views import KEPT, Premerge
+
+HOUR = 3600.0
+UNIFIED = dict(queue=[0, 0, 1], site=[0, 0, 1], resource_type=[0, 1, -1])
+
+
+@pytest.mark.parametrize(("fields", "mask", "single", "listed"), [
+    pytest.param({}, [1, 1, 1], False, False, id="nothing is named: all queues"),
+    pytest.param({"preassigned": (1,)}, [0, 0, 1], True, False, id="one queue, one candidate: SINGLE"),
+    pytest.param({"preassigned": (0,)}, [1, 1, 0], False, True, id="a unified queue is its pseudo-queues: LIST"),
+    pytest.param({"preassigned": (1, 0)}, [1, 1, 1], False, True, id="two queues: LIST"),
+    pytest.param({"preassigned": (5,)}, [0, 0, 0], False, False, id="a queue without candidates"),
+    pytest.param({"premerge": Premerge(1, 0, 0)}, [0, 0, 1], False, True, id="merging: LIST, also of one"),
+    pytest.param({"premerge": Premerge(1, 0, 0), "preassigned": (0,)}, [0, 0, 1], False, True,
+                 id="merging goes before the site of the task"),
+])
+def test_initial_list(fields, mask, single, listed):
+    for edition in EDITIONS:
+        found = initial_list(task(**fields), queues(3, **UNIFIED), edition)
+        assert (found.mask.tolist(), found.single, found.listed) == ([bool(m) for m in mask], single, listed)
+
+
+@pytest.mark.parametrize(("columns", "mask"), [
+    pytest.param({}, [1, 0, 0], id="nobody else has the storage"),
+    pytest.param({"storage": [0, 0, 1], "storage_site": [0, 0, 2]}, [1, 1, 0], id="a site that sends output there"),
+    pytest.param({"storage": [4, 3, 1], "storage_site": [1, 1, 2]}, [1, 1, 0], id="the site that owns the storage"),
+    pytest.param({"storage": [0, 0, 0], "storage_site": [0, 0, 0], "status": [3, 4, 0]}, [1, 0, 1],
+                 id="the others must be online, the queue itself need not"),
+    pytest.param({"storage": [0, 0, 0], "storage_site": [0, 0, 0], "production": [0, 0, 1]}, [1, 0, 1],
+                 id="the others must take production work"),
+    pytest.param({"storage": [-1, -1, 1], "storage_site": [-1, -1, 2]}, [1, 0, 0], id="no storage is no common one"),
+])
+def test_merge_jobs_stay_at_the_storage(columns, mask):
+    view = queues(3, **{name: np.array(column, bool) if name == "production" else column
+                        for name, column in columns.items()})
+    merging = task(is_merging=True, premerge=Premerge(0, -1.0, 0.0))
+    for edition in EDITIONS:
+        assert initial_list(merging, view, edition).mask.tolist() == [bool(m) for m in mask]
+
+
+@pytest.mark.parametrize(("idle_h", "stuck_h", "documented", "deployed"), [
+    pytest.param(-1, 100, True, False, id="D17 the code waits for input that never changed"),
+    pytest.param(30, 23.9, False, True, id="D17 the code lets go after 6 hours without queues"),
+    pytest.param(30, 24, True, True, id="skipped for 24 hours"),
+    pytest.param(24, 24, True, False, id="D17 24 hours since the input changed are not more than 24"),
+    pytest.param(30, 6, False, False, id="D17 6 hours without queues are not more than 6"),
+])
+def test_d17_merge_jobs_may_leave_after_a_day(idle_h, stuck_h, documented, deployed):
+    merging = task(is_merging=True, premerge=Premerge(0, idle_h * HOUR, stuck_h * HOUR))
+    for edition, free in zip(EDITIONS, (documented, deployed), strict=True):
+        found = initial_list(merging, queues(2), edition)
+        assert found.mask.all() == free and found.preassigned != free
+
+
+def tags(task_, view, edition):
+    """The tag of each candidate, empty for those that are kept."""
+    n = len(view.names)
+    verdict = broker_jobs(task_, view, stats(n), None, cfg(), edition)
+    return ["" if k == KEPT else verdict.tags[k] for k in verdict.refused_by]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+@pytest.mark.parametrize(("columns", "fields"), [
+    pytest.param({"status": [S.OFFLINE, S.ONLINE]}, {}, id="D19 offline"),
+    pytest.param({"production": [False, True]}, {}, id="for analysis only"),
+    pytest.param({"names": ("A_TEST", "B")}, {}, id="D16 test in the name"),
+    pytest.param({"corecount": [8, 1]}, {}, id="more cores than the task asks for"),
+    pytest.param({"wnconnectivity": ("none", "full")}, {"ipconnectivity": "http"}, id="no network"),
+    pytest.param({"jobseed": ("es", "std")}, {}, id="only event service"),
+    pytest.param({"maxtime_s": [HOUR * 23.0, np.inf]}, {"is_scout": True}, id="too short for scouts"),
+])
+def test_a_single_queue_that_the_task_names_is_spared(columns, fields, edition):
+    view = queues(2, **columns)
+    first, second = tags(task(**fields), view, edition)
+    assert second == "" and (first == "") == (edition == "deployed" and "names" in columns)
+    assert tags(task(preassigned=(0,), **fields), view, edition) == ["", "-preassign"]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_of_several_named_queues_only_the_status_is_spared(edition):
+    view = queues(3, status=[S.OFFLINE, S.BROKEROFF, S.ONLINE], corecount=[1, 8, 1])
+    assert tags(task(preassigned=(0, 1)), view, edition) == ["", "-cpucore", "-preassign"]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_memory_is_asked_of_named_queues_too(edition):
+    view = queues(2, maxrss_mb=[1000.0, 1000.0])
+    assert tags(task(preassigned=(0,), ramcount=2000), view, edition) == ["-lowmemory", "-preassign"]
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_a_hint_to_the_task_brokerage_knows_no_named_queues(edition):
+    named = task(preassigned=(0,), premerge=Premerge(0, 0.0, 0.0))
+    assert broker_hint(named, queues(2), stats(2), cfg(), edition).tolist() == [True, True]
