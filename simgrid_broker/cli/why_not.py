@@ -6,12 +6,12 @@ What lives here: the answer and its tables. What does not: the command (`explain
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pandas as pd
-
 from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.units import format_seconds
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from simgrid_broker.records import Run
 
 MOST_STRETCHES = 40
@@ -32,10 +32,10 @@ class WhyNot:
     about: tuple[str, ...]
     task: int | None
     share: str | None
-    stretches: pd.DataFrame
-    rules: pd.DataFrame
-    counts: pd.DataFrame
-    over_time: pd.DataFrame
+    stretches: "pd.DataFrame"
+    rules: "pd.DataFrame"
+    counts: "pd.DataFrame"
+    over_time: "pd.DataFrame"
     missing: str
 
     def to_dict(self) -> dict:
@@ -63,7 +63,7 @@ def share_of(run: "Run", task: int) -> str:
     """Leaf share of a task; a dash if it has none."""
     tasks = run.table("tasks", ["jeditaskid", "share"])
     share = tasks.share[tasks.jeditaskid == task].iloc[0]
-    return "-" if pd.isna(share) else str(share)
+    return str(share) if isinstance(share, str) else "-"
 
 
 def not_recorded(run: "Run", task: int) -> str:
@@ -109,14 +109,14 @@ def _about_task(told: WhyNot) -> str:
     return f"Task {told.task}: used {count(used, 'time')} of {asked}, each pseudo-queue and decision counted"
 
 
-def _rules(rows: pd.DataFrame) -> str:
+def _rules(rows: "pd.DataFrame") -> str:
     head = ("candidate", "decisions", "%", "value", "limit", "apart", "at", "criteria")
     return table(head, [(_name(row), str(row.decisions), f"{row.part:.1f}", *_figures(row),
                          "" if row.limit != row.limit else format_seconds(row.time_s), row.tag)
                         for row in rows.itertuples()], numbers=(1, 2, 3, 4, 5))
 
 
-def _stretches(rows: pd.DataFrame) -> str:
+def _stretches(rows: "pd.DataFrame") -> str:
     head = ("candidate", "from", "to", "decisions", "value", "limit", "apart", "criteria")
     shown = table(head, [(_name(row), format_seconds(row.start_s), format_seconds(row.end_s), str(row.decisions),
                           *_figures(row), row.tag) for row in rows.head(MOST_STRETCHES).itertuples()],
@@ -136,7 +136,7 @@ def _counts(told: WhyNot) -> str:
             + table(("broker", "share", "criteria", "decisions", "%"), rows, numbers=(3, 4)))
 
 
-def _over_time(rows: pd.DataFrame) -> str:
+def _over_time(rows: "pd.DataFrame") -> str:
     """The most frequent rules, one column each."""
     first = list(rows.groupby("tag")["count"].sum().sort_values(ascending=False, kind="stable").index)
     tags = [tag for tag in first if tag != "+use"][:MOST_RULES] + ["+use"]
@@ -156,4 +156,10 @@ def _figures(row) -> tuple[str, str, str]:
     """Value, limit, and how far they are apart, in parts of the larger."""
     if row.limit != row.limit:
         return "", "", ""
-    return f"{row.value:.4g}", f"{row.limit:.4g}", f"{100 * row.nearness:.0f} %" if row.nearness == row.nearness else ""
+    apart = f"{100 * row.nearness:.0f} %" if row.nearness == row.nearness else ""
+    return _short(row.value), _short(row.limit), apart
+
+
+def _short(figure: float) -> str:
+    """A figure of a rule: whole from 1000 on, unless it is very large."""
+    return f"{figure:,.0f}" if 1e3 <= abs(figure) < 1e12 else f"{figure:.4g}"

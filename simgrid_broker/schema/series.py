@@ -89,7 +89,7 @@ CANDIDATES = Table("candidates", "one candidate of one decision whose candidates
 FACTORS = Table("factors", "one factor of the weight of one candidate that is used, of the decisions in candidates", (
     Column("decision", "i8", "", OURS, "Number of the decision, as in decisions"),
     Column("candidate", "i4", "", OURS, "Pseudo-queue, or for task brokerage a site", codes="brokered"),
-    Column("factor", "i2", "", OURS, "Which of the factors whose product is the weight", codes="factors"),
+    Column("factor", "i2", "", OURS, "Name of the factor; the product of all is the weight", codes="factors"),
     Column("multiplier", "f8", "", OURS, "Its value"),
 ))
 
