@@ -16,7 +16,7 @@ from simgrid_broker.agents.decision_log import all_factors, all_tags, criteria_i
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
+from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest, write_snapshot
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.world import invariants
@@ -66,7 +66,8 @@ class Simulation:
         self.world.vocabularies["factors"] = all_factors(scenario.edition)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
-        self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write, validate)
+        self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write, validate,
+                               self._keep_snapshot)
         start_agents(self.control)
         self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: what is wrong leaves no folder
         self.timings["built"] = time.perf_counter()
@@ -134,6 +135,10 @@ class Simulation:
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         self.control.sampler.take()
         invariants.check(arrays)
+
+    def _keep_snapshot(self, values: dict) -> None:
+        """Write a snapshot beside the tables."""
+        write_snapshot(self.folder, values)
 
     def _gdpconfig(self, changes) -> dict:
         """gdpconfig in force after some changes."""

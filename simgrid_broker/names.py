@@ -160,6 +160,9 @@ PROCESSING_GROUPS = {
 }
 """Processing type to the group that `fairsharepolicy` addresses; anything else is `others`; brokerage reference, 6."""
 
+PRODUCTION_LABELS = ("managed", "test")
+"""Labels of production tasks, which get a nucleus; source: lifecycle reference, section 2.8."""
+
 ANALYSIS_LABELS = ("user", "panda")
 """prodSourceLabels of analysis work; any other label is production; source: lifecycle reference, conventions."""
 

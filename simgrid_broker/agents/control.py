@@ -21,12 +21,13 @@ class Control:
     env: SimPy environment over the fabric; world, fabric: the data plane; cfg: gdpconfig in force; policies: the
     decisions in use. `gdpconfig` is a function that gives the values in force, by (component, key), after the changes
     in a mapping of names to values; write(name, rows, times=None) is the recorder; validate: check all invariants at
-    every sample.
+    every sample; keep_snapshot(values) keeps a snapshot, if the scenario wants any.
     """
 
-    def __init__(self, env, world, fabric, gdpconfig, write, validate=False):
+    def __init__(self, env, world, fabric, gdpconfig, write, validate=False, keep_snapshot=None):
         self.env, self.world, self.fabric = env, world, fabric
         self.gdpconfig, self.write, self.validate = gdpconfig, write, validate
+        self.keep_snapshot = keep_snapshot
         scenario = world.scenario
         self.policies = policies_in_use(scenario.policies)
         self.config_changes = {}

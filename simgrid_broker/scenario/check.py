@@ -103,6 +103,13 @@ def incident_cut_off(scenario: Scenario) -> Iterator[str]:
         yield f"{late} incident(s) lie after the end of the run and will not happen."
 
 
+def snapshot_cut_off(scenario: Scenario) -> Iterator[str]:
+    """Snapshots after the end of a run that was made shorter than its scenario file says."""
+    late = sum(at >= scenario.duration for at in scenario.record.snapshots)
+    if late:
+        yield f"{late} snapshot(s) lie after the end of the run and will not be taken."
+
+
 def setting_without_reader(scenario: Scenario) -> Iterator[str]:
     """Keys of gdpconfig that nothing in the simulator reads."""
     for name in scenario.gdpconfig if READ_BY else ():
@@ -141,7 +148,7 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, setting_without_reader, option_of_full_chain, option_no_number, software_without_transhome,
-    software_unknown,
+    incident_cut_off, snapshot_cut_off, setting_without_reader, option_of_full_chain, option_no_number,
+    software_without_transhome, software_unknown,
 )
 """Everything that is looked at for remarks."""

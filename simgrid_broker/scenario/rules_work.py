@@ -131,6 +131,16 @@ def incident_after_the_end(scenario: Scenario) -> Iterator[Finding]:
                               f"must be before the end of the run, {scenario.duration:.15g} s")
 
 
+def snapshot_after_the_end(scenario: Scenario) -> Iterator[Finding]:
+    """Snapshots are taken within the run, unless the run was cut short after the scenario was written."""
+    for position, at in enumerate(scenario.record.snapshots):
+        key = ("record", "snapshots", position)
+        if at < 0:
+            yield Finding(key, at, "expected a time, 0 or above")
+        elif at >= scenario.duration and scenario.origin("duration").kind == "file":
+            yield Finding(key, at, f"must be before the end of the run, {scenario.duration:.15g} s")
+
+
 def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
     """An outage ends after it began."""
     for position, incident in enumerate(scenario.incidents):
@@ -152,6 +162,7 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 
 WORK_RULES = (
     warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
-    incident_values, incident_after_the_end, incident_ends_too_early, parents_of_campaigns, nucleus_of_campaign,
+    incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
+    nucleus_of_campaign,
 )
 """All rules of this module."""

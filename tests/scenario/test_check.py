@@ -84,6 +84,7 @@ EXAMPLES = {
                                    ("incidents[0].destination", None)),
     "incident_values": (*incident(what="share_target", share="Analysis", value="x"), ("incidents[0].value", None)),
     "incident_after_the_end": (None, None, None),       # needs a file: see below
+    "snapshot_after_the_end": (("record", "snapshots"), [-1], ("record.snapshots[0]", None)),
     "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
 }
 
@@ -171,6 +172,7 @@ def test_borders_of_the_checks(key, value, found):
                  id="no queue is online"),
     pytest.param("queue_refuses_all", (*GRID, "queues", "CERN", "minrss"), "17 GB", id="nothing fits"),
     pytest.param("incident_cut_off", ("duration",), "1h", id="the run ends before the incident"),
+    pytest.param("snapshot_cut_off", ("record",), {"snapshots": ["1h", "900d"]}, id="the run ends before the snapshot"),
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "catchall"), "bareNucleus=yes", id="a third value"),
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "params"), {"secondaryNucleus": "BNLL"},
                  id="a secondary nucleus that does not exist"),
