@@ -127,6 +127,14 @@ class FullChain(Word):
     CAPABLE = 3
 
 
+class InputLan(Word):
+    """Task parameter allowInputLAN; source: brokerage reference, sections 2.3 (P13) and 8.2."""
+
+    NONE = 0
+    USE = 1
+    ONLY = 2
+
+
 class BareNucleus(Word):
     """CRIC's option bareNucleus; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
 

@@ -233,10 +233,10 @@ class Incident(Part):
 
     at: Seconds = Field(ge=0, description="When, from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
-                  "task_arrival"] = Field(description="Kind of incident")
+                  "task_arrival", "storage_status"] = Field(description="Kind of incident")
     until: Seconds | None = Field(None, description="When an outage ends; default: never")
     queue: str | None = Field(None, description="PanDA queue that gets another status")
-    status: str | None = Field(None, description="Its new status")
+    status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
     site: str | None = Field(None, description="Site that is out")
     source: str | None = Field(None, description="Site at which the link that is out begins")
     destination: str | None = Field(None, description="Site at which it ends")
@@ -247,6 +247,9 @@ class Incident(Part):
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives")
+    storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
+    activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
+        None, description="What the endpoint is used for")
 
 
 class Agents(Part):

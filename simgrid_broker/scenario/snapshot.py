@@ -14,6 +14,7 @@ from pydantic import Field
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import PRODUCTION_LABELS
+from simgrid_broker.scenario.campaigns import JobRequirements
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.whole import Whole
@@ -106,7 +107,7 @@ class ParentTask(Part):
     fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Its parameter fullChain")
 
 
-class SnapshotTask(Part):
+class SnapshotTask(JobRequirements):
     """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
 
     brokerage: Literal["task_brokerage", "job_brokerage"] | None = Field(
@@ -154,11 +155,6 @@ class SnapshotTask(Part):
     taskBrokerOnMaster: bool = Field(False, description="Task brokerage looks at the primary dataset alone")
     secondary_input: Fraction = Field(0, description="Part of the input that belongs to secondary datasets")
     parent: ParentTask | None = Field(None, description="The task that makes the input")
-
-    architecture: str = Field("", description="Platform, base image, CPU and GPU asked for, as a string or JSON")
-    transhome: str = Field("", description="transHome: release or nightly")
-    container_name: str = Field("", description="Fat container in which the payload runs")
-    onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
 
     @property
     def broker(self) -> str:

@@ -7,7 +7,16 @@ queues and their kin (`queue_tables`), and running anything.
 import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.names import Cause, DecisionKind, FullChain, JobStatus, QueueStatus, TaskStatus, TransferKind
+from simgrid_broker.names import (
+    Cause,
+    DecisionKind,
+    FullChain,
+    InputLan,
+    JobStatus,
+    QueueStatus,
+    TaskStatus,
+    TransferKind,
+)
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
@@ -154,5 +163,5 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
         storages=tuple(scenario.grid.storages), shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares)),
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
         queue_status=QueueStatus.words(), cause=Cause.words(), transfer_kind=TransferKind.words(),
-        decision_kind=DecisionKind.words(), full_chain=FullChain.words(),
+        decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=InputLan.words(),
     )

@@ -9,7 +9,7 @@ views are taken of them as of those of a run.
 
 import numpy as np
 
-from simgrid_broker.names import FullChain, JobStatus, TaskStatus, TransferKind
+from simgrid_broker.names import FullChain, InputLan, JobStatus, TaskStatus, TransferKind
 from simgrid_broker.scenario.snapshot import TASK_BROKERAGE, QueueNumbers
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows
 from simgrid_broker.schema.tasks import RAM_UNITS
@@ -27,17 +27,21 @@ NUMBER_OF = {
     "input_bytes_per_job": "input_per_job", "output_bytes_per_job": "output_per_job",
     "n_input_files": "files_per_job", "t1weight": "t1Weight", "inputprestaging": "inputPreStaging",
     "taskbrokeronmaster": "taskBrokerOnMaster", "secondary_fraction": "secondary_input",
-    "only_tags_for_fc": "onlyTagsForFC", "diskio": "diskIO",
+    "only_tags_for_fc": "onlyTagsForFC", "diskio": "diskIO", "maxcorecount": "maxCoreCount", "uselocalio": "useLocalIO",
+    "mergeoutput": "mergeOutput", "eventservice": "eventService", "n_es_consumers": "nEsConsumers",
+    "n_jumbo_jobs": "nJumboJobs", "max_attempt_es": "maxAttemptES", "mingranularity": "minGranularity",
+    "walltime_s_per_mib": "walltime",
 }
 """Column of a task row to the number in a snapshot's task."""
 
-TRUTHS = ("inputPreStaging", "taskBrokerOnMaster", "onlyTagsForFC")
+TRUTHS = ("inputPreStaging", "taskBrokerOnMaster", "onlyTagsForFC", "useLocalIO", "mergeOutput", "eventService")
 """Those of them that are true or false in a snapshot."""
 
 WORD_OF = {
     "name": "name", "user": "username", "processing_type": "processingtype", "label": "prodsourcelabel",
     "working_group": "workinggroup", "campaign": "campaign", "transpath": "transpath", "architecture": "architecture",
-    "transhome": "transhome", "container_name": "container_name",
+    "transhome": "transhome", "container_name": "container_name", "preassigned": "preassigned",
+    "ipconnectivity": "ipConnectivity",
 }
 """Column of a task row to the text in a snapshot's task; the words themselves are kept in `VOCABULARY_OF`."""
 
@@ -114,6 +118,8 @@ def _fill_row(row, task, vocabularies: dict, sites: list[str], shares: list[str]
     row["share"], row["nucleus"] = _number(shares, task.gshare), _number(sites, task.nucleus)
     row["ramunit"] = RAM_UNITS.index(task.ramunit)
     row["fullchain"] = FullChain.of(task.fullChain or "none")
+    row["allowinputlan"] = InputLan.of(task.allowInputLAN or "none")
+    row["maxeventsperjob"] = task.maxEventsPerJob or 0
     row["parent"] = task.parent is not None
 
 

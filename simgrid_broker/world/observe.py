@@ -33,7 +33,15 @@ def queues(world) -> views.Queues:
     of = arrays.queues[pseudo["queue"]]
     policies = [queue.fairsharepolicy for queue in grid.queues.values()]
     pull_ups = np.array([queue.workflow == "pull_ups" for queue in grid.queues.values()], bool)
+    jobseed = [queue.jobseed or "std" for queue in grid.queues.values()]
+    wnconnectivity = [queue.wnconnectivity for queue in grid.queues.values()]
+    storage = arrays.sites["storage"][of["site"]].astype(np.int64)
     return views.Queues(
+        always_direct_io=of["always_direct_io"] == 1, jumbo=of["use_jumbo_jobs"] == 1,
+        min_events_for_jumbo=of["min_events_for_jumbo"].copy(), job_chunk_size=of["job_chunk_size"].astype(np.int64),
+        jobseed=tuple(jobseed[queue] for queue in pseudo["queue"]),
+        wnconnectivity=tuple(wnconnectivity[queue] for queue in pseudo["queue"]), storage=storage,
+        storage_site=np.where(storage >= 0, arrays.storages["site"][storage], of["site"]).astype(np.int64),
         slot_corecount=of["corecount"].astype(np.int64),
         pull_ups=(of["unified"] == 1) & pull_ups[pseudo["queue"]], names=world.vocabularies["pseudo_queues"],
         queue=pseudo["queue"].astype(np.int64),
@@ -74,8 +82,26 @@ def task(world, row: int) -> views.Task:
         frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]),
         architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
         container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]),
-        diskio=float(t["diskio"]),
+        diskio=float(t["diskio"]), **_requirements(world, t),
         nucleus_bare=int(world.arrays.sites["bare_nucleus"][t["nucleus"]]) if t["nucleus"] >= 0 else 0)
+
+
+def _requirements(world, t) -> dict:
+    """What only job brokerage reads of a task row."""
+    words, by_walltime = world.vocabularies, t["walltime_s_per_mib"] > 0
+    named = words["preassigned"][t["preassigned"]]
+    queues = tuple(words["queues"].index(name) for name in named.split(",")) if named else ()
+    left = int(t["n_events_per_job"]) * int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
+    return dict(
+        preassigned=queues,
+        allowinputlan=words["input_lan"][t["allowinputlan"]] if t["allowinputlan"] else "",
+        uselocalio=bool(t["uselocalio"]), ipconnectivity=words["connectivities"][t["ipconnectivity"]],
+        event_service=bool(t["eventservice"]), n_es_consumers=int(t["n_es_consumers"]),
+        max_attempt_es=int(t["max_attempt_es"]), jumbo_events=left if t["n_jumbo_jobs"] else -1,
+        merge_output=bool(t["mergeoutput"]), maxcorecount=int(t["maxcorecount"]),
+        dynamic_events=bool(t["mingranularity"]), min_granularity=int(t["mingranularity"]),
+        max_events_per_job=int(t["maxeventsperjob"]), cputimeunit="" if by_walltime else "HS06sPerEvent",
+        walltime_s_per_mib=float(t["walltime_s_per_mib"]))
 
 
 def counted_inputs(world, row: int) -> float:

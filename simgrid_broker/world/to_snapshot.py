@@ -8,7 +8,7 @@ Job numbers and links are those that JEDI read last, with the jobs it has placed
 
 import numpy as np
 
-from simgrid_broker.names import FullChain, QueueStatus, TaskStatus
+from simgrid_broker.names import FullChain, InputLan, QueueStatus, TaskStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF
@@ -150,6 +150,10 @@ def _task(world, row: int) -> dict:
     plain |= {WORD_OF[column]: words[vocabulary][task[column]] for column, vocabulary in VOCABULARY_OF.items()}
     plain |= {field: task[column].item() for column, field in NUMBER_OF.items()}
     plain |= {field: bool(plain[field]) for field in TRUTHS}
+    lan, named = InputLan(task["allowinputlan"]), plain.pop("preassigned")
+    plain |= dict(allowInputLAN=None if lan == InputLan.NONE else lan.word, site=named.split(",") if named else [])
+    if task["maxeventsperjob"]:
+        plain["maxEventsPerJob"] = int(task["maxeventsperjob"])
     plain |= dict(gshare=words["shares"][task["share"]], ramunit=RAM_UNITS[task["ramunit"]],
                   frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]),
                   input=_input(world, row), **_chain(world, task))
