@@ -159,3 +159,13 @@ def test_a_lifted_group_leaves_no_figures():
 def test_a_verdict_need_not_have_figures():
     nothing = np.zeros(1)
     assert Verdict((), nothing, nothing, nothing).figures is None
+
+
+def test_who_is_in_a_worse_class_has_its_class_and_the_best():
+    cutoffs = {"IO_INTENSITY_CUTOFF": 200, "SIZE_CUTOFF_TO_MOVE_INPUT": 10, "NUM_CUTOFF_TO_MOVE_INPUT": 100}
+    data = locality(1e12, 10, [1e12, 0.0, 1e12], [0, 10, 0])
+    verdict = broker_jobs(task(iointensity=500, total_input_bytes=1e12), queues(3), stats(3), data,
+                          cfg(jobbroker=cutoffs), "deployed")
+    figures = verdict.figures()
+    assert tags(verdict) == [None, "-io", None]
+    assert (figures.value[1], figures.limit[1]) == (2, 0)
