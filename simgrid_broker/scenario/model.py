@@ -293,6 +293,10 @@ class Record(Part):
     jobs: bool = Field(True, description="One row per job attempt")
     transfers: bool = Field(True, description="One row per transfer")
     decisions: Fraction = Field(1, description="Part of the decisions that is written, chosen by task")
+    candidates: Fraction = Field(0, description="Part of the decisions of which every candidate is written with the "
+                                 "figures of the rule that refused it, chosen by task; such decisions are all written")
+    tasks: tuple[int | str, ...] = Field((), description="Tasks, by name or jeditaskid (counted from 1 in order of "
+                                         "arrival), all of whose decisions are written with every candidate")
     series: bool = Field(True, description="Time series of shares, queues, links and storages")
     snapshots: tuple[Seconds, ...] = Field((), description="Times at which a snapshot is written that `broker` reads")
     snapshot_tasks: int = Field(100, ge=0, description="Tasks that a snapshot holds at the most, of those that wait "
