@@ -7,12 +7,11 @@ Source: PanDA brokerage documentation, Timeout Rules; JEDI TWiki, job rebrokerag
 Simplified: the jobs of a task at a queue are one group, whatever their job definition.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
+from simgrid_broker.fabric.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
-from simgrid_broker.policy.analysis_rebrokerage import QUIET_S, WaitingGroups, groups_to_rebroker
+from simgrid_broker.policy.analysis_rebrokerage import QUIET_S, WaitingGroups, groups_to_rebroker, least_wait
 from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back, queues_left_alone
 
 S = JobStatus
@@ -41,16 +40,6 @@ def piled_up(control) -> np.ndarray:
     return rows[place < excess.ravel()[pair]]
 
 
-class LiveJobs(NamedTuple):
-    """Analysis jobs that are alive, (n,) each: row, task, queue, PanDA identifier and status."""
-
-    row: np.ndarray
-    task: np.ndarray
-    queue: np.ndarray
-    panda_id: np.ndarray
-    status: np.ndarray
-
-
 class AnalysisJobs:
     """Looks after the groups of analysis jobs, and remembers which of them had jobs that ended well lately."""
 
@@ -63,63 +52,71 @@ class AnalysisJobs:
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Remember the groups of the analysis jobs among those that have just ended well."""
-        tasks, queues = self.control.world.arrays.tasks, self.control.world.arrays.queues
-        chosen = self.analysis[tasks["label"][rows["task"]]] & np.isin(rows["status"], ENDED_WELL)
+        chosen = self.analysis[self.control.world.arrays.tasks["label"][rows["task"]]]
+        chosen &= np.isin(rows["status"], ENDED_WELL)
         if chosen.any():
             rows, times = rows[chosen], times[chosen]
-            group = rows["task"].astype(np.int64) * len(queues) + rows["queue"]
-            self.ended.append((group, times[np.arange(len(rows)), rows["status"]]))
+            self.ended.append((self._group(rows["task"], rows["queue"]), times[np.arange(len(rows)), rows["status"]]))
 
     def waiting(self) -> np.ndarray:
         """Rows of the jobs that analysis rebrokerage takes back, youngest first."""
-        jobs = self._live()
-        queued = np.isin(jobs.status, JOB_QUEUED)
-        if not queued.any():
-            return NOBODY
-        n_queues = len(self.control.world.arrays.queues)
-        group = jobs.row if self.control.edition == "documented" else jobs.task.astype(np.int64) * n_queues + jobs.queue
-        names, place = np.unique(group[queued], return_inverse=True)
-        groups = self._groups(jobs, group, queued, names)
-        chosen = groups_to_rebroker(groups, self.control.cfg, self.control.edition, self.control.now)[place]
-        found, ids = jobs.row[queued][chosen], jobs.panda_id[queued][chosen]
-        return found[np.argsort(-ids)].astype(np.int32)
-
-    def _live(self) -> LiveJobs:
-        """The analysis jobs that are alive."""
-        arrays = self.control.world.arrays
+        control, arrays = self.control, self.control.world.arrays
+        working_groups = control.world.vocabularies["working_groups"]
         if not self.analysis.any():
-            return LiveJobs(*[NOBODY] * 5)
-        alive = np.flatnonzero(arrays.jobs["panda_id"] > 0)
-        rows = alive[self.analysis[arrays.tasks["label"][arrays.jobs["task"][alive]]]]
-        return LiveJobs(rows, *(arrays.jobs[name][rows] for name in ("task", "queue", "panda_id", "status")))
+            return NOBODY
+        old = self._rows(JOB_QUEUED, least_wait(working_groups, control.cfg, control.edition))
+        if not len(old):
+            return NOBODY
+        rows, groups = self._jobs(old) if control.edition == "documented" else self._groups(old)
+        chosen = rows[groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
+        return chosen[np.argsort(-arrays.jobs["panda_id"][chosen])]
 
-    def _groups(self, jobs: LiveJobs, group: np.ndarray, queued: np.ndarray, names: np.ndarray) -> WaitingGroups:
-        """The groups called `names`, ascending, with what their jobs have gone through; group: (n_jobs,)."""
-        arrays, world = self.control.world.arrays, self.control.world
-        if self.control.edition == "documented":
-            made, activated = queued, np.zeros(len(queued), bool)
-            progress = np.full(len(names), np.nan)
-        else:
-            made = np.isin(jobs.status, BEFORE_DISPATCH)
-            activated = queued & ~made
-            progress = self._progress(jobs, group, names)
-        times = arrays.job_times
-        _, first = np.unique(group[queued], return_index=True)
-        queue, task = jobs.queue[queued][first], jobs.task[queued][first]
-        return WaitingGroups(
-            arrays.queues["status"][queue], arrays.queues["disable_reassign"][queue],
-            oldest(names, group[activated], jobs.panda_id[activated], times[jobs.row[activated], S.ACTIVATED]),
-            latest(names, group[made], times[jobs.row[made], S.PENDING]), progress,
-            arrays.tasks["working_group"][task], world.vocabularies["working_groups"])
+    def _group(self, task: np.ndarray, queue: np.ndarray) -> np.ndarray:
+        """Number of the group of jobs of a task at a queue."""
+        return task.astype(np.int64) * len(self.control.world.arrays.queues) + queue
 
-    def _progress(self, jobs: LiveJobs, group: np.ndarray, names: np.ndarray) -> np.ndarray:
-        """When something last happened to each group, s, NaN = never or long ago."""
+    def _rows(self, statuses, longer_than_s: float) -> np.ndarray:
+        """Rows of the analysis jobs in some statuses that were made longer ago."""
+        n_queues = len(self.control.world.arrays.queues)
+        rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40)], RULE)
+        return self.control.fabric.overdue(rule, np.full((1, n_queues), longer_than_s), self.analysis[None],
+                                           self.control.now)[0]
+
+    def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, WaitingGroups]:
+        """Jobs as groups of their own."""
+        made = self.control.world.arrays.job_times[rows, S.PENDING]
+        return rows, self._seen(rows, np.full(len(rows), np.nan), made, np.full(len(rows), np.nan))
+
+    def _groups(self, old: np.ndarray) -> tuple[np.ndarray, WaitingGroups]:
+        """The waiting jobs of all groups that have one of the `old` ones, and of each what its group went through."""
+        arrays = self.control.world.arrays
+        task, queue = arrays.jobs["task"], arrays.jobs["queue"]
+        names = np.unique(self._group(task[old], queue[old]))
+        rows = self._rows(S, -np.inf)
+        group = self._group(task[rows], queue[rows])
+        concerned = np.isin(group, names)
+        rows, group = rows[concerned], group[concerned]
+        status = arrays.jobs["status"][rows]
+        made, queued = np.isin(status, BEFORE_DISPATCH), np.isin(status, JOB_QUEUED)
+        activated, moving = queued & ~made, np.isin(status, PROGRESS)
+        entered = arrays.job_times[rows, status]
         self.control.fabric.empty_outboxes()
         self.ended = [piece for piece in self.ended if (self.control.now - piece[1] < QUIET_S).any()]
-        moving = np.isin(jobs.status, PROGRESS)
-        entered = self.control.world.arrays.job_times[jobs.row[moving], jobs.status[moving]]
-        return latest(names, np.concatenate([group[moving], *(piece[0] for piece in self.ended)]),
-                      np.concatenate([entered, *(piece[1] for piece in self.ended)]))
+        progress = latest(names, np.concatenate([group[moving], *(piece[0] for piece in self.ended)]),
+                          np.concatenate([entered[moving], *(piece[1] for piece in self.ended)]))
+        first = oldest(names, group[activated], arrays.jobs["panda_id"][rows[activated]],
+                       arrays.job_times[rows[activated], S.ACTIVATED])
+        last = latest(names, group[made], arrays.job_times[rows[made], S.PENDING])
+        place = np.searchsorted(names, group[queued])
+        return rows[queued], self._seen(rows[queued], first[place], last[place], progress[place])
+
+    def _seen(self, rows: np.ndarray, activated_s, created_s, progress_s) -> WaitingGroups:
+        """What the policy sees of the groups of some jobs, one entry for each job."""
+        arrays, world = self.control.world.arrays, self.control.world
+        queue, task = arrays.jobs["queue"][rows], arrays.jobs["task"][rows]
+        return WaitingGroups(arrays.queues["status"][queue], arrays.queues["disable_reassign"][queue], activated_s,
+                             created_s, progress_s, arrays.tasks["working_group"][task],
+                             world.vocabularies["working_groups"])
 
 
 def latest(names: np.ndarray, group: np.ndarray, moment: np.ndarray) -> np.ndarray:
@@ -132,8 +129,9 @@ def latest(names: np.ndarray, group: np.ndarray, moment: np.ndarray) -> np.ndarr
 
 def oldest(names: np.ndarray, group: np.ndarray, panda_id: np.ndarray, moment: np.ndarray) -> np.ndarray:
     """Moment of the job with the smallest identifier in each group in `names`, ascending, (n,); NaN if it has none."""
-    order = np.lexsort((panda_id, group))
-    own, first = np.unique(group[order], return_index=True)
+    known = np.isin(group, names)
+    order = np.lexsort((panda_id[known], group[known]))
+    own, first = np.unique(group[known][order], return_index=True)
     found = np.full(len(names), np.nan)
-    found[np.searchsorted(names, own)] = moment[order][first]
+    found[np.searchsorted(names, own)] = moment[known][order][first]
     return found

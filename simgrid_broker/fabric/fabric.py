@@ -12,7 +12,7 @@ from simgrid_broker.fabric.batch import submit
 from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.submission import make_jobs, set_up_jobs
-from simgrid_broker.fabric.timeouts import overdue, shortest_limits
+from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
 from simgrid_broker.world.arrays import ORDERED
 from simgrid_broker.world.transitions import raise_fault
 
@@ -105,7 +105,8 @@ class Fabric:
         """Rows of the jobs that break a timeout rule, and the first rule that each breaks; arguments as `timeouts`."""
         arrays = self.world.arrays
         rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
-        found = overdue(arrays, rules, limits, shortest_limits(rules, limits), for_label, now, rows, broken)
+        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest_limits(rules, limits), for_label, now,
+                        rows, broken)
         return rows[:found], broken[:found]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:

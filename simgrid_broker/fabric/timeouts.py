@@ -41,31 +41,40 @@ def shortest_limits(rules: np.ndarray, limits: np.ndarray) -> np.ndarray:
     return np.where(concerned, limits.min(axis=1)[:, None], np.inf).min(axis=0)
 
 
+def rules_by_status(rules: np.ndarray) -> np.ndarray:
+    """Numbers of the rules for jobs in each status, in order, filled up with -1, (n_status, k + 1)."""
+    numbers = np.full((N_STATUS, len(rules) + 1), -1, np.int64)
+    for status, row in enumerate(numbers):
+        own = np.flatnonzero((rules["statuses"] >> status) & 1)
+        row[:len(own)] = own
+    return numbers
+
+
 @compiled
 def breaks(world, row, rule, limit, now):
-    """Whether a live job is too old under a rule, which has this limit at its queue."""
+    """Whether a live job is too old under a rule for its status, which has this limit at its queue."""
     job = world.jobs[row]
-    if (rule["statuses"] >> job["status"]) & 1 == 0:
-        return False
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
         return False
     return now - since(world, row, rule["clock"]) > limit
 
 
 @compiled
-def overdue(world, rules, limits, shortest, for_label, now, rows, broken):
+def overdue(world, rules, of_status, limits, shortest, for_label, now, rows, broken):
     """Fill `rows` and `broken` with each overdue job and the first rule that it breaks; returns how many.
 
-    rules: (k,) of RULE; limits: (k, n_queues), s, the limit of each rule at each queue, inf where it does not apply;
-    shortest: `shortest_limits` of them, below which a job is not looked at; for_label: (k, n_labels) bool, to whom a
-    rule applies; rows, broken: as long as the jobs table.
+    rules: (k,) of RULE; of_status: `rules_by_status` of them; limits: (k, n_queues), s, the limit of each rule at each
+    queue, inf where it does not apply; shortest: `shortest_limits`, below which a job is not looked at; for_label:
+    (k, n_labels) bool, to whom a rule applies; rows, broken: as long as the jobs table.
     """
     found = 0
     for row in range(len(world.jobs)):
         job = world.jobs[row]
         if job["panda_id"] == 0 or now - world.job_times[row, PENDING] <= shortest[job["status"]]:
             continue
-        for number in range(len(rules)):
+        for number in of_status[job["status"]]:
+            if number < 0:
+                break
             if (breaks(world, row, rules[number], limits[number, job["queue"]], now)
                     and for_label[number, world.tasks[job["task"]]["label"]]):
                 rows[found] = row

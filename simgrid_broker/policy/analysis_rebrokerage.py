@@ -42,15 +42,20 @@ class WaitingGroups:
     working_groups: tuple[str, ...]
 
 
-def patience(groups: WaitingGroups, cfg: Gdpconfig) -> np.ndarray:
-    """How long each group may wait, s, (n,): ANALY_TIMEOUT of its working group, else ANALY_TIMEOUT, 0 being a limit.
+def patience(working_groups: tuple[str, ...], cfg: Gdpconfig) -> np.ndarray:
+    """How long jobs of each working group may wait, s, (n,): its own ANALY_TIMEOUT, else ANALY_TIMEOUT, which may be 0.
 
     Source: lifecycle reference, section 4.5: 12 hours if it is not set; 0 for a working group is not set.
     """
     general = cfg.values.get((REBROKER, KEY))
     general = 12 if general is None else general
-    hours = [cfg.values.get((REBROKER, f"{KEY}_{name}")) or general for name in groups.working_groups]
-    return np.array(hours, float)[groups.working_group] * HOUR
+    hours = [cfg.values.get((REBROKER, f"{KEY}_{name}")) or general for name in working_groups]
+    return np.array(hours, float) * HOUR
+
+
+def least_wait(working_groups: tuple[str, ...], cfg: Gdpconfig, edition: str) -> float:
+    """Age of a job up to which nothing happens to it, s: groups without an older job need not be gathered."""
+    return float(patience(working_groups, cfg).min()) if edition == "documented" else QUIET_S
 
 
 def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now: float) -> np.ndarray:
@@ -60,7 +65,7 @@ def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now:
     `deployed`: groups that have waited for longer than QUIET_S, if the queue is in test or offline, or if they have
     waited at least their patience and nothing has happened to them lately.
     """
-    limit = patience(groups, cfg)
+    limit = patience(groups.working_groups, cfg)[groups.working_group]
     if edition == "documented":
         off = (groups.status == QueueStatus.PAUSED) | (groups.disable_reassign != 0)
         return ~off & (now - groups.created_s > limit)
