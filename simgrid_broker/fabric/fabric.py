@@ -12,7 +12,7 @@ from simgrid_broker.fabric.batch import submit
 from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.submission import make_jobs, set_up_jobs
-from simgrid_broker.fabric.timeouts import overdue
+from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
 from simgrid_broker.world.arrays import ORDERED
 from simgrid_broker.world.transitions import raise_fault
 
@@ -21,12 +21,14 @@ class Fabric:
     """Compiled event loop over a world.
 
     `sink(name, rows, times)` receives the rows of ended attempts ("jobs", with their transition times) and ended
-    transfers ("transfers", times None) whenever an outbox is emptied; the arrays are only lent.
+    transfers ("transfers", times None) whenever an outbox is emptied; the arrays are only lent. `watchers`, functions
+    of rows and times, are shown the ended attempts before.
     """
 
     def __init__(self, world, sink):
         self.world = world
         self.sink = sink
+        self.watchers: list = []
         self.orders: list[tuple] = []
 
     @property
@@ -54,6 +56,8 @@ class Fabric:
         arrays, state = self.world.arrays, self.world.state
         jobs, transfers = int(state["n_done_jobs"]), int(state["n_done_transfers"])
         if jobs:
+            for watcher in self.watchers:
+                watcher(arrays.done_jobs[:jobs], arrays.done_times[:jobs])
             self.sink("jobs", arrays.done_jobs[:jobs], arrays.done_times[:jobs])
         if transfers:
             self.sink("transfers", arrays.done_transfers[:transfers], None)
@@ -97,11 +101,12 @@ class Fabric:
         self.world.make_room(submissions=len(numbers))
         submit(self.world.arrays, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now)
 
-    def overdue(self, rules, at_queue, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
+    def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that break a timeout rule, and the first rule that each breaks; arguments as `timeouts`."""
         arrays = self.world.arrays
         rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
-        found = overdue(arrays, rules, at_queue, for_label, now, rows, broken)
+        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest_limits(rules, limits), for_label, now,
+                        rows, broken)
         return rows[:found], broken[:found]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:

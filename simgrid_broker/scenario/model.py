@@ -54,6 +54,9 @@ class Queue(Part):
     maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
     timefloor: Minutes = Field(60, ge=0, description="A pilot takes further jobs for this long, minutes")
     transferringlimit: int = Field(0, ge=0, description="Jobs that may await output transfer; 0 = 2000")
+    transtimehi: float = Field(0, ge=0, description="Days after which a transferring job of priority 800 or above is "
+                               "given up; 0 = 2; the production code does not read it")
+    transtimelo: float = Field(0, ge=0, description="The same below priority 800; 0 = 6")
     pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic; 0 = no pledge is known")
     maxdiskio: float = Field(0, ge=0, description="Disk traffic of running jobs per core above which no jobs with more "
                              "come, kB/s; 0 = gdpconfig MAX_DISKIO_DEFAULT")
