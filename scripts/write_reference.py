@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write what can be generated of docs/: scenario.md, tables.md, and the table of brokerage rules in fidelity.md.
+"""Write what can be generated of docs/: scenario.md, snapshot.md, tables.md, and the table of rules in fidelity.md.
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only say which are out of date; exit status 1 if any is
@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from simgrid_broker.cli.reference import Section, broker_rules, first_sentence, recorded
-from simgrid_broker.cli.scenario_keys import parts
+from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
 from simgrid_broker.scenario import REGISTRY
 from simgrid_broker.schema import RECORDED
 
@@ -43,6 +43,25 @@ name and `[...]` may be left out. Keys without a reader are known, so that a con
 and have no effect; `check` and `run` say so.
 """
 
+SNAPSHOT_HEAD = """\
+# Snapshot reference
+
+Written by `scripts/write_reference.py` from the models of the program; `simgrid-broker describe snapshot` prints the
+same.
+
+A snapshot is a YAML or JSON file: a grid, the numbers that brokers find there at one moment, and tasks that wait for
+brokerage. `simgrid-broker broker` and `simgrid_broker.broker` make one decision on it.
+[scenarios/snapshot.yaml](../scenarios/snapshot.yaml) is one written by hand; a run writes them (`record.snapshots`).
+`grid`, `shares`, `resource_types`, `gdpconfig` and `policies` are those of a [scenario](scenario.md), where it is also
+said how quantities are written; storages have the space of the moment. A snapshot can extend other files as a scenario
+can, and its grid can be read from CRIC's files. What is left out is 0 or unknown. Unknown keys are errors.
+
+Two things are taken as alike for want of finer figures: the parts of the input in bytes and in files at a site, and all
+tasks of one share and priority that owe work to a nucleus. A file that a run wrote holds job numbers and links as old
+as those that JEDI had at the time, with the jobs that it had placed since, and storages as they were. The number of
+jobs to broker is all that was left; in a run the throttle may ask for fewer.
+"""
+
 TABLES_HEAD = """\
 # Recorded tables
 
@@ -56,7 +75,7 @@ start of the scenario.
 def documents() -> dict[Path, str]:
     """Every generated document as it should be."""
     fidelity = DOCS / "fidelity.md"
-    return {DOCS / "scenario.md": scenario(), DOCS / "tables.md": tables(),
+    return {DOCS / "scenario.md": scenario(), DOCS / "snapshot.md": snapshot(), DOCS / "tables.md": tables(),
             fidelity: between_marks(fidelity.read_text(encoding="utf-8"), rules())}
 
 
@@ -67,6 +86,11 @@ def scenario() -> str:
             for entry in REGISTRY]
     keys = table(("key", "type", "default", "unit", "meaning", "read by"), rows, code=(0, 5))
     return "\n".join([SCENARIO_HEAD, *sections, GDPCONFIG_HEAD, keys])
+
+
+def snapshot() -> str:
+    """docs/snapshot.md."""
+    return "\n".join([SNAPSHOT_HEAD, *(_markdown(part.section(), 2) for part in snapshot_parts())])
 
 
 def tables() -> str:

@@ -8,12 +8,14 @@ from importlib import import_module
 
 HOMES = {
     "load_scenario": "scenario", "Scenario": "scenario", "remarks": "scenario",
+    "load_snapshot": "scenario", "Snapshot": "scenario",
     "simulate": "engine",
     "read_run": "records", "Run": "records",
     "metrics": "",
     "write_report": "report", "write_comparison": "report", "terminal_summary": "report",
-    "broker_jobs": "policy", "broker_task": "policy",
-    "SimgridBrokerError": "errors", "ScenarioError": "errors", "InputFileError": "errors", "OutputError": "errors",
+    "broker": "dry_run", "broker_jobs": "policy", "broker_task": "policy",
+    "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors",
+    "InputFileError": "errors", "OutputError": "errors",
 }
 """Public names and the rooms that they live in; a room that is itself public has none."""
 

@@ -57,6 +57,12 @@ class ScenarioError(_Problems):
     about = "the scenario"
 
 
+class SnapshotError(ScenarioError):
+    """The brokers cannot be asked about the snapshot as written."""
+
+    about = "the snapshot"
+
+
 class InputFileError(_Problems):
     """A file that the scenario or the command line names (a CRIC dump, a trace, a run) cannot be used."""
 

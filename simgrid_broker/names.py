@@ -130,6 +130,14 @@ class FullChain(Word):
     CAPABLE = 3
 
 
+class InputLan(Word):
+    """Task parameter allowInputLAN; source: brokerage reference, sections 2.3 (P13) and 8.2."""
+
+    NONE = 0
+    USE = 1
+    ONLY = 2
+
+
 class BareNucleus(Word):
     """CRIC's option bareNucleus; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
 
@@ -162,6 +170,9 @@ PROCESSING_GROUPS = {
     **{name: "test" for name in ("prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb")},
 }
 """Processing type to the group that `fairsharepolicy` addresses; anything else is `others`; brokerage reference, 6."""
+
+PRODUCTION_LABELS = ("managed", "test")
+"""Labels of production tasks, which get a nucleus; source: lifecycle reference, section 2.8."""
 
 ANALYSIS_LABELS = ("user", "panda")
 """prodSourceLabels of analysis work; any other label is production; source: lifecycle reference, conventions."""

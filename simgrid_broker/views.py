@@ -169,15 +169,15 @@ class Task:
     only_tags_for_fc: bool = False     # the container must be among the published tags
     diskio: float = 0.0            # disk traffic of a job, kB/s; 0 = unknown
     nucleus_bare: int = 0          # names.BareNucleus of the nucleus
+    merge_output: bool = False     # outputs are merged before they go to the nucleus
+    event_service: bool = False
     preassigned: tuple[int, ...] = ()  # PanDA queues that the task names; () = brokerage finds some
     premerge: Premerge | None = None   # where the files of a merge job lie; None = brokerage finds a queue
     mergeramcount: float = 0.0     # MB of a merge job; 0 = unknown
     mergecorecount: int = 0        # cores of a merge job; 0 = as `corecount`
-    merge_output: bool = False     # outputs are merged before they go to the nucleus
     allowinputlan: str = ""        # use or only: input may or must be read directly; empty = it is copied
     uselocalio: bool = False       # input is copied wherever the queue does not always read directly
     ipconnectivity: str = ""       # network#stack asked for; empty = nothing
-    event_service: bool = False
     job_cloning: bool = False      # an event service task whose jobs are clones
     n_es_consumers: int = 1        # jobs that share the events of an event service job
     max_attempt_es: int = 0        # attempts of an event before the last; 0 = not set
@@ -186,7 +186,7 @@ class Task:
     min_granularity: int = 0       # least events of such a job
     max_events_per_job: int = 0    # most events of such a job; 0 = no limit
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
-    walltime_s: float = 0.0        # x cores, for each MiB of input; counts without a CPU time in HS06 s; 0 = unknown
+    walltime_s_per_mib: float = 0.0    # x cores, of a MiB of input; counts without a CPU time in HS06 s; 0 = unknown
     walltimeunit: str = ""         # empty = the task does not say
 
 
@@ -229,6 +229,7 @@ class Queues:
     min_events_for_jumbo: np.ndarray | None = None     # None = 0 everywhere
     storage: np.ndarray | None = None              # endpoint that takes output; -1 = none; None = each site has its own
     storage_site: np.ndarray | None = None         # site of that endpoint; None = the queue's
+    job_chunk_size: np.ndarray | None = None       # jobs that come at once, 0 = as usual; None = 0 everywhere
 
     @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
@@ -370,28 +371,47 @@ class Nuclei:
 
 
 @dataclass(frozen=True)
+class Figures:
+    """The figures behind a verdict, candidate by candidate, (n,) each; NaN = there are none.
+
+    value, limit: what the rule that refused first compared, in its own unit, None = nobody can tell; factors: name to
+    multipliers of the weight, of the candidates that are used.
+    """
+
+    value: np.ndarray | None
+    limit: np.ndarray | None
+    factors: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a brokerage decided, candidate by candidate.
 
     tags: the tag of each rule in order; refused_by: (n,) index of the rule that first refused, KEPT otherwise;
-    weight: (n,), 0 where refused; factors: name to (n,) or number;
-    order: candidates to use, best first. queued, cap: (n,) jobs that wait at the candidate's queue, and the number that
-    a candidate must stay below to be given more; None = does not matter.
+    weight: (n,), 0 where refused; order: candidates to use, best first. queued, cap: (n,) jobs that wait at the
+    candidate's queue, and the number that a candidate must stay below to be given more; None = does not matter.
+    figures: asks the rules once more for their figures, before anything has changed; None = there are none.
     """
 
     tags: tuple[str, ...]
     refused_by: np.ndarray
     weight: np.ndarray
-    factors: Mapping[str, np.ndarray]
     order: np.ndarray
     queued: np.ndarray | None = None
     cap: np.ndarray | None = None
+    figures: Callable[[], Figures] | None = None
 
     @cached_property
     def survivors(self) -> tuple[int, ...]:
         """Candidates left after each rule, (n_tags,); counted when somebody asks."""
         refusals = np.bincount(self.refused_by[self.refused_by != KEPT], minlength=len(self.tags))
         return tuple((len(self.refused_by) - np.cumsum(refusals)).tolist())
+
+    @property
+    def last_tag(self) -> str:
+        """Tag of the rule that removed the last candidates; empty if some were kept or none came."""
+        out = self.refused_by.size and not len(self.order)
+        return self.tags[self.refused_by.max()] if out else ""
 
 
 class WorkQueueCounts(NamedTuple):

@@ -18,6 +18,7 @@ MAY_IMPORT = {
     "fabric": {"world", "names", "luck", "compiled"},
     "agents": {"world", "fabric", "policy", "schema", "views", "luck", "names", "units"},
     "records": {"schema", "names", "units", "errors"},
+    "dry_run": {"agents", "world", "scenario", "policy", "views", "errors"},
     "engine": {"agents", "fabric", "world", "scenario", "records", "luck", "errors"},
     "metrics": {"records", "names", "units"},
     "report": {"metrics", "records", "names", "units"},

@@ -52,9 +52,15 @@ def test_the_study_runs_and_is_short(beside_the_scenarios, capsys):
     assert (beside_the_scenarios / "results" / "base-and-changed" / "report.html").is_file()
 
 
+def test_the_brokers_can_be_asked_without_a_simulation(beside_the_scenarios, capsys):
+    exec(compile(PROGRAMS[1], "README.md", "exec"), {})
+    said = capsys.readouterr().out
+    assert "1 WEST/MCORE 5.171" in said and "'-zeroshare': 4" in said
+
+
 def test_the_policy_of_one_s_own_works():
     names = {}
-    exec(compile(PROGRAMS[1], "README.md", "exec"), names)
+    exec(compile(PROGRAMS[2], "README.md", "exec"), names)
     gentle = names["gentle_throttle"](WorkQueueCounts(running=0, not_running=0, defined=0, waiting=0), ThrottleLimits())
     assert not gentle.skip and 0 < gentle.max_jobs < 250
     assert code_in(section("A policy of your own").split("The kinds are")[1])[:len(BUILT_IN)] == list(BUILT_IN)

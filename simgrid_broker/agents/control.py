@@ -21,12 +21,13 @@ class Control:
     env: SimPy environment over the fabric; world, fabric: the data plane; cfg: gdpconfig in force; policies: the
     decisions in use. `gdpconfig` is a function that gives the values in force, by (component, key), after the changes
     in a mapping of names to values; write(name, rows, times=None) is the recorder; validate: check all invariants at
-    every sample.
+    every sample; keep_snapshot(values) keeps a snapshot, if the scenario wants any.
     """
 
-    def __init__(self, env, world, fabric, gdpconfig, write, validate=False):
+    def __init__(self, env, world, fabric, gdpconfig, write, validate=False, keep_snapshot=None):
         self.env, self.world, self.fabric = env, world, fabric
         self.gdpconfig, self.write, self.validate = gdpconfig, write, validate
+        self.keep_snapshot = keep_snapshot
         scenario = world.scenario
         self.policies = policies_in_use(scenario.policies)
         self.config_changes = {}
@@ -36,7 +37,7 @@ class Control:
         self.snapshot = take_snapshot(world.arrays, 0.0, by_queue=True)
         self.queues = observe.queues(world)
         self.mask_cache = MaskCache()
-        self.decisions = DecisionLog(world, scenario.record.decisions, self.seed)
+        self.decisions = DecisionLog(world, scenario.record, self.seed)
 
     @property
     def now(self) -> float:
@@ -52,6 +53,10 @@ class Control:
         """Read the description of the queues anew after it has changed."""
         self.world.describe_anew()
         self.queues = observe.queues(self.world)
+
+    def tag_code(self, tag: str) -> int:
+        """Number of a broker's tag, -1 for none."""
+        return self.world.vocabularies["tags"].index(tag) if tag else -1
 
     def every(self, period: float, work, name: str, number: int = 0):
         """Generator of a process that calls `work()` on a period, first at a phase that luck gives to its name.

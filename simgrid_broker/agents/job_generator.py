@@ -76,6 +76,16 @@ def job_generator(control):
             yield control.every(period, generator.cycle, "jobgen", number)
 
 
+def question(control, task, parts, wanted: int) -> tuple:
+    """What the job brokerage is handed to place `wanted` jobs of a task: the arguments of `broker_jobs` but the cache.
+
+    parts: where the input lies, as `observe.job_input` says.
+    """
+    type_asked = task.resource_type if control.edition == "deployed" else None
+    stats = observe.stats(control.world, control.snapshot, task.share, task.nucleus, type_asked)
+    return task, control.queues, stats, observe.locality(task, parts, wanted), control.cfg, control.edition
+
+
 def levels_asked(limits) -> tuple[bool, bool, bool]:
     """Whether the throttler compares counts of the resource type, of the core type and of the share."""
     levels = {limit.level for limit in (limits.queue_limit, limits.queue_cap, limits.running_cap)
@@ -89,7 +99,6 @@ class Generator:
     def __init__(self, control, work_queues: WorkQueues, share: int, resource_type: int, throttled: bool):
         self.control, self.work_queues = control, work_queues
         self.share, self.resource_type, self.throttled = share, resource_type, throttled
-        self.type_asked = resource_type if control.edition == "deployed" else None
         self.cfg = self.limits = None
         words = control.world.vocabularies["resource_types"]
         core_type = words[resource_type][:5]                       # SCORE or MCORE
@@ -135,13 +144,9 @@ class Generator:
 
     def _make(self, row: int, wanted: int) -> int:
         """Broker `wanted` jobs of a task and make those that find a queue; returns how many."""
-        control, now = self.control, self.control.now
-        world, snapshot = control.world, control.snapshot
-        task, fraction = self.work_queues.view(row)
-        verdict = control.policies.job_brokerage(
-            task, control.queues,
-            observe.stats(world, snapshot, self.share, task.nucleus, self.type_asked),
-            observe.locality(task, fraction, wanted), control.cfg, control.edition, control.mask_cache)
+        control, now, world = self.control, self.control.now, self.control.world
+        task, parts = self.work_queues.view(row)
+        verdict = control.policies.job_brokerage(*question(control, task, parts, wanted), control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
         uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
                     for block in range(math.ceil(wanted / JOBS_PER_BLOCK))]
@@ -149,7 +154,7 @@ class Generator:
         made = int(sizes.sum())
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
         if made == 0:
-            hold(control, row)
+            hold(control, row, verdict.last_tag)
             return 0
         self._submit(row, task, numbers, sizes)
         return made
@@ -169,10 +174,11 @@ class Generator:
             set_status(world, row, TaskStatus.RUNNING, now)
 
 
-def hold(control, row: int) -> None:
+def hold(control, row: int, tag: str) -> None:
     """Put a task for which there is no queue on hold; the WatchDog brings it back."""
     tasks = control.world.arrays.tasks
     tasks["old_status"][row] = tasks["status"][row]
+    tasks["errordialog"][row] = control.tag_code(tag)
     if np.isnan(tasks["frozen_s"][row]):
         tasks["frozen_s"][row] = control.now
     set_status(control.world, row, TaskStatus.PENDING, control.now)

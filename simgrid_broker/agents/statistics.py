@@ -15,10 +15,11 @@ def statistics(control):
     control.fabric.dispatch_by("share" in order.keys, "priority" in order.keys,
                                sloppy_fraction(control.cfg, control.edition))
 
+    by_queue = control.edition == "deployed" or bool(control.world.scenario.record.snapshots)
+
     def refresh():
         world = control.world
-        control.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders,
-                                         control.edition == "deployed")
+        control.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders, by_queue)
         world.network.read_queues(world.arrays)
         world.arrays.share_order[:] = share_order(world.tree, observe.share_usage(world))
     yield control.every(control.periods.statistics, refresh, "statistics")

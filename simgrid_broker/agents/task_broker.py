@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.broker import broker_hint
+from simgrid_broker.views import Nuclei, Task, Verdict
 from simgrid_broker.world import observe
 from simgrid_broker.world.nuclei import Burden, nuclei
 from simgrid_broker.world.task_transitions import set_status
@@ -38,18 +39,23 @@ def _is_due(control, rows: np.ndarray) -> np.ndarray:
 def _assign(control, row: int, burden: Burden) -> None:
     """Choose the nucleus of one task and add its work to it; without one it is tried again later."""
     world, now, tasks = control.world, control.now, control.world.arrays.tasks
-    task = observe.task(world, row)
-    seen = nuclei(world, row, burden, _ability(control, task))
-    uniform = float(luck.uniforms(control.seed, "nucleus_draw", task.jeditaskid, int(now)))
-    verdict = control.policies.task_brokerage(task, seen, control.cfg, control.edition, uniform)
+    task, seen, verdict = decide(control, row, burden)
     control.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0, len(world.vocabularies["pseudo_queues"]),
                           seen.site)
     if not len(verdict.order):
-        _put_off(control, row)
+        _put_off(control, row, verdict.last_tag)
         return
     tasks["nucleus"][row], tasks["frozen_s"][row] = seen.site[verdict.order[0]], np.nan
     set_status(world, row, TaskStatus.READY, now)
     burden.add(row)
+
+
+def decide(control, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
+    """What the task brokerage says of one task, with the views that it was handed; nothing changes."""
+    task = observe.task(control.world, row)
+    seen = nuclei(control.world, row, burden, _ability(control, task))
+    uniform = float(luck.uniforms(control.seed, "nucleus_draw", task.jeditaskid, int(control.now)))
+    return task, seen, control.policies.task_brokerage(task, seen, control.cfg, control.edition, uniform)
 
 
 def _ability(control, task):
@@ -65,10 +71,11 @@ def _ability(control, task):
     return can_run
 
 
-def _put_off(control, row: int) -> None:
+def _put_off(control, row: int, tag: str) -> None:
     """Let a task without a nucleus wait: documented as pending, in the code just where it is (D5)."""
     tasks = control.world.arrays.tasks
     tasks["modification_s"][row] = control.now
+    tasks["errordialog"][row] = control.tag_code(tag)
     if control.edition == "documented":
         tasks["old_status"][row] = TaskStatus.ASSIGNING
         set_status(control.world, row, TaskStatus.PENDING, control.now)

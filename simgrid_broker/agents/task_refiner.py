@@ -4,7 +4,7 @@ A task with a parent waits until that has ended, and is broken if that has faile
 Simplified: the content of input datasets is known at once; a child waits as registered, and finds all of its input.
 """
 
-from simgrid_broker.names import ANALYSIS_LABELS, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
@@ -20,15 +20,10 @@ SERVER_RETRIES = 2
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children begin, or never do."""
 
-PRODUCTION_LABELS = ("managed", "test")
-"""Labels whose tasks get a nucleus; source: lifecycle reference, section 2.8."""
-
 
 def task_refiner(control):
     """The process that refines tasks."""
-    rules = [TagRule(leaf, share.prodsourcelabel, share.workinggroup, share.campaign, share.processingtype,
-                     share.transpath, share.rtype)
-             for leaf, share in enumerate(leaf_shares(control.world.scenario.shares))]
+    rules = tag_rules(control.world.scenario.shares)
 
     def refine():
         tasks = control.world.arrays.tasks
@@ -40,6 +35,12 @@ def task_refiner(control):
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
     yield control.every(control.periods.task_refiner, refine, "refiner")
+
+
+def tag_rules(shares) -> list[TagRule]:
+    """The rules by which tasks get their share, one for each leaf of the tree."""
+    return [TagRule(leaf, share.prodsourcelabel, share.workinggroup, share.campaign, share.processingtype,
+                    share.transpath, share.rtype) for leaf, share in enumerate(leaf_shares(shares))]
 
 
 def _take_output_of(world, parent: int, row: int) -> None:
@@ -62,19 +63,11 @@ def _break(control, row: int) -> None:
 def _refine(control, row: int, rules) -> None:
     """Tag one task and send it on; without a share or a resource type it is broken."""
     world, now = control.world, control.now
-    task, words = world.arrays.tasks[row], world.vocabularies
-    label = words["labels"][task["label"]]
-    if task["share"] < 0:
-        task["share"] = tag(rules, dict(
-            prodsourcelabel=label, workinggroup=words["working_groups"][task["working_group"]],
-            campaign=words["campaigns"][task["campaign"]], transpath=words["transpaths"][task["transpath"]],
-            processingtype=words["processing_types"][task["processing_type"]]))
-    bounds = tuple(world.scenario.resource_types.values())
-    task["resource_type"] = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
-                                             RAM_UNITS[task["ramunit"]], float(task["baseramcount"]))
-    if task["share"] == UNDEFINED or task["resource_type"] == UNDEFINED:
+    task = world.arrays.tasks[row]
+    if not tag_task(world, row, rules):
         _break(control, row)
         return
+    label = world.vocabularies["labels"][task["label"]]
     task["server_retries"] = SERVER_RETRIES if label in ANALYSIS_LABELS else 0
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
@@ -82,3 +75,18 @@ def _refine(control, row: int, rules) -> None:
         task["modification_s"], task["frozen_s"] = now - FIRST_TRY_S, now
     else:
         set_status(world, row, TaskStatus.READY, now)
+
+
+def tag_task(world, row: int, rules) -> bool:
+    """Give a task its share, unless it names one, and its resource type; whether both were found."""
+    task, words = world.arrays.tasks[row], world.vocabularies
+    if task["share"] < 0:
+        task["share"] = tag(rules, dict(
+            prodsourcelabel=words["labels"][task["label"]],
+            workinggroup=words["working_groups"][task["working_group"]],
+            campaign=words["campaigns"][task["campaign"]], transpath=words["transpaths"][task["transpath"]],
+            processingtype=words["processing_types"][task["processing_type"]]))
+    bounds = tuple(world.scenario.resource_types.values())
+    task["resource_type"] = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
+                                             RAM_UNITS[task["ramunit"]], float(task["baseramcount"]))
+    return task["share"] != UNDEFINED and task["resource_type"] != UNDEFINED

@@ -5,6 +5,7 @@ task list like all others).
 """
 
 from simgrid_broker.names import QueueStatus
+from simgrid_broker.world.queue_tables import OFF
 from simgrid_broker.world.share_tree import share_tree, with_value
 
 
@@ -72,9 +73,25 @@ def task_priority(control, incident) -> None:
     control.fabric.set_priority(incident.task - 1, incident.priority)
 
 
+def storage_status(control, incident) -> None:
+    """An activity of an endpoint gets another status in CRIC; transfers and jobs go on."""
+    _set_status(control, incident, incident.status)
+
+
+def storage_status_ends(control, incident) -> None:
+    """The activity has the status again that the scenario gives it."""
+    _set_status(control, incident, getattr(control.world.scenario.grid.storages[incident.storage], incident.activity))
+
+
+def _set_status(control, incident, status: str) -> None:
+    storage = control.world.vocabularies["storages"].index(incident.storage)
+    control.world.arrays.storages[f"{incident.activity}_off"][storage] = OFF[status]
+
+
 EFFECTS = {"queue_status": queue_status, "site_outage": site_outage, "link_outage": link_outage,
-           "share_target": share_target, "gdpconfig": gdpconfig, "task_priority": task_priority}
+           "share_target": share_target, "gdpconfig": gdpconfig, "task_priority": task_priority,
+           "storage_status": storage_status}
 """What the beginning of an incident does, by its kind."""
 
-ENDS = {"site_outage": site_recovery, "link_outage": link_recovery}
+ENDS = {"site_outage": site_recovery, "link_outage": link_recovery, "storage_status": storage_status_ends}
 """What the end of an outage does."""

@@ -14,7 +14,7 @@ import typer
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 
 if TYPE_CHECKING:
-    from simgrid_broker.scenario import Scenario
+    from simgrid_broker.scenario import Scenario, Snapshot
 
 CRIC = "CRIC"
 """Kind of origin of what was imported."""
@@ -48,8 +48,8 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
     return scenario
 
 
-def unknown_policies(scenario: "Scenario") -> list[Problem]:
-    """A problem for each policy that the scenario names and nobody offers."""
+def unknown_policies(scenario: "Scenario | Snapshot") -> list[Problem]:
+    """A problem for each policy that a scenario or snapshot names and nobody offers."""
     from simgrid_broker.policy.registry import BUILT_IN, names
     problems = []
     for kind in BUILT_IN:
@@ -62,14 +62,19 @@ def unknown_policies(scenario: "Scenario") -> list[Problem]:
 
 def malformed_architectures(scenario: "Scenario") -> list[Problem]:
     """A problem for everything in an architecture of the workload that PanDA would pass over or never match."""
+    return malformed_architectures_of(scenario, [
+        (f"workload.{part}[{position}].architecture", stream.architecture) for part in ("campaigns", "users")
+        for position, stream in enumerate(getattr(scenario.workload, part))])
+
+
+def malformed_architectures_of(whole: "Scenario | Snapshot", found: Iterable[tuple[str, str]]) -> list[Problem]:
+    """A problem for everything of that kind in architectures of a scenario or snapshot, each given with its key."""
     from simgrid_broker.policy.software.strict import check_architecture
     problems = []
-    for part in ("campaigns", "users"):
-        for position, stream in enumerate(getattr(scenario.workload, part)):
-            key = f"workload.{part}[{position}].architecture"
-            origin = scenario.origin(key)
-            problems += [Problem(origin.file or origin.kind, origin.line, key, stream.architecture, str(wrong))
-                         for wrong in check_architecture(stream.architecture, scenario.edition)]
+    for key, architecture in found:
+        origin = whole.origin(key)
+        problems += [Problem(origin.file or origin.kind, origin.line, key, architecture, str(wrong))
+                     for wrong in check_architecture(architecture, whole.edition)]
     return problems
 
 

@@ -33,11 +33,11 @@ RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
 
 def topics() -> dict[str, Topic]:
     """All topics by name; one that stands for several things (`queues`) has a section for each."""
-    from simgrid_broker.cli.scenario_keys import parts
+    from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
     from simgrid_broker.schema import RECORDED, WORLD
     found: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
-    for part in parts():
-        found.setdefault(part.topic, []).append(("scenario", part.section))
+    for part in (*parts(), *snapshot_parts()):
+        found.setdefault(part.topic, []).append((part.whole, part.section))
     for name, table in RECORDED.items():
         found.setdefault(name, []).append(("recorded", lambda table=table: recorded(table)))
     for name, table in WORLD.items():

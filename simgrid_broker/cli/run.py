@@ -4,6 +4,7 @@ What lives here: the command, and what happens to a run that ends early. What do
 report (report).
 """
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,6 +25,7 @@ Examples:
   simgrid-broker run scenarios/quickstart.yaml
   simgrid-broker run scenarios/quickstart.yaml --seed 3 --until 2d --out /tmp/results
   simgrid-broker run scenarios/quickstart.yaml --set gdpconfig.THROTTLE_THRESHOLD=3 --set shares.Analysis.value=30
+  simgrid-broker run scenarios/quickstart.yaml --snapshot-at 12h
   simgrid-broker run scenarios/lcg_replay.yaml --workload LCG-2005-1.swf.gz
 """
 
@@ -39,6 +41,9 @@ def run(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of results; the run gets DIR/<scenario>/seed-<N>."),
                    ] = Path("results"),
     workload: WorkloadFile = None,
+    snapshots: Annotated[list[str] | None, typer.Option(
+        "--snapshot-at", metavar="TIME", help="Write a snapshot for `broker` at this time, such as 36h, instead of "
+        "those of the scenario's record.snapshots; may be given several times.", show_default=False)] = None,
     validate: Annotated[bool, typer.Option("--validate", help="Check all invariants at every sample.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress and no tables; print the run's folder.")] = False,
 ) -> None:
@@ -47,6 +52,7 @@ def run(
     Tables and report are left in a folder of results. Ctrl-C ends a run early: what was complete is kept and reported.
     """
     from simgrid_broker.records import new_run_folder
+    settings = [*(settings or ()), *([f"record.snapshots={json.dumps(snapshots)}"] if snapshots else [])]
     given = loaded(scenario, seed, until, settings, workload)
     if not quiet:
         tell_before(given)

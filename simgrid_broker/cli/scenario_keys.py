@@ -1,10 +1,10 @@
-"""The keys of a scenario file as they may be written: type, unit, default, meaning.
+"""The keys of a scenario file and of a snapshot as they may be written: type, unit, default, meaning.
 
 What lives here: reading the pydantic models part by part. What does not: the models (scenario), other references.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -18,6 +18,7 @@ from simgrid_broker.policy.registry import BUILT_IN, names
 from simgrid_broker.scenario.campaigns import BytesSpread, FractionSpread, MegabytesSpread, Spread
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.part import Part
+from simgrid_broker.scenario.snapshot import Snapshot
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 
@@ -38,29 +39,42 @@ LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))
 
 @dataclass(frozen=True)
 class KeyedPart:
-    """A part of a scenario: the topic it is asked for by, its dotted key, its model."""
+    """A part of a scenario or a snapshot: the topic it is asked for by, its dotted key, its model, and of which."""
 
     topic: str
     key: str
     model: type[Part]
+    whole: str = "scenario"
 
     def section(self) -> Section:
         """Its keys."""
         rows = tuple(_row(self.model, name, field) for name, field in self.model.model_fields.items())
-        title = f"{self.key} in a scenario" if self.key else "top level of a scenario"
+        title = f"{self.key} in a {self.whole}" if self.key else f"top level of a {self.whole}"
         return Section(title, first_sentence(self.model), HEAD, rows)
 
 
 def parts() -> tuple[KeyedPart, ...]:
     """Every part of a scenario, outer ones first; quantities with a spread are the last."""
-    found = [KeyedPart("scenario", "", Scenario)]
+    found = _inside(KeyedPart("scenario", "", Scenario), ())
+    return (*found, KeyedPart("spread", "any quantity that differs from task to task", Spread))
+
+
+def snapshot_parts() -> tuple[KeyedPart, ...]:
+    """Every part of a snapshot that is none of a scenario, outer ones first, all under the topic `snapshot`."""
+    found = _inside(KeyedPart("snapshot", "", Snapshot, "snapshot"), parts())
+    return tuple(replace(part, topic="snapshot") for part in found)
+
+
+def _inside(outermost: KeyedPart, known: tuple[KeyedPart, ...]) -> list[KeyedPart]:
+    """A part and all parts inside it, each model once, without those that are known."""
+    found, seen = [outermost], {part.model for part in known}
     for part in found:
         for name, field in part.model.model_fields.items():
             model, step = _model_in(field.annotation)
-            if model is not None and model not in [known.model for known in found]:
+            if model is not None and model not in seen | {each.model for each in found}:
                 key = f"{part.key}.{name}" if part.key else name
-                found.append(KeyedPart(name, key + step, model))
-    return (*found, KeyedPart("spread", "any quantity that differs from task to task", Spread))
+                found.append(KeyedPart(name, key + step, model, part.whole))
+    return found
 
 
 def _model_in(annotation: Any) -> tuple[type[Part] | None, str]:
@@ -102,8 +116,14 @@ def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
     if get_origin(kind) is dict:
         return f"mapping of {'tiers' if arguments[0] is int else 'names'}", ""
     if get_origin(kind) is tuple:
-        return "list" + ("" if model else " of text"), ""
+        return "list" + ("" if model else f" of {_element(arguments[0])}"), _kind(arguments[0], [])[1]
     return ("mapping" if model else PLAIN[kind]), ""
+
+
+def _element(kind: Any) -> str:
+    """What an element of a list of plain values is."""
+    word = _kind(kind, [])[0]
+    return word if word == "text" else word + "s"
 
 
 def _parsed(metadata: list) -> tuple[str, str]:

@@ -1,6 +1,6 @@
 """Tasks: how many ended how, and how long they took from arrival to end.
 
-What lives here: turnaround by campaign. What does not: the jobs of a task.
+What lives here: turnaround by campaign, tasks for which there was no place. What does not: the jobs of a task.
 """
 
 import numpy as np
@@ -15,6 +15,9 @@ from simgrid_broker.units import HOUR
 FINAL = tuple(status.word for status in (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.ABORTED,
                                          TaskStatus.BROKEN))
 """Statuses in which a task stays unless somebody acts; source: lifecycle reference, section 2.8."""
+
+ON_HOLD = (TaskStatus.PENDING.word, TaskStatus.ASSIGNING.word)
+"""Statuses of a task for which a broker looks in vain."""
 
 NO_CAMPAIGN = "(no campaign)"
 
@@ -44,3 +47,15 @@ def tasks_by_status(run: Run) -> pd.DataFrame:
     table = run.table("tasks", ["status"]).status.value_counts(sort=False).rename("tasks").reset_index()
     table = table[table.tasks > 0].astype({"status": object})
     return tidy(table, ["status"], {"tasks": "tasks"}, "at the end")
+
+
+def tasks_without_place(run: Run) -> pd.DataFrame:
+    """Tasks that had come an hour before the end and for which no job was ever made, as they wait in vain for a broker.
+
+    Dimensions name, and tag of the rule that left no nucleus or queue. Metric: tasks.
+    """
+    tasks = run.table("tasks", ["name", "status", "arrival_s", "n_attempts", "errordialog"])
+    waits = (tasks.status.isin(ON_HOLD) & (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR))
+    table = tasks[waits].astype({"name": object, "errordialog": object}).fillna({"errordialog": ""})
+    table = table.groupby(["name", "errordialog"]).size().rename("tasks").reset_index()
+    return tidy(table.rename(columns={"errordialog": "tag"}), ["name", "tag"], {"tasks": "tasks"}, "at the end")

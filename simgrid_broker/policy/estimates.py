@@ -80,7 +80,7 @@ def work(task: Task, n_events: np.ndarray | int) -> np.ndarray | float:
     if counts_hs06(task):
         need = task.cputime * n_events
     else:
-        need = (task.walltime_s * input_mib(task) if task.walltime_s else np.nan) + 0.0 * n_events
+        need = (task.walltime_s_per_mib * input_mib(task) if task.walltime_s_per_mib else np.nan) + 0.0 * n_events
     if task.event_service and not task.job_cloning:
         attempts = task.max_attempt_es + 1 if task.max_attempt_es else DEFAULT_ES_ATTEMPTS
         need = need / (task.n_es_consumers * attempts)
@@ -113,7 +113,7 @@ def _sizes_by_queue(task: Task, queues: Queues) -> np.ndarray:
 
 def walltime_is_known(task: Task) -> bool:
     """Whether the wall time of a job can be estimated."""
-    return bool(task.cputime if counts_hs06(task) else task.walltime_s)
+    return bool(task.cputime if counts_hs06(task) else task.walltime_s_per_mib)
 
 
 def walltime_s(task: Task, queues: Queues, need: np.ndarray) -> np.ndarray:

@@ -4,16 +4,18 @@ What lives here: `Funnel` (the chain in PanDA's order), `Liftable` (criteria tha
 `MaskCache` (what static criteria said before) and the weighing by factors. What does not: any rule.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
 
-from simgrid_broker.policy.rule import Answer, is_compiled
-from simgrid_broker.views import KEPT
+from simgrid_broker.policy.rule import Answer, is_compiled, refused_of
+from simgrid_broker.views import KEPT, Task
 
+FIGURES = {name for name, field in Task.__dataclass_fields__.items() if field.type is float}
+"""Fields of a task that are figures, and so almost always its own."""
 ONE = 1.0
 """What a factor returns that is 1 for every candidate."""
 
@@ -49,6 +51,11 @@ class Funnel:
         return tuple(rule.rule.tag for rule in self.criteria)
 
     @cached_property
+    def by_rank(self) -> tuple[Callable, ...]:
+        """The criteria in the order in which they remove candidates: temporary ones behind all others."""
+        return tuple(sorted(self.criteria, key=self.ranks.get))
+
+    @cached_property
     def ranks(self) -> dict[Callable, int]:
         """Rank of each criterion: its place, and for a temporary one that much behind the last place."""
         n = len(self.criteria)
@@ -71,9 +78,15 @@ class Funnel:
         return tuple(step for step in self.steps if not isinstance(step, Liftable) and step.rule.static is not None)
 
     @cached_property
-    def static_by_rank(self) -> tuple[Callable, ...]:
-        """The same, the largest rank first, so that whoever writes last is right."""
-        return tuple(sorted(self.static, key=self.ranks.get, reverse=True))
+    def own(self) -> tuple[Callable, ...]:
+        """The static criteria about a figure of the task, which tasks rarely share; the largest rank first."""
+        return tuple(sorted((rule for rule in self.static if FIGURES & set(rule.rule.static)), key=self.ranks.get,
+                            reverse=True))
+
+    @cached_property
+    def shared(self) -> tuple[Callable, ...]:
+        """The other static criteria, the largest rank first, so that whoever writes last is right."""
+        return tuple(sorted(set(self.static) - set(self.own), key=self.ranks.get, reverse=True))
 
     @cached_property
     def load(self) -> tuple[Callable, ...]:
@@ -95,33 +108,39 @@ class Funnel:
     @cached_property
     def requirement(self) -> Callable:
         """Function from a task to the hashable requirement on which the static masks depend."""
-        fields = sorted({field for rule in self.static for field in rule.rule.static})
-        return attrgetter(*fields) if fields else lambda task: ()
+        return _fields_of(self.static)
+
+    @cached_property
+    def shared_requirement(self) -> Callable:
+        """Function from a task to the part of the requirement that many tasks share."""
+        return _fields_of(self.shared)
 
 
 class MaskCache:
     """First refusals by static criteria, kept until the description of the queues changes.
 
     One cache serves one grid: entries of an older `queues.version` are thrown away. At most `capacity` requirements are
-    kept, and as many masks of single criteria; the ones that came first leave first. Tasks rarely share all their
+    kept, and as many shared parts of them; the ones that came first leave first. Tasks rarely share all their
     requirements, but often those that are dear to look up (label, share, type).
     """
 
     def __init__(self, capacity: int = 16384):
         self.capacity = capacity
         self.version = None
-        self.entries, self.masks, self.records = {}, {}, {}
+        self.entries, self.parts, self.records = {}, {}, {}
 
     def first_refusals(self, funnel: Funnel, case) -> np.ndarray:
         """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
         if case.queues.version != self.version:
             self.version = case.queues.version
             self.entries.clear()
-            self.masks.clear()
+            self.parts.clear()
         key = (funnel, funnel.requirement(case.task))
         found = self.entries.get(key)
         if found is None:
-            found = first_refusals(funnel, case, self._mask)
+            part = self._part((funnel, funnel.shared_requirement(case.task)),
+                              lambda: _first_of(funnel.shared, funnel, case))
+            found = _read_only(np.minimum(part, _first_of(funnel.own, funnel, case)))
             self._keep(self.entries, key, found)
         return found
 
@@ -135,18 +154,14 @@ class MaskCache:
 
     def multiplier(self, rule: Callable, case) -> np.ndarray | float:
         """What one static factor gives, (n,) or one number; asked after `first_refusals` of the same case."""
-        return self._asked(rule, rule, case)
-
-    def _mask(self, rule: Callable, case) -> np.ndarray:
-        """What one static criterion refuses, (n,) bool."""
-        return self._asked(rule, partial(mask_of, rule), case)
-
-    def _asked(self, rule: Callable, ask: Callable, case) -> np.ndarray:
         key = (rule, tuple(getattr(case.task, field) for field in rule.rule.static))
-        found = self.masks.get(key)
+        return self._part(key, lambda: rule(case))
+
+    def _part(self, key, make: Callable):
+        found = self.parts.get(key)
         if found is None:
-            found = ask(case)
-            self._keep(self.masks, key, found)
+            found = make()
+            self._keep(self.parts, key, found)
         return found
 
     def _keep(self, kept: dict, key, value) -> None:
@@ -157,10 +172,14 @@ class MaskCache:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a funnel said: refused_by as in `views.Verdict`, and the names of the groups that were lifted."""
+    """What a funnel said: refused_by as in `views.Verdict`, and the names of the groups that were lifted.
+
+    answers: those with figures, by the index of the criterion, where somebody has kept them.
+    """
 
     refused_by: np.ndarray
     lifted: tuple[str, ...]
+    answers: Mapping[int, Answer] = field(default_factory=dict)
 
 
 def run_funnel(funnel: Funnel, case, cache: MaskCache | None = None) -> Outcome:
@@ -192,17 +211,31 @@ def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np
 
 def mask_of(rule: Callable, case) -> np.ndarray:
     """Whom a criterion refuses, (n,) bool, whether or not it answers with figures."""
-    answer = rule(case)
-    return answer.refused if isinstance(answer, Answer) else answer
+    return refused_of(rule(case))
 
 
-def first_refusals(funnel: Funnel, case, ask: Callable = mask_of) -> np.ndarray:
+def first_refusals(funnel: Funnel, case) -> np.ndarray:
     """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
+    return _read_only(np.minimum(_first_of(funnel.shared, funnel, case), _first_of(funnel.own, funnel, case)))
+
+
+def _first_of(rules: tuple[Callable, ...], funnel: Funnel, case) -> np.ndarray:
+    """Smallest rank at which one of the rules, the largest rank first, refuses each candidate, (n,) int16."""
     first = np.full(case.n_candidates, funnel.never, np.int16)
-    for rule in funnel.static_by_rank:
-        np.putmask(first, ask(rule, case), funnel.ranks[rule])
-    first.setflags(write=False)
+    for rule in rules:
+        np.putmask(first, mask_of(rule, case), funnel.ranks[rule])
     return first
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    array.setflags(write=False)
+    return array
+
+
+def _fields_of(rules: tuple[Callable, ...]) -> Callable:
+    """Function from a task to the fields on which the masks of static rules depend."""
+    fields = sorted({field for rule in rules for field in rule.rule.static})
+    return attrgetter(*fields) if fields else lambda task: ()
 
 
 def _ask_group(funnel: Funnel, group: Liftable, case, first: np.ndarray) -> bool:

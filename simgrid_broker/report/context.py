@@ -6,7 +6,7 @@ not: figures.
 
 from dataclasses import dataclass
 
-from simgrid_broker.metrics import Window, window_of
+from simgrid_broker.metrics import Window, tasks_without_place, wide, window_of
 from simgrid_broker.metrics.tree import Tree, share_tree
 from simgrid_broker.records import Run
 from simgrid_broker.report.canvas import Marks
@@ -16,6 +16,9 @@ from simgrid_broker.units import format_seconds
 
 INCIDENT_OBJECTS = ("queue", "site", "share", "key", "task", "campaign")
 """Fields that say what an incident is about, first one that is set."""
+
+MOST_NAMED = 3
+"""Streams of tasks without a place that are named."""
 
 
 @dataclass(frozen=True)
@@ -67,4 +70,19 @@ def warnings_of(run: Run) -> tuple[str, ...]:
     if window.length_s <= 0:
         found.append(f"The run holds nothing after its warm-up of {format_seconds(window.start_s)}: "
                      "figures over the window are empty, and curves show the warm-up only.")
+    if run.manifest["status"] == "complete":
+        found += _tasks_without_place(run)
     return (*found, *run.remarks)
+
+
+def _tasks_without_place(run: Run) -> list[str]:
+    """How many tasks never got a job, of which streams, and why; nothing if there are none."""
+    rows = wide(tasks_without_place(run))
+    if not len(rows):
+        return []
+    rows = rows.sort_values("tasks", ascending=False)
+    named = [f"{row.name} ({row.tasks:.0f}, {row.tag or 'not asked'})" for row in
+             rows.head(MOST_NAMED).itertuples(index=False)]
+    more = f" and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
+    return [f"No nucleus or queue was found for {rows.tasks.sum():.0f} tasks: {', '.join(named)}{more}. "
+            "`simgrid-broker explain` tells more."]

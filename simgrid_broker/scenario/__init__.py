@@ -1,4 +1,4 @@
-"""Files to one checked, frozen `Scenario`.
+"""Files to one checked, frozen `Scenario` or `Snapshot`.
 
 What lives here: the models, the loader, gdpconfig, checks, importers, synthetic grids and workloads. What does not:
 the running world (`world`) and anything that happens in simulated time.
@@ -6,9 +6,10 @@ the running world (`world`) and anything that happens in simulated time.
 
 from simgrid_broker.scenario.check import remarks
 from simgrid_broker.scenario.gdpconfig import REGISTRY, find, in_force, origins_in_force, with_setting
-from simgrid_broker.scenario.loader import load_scenario
+from simgrid_broker.scenario.loader import load_scenario, load_snapshot
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.origin import Origin
+from simgrid_broker.scenario.snapshot import Snapshot
 
-__all__ = ["Scenario", "load_scenario", "remarks", "Origin", "REGISTRY", "find", "in_force", "origins_in_force",
-           "with_setting"]
+__all__ = ["Scenario", "Snapshot", "load_scenario", "load_snapshot", "remarks", "Origin", "REGISTRY", "find",
+           "in_force", "origins_in_force", "with_setting"]

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
 
@@ -21,6 +21,10 @@ CORES_WHEN_ANY = 8
 
 N_REPLICAS_MAX = 4
 """Replicas of an input that a task can name; the same as `schema.tasks.N_REPLICAS`."""
+
+
+CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
+"""Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
 
 class Spread(Part):
@@ -80,7 +84,61 @@ class Replicas(Part):
     tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
 
 
-class Payload(Part):
+class JobRequirements(Part):
+    """What a task asks of queues beside cores, memory, disk and time, in PanDA's names of task parameters."""
+
+    architecture: str = Field("", description="Platform, base image, CPU and GPU asked for, as a string "
+                              "(`x86_64-el9-gcc13-opt#x86_64&nvidia:vram>=40960`) or JSON")
+    transhome: str = Field("", description="transHome: release such as Athena-24.0.5, or nightly; without one the "
+                           "edition deployed asks for no software or hardware at all")
+    container_name: str = Field("", description="Fat container in which the payload runs")
+    onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
+
+    site: tuple[str, ...] = Field((), description="PanDA queues to which all jobs go; default: brokerage finds them")
+    maxCoreCount: int = Field(0, ge=0, description="Most cores of a slot; 0 = open")
+    walltime: float = Field(0, ge=0, description="Wall time of a MiB of input, s, claimed instead of CPU time; 0 = CPU "
+                            "time is claimed")
+    allowInputLAN: Literal["use", "only"] | None = Field("use", description="Whether jobs may or must read from the "
+                                                         "storage where a queue can; null = brokerage counts on copies")
+    useLocalIO: bool = Field(False, description="Brokerage counts on copies of the input in any case")
+    ipConnectivity: str = Field("", description="Outbound network that jobs need: full, http or "
+                                "none, and behind `#` the IP stack, such as http#IPv4")
+    mergeOutput: bool = Field(False, description="Output is to be merged, so jobs do not wait at inactive queues; "
+                              "there are no merge jobs")
+    eventService: bool = Field(False, description="Brokerage picks queues for event service; jobs are ordinary ones")
+    nEsConsumers: int = Field(1, ge=1, description="Jobs of event service that share the events of an input")
+    maxAttemptES: int = Field(0, ge=0, description="Attempts at an event before the last; 0 = 3 in all")
+    nJumboJobs: int = Field(0, ge=0, description="Jumbo jobs of a task of event service; brokerage minds them, there "
+                            "are none")
+    minGranularity: int = Field(0, ge=0, description="Fewest events of a job, for brokerage, where the number of "
+                                "events is dynamic; 0 = it is fixed")
+    maxEventsPerJob: int | None = Field(None, ge=1, description="Most events of such a job; default: open")
+
+    @field_validator("ipConnectivity")
+    @classmethod
+    def network_and_stack(cls, value: str) -> str:
+        """Refuse a network or an IP stack that no queue has."""
+        network, _, stack = value.partition("#")
+        if network not in CONNECTIVITIES or stack not in IP_STACKS:
+            raise ValueError("expected full, http or none, and behind # the IP stack, IPv4 or IPv6, such as http#IPv4")
+        return value
+
+    @model_validator(mode="after")
+    def parts_of_event_service(self) -> "JobRequirements":
+        """Refuse parameters of event service without it, and a largest number of events below the smallest."""
+        if not self.eventService and (self.nJumboJobs or self.nEsConsumers > 1 or self.maxAttemptES):
+            raise ValueError("nEsConsumers, maxAttemptES and nJumboJobs need eventService: true")
+        if self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
+            raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")
+        return self
+
+    @property
+    def preassigned(self) -> str:
+        """The queues of `site`, joined by commas."""
+        return ",".join(self.site)
+
+
+class Payload(JobRequirements):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
     name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
@@ -130,13 +188,6 @@ class Payload(Part):
     peak: Seconds = Field(14 * 3600, ge=0, lt=86400, description="Time of day with most arrivals")
     weekend_drop: Fraction = Field(0, description="Part of the arrivals of a Saturday or Sunday that comes on other "
                                    "days instead; a scenario starts on a Monday at midnight")
-
-    architecture: str = Field("", description="Platform, base image, CPU and GPU asked for, as a string "
-                              "(`x86_64-el9-gcc13-opt#x86_64&nvidia:vram>=40960`) or JSON")
-    transhome: str = Field("", description="transHome: release such as Athena-24.0.5, or nightly; without one the "
-                           "edition deployed asks for no software or hardware at all")
-    container_name: str = Field("", description="Fat container in which the payload runs")
-    onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
 
     @property
     def cores(self) -> int:

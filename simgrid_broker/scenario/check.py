@@ -12,7 +12,7 @@ from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.gdpconfig_key import READ_BY
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.queue_options import option_value
+from simgrid_broker.scenario.queue_options import NUMBERS, option_number, option_value
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
@@ -88,13 +88,12 @@ def option_of_full_chain(scenario: Scenario) -> Iterator[str]:
 
 
 def option_no_number(scenario: Scenario) -> Iterator[str]:
-    """Options of queues that must be numbers and are not."""
+    """Options of queues that are to be numbers and are none."""
     for name, queue in scenario.grid.queues.items():
-        value = option_value(queue, "max_io_intensity")
-        try:
-            float(value or 0)
-        except ValueError:
-            yield f"max_io_intensity={value} of queue {name!r} has no effect; it must be a number, kB/s."
+        for key in NUMBERS:
+            value = option_value(queue, key)
+            if value is not None and option_number(queue, key, -1) < 0:
+                yield f"{key}={value} of queue {name!r} has no effect; it must be a number, 0 or above."
 
 
 def incident_cut_off(scenario: Scenario) -> Iterator[str]:
@@ -102,6 +101,13 @@ def incident_cut_off(scenario: Scenario) -> Iterator[str]:
     late = sum(incident.at >= scenario.duration for incident in scenario.incidents)
     if late:
         yield f"{late} incident(s) lie after the end of the run and will not happen."
+
+
+def snapshot_cut_off(scenario: Scenario) -> Iterator[str]:
+    """Snapshots after the end of a run that was made shorter than its scenario file says."""
+    late = sum(at >= scenario.duration for at in scenario.record.snapshots)
+    if late:
+        yield f"{late} snapshot(s) lie after the end of the run and will not be taken."
 
 
 def settings_of(scenario: Scenario) -> Iterator[str]:
@@ -163,7 +169,7 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, setting_without_reader, setting_of_nobody, option_of_full_chain, option_no_number,
-    software_without_transhome, software_unknown,
+    incident_cut_off, snapshot_cut_off, setting_without_reader, setting_of_nobody, option_of_full_chain,
+    option_no_number, software_without_transhome, software_unknown,
 )
 """Everything that is looked at for remarks."""

@@ -1,4 +1,4 @@
-"""Scenario files to scenarios.
+"""Files to scenarios and snapshots.
 
 What lives here: reading YAML files, `extends`, references to other files, and what the command line adds. What does
 not: YAML itself (`yaml_lines`), setting single values (`overrides`) and everything that makes a draft a scenario
@@ -9,12 +9,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.errors import Problem, ScenarioError, SnapshotError, nearest
 from simgrid_broker.scenario.draft import Assignment, Draft, overlaid, value_at
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.origin import COMMAND_LINE, Origin
 from simgrid_broker.scenario.overrides import from_command_line
 from simgrid_broker.scenario.resolve import FILES, resolve
+from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.yaml_lines import Document, read_yaml
 
 EXTENDS = "extends"
@@ -33,12 +34,29 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     draft, problems = _read(Path(path))
     assignments = [] if seed is None else [Assignment("seed", seed, COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, COMMAND_LINE)]
+    assignments += _assignments(overrides, problems)
+    return resolve(replace(draft, assignments=tuple(assignments)), problems)
+
+
+def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
+    """The snapshot in a YAML or JSON file, checked; overrides and `extends` as of a scenario. Raises SnapshotError."""
+    try:
+        draft, problems = _read(Path(path))
+    except ScenarioError as error:
+        raise SnapshotError(error.problems) from None
+    assignments = _assignments(overrides, problems)
+    return resolve(replace(draft, assignments=tuple(assignments)), problems, Snapshot)
+
+
+def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assignment]:
+    """What texts of the command line set; those that cannot be read go to `problems`."""
+    assignments = []
     for text in overrides:
         try:
             assignments.append(from_command_line(text))
         except ValueError as error:
             problems.append(Problem("command line", None, text, None, str(error)))
-    return resolve(replace(draft, assignments=tuple(assignments)), problems)
+    return assignments
 
 
 def _read(path: Path) -> tuple[Draft, list[Problem]]:

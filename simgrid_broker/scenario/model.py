@@ -7,16 +7,15 @@ CRIC's fields keep CRIC's names and bare-number units (formats reference, sectio
 with its unit (`maxtime: 96h`, `maxrss: 16 GB`).
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, model_validator
+from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.campaigns import Workload
-from simgrid_broker.scenario.origin import CRIC, DEFAULT, SYNTHETIC, Origin
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
 from simgrid_broker.scenario.software import Gpu, Software
+from simgrid_broker.scenario.whole import Whole
 
 
 class Site(Part):
@@ -237,10 +236,10 @@ class Incident(Part):
 
     at: Seconds = Field(ge=0, description="When, from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
-                  "task_arrival"] = Field(description="Kind of incident")
+                  "task_arrival", "storage_status"] = Field(description="Kind of incident")
     until: Seconds | None = Field(None, description="When an outage ends; default: never")
     queue: str | None = Field(None, description="PanDA queue that gets another status")
-    status: str | None = Field(None, description="Its new status")
+    status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
     site: str | None = Field(None, description="Site that is out")
     source: str | None = Field(None, description="Site at which the link that is out begins")
     destination: str | None = Field(None, description="Site at which it ends")
@@ -251,6 +250,9 @@ class Incident(Part):
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives")
+    storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
+    activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
+        None, description="What the endpoint is used for")
 
 
 class Agents(Part):
@@ -294,10 +296,17 @@ class Record(Part):
     jobs: bool = Field(True, description="One row per job attempt")
     transfers: bool = Field(True, description="One row per transfer")
     decisions: Fraction = Field(1, description="Part of the decisions that is written, chosen by task")
+    candidates: Fraction = Field(0, description="Part of the decisions of which every candidate is written with the "
+                                 "figures of the rule that refused it, chosen by task; such decisions are all written")
+    tasks: tuple[int | str, ...] = Field((), description="Tasks, by name or jeditaskid (counted from 1 in order of "
+                                         "arrival), all of whose decisions are written with every candidate")
     series: bool = Field(True, description="Time series of shares, queues, links and storages")
+    snapshots: tuple[Seconds, ...] = Field((), description="Times at which a snapshot is written that `broker` reads")
+    snapshot_tasks: int = Field(100, ge=0, description="Tasks that a snapshot holds at the most, of those that wait "
+                                "for brokerage; the highest priority first")
 
 
-class Scenario(Part):
+class Scenario(Whole):
     """Everything a simulation needs, resolved: one value is enough to run it again."""
 
     name: str = Field(min_length=1, description="Name; results are kept under it")
@@ -317,51 +326,3 @@ class Scenario(Part):
     agents: Agents = Field(Agents(), description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")
     record: Record = Field(Record(), description="What the run writes")
-
-    _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)
-    _draft: Any = PrivateAttr(None)
-    _remarks: tuple[str, ...] = PrivateAttr(())
-
-    def __eq__(self, other: object) -> bool:
-        """Two scenarios are equal if all their values are, wherever those come from."""
-        return isinstance(other, Scenario) and self.__dict__ == other.__dict__
-
-    @property
-    def origins(self) -> Mapping[str, Origin]:
-        """Origin of each key that was written, by dotted key (`grid.queues.CERN.corecount`, `shares[0].value`)."""
-        return self._origins
-
-    @property
-    def import_remarks(self) -> tuple[str, ...]:
-        """What an import of the grid could not use."""
-        return self._remarks
-
-    def origin(self, key: str) -> Origin:
-        """Origin of the value of a dotted key; what stands in an imported or made-up entry has the entry's origin."""
-        around = key
-        while around not in self._origins and around:
-            around = around[:max(around.rfind("."), around.rfind("["), 0)]
-        found = self._origins.get(around, DEFAULT)
-        return found if around == key or found.kind in (SYNTHETIC, CRIC) else DEFAULT
-
-    def with_values(self, values: Mapping[str, object]) -> Self:
-        """A new scenario with values set by dotted key, checked as a whole; None brings a default back.
-
-        What the grid is made of is kept, so `{"grid.synthetic.sites": 20}` makes a new grid. Raises ScenarioError.
-        """
-        from simgrid_broker.scenario import resolve  # here, because resolving needs this class
-        return resolve.changed(self, values)
-
-    def with_config(self, values: Mapping[str, object]) -> Self:
-        """A new scenario with gdpconfig keys set, by `KEY` or `component.KEY`. Raises ScenarioError."""
-        return self.with_values({f"gdpconfig.{key}": value for key, value in values.items()})
-
-    def to_dict(self) -> dict[str, Any]:
-        """All values, defaults included, in kinds that JSON has; `from_dict` reads them back."""
-        return self.model_dump(mode="json")
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The scenario that `to_dict` wrote; files it was made of are not needed. Raises ScenarioError."""
-        from simgrid_broker.scenario import resolve  # here, because resolving needs this class
-        return resolve.written_out(values)

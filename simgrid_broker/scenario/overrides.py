@@ -23,6 +23,7 @@ from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.origin import COMMAND_LINE, PYTHON
 from simgrid_broker.scenario.shape import bare, inside, is_part
+from simgrid_broker.scenario.whole import Whole
 from simgrid_broker.scenario.yaml_lines import read_value
 
 
@@ -47,23 +48,23 @@ def from_python(values: Mapping[str, object]) -> tuple[Assignment, ...]:
     return tuple(Assignment(key, plain(value), PYTHON) for key, value in values.items())
 
 
-def assigned(draft: Draft, assignment: Assignment) -> Draft:
-    """`draft` with one value set; None removes an entry. Raises NoSuchKey."""
-    key = located(draft.values, assignment.key)
+def assigned(draft: Draft, assignment: Assignment, model: type[Whole] = Scenario) -> Draft:
+    """`draft` of a `model` with one value set; None removes an entry. Raises NoSuchKey."""
+    key = located(draft.values, assignment.key, model)
     if key[0] == "gdpconfig" and isinstance(draft.values.get("gdpconfig"), dict):
         kept = laid_over(draft.values["gdpconfig"], dict.fromkeys(key[1:]))
         draft = replace(draft, values=draft.values | {"gdpconfig": kept})
-    values = _with(draft.values, Scenario, key, assignment.value)
+    values = _with(draft.values, model, key, assignment.value)
     marks = {old: origin for old, origin in draft.marks.items() if old[:len(key)] != key}
     return replace(draft, values=values, marks=marks | {key: assignment.origin})
 
 
-def located(values: dict, text: str) -> Key:
-    """The key that `text` means in `values`. Raises NoSuchKey."""
+def located(values: dict, text: str, model: type[Whole] = Scenario) -> Key:
+    """The key that `text` means in the `values` of a `model`. Raises NoSuchKey."""
     if text.startswith("gdpconfig."):
         return "gdpconfig", text.removeprefix("gdpconfig.")
     rest = re.sub(r"\[(\d+)]", r".\1", text)
-    key, kind, here = (), Scenario, values
+    key, kind, here = (), model, values
     while rest:
         step, rest = _step(bare(kind), here, rest)
         here = _part(here, bare(kind), step)

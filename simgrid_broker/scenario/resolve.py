@@ -1,4 +1,4 @@
-"""From a draft to a scenario: the grid written out, single values set, the shape and all checks passed.
+"""From a draft to a scenario or a snapshot: the grid written out, single values set, the shape and all checks passed.
 
 What lives here: the order of these steps, and putting files and lines to what they find. What does not: the steps.
 """
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.errors import Problem, nearest
 from simgrid_broker.scenario.check import findings
 from simgrid_broker.scenario.draft import Assignment, Draft, Key, keys_of, value_at
 from simgrid_broker.scenario.finding import Finding, dotted
@@ -15,7 +15,10 @@ from simgrid_broker.scenario.grid_sources import SOURCES, expanded
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.origin import PYTHON, Origin
 from simgrid_broker.scenario.overrides import NoSuchKey, assigned, from_python, plain
+from simgrid_broker.scenario.rules_snapshot import snapshot_findings
 from simgrid_broker.scenario.shape import Shape, shape_of
+from simgrid_broker.scenario.snapshot import Snapshot
+from simgrid_broker.scenario.whole import Whole
 
 FILES: tuple[Key, ...] = (
     ("grid", "pandaqueues"), ("grid", "rses"), ("grid", "closeness"), ("workload", "trace", "file"),
@@ -23,34 +26,38 @@ FILES: tuple[Key, ...] = (
 )
 """Keys whose values are files."""
 
+FINDINGS = {Scenario: findings, Snapshot: snapshot_findings}
+"""What looks for mistakes between the parts, by what the file describes."""
 
-def resolve(draft: Draft, problems: Iterable[Problem] = ()) -> Scenario:
-    """The scenario that `draft` describes; raises ScenarioError with `problems` and all others that are found."""
+
+def resolve(draft: Draft, problems: Iterable[Problem] = (), model: type[Whole] = Scenario) -> Whole:
+    """The scenario or snapshot that `draft` describes; raises its `error` with `problems` and all others found."""
     problems = list(problems)
-    complete = _assigned(draft, [assignment for assignment in draft.assignments if _is_early(assignment)], problems)
+    complete = _assigned(draft, [assignment for assignment in draft.assignments if _is_early(assignment)], problems,
+                         model)
     if not draft.expanded:
         problems += _missing_files(complete)
     expansion = expanded(complete)
     problems += expansion.problems
     late = [assignment for assignment in draft.assignments if not _is_early(assignment)]
-    complete = _assigned(expansion.draft, late, problems)
-    shape = shape_of(complete.values)
+    complete = _assigned(expansion.draft, late, problems, model)
+    shape = shape_of(complete.values, model)
     problems += _located(complete, [*shape.findings, *_cross_findings(shape, complete, expansion.failed)])
     if problems:
-        raise ScenarioError(in_order(problems))
-    return _with_memory(shape.scenario, draft, complete, expansion.remarks)
+        raise model.error(in_order(problems))
+    return _with_memory(shape.whole, draft, complete, expansion.remarks)
 
 
-def changed(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
-    """`scenario` with values set by dotted key. Raises ScenarioError."""
-    draft = scenario._draft or Draft(scenario.to_dict(), expanded=True)
-    return resolve(replace(draft, assignments=(*draft.assignments, *from_python(values))))
+def changed(whole: Whole, values: Mapping[str, object]) -> Whole:
+    """A scenario or snapshot with values set by dotted key. Raises ScenarioError."""
+    draft = whole._draft or Draft(whole.to_dict(), expanded=True)
+    return resolve(replace(draft, assignments=(*draft.assignments, *from_python(values))), model=type(whole))
 
 
-def written_out(values: Mapping[str, object]) -> Scenario:
-    """The scenario of values with nothing left to be made up or imported. Raises ScenarioError."""
+def written_out(values: Mapping[str, object], model: type[Whole] = Scenario) -> Whole:
+    """The scenario or snapshot of values with nothing left to be made up or imported. Raises ScenarioError."""
     plain_values = plain(values)
-    return resolve(Draft(plain_values, dict.fromkeys(keys_of(plain_values), PYTHON), expanded=True))
+    return resolve(Draft(plain_values, dict.fromkeys(keys_of(plain_values), PYTHON), expanded=True), model=model)
 
 
 def in_order(problems: Iterable[Problem]) -> list[Problem]:
@@ -67,7 +74,7 @@ def _is_early(assignment: Assignment) -> bool:
         assignment.key == source or assignment.key.startswith(f"{source}.") for source in SOURCES)
 
 
-def _assigned(draft: Draft, assignments: list[Assignment], problems: list[Problem]) -> Draft:
+def _assigned(draft: Draft, assignments: list[Assignment], problems: list[Problem], model: type[Whole]) -> Draft:
     """`draft` with values set; what cannot be set goes to `problems`."""
     for assignment in assignments:
         if draft.expanded and _is_early(assignment):
@@ -75,7 +82,7 @@ def _assigned(draft: Draft, assignments: list[Assignment], problems: list[Proble
                                      "the grid is already written out; change its sites, queues, storages and links"))
             continue
         try:
-            draft = assigned(draft, assignment)
+            draft = assigned(draft, assignment, model)
         except NoSuchKey as error:
             problems.append(_problem(assignment.origin, assignment.key, assignment.value, str(error), error.nearest))
     return draft
@@ -96,11 +103,11 @@ def _missing_files(draft: Draft) -> list[Problem]:
 
 def _cross_findings(shape: Shape, draft: Draft, failed: bool) -> list[Finding]:
     """Findings of the checks between parts, less those that only follow from what could not be read."""
-    if shape.scenario is None:
+    if shape.whole is None:
         return []
-    shape.scenario._origins = _origins(draft)
+    shape.whole._origins = _origins(draft)
     return [Finding(shape.old_key(found.key), found.value, found.expected, found.nearest)
-            for found in findings(shape.scenario)
+            for found in FINDINGS[shape.model](shape.whole)
             if not (found.of_absence and (shape.gone or failed))
             and not (failed and found.key[0] in ("grid", "incidents"))
             and (found.unknown or found.value) not in list(shape.gone)]
@@ -128,9 +135,9 @@ def _origins(draft: Draft) -> dict[str, Origin]:
     return {dotted(key): draft.marks[key] for key in keys_of(draft.values) if key in draft.marks}
 
 
-def _with_memory(scenario: Scenario, draft: Draft, complete: Draft, remarks: list[str]) -> Scenario:
-    """`scenario`, knowing where its values come from and what it was made of."""
-    scenario._origins = _origins(complete)
-    scenario._draft = draft
-    scenario._remarks = tuple(remarks)
-    return scenario
+def _with_memory(whole: Whole, draft: Draft, complete: Draft, remarks: list[str]) -> Whole:
+    """A scenario or snapshot, knowing where its values come from and what it was made of."""
+    whole._origins = _origins(complete)
+    whole._draft = draft
+    whole._remarks = tuple(remarks)
+    return whole

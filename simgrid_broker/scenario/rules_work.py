@@ -22,8 +22,12 @@ READS = {
     "gdpconfig": (("key", "value"), ()),
     "task_priority": (("task", "priority"), ()),
     "task_arrival": (("campaign",), ("jobs",)),
+    "storage_status": (("storage", "activity", "status"), ("until",)),
 }
 """Fields that each kind of incident needs, and those that it may have."""
+
+STORAGE_STATUSES = ("ON", "OFF", "TEST")
+"""Statuses of an activity of a DDM endpoint; source: formats reference, section 2.2."""
 
 
 def warm_up_too_long(scenario: Scenario) -> Iterator[Finding]:
@@ -61,6 +65,17 @@ def nucleus_of_campaign(scenario: Scenario) -> Iterator[Finding]:
         yield from _unknown(key, campaign.nucleus, scenario.grid.sites, "site")
 
 
+def queues_of_work(scenario: Scenario) -> Iterator[Finding]:
+    """Work that names its queues names PanDA queues, each once."""
+    for part in ("campaigns", "users"):
+        for position, stream in enumerate(getattr(scenario.workload, part)):
+            key = "workload", part, position, "site"
+            for place, name in enumerate(stream.site):
+                yield from _unknown((*key, place), name, scenario.grid.queues, "queue")
+                if name in stream.site[:place]:
+                    yield Finding((*key, place), name, "is named a second time")
+
+
 def _goes_round(name: str, parents: Mapping[str, str | None]) -> bool:
     """Whether the chain of parents of a campaign never ends."""
     seen = set()
@@ -91,7 +106,7 @@ def incident_names(scenario: Scenario) -> Iterator[Finding]:
     campaigns = [campaign.name for campaign in scenario.workload.campaigns]
     for position, incident in enumerate(scenario.incidents):
         for name, known, what in (
-                ("queue", grid.queues, "queue"), ("status", QueueStatus.words(), "status of a queue"),
+                ("queue", grid.queues, "queue"), _statuses(incident), ("storage", grid.storages, "storage"),
                 ("site", grid.sites, "site"), ("source", grid.sites, "site"), ("destination", grid.sites, "site"),
                 ("share", shares, "share"), ("campaign", campaigns, "campaign")):
             if name in READS[incident.what][0]:
@@ -131,11 +146,28 @@ def incident_after_the_end(scenario: Scenario) -> Iterator[Finding]:
                               f"must be before the end of the run, {scenario.duration:.15g} s")
 
 
+def snapshot_after_the_end(scenario: Scenario) -> Iterator[Finding]:
+    """Snapshots are taken within the run, unless the run was cut short after the scenario was written."""
+    for position, at in enumerate(scenario.record.snapshots):
+        key = ("record", "snapshots", position)
+        if at < 0:
+            yield Finding(key, at, "expected a time, 0 or above")
+        elif at >= scenario.duration and scenario.origin("duration").kind == "file":
+            yield Finding(key, at, f"must be before the end of the run, {scenario.duration:.15g} s")
+
+
 def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
     """An outage ends after it began."""
     for position, incident in enumerate(scenario.incidents):
         if incident.until is not None and incident.until <= incident.at:
             yield Finding(("incidents", position, "until"), incident.until, f"must be after `at`, {incident.at:.15g} s")
+
+
+def _statuses(incident: Incident) -> tuple[str, tuple[str, ...], str]:
+    """Field, known values and what they are, of the status that an incident sets."""
+    if incident.what == "storage_status":
+        return "status", STORAGE_STATUSES, "status of an endpoint"
+    return "status", QueueStatus.words(), "status of a queue"
 
 
 def _fields_given(incident: Incident) -> list[str]:
@@ -152,6 +184,7 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 
 WORK_RULES = (
     warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
-    incident_values, incident_after_the_end, incident_ends_too_early, parents_of_campaigns, nucleus_of_campaign,
+    incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
+    nucleus_of_campaign, queues_of_work,
 )
 """All rules of this module."""

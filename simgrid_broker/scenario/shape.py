@@ -1,4 +1,4 @@
-"""Whether plain values have the shape of a scenario: what pydantic finds wrong, told in the words of the scenario.
+"""Whether plain values have the shape of a scenario or a snapshot: what pydantic finds wrong, told in words of theirs.
 
 What lives here: walking the models by keys, turning validation errors into findings, and leaving out what cannot be
 read so that the rest can still be checked. What does not: checks between parts (`check`) and files (`resolve`).
@@ -16,6 +16,7 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.draft import Key, keys_of, value_at
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.whole import Whole
 
 UNWRITTEN = {"name": "unnamed", "duration": 1e15}
 """Stand-ins for required values at the top that cannot be read, so that the rest can be checked."""
@@ -23,19 +24,20 @@ UNWRITTEN = {"name": "unnamed", "duration": 1e15}
 
 @dataclass
 class Shape:
-    """What can be read of a scenario, and what is wrong with its shape.
+    """What can be read of a scenario or a snapshot, and what is wrong with its shape.
 
-    scenario: with everything left out that cannot be read, None if too little remains; gone: the names in entries that
+    whole: with everything left out that cannot be read, None if too little remains; gone: the names in entries that
     were left out; old_keys: where in the values the elements of shortened lists stand.
     """
 
-    scenario: Scenario | None = None
+    model: type[Whole] = Scenario
+    whole: Whole | None = None
     findings: list[Finding] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     old_keys: dict[Key, Key] = field(default_factory=dict)
 
     def old_key(self, key: Key) -> Key:
-        """Where the value at `key` of `scenario` stands in the values as written."""
+        """Where the value at `key` of `whole` stands in the values as written."""
         old, new = (), ()
         for step in key:
             new = (*new, step)
@@ -43,24 +45,24 @@ class Shape:
         return old
 
 
-def shape_of(values: dict) -> Shape:
-    """Read `values` as a scenario; leave out what is wrong until the rest can be read."""
-    shape, left_out = Shape(), set()
+def shape_of(values: dict, model: type[Whole] = Scenario) -> Shape:
+    """Read `values` as a `model`; leave out what is wrong until the rest can be read."""
+    shape, left_out = Shape(model), set()
     while True:
         shape.old_keys = {}
         try:
-            shape.scenario = Scenario.model_validate(_kept(values, left_out, shape.old_keys))
+            shape.whole = model.model_validate(_kept(values, left_out, shape.old_keys))
             break
         except ValidationError as error:
             errors = [(shape.old_key(_key(found["loc"])), found) for found in error.errors(include_url=False)]
         if not left_out:
-            shape.findings = [_finding(key, found) for key, found in errors]
+            shape.findings = [_finding(model, key, found) for key, found in errors]
         more = {_to_leave_out(key, found) for key, found in errors} - left_out
         left_out |= more
         if not more or () in left_out:
             break
     told = {found.key for found in shape.findings}
-    shape.findings += [found for found in _truths_for_numbers(values) if found.key not in told]
+    shape.findings += [found for found in _truths_for_numbers(model, values) if found.key not in told]
     shape.gone = {name for key in left_out for name in _names(value_at(values, key), key)}
     return shape
 
@@ -87,17 +89,17 @@ def is_part(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _truths_for_numbers(values: dict) -> Iterator[Finding]:
+def _truths_for_numbers(model: type[Whole], values: dict) -> Iterator[Finding]:
     """A finding for each true or false where a number is expected; pydantic would read them as 1 and 0."""
     for key in keys_of(values):
         value = value_at(values, key)
-        if isinstance(value, bool) and _kind_at(key) in (int, float):
+        if isinstance(value, bool) and _kind_at(model, key) in (int, float):
             yield Finding(key, value, "expected a number")
 
 
-def _kind_at(key: Key) -> Any:
-    """Type of the value at `key` of a scenario."""
-    kind = Scenario
+def _kind_at(model: type[Whole], key: Key) -> Any:
+    """Type of the value at `key` of a `model`."""
+    kind = model
     for step in key:
         kind = inside(kind, step)
     return bare(kind)
@@ -108,21 +110,21 @@ def _key(place: tuple) -> Key:
     return place[:-1] if place and place[-1] == "[key]" else place
 
 
-def _finding(key: Key, error: dict) -> Finding:
+def _finding(model: type[Whole], key: Key, error: dict) -> Finding:
     """One validation error as a finding; values that fill more than a line are not shown."""
     kind, value = error["type"], None if isinstance(error["input"], (dict, list, tuple)) else error["input"]
     if kind == "missing":
-        return Finding(key, None, "is missing" + _description(key))
+        return Finding(key, None, "is missing" + _description(model, key))
     if kind == "extra_forbidden":
-        parent = _kind_at(key[:-1])
+        parent = _kind_at(model, key[:-1])
         return Finding(key, value, "no key is called so here", nearest(str(key[-1]), parent.model_fields))
     known = tuple(re.findall(r"'([^']*)'", error["ctx"]["expected"])) if kind == "literal_error" else ()
     return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else ())
 
 
-def _description(key: Key) -> str:
+def _description(model: type[Whole], key: Key) -> str:
     """What the field at `key` is, to be put behind a statement."""
-    parent = _kind_at(key[:-1])
+    parent = _kind_at(model, key[:-1])
     text = parent.model_fields[key[-1]].description if is_part(parent) else None
     return f" ({text[0].lower() + text[1:]})" if text else ""
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker.luck import normal_quantile, uniforms
-from simgrid_broker.names import FullChain
+from simgrid_broker.names import FullChain, InputLan
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, Spread, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
@@ -148,6 +148,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
     rows["only_tags_for_fc"] = payload.onlyTagsForFC
+    _fill_requirements(rows, payload)
     if isinstance(payload, Campaign):
         _fill_parameters(rows, payload, scenario)
     if payload.gshare is not None:
@@ -159,8 +160,22 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
         "labels": (payload.prodsourcelabel,), "working_groups": (payload.workinggroup,),
         "campaigns": (payload.campaign,), "transpaths": (payload.transpath,),
         "architectures": (payload.architecture,), "transhomes": (payload.transhome,),
-        "container_names": (payload.container_name,)},
+        "container_names": (payload.container_name,), "preassigned": (payload.preassigned,),
+        "connectivities": (payload.ipConnectivity,)},
         replica_tape=_on_tape(payload, scenario, key, index))
+
+
+def _fill_requirements(rows, payload: Payload) -> None:
+    """Task parameters that job brokerage alone reads."""
+    rows["maxcorecount"] = payload.maxCoreCount
+    rows["allowinputlan"], rows["uselocalio"] = InputLan.of(payload.allowInputLAN or "none"), payload.useLocalIO
+    rows["mergeoutput"], rows["eventservice"] = payload.mergeOutput, payload.eventService
+    rows["n_es_consumers"], rows["n_jumbo_jobs"] = payload.nEsConsumers, payload.nJumboJobs
+    rows["max_attempt_es"] = payload.maxAttemptES
+    rows["mingranularity"], rows["maxeventsperjob"] = payload.minGranularity, payload.maxEventsPerJob or 0
+    rows["walltime_s_per_mib"] = payload.walltime
+    if payload.walltime:
+        rows["cputime"] = 0
 
 
 def _fill_parameters(rows, campaign: Campaign, scenario: Scenario) -> None:

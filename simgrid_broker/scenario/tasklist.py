@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import InputLan, TaskStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.tasks import N_REPLICAS
 
@@ -17,6 +17,7 @@ VOCABULARY_OF = {
     "name": "task_names", "user": "users", "processing_type": "processing_types", "label": "labels",
     "working_group": "working_groups", "campaign": "campaigns", "transpath": "transpaths",
     "architecture": "architectures", "transhome": "transhomes", "container_name": "container_names",
+    "preassigned": "preassigned", "ipconnectivity": "connectivities",
 }
 """Column of a task row to the vocabulary of its codes."""
 
@@ -30,8 +31,8 @@ class TaskList:
     replica_site: (n, N_REPLICAS) site that holds input, -1 = none; replica_fraction: (n, N_REPLICAS) part of the input
     held there, 0 to 1. A task without input has no replicas. vocabularies: meaning of the codes in `task_names`,
     `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`,
-    `architectures`, `transhomes`, `container_names`. remarks: what an importer could not use. replica_tape: (n,
-    N_REPLICAS) bool, whether a replica is on tape; None = all are on disk.
+    `architectures`, `transhomes`, `container_names`, `preassigned`, `connectivities`. remarks: what an importer could
+    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk.
     """
 
     rows: np.ndarray
@@ -52,8 +53,10 @@ def new_rows(n: int) -> np.ndarray:
     rows["status"] = TaskStatus.REGISTERED
     rows["old_status"] = TaskStatus.REGISTERED
     rows["frozen_s"] = np.nan
-    for column in ("share", "resource_type", "nucleus", "retry_head"):
+    for column in ("share", "resource_type", "nucleus", "retry_head", "errordialog"):
         rows[column] = -1
+    rows["n_es_consumers"] = 1
+    rows["allowinputlan"] = InputLan.USE
     return rows
 
 

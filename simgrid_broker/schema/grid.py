@@ -52,6 +52,12 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("use_only_local_data", "i2", "", CRIC + " catchall use_only_local_data", "1 if input must be on its disk"),
     Column("disable_reassign", "i2", "", CRIC + " catchall disableReassign", "1 if timeout rules are off"),
     Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus", "0 no, 1 allow, 2 only"),
+    Column("min_events_for_jumbo", "f8", "events", CRIC + " catchall minEventsForJumbo",
+           "Events that a task with jumbo jobs must have left"),
+    Column("job_chunk_size", "i4", "jobs", CRIC + " catchall jobChunkSize", "Jobs that come at once",
+           zero_means="default"),
+    Column("always_direct_io", "i2", "", CRIC + " maxinputsize", "1 if no job may copy its input"),
+    Column("use_jumbo_jobs", "i2", "", CRIC + " catchall useJumboJobs", "1 if the queue is for jumbo jobs"),
 ))
 
 PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (

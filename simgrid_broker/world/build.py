@@ -6,8 +6,17 @@ queues and their kin (`queue_tables`), and running anything.
 
 import numpy as np
 
-from simgrid_broker.errors import Problem, ScenarioError
-from simgrid_broker.names import Cause, DecisionKind, FullChain, JobStatus, QueueStatus, TaskStatus, TransferKind
+from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.names import (
+    Cause,
+    DecisionKind,
+    FullChain,
+    InputLan,
+    JobStatus,
+    QueueStatus,
+    TaskStatus,
+    TransferKind,
+)
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
@@ -32,7 +41,7 @@ def build(scenario, task_list) -> World:
 
     Raises ScenarioError if an incident is about a task that never comes.
     """
-    _only_tasks_that_come(scenario, len(task_list.rows))
+    _only_tasks_that_come(scenario, len(task_list.rows), task_list.vocabularies["task_names"])
     grid = scenario.grid
     tables = _grid_tables(scenario)
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
@@ -54,9 +63,11 @@ def build(scenario, task_list) -> World:
     return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
 
 
-def _only_tasks_that_come(scenario, n_tasks: int) -> None:
-    """Refuse incidents about tasks that do not exist; how many there are is known only when they have been drawn."""
-    problems = []
+def _only_tasks_that_come(scenario, n_tasks: int, names: tuple[str, ...]) -> None:
+    """Refuse what is said of tasks that do not exist; which there are is known only when they have been drawn."""
+    problems = [_unknown_task(scenario, position, task, n_tasks, names)
+                for position, task in enumerate(scenario.record.tasks)
+                if not (1 <= task <= n_tasks if isinstance(task, int) else task in names)]
     for position, incident in enumerate(scenario.incidents):
         if incident.what == "task_priority" and incident.task > n_tasks:
             key = f"incidents[{position}].task"
@@ -65,6 +76,14 @@ def _only_tasks_that_come(scenario, n_tasks: int) -> None:
                                     f"expected a task that arrives within the run, 1 to {n_tasks}"))
     if problems:
         raise ScenarioError(problems)
+
+
+def _unknown_task(scenario, position: int, task: int | str, n_tasks: int, names: tuple[str, ...]) -> Problem:
+    """The problem with an entry of record.tasks."""
+    key = f"record.tasks[{position}]"
+    origin = scenario.origin(key)
+    return Problem(origin.file, origin.line, key, task, f"expected the name of a task, or the number of one that "
+                   f"arrives within the run, 1 to {n_tasks}", nearest(str(task), names))
 
 
 def _grid_tables(scenario) -> dict[str, np.ndarray]:
@@ -144,5 +163,5 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
         storages=tuple(scenario.grid.storages), shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares)),
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
         queue_status=QueueStatus.words(), cause=Cause.words(), transfer_kind=TransferKind.words(),
-        decision_kind=DecisionKind.words(), full_chain=FullChain.words(),
+        decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=InputLan.words(),
     )

@@ -107,6 +107,13 @@ class NetworkMetrics:
             self._set(column, mean, np.nan)
         self._know()
 
+    def learn(self, source: int, destination: int, columns: dict) -> None:
+        """Take over what is known of one link, columns of `views.LINK`; nothing is where the source has no storage."""
+        if self.mapped[source]:
+            for name, value in columns.items():
+                self.table[name][destination, source] = value
+            self.table["known"][destination, source] = True
+
     def throughput(self, links: np.ndarray) -> np.ndarray:
         """Average of the last hour of links by number, (k,), MB/s."""
         source, destination = np.divmod(links, self.table.shape[1])

@@ -4,6 +4,8 @@ What lives here: one function for each view. What does not: deciding, the true v
 the nuclei (`nuclei`).
 """
 
+from math import isnan
+
 import numpy as np
 
 from simgrid_broker import views
@@ -33,7 +35,15 @@ def queues(world) -> views.Queues:
     of = arrays.queues[pseudo["queue"]]
     policies = [queue.fairsharepolicy for queue in grid.queues.values()]
     pull_ups = np.array([queue.workflow == "pull_ups" for queue in grid.queues.values()], bool)
+    jobseed = [queue.jobseed or "std" for queue in grid.queues.values()]
+    wnconnectivity = [queue.wnconnectivity for queue in grid.queues.values()]
+    storage = arrays.sites["storage"][of["site"]].astype(np.int64)
     return views.Queues(
+        always_direct_io=of["always_direct_io"] == 1, jumbo=of["use_jumbo_jobs"] == 1,
+        min_events_for_jumbo=of["min_events_for_jumbo"].copy(), job_chunk_size=of["job_chunk_size"].astype(np.int64),
+        jobseed=tuple(jobseed[queue] for queue in pseudo["queue"]),
+        wnconnectivity=tuple(wnconnectivity[queue] for queue in pseudo["queue"]), storage=storage,
+        storage_site=np.where(storage >= 0, arrays.storages["site"][storage], of["site"]).astype(np.int64),
         slot_corecount=of["corecount"].astype(np.int64),
         pull_ups=(of["unified"] == 1) & pull_ups[pseudo["queue"]], names=world.vocabularies["pseudo_queues"],
         queue=pseudo["queue"].astype(np.int64),
@@ -50,32 +60,55 @@ def queues(world) -> views.Queues:
         software=tuple(world.software[queue] for queue in pseudo["queue"]), software_of_all=world.software_of_all)
 
 
+def values_of(table: np.ndarray, row: int) -> dict:
+    """A row of a table as plain values by column."""
+    return dict(zip(table.dtype.names, table[row].item(), strict=True))
+
+
 def task(world, row: int) -> views.Task:
     """A task as the brokers may know it."""
-    t, words = world.arrays.tasks[row], world.vocabularies
+    t, words = values_of(world.arrays.tasks, row), world.vocabularies
     n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
     counted = counted_inputs(world, row)
     parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
     return views.Task(
-        jeditaskid=int(t["jeditaskid"]), share=int(t["share"]), gshare=words["shares"][t["share"]],
+        jeditaskid=t["jeditaskid"], share=t["share"], gshare=words["shares"][t["share"]],
         prodsourcelabel=words["labels"][t["label"]], processingtype=words["processing_types"][t["processing_type"]],
-        workinggroup=words["working_groups"][t["working_group"]], currentpriority=int(t["priority"]),
-        corecount=int(t["corecount"]), resource_type=int(t["resource_type"]), ramcount=float(t["ramcount"]),
-        ramunit=RAM_UNITS[t["ramunit"]], baseramcount=float(t["baseramcount"]), cputime=float(t["cputime"]),
-        cpuefficiency=float(t["cpuefficiency"]), basewalltime_s=float(t["basewalltime_s"]),
-        n_events_per_job=int(t["n_events_per_job"]), n_files_per_job=int(t["n_input_files"]),
-        input_bytes_per_job=float(t["input_bytes_per_job"]), output_bytes_per_job=float(t["output_bytes_per_job"]),
-        workdisk_bytes=float(t["workdiskcount_mb"]) * 1e6, iointensity=float(t["iointensity"]), n_jobs=n_jobs,
-        total_input_bytes=counted * float(t["input_bytes_per_job"]), nucleus=int(t["nucleus"]),
-        total_input_files=round(counted * int(t["n_input_files"])),
-        t1weight=int(t["t1weight"]), fullchain=int(t["fullchain"]), inputprestaging=bool(t["inputprestaging"]),
+        workinggroup=words["working_groups"][t["working_group"]], currentpriority=t["priority"],
+        corecount=t["corecount"], resource_type=t["resource_type"], ramcount=t["ramcount"],
+        ramunit=RAM_UNITS[t["ramunit"]], baseramcount=t["baseramcount"], cputime=t["cputime"],
+        cpuefficiency=t["cpuefficiency"], basewalltime_s=t["basewalltime_s"],
+        n_events_per_job=t["n_events_per_job"], n_files_per_job=t["n_input_files"],
+        input_bytes_per_job=t["input_bytes_per_job"], output_bytes_per_job=t["output_bytes_per_job"],
+        workdisk_bytes=t["workdiskcount_mb"] * 1e6, iointensity=t["iointensity"], n_jobs=n_jobs,
+        total_input_bytes=counted * t["input_bytes_per_job"], nucleus=t["nucleus"],
+        total_input_files=round(counted * t["n_input_files"]),
+        t1weight=t["t1weight"], fullchain=t["fullchain"], inputprestaging=bool(t["inputprestaging"]),
         parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
         parent_fullchain=0 if parent is None else int(parent["fullchain"]),
-        frozen_for_s=0.0 if np.isnan(t["frozen_s"]) else float(world.state["now_s"] - t["frozen_s"]),
+        frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
         architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
         container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]),
-        diskio=float(t["diskio"]),
+        diskio=t["diskio"], **_requirements(world, t),
         nucleus_bare=int(world.arrays.sites["bare_nucleus"][t["nucleus"]]) if t["nucleus"] >= 0 else 0)
+
+
+def _requirements(world, t) -> dict:
+    """What only job brokerage reads of a task row."""
+    words, by_walltime = world.vocabularies, t["walltime_s_per_mib"] > 0
+    named = words["preassigned"][t["preassigned"]]
+    queues = tuple(words["queues"].index(name) for name in named.split(",")) if named else ()
+    left = t["n_events_per_job"] * int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
+    return dict(
+        preassigned=queues,
+        allowinputlan=words["input_lan"][t["allowinputlan"]] if t["allowinputlan"] else "",
+        uselocalio=bool(t["uselocalio"]), ipconnectivity=words["connectivities"][t["ipconnectivity"]],
+        event_service=bool(t["eventservice"]), n_es_consumers=t["n_es_consumers"],
+        max_attempt_es=t["max_attempt_es"], jumbo_events=left if t["n_jumbo_jobs"] else -1,
+        merge_output=bool(t["mergeoutput"]), maxcorecount=t["maxcorecount"],
+        dynamic_events=bool(t["mingranularity"]), min_granularity=t["mingranularity"],
+        max_events_per_job=t["maxeventsperjob"], cputimeunit="" if by_walltime else "HS06sPerEvent",
+        walltime_s_per_mib=t["walltime_s_per_mib"])
 
 
 def counted_inputs(world, row: int) -> float:

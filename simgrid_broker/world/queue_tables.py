@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import BareNucleus, QueueStatus
-from simgrid_broker.scenario.queue_options import option_value
+from simgrid_broker.scenario.queue_options import option_number, option_value
 from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES
 from simgrid_broker.units import DAY
 
@@ -19,6 +19,9 @@ UNKNOWN_COREPOWER = 10.0
 DEFAULT_TRANSFERRINGLIMIT = 2000
 """Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
 
+
+ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")
+"""What a DDM endpoint is used for; each has a status in CRIC."""
 
 OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
 """Columns read_wan_off, write_wan_off and those of the LAN of a storage, by CRIC's status of the activity."""
@@ -59,17 +62,9 @@ def bare_nucleus(queue) -> BareNucleus:
                                                                       BareNucleus.NO)
 
 
-def max_io_intensity(queue) -> float:
-    """Most ioIntensity of tasks that a queue takes, kB/s, inf = any; text that is no number is none."""
-    try:
-        return float(option_value(queue, "max_io_intensity") or np.inf)
-    except ValueError:
-        return np.inf
-
-
 def per_slot(queue, value: float) -> float:
-    """A limit of a queue as one per slot: multiplied by the cores where `per_core_attr` says so."""
-    return value * queue.corecount if queue.corecount and "per_core_attr" in queue.catchall else value
+    """A limit of a queue as one per slot: multiplied by the cores where the option `per_core_attr` says so."""
+    return value * queue.corecount if queue.corecount and option(queue, "per_core_attr") else value
 
 
 def site_table(grid, storage_names) -> np.ndarray:
@@ -120,11 +115,16 @@ def queue_table(grid, pools: dict) -> np.ndarray:
         row["direct_io"] = queue.maxinputsize == -1 or queue.direct_access_lan
         row["num_slots"] = queue.num_slots
         row["opportunistic"], row["pledgedcpu"] = queue.pledgedcpu == -1, queue.pledgedcpu
-        row["maxdiskio"], row["max_io_intensity"] = queue.maxdiskio, max_io_intensity(queue)
+        row["maxdiskio"] = queue.maxdiskio
+        row["max_io_intensity"] = option_number(queue, "max_io_intensity", np.inf)
         row["use_only_local_data"] = option(queue, "use_only_local_data")
         row["disable_reassign"] = option(queue, "disableReassign")
         row["bare_nucleus"] = bare_nucleus(queue)
         row["laststart_s"] = -np.inf
+        row["always_direct_io"] = queue.maxinputsize == -1
+        row["use_jumbo_jobs"] = option(queue, "useJumboJobs")
+        row["min_events_for_jumbo"] = option_number(queue, "minEventsForJumbo", 0)
+        row["job_chunk_size"] = option_number(queue, "jobChunkSize", 0)
     return table
 
 
@@ -206,6 +206,6 @@ def storage_table(grid) -> np.ndarray:
         row["total_bytes"], row["free_bytes"] = storage.total, storage.free
         row["expired_bytes"], row["min_free_bytes"] = storage.expired, storage.min_free
         row["site"] = sites[storage.site]
-        row["read_wan_off"], row["write_wan_off"] = OFF[storage.read_wan], OFF[storage.write_wan]
-        row["read_lan_off"], row["write_lan_off"] = OFF[storage.read_lan], OFF[storage.write_lan]
+        for activity in ACTIVITIES:
+            row[f"{activity}_off"] = OFF[getattr(storage, activity)]
     return table

@@ -1,5 +1,7 @@
 """Incidents happen at their time and end at theirs."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from builders import Stage, scenario, two_sites
@@ -41,6 +43,19 @@ def test_a_site_goes_down_and_comes_back():
     assert stage.arrays.pseudo_queues["n_running"].tolist() == [0]
     stage.run(501.0)
     assert stage.arrays.pseudo_queues["n_running"].tolist() == [1]
+
+
+def test_an_endpoint_gets_another_status_and_then_its_own_again():
+    stage = stage_with(dict(at=100, until=500, what="storage_status", storage="HERE", activity="write_wan",
+                            status="OFF"),
+                       dict(at=200, what="storage_status", storage="HERE", activity="read_lan", status="TEST"),
+                       plan=partial(scenario, storages={"HERE": dict(site="HERE", write_wan="")}))
+    columns = "read_lan_off", "write_lan_off", "read_wan_off", "write_wan_off"
+    seen = []
+    for now in (99.0, 101.0, 201.0, 501.0):
+        stage.run(now)
+        seen.append([int(stage.arrays.storages[name][0]) for name in columns])
+    assert seen == [[0, 0, 0, 2], [0, 0, 0, 1], [1, 0, 0, 1], [1, 0, 0, 2]]
 
 
 def test_an_outage_without_end_lasts():

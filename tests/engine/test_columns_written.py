@@ -20,7 +20,7 @@ NOT_SIMULATED = {
 RARE = {"tasks": {"broken_s"}}
 """Times of what a scenario without mistakes does not see; the tests of the refiner do."""
 
-ONLY_ELSEWHERE = {"tasks": {"parent", "diskio"}}
+ONLY_ELSEWHERE = {"tasks": {"parent", "diskio", "eventservice"}}
 """Columns that are 0 in this run: its campaigns have no parents; `scenarios/full_chain.yaml` has them."""
 
 

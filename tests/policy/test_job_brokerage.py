@@ -158,7 +158,7 @@ def test_every_key_that_a_rule_reads_is_in_the_registry(brokerage):
     {}, {"is_merging": True, "mergeramcount": 1.0, "mergecorecount": 2}, {"is_scout": True, "corecount": 0},
     {"event_service": True}, {"event_service": True, "job_cloning": True, "max_attempt_es": 4},
     {"jumbo_events": 100}, {"allowinputlan": "only"}, {"ipconnectivity": "http#IPv4"}, {"preassigned": (0,)},
-    {"premerge": Premerge(0, 1.0, 1.0)}, {"cputimeunit": "", "walltime_s": 5.0}, {"cputimeunit": ""},
+    {"premerge": Premerge(0, 1.0, 1.0)}, {"cputimeunit": "", "walltime_s_per_mib": 5.0}, {"cputimeunit": ""},
     {"dynamic_events": True, "min_granularity": 5}, {"maxcorecount": 8, "gshare": "test"},
 ], ids=str)
 @pytest.mark.parametrize("brokerage", PRODUCTION.values(), ids=PRODUCTION)

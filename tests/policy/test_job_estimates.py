@@ -93,7 +93,7 @@ def test_walltime_of_a_job(fields, seconds):
         assert [refused(long, LONG | fields, mintime_s=seconds + k) for k in (0, 1)] == [False, True]
 
 
-NO_HS06 = dict(cputimeunit="", walltime_s=20.0, input_bytes_per_job=1800 * MIB)      # 36 000 s x cores
+NO_HS06 = dict(cputimeunit="", walltime_s_per_mib=20.0, input_bytes_per_job=1800 * MIB)      # 36 000 s x cores
 
 
 @pytest.mark.parametrize(("fields", "columns", "seconds"), [
@@ -112,7 +112,7 @@ def test_walltime_without_hs06(fields, columns, seconds):
 
 
 def test_d54_without_any_walltime_only_the_code_minds_the_lower_limit():
-    unknown = dict(cputimeunit="", walltime_s=0.0)
+    unknown = dict(cputimeunit="", walltime_s_per_mib=0.0)
     for short, _ in WALLTIME:
         assert not refused(short, unknown, maxtime_s=1.0)
     assert not refused(r.too_much_walltime, unknown, mintime_s=1.0)
@@ -142,9 +142,9 @@ def test_dynamic_number_of_events(fields, columns, short, long):
     pytest.param({}, None, None, id="a CPU time in HS06 s"),
     pytest.param({"cputime": 0.0}, "-min_walltime", "-min_walltime", id="no CPU time"),
     pytest.param({"cputimeunit": "sPerEvent"}, "-min_walltime", "-min_walltime", id="a unit that is none"),
-    pytest.param({"cputimeunit": "sPerEvent", "walltime_s": 1.0}, None, "-min_walltime",
+    pytest.param({"cputimeunit": "sPerEvent", "walltime_s_per_mib": 1.0}, None, "-min_walltime",
                  id="D53 a wall time does not help where the unit of the CPU time is none"),
-    pytest.param({"cputimeunit": "", "walltime_s": 1.0}, None, None, id="a wall time and no unit of CPU time"),
+    pytest.param({"cputimeunit": "", "walltime_s_per_mib": 1.0}, None, None, id="a wall time and no unit of CPU time"),
     pytest.param({"cputimeunit": ""}, "-min_walltime", "-min_walltime", id="nothing is said"),
     pytest.param({"cputimeunit": "", "walltimeunit": "s"}, "-min_walltime", None,
                  id="D53 a unit without wall time is enough in the code"),

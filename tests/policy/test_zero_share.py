@@ -1,4 +1,5 @@
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,40 @@ def test_real_policies_are_all_read():
 ])
 def test_processing_group(processingtype, group):
     assert processing_group(processingtype, "documented") == group
+
+
+@st.composite
+def policies(draw):
+    """Policies of the documented grammar."""
+    name = st.sampled_from(["any", "AP_Higgs", "Express Analysis", "(A|B)", "GP_*", "x[0-9]+"])
+    filters = {
+        "type": st.sampled_from(["evgen", "simul", "test", "any", "(evgen|simul)", "e*"]).map("type={}".format),
+        "group": name.map("group={}".format), "gshare": name.map("gshare={}".format),
+        "priority": st.builds("priority{}{}".format, st.sampled_from([">", "<", ">=", "<=", "==", "!="]),
+                              st.integers(-100, 5000)),
+    }
+    part = st.builds("{}:{}{}".format, st.sampled_from(list(filters)).flatmap(filters.get),
+                     st.integers(0, 100), st.sampled_from(["", "%"]))
+    return ",".join(draw(st.lists(part, min_size=1, max_size=5)))
+
+
+@given(policies())
+def test_each_part_of_a_policy_is_read_as_it_stands(policy):
+    for part, sub in zip(policy.split(","), parse_policy(policy), strict=True):
+        field, value = part.split(":")
+        key, text = re.fullmatch("([a-z]+)=?(.*)", field).groups() if "priority" not in field else (
+            "priority", field.removeprefix("priority"))
+        assert sub.zero == (value.rstrip("%") == "0")
+        given_ = {name: getattr(sub, name) for name in ("type", "group", "gshare", "priority")}
+        assert {name: said for name, said in given_.items() if said is not None} == {key: text}
+
+
+@given(policies(), st.integers(0, 3000), st.sampled_from(["evgen", "simul", "reco", "validation"]),
+       st.sampled_from(["documented", "deployed"]))
+def test_what_stands_behind_a_match_does_not_matter(policy, priority, processingtype, edition):
+    task = dict(edition=edition, currentpriority=priority, processingtype=processingtype, workinggroup="AP_Higgs")
+    assert not zero("type=any:100%," + policy, **task)
+    if zero(policy, **task):
+        assert zero(policy + ",type=any:100%", **task)
+    else:                                           # either a match accepted the task, or nothing matched
+        assert not zero(policy + ",type=any:100%", **task)

@@ -78,12 +78,15 @@ EXAMPLES = {
     "parents_of_campaigns": (("workload", "campaigns"), [{"name": "simul", "hs06sec_per_event": 1, "parent": "simu"}],
                              ("workload.campaigns[0].parent", "simul")),
     "nucleus_of_campaign": (("workload", "campaigns", 0, "nucleus"), "BNLL", ("workload.campaigns[0].nucleus", "BNL")),
+    "queues_of_work": (("workload", "campaigns", 0, "site"), ["CERN", "BNL_PRD"],
+                       ("workload.campaigns[0].site[1]", "BNL_PROD")),
     "incident_fields": (*incident(what="site_outage", site="BNL", queue="CERN"), ("incidents[0].queue", None)),
     "incident_names": (*incident(what="site_outage", site="BN"), ("incidents[0].site", "BNL")),
     "incident_on_link_to_itself": (*incident(what="link_outage", source="BNL", destination="BNL"),
                                    ("incidents[0].destination", None)),
     "incident_values": (*incident(what="share_target", share="Analysis", value="x"), ("incidents[0].value", None)),
     "incident_after_the_end": (None, None, None),       # needs a file: see below
+    "snapshot_after_the_end": (("record", "snapshots"), [-1], ("record.snapshots[0]", None)),
     "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
 }
 
@@ -94,6 +97,24 @@ def test_the_plain_scenario_has_no_problem_and_no_remark():
 
 def test_every_check_has_an_example():
     assert sorted(EXAMPLES) == sorted(check.__name__ for check in CHECKS)
+
+
+@pytest.mark.parametrize(("fields", "found"), [
+    pytest.param({"status": "OF"}, ("incidents[0].status", "OFF"), id="a status that endpoints do not have"),
+    pytest.param({"status": "offline"}, ("incidents[0].status", None), id="a status of queues"),
+    pytest.param({"storage": "CERN_DATADISK"}, ("incidents[0].storage", "CERN-PROD_DATADISK"), id="no such endpoint"),
+    pytest.param({"activity": None}, ("incidents[0]", None), id="no activity"),
+    pytest.param({"queue": "CERN"}, ("incidents[0].queue", None), id="a field that it does not read"),
+])
+def test_status_of_an_endpoint_in_an_incident(fields, found):
+    plain = dict(what="storage_status", storage="CERN-PROD_DATADISK", activity="read_wan", status="OFF")
+    assert problems(*incident(**plain)) == []
+    said = problems(*incident(**plain | fields))
+    assert (said[0][0], found[1] and said[0][1]) == found
+
+
+def test_a_queue_is_named_once():
+    assert problems(("workload", "campaigns", 0, "site"), ["CERN", "CERN"]) == [("workload.campaigns[0].site[1]", None)]
 
 
 @pytest.mark.parametrize("name", [name for name, (key, *_) in EXAMPLES.items() if key])
@@ -171,6 +192,7 @@ def test_borders_of_the_checks(key, value, found):
                  id="no queue is online"),
     pytest.param("queue_refuses_all", (*GRID, "queues", "CERN", "minrss"), "17 GB", id="nothing fits"),
     pytest.param("incident_cut_off", ("duration",), "1h", id="the run ends before the incident"),
+    pytest.param("snapshot_cut_off", ("record",), {"snapshots": ["1h", "900d"]}, id="the run ends before the snapshot"),
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "catchall"), "bareNucleus=yes", id="a third value"),
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "params"), {"secondaryNucleus": "BNLL"},
                  id="a secondary nucleus that does not exist"),

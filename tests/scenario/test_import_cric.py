@@ -84,6 +84,7 @@ def problems_of(call):
     pytest.param({"catchall": "a,per_core_attr"}, "maxrss", 128000, id="per_core_attr makes limits those of a slot"),
     pytest.param({"catchall": "a,per_core_attr=1"}, "catchall", "a", id="and is gone, lest it scales twice"),
     pytest.param({"params": {"per_core_attr": True}}, "maxrss", 16000, id="per_core_attr in params does not scale"),
+    pytest.param({"params": {"per_core_attr": True}}, "params", {}, id="nor later, when the tables are built"),
     pytest.param({"catchall": "per_core_attr", "corecount": 0}, "maxrss", 16000, id="nothing to scale with"),
     pytest.param({"type": ...}, "type", "production", id="no type is production"),
     pytest.param({"type": "production", "catchall": "grandly_unified"}, "type", "unified", id="unified by catchall"),

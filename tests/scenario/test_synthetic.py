@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from simgrid_broker.names import InputLan
 from simgrid_broker.scenario.arrivals import bags, even_time, poisson_times, zipf_ranks
 from simgrid_broker.scenario.campaigns import N_REPLICAS_MAX, Campaign, Spread, UserActivity, Workload
 from simgrid_broker.scenario.model import Grid, Incident, Scenario
@@ -385,3 +386,48 @@ def test_replicas_on_tape(part, low, high):
                       for tape in (0, part))
     assert low <= tasks.tape()[:, :2].mean() <= high
     assert np.array_equal(tasks.replica_site, on_disk.replica_site)
+
+
+REQUIREMENTS = dict(maxCoreCount=16, diskIO=50, allowInputLAN="only", useLocalIO=True, mergeOutput=True,
+                    eventService=True, nEsConsumers=3, maxAttemptES=4, nJumboJobs=5, minGranularity=10,
+                    maxEventsPerJob=90, walltime=2.5)
+COLUMNS = dict(maxcorecount=16, diskio=50, allowinputlan=InputLan.ONLY, uselocalio=1, mergeoutput=1, eventservice=1,
+               n_es_consumers=3, max_attempt_es=4, n_jumbo_jobs=5, mingranularity=10, maxeventsperjob=90,
+               walltime_s_per_mib=2.5, cputime=0)
+
+
+def test_task_parameters_of_job_brokerage():
+    row = task_list(scenario(campaign(backlog=1, **REQUIREMENTS))).rows[0]
+    assert {name: row[name] for name in COLUMNS} == COLUMNS
+    plain = task_list(scenario(campaign(backlog=1))).rows[0]
+    assert plain["cputime"] > 0 and plain["allowinputlan"] == InputLan.USE and plain["n_es_consumers"] == 1
+    assert not any(plain[name] for name in COLUMNS if name not in ("cputime", "allowinputlan", "n_es_consumers"))
+
+
+def test_task_parameters_of_job_brokerage_change_nothing_of_the_work():
+    plain, other = (task_list(scenario(campaign(backlog=5, **said))).rows for said in ({}, REQUIREMENTS))
+    assert same(plain, other, without=tuple(COLUMNS))
+
+
+def test_words_of_job_brokerage():
+    tasks = task_list(scenario(campaign(backlog=1, site=("B", "A"), ipConnectivity="http#IPv4")))
+    row, words = tasks.rows[0], tasks.vocabularies
+    assert words["preassigned"][row["preassigned"]] == "B,A"
+    assert words["connectivities"][row["ipconnectivity"]] == "http#IPv4"
+
+
+@pytest.mark.parametrize(("said", "words"), [
+    ({"nJumboJobs": 1}, "need eventService: true"), ({"nEsConsumers": 2}, "need eventService: true"),
+    ({"maxAttemptES": 1}, "need eventService: true"),
+    ({"minGranularity": 10, "maxEventsPerJob": 9}, "must not be below minGranularity, 10"),
+    ({"ipConnectivity": "htp"}, "expected full, http or none"), ({"ipConnectivity": "full#IP4"}, "IPv4 or IPv6"),
+    ({"allowInputLAN": "yes"}, "'use' or 'only'"),
+])
+def test_parameters_that_contradict_themselves(said, words):
+    with pytest.raises(ValidationError, match=words):
+        campaign(**said)
+
+
+@pytest.mark.parametrize("text", ["", "full", "http", "none", "full#IPv4", "none#IPv6", "http#", "#IPv6"])
+def test_networks_that_a_task_can_ask_for(text):
+    assert campaign(ipConnectivity=text).ipConnectivity == text

@@ -44,6 +44,23 @@ def test_an_incident_is_about_a_task_that_comes(task, refused):
         "incidents[1].task = 3: expected a task that arrives within the run, 1 to 2")
 
 
+@pytest.mark.parametrize(("task", "expected"), [
+    pytest.param(2, None, id="the last task"), pytest.param("task", None, id="a name"),
+    pytest.param(3, "record.tasks[0] = 3: expected the name of a task, or the number of one that arrives within the run"
+                 ", 1 to 2", id="one that never comes"),
+    pytest.param("tsk", "record.tasks[0] = 'tsk': expected the name of a task, or the number of one that arrives within"
+                 " the run, 1 to 2; did you mean 'task'?", id="a name that is nearly one"),
+])
+def test_records_are_asked_for_of_tasks_that_come(task, expected):
+    plan = scenario(record=dict(tasks=[task]))
+    if expected is None:
+        Bench(plan, {}, {})
+        return
+    with pytest.raises(ScenarioError) as told:
+        Bench(plan, {}, {})
+    assert str(told.value.problems[0]) == expected
+
+
 def test_a_task_that_never_comes_is_told_with_file_and_line(tmp_path):
     from pathlib import Path
 

@@ -46,6 +46,18 @@ def queue_row(**said):
     pytest.param("catchall", "disableReassign", "disable_reassign", 1, id="an option of catchall"),
     pytest.param("catchall", "a=1, disableReassign=True", "disable_reassign", 1, id="catchall matches by prefix"),
     pytest.param("params", dict(disableReassign=False), "disable_reassign", 0, id="params can say no"),
+    pytest.param("maxinputsize", -1, "always_direct_io", 1, id="no job copies its input"),
+    pytest.param("direct_access_lan", True, "always_direct_io", 0, id="jobs may copy their input"),
+    pytest.param("direct_access_lan", True, "direct_io", 1, id="jobs may read from the storage"),
+    pytest.param("catchall", "useJumboJobs", "use_jumbo_jobs", 1, id="for jumbo jobs"),
+    pytest.param("catchall", "useJumbo", "use_jumbo_jobs", 0, id="a beginning of the option is not the option"),
+    pytest.param("params", dict(useJumboJobs=True), "use_jumbo_jobs", 1, id="for jumbo jobs, in params"),
+    pytest.param("catchall", "minEventsForJumbo=500,x", "min_events_for_jumbo", 500, id="events for jumbo jobs"),
+    pytest.param("params", dict(minEventsForJumbo="7"), "min_events_for_jumbo", 7, id="the same in params, as text"),
+    pytest.param("catchall", "", "min_events_for_jumbo", 0, id="no number of events for jumbo jobs"),
+    pytest.param("catchall", "jobChunkSize=100", "job_chunk_size", 100, id="jobs that come at once"),
+    pytest.param("catchall", "jobChunkSize=many", "job_chunk_size", 0, id="a number that is none is not given"),
+    pytest.param("catchall", "jobChunkSize=-5", "job_chunk_size", 0, id="nor is a negative one"),
 ])
 def test_a_field_of_cric_becomes_a_column(field, written, column, value):
     assert queue_row(**{field: written})[column] == value
@@ -55,8 +67,13 @@ def test_params_win_over_catchall():
     assert queue_row(params=dict(disableReassign=False), catchall="disableReassign")["disable_reassign"] == 0
 
 
-def test_per_core_attributes_are_multiplied_by_the_cores():
-    row = queue_row(corecount=8, maxrss=2000, minrss=100, maxwdir=1000, catchall="per_core_attr")
+@pytest.mark.parametrize("said", [
+    pytest.param({"catchall": "per_core_attr"}, id="in catchall"),
+    pytest.param({"params": {"per_core_attr": True}}, id="in params"),
+    pytest.param({"catchall": "a=1, per_core_attr=1"}, id="among others"),
+])
+def test_per_core_attributes_are_multiplied_by_the_cores(said):
+    row = queue_row(corecount=8, maxrss=2000, minrss=100, maxwdir=1000, **said)
     assert (row["maxrss_mb"], row["minrss_mb"], row["maxwdir_mb"]) == (16_000, 800, 8_000)
 
 
@@ -158,8 +175,10 @@ def test_a_site_without_storage():
 
 @pytest.mark.parametrize(("status", "off"), [("ON", 0), ("OFF", 1), ("TEST", 1), ("", 2)])
 def test_status_of_a_storage(status, off):
-    row = queue_tables.storage_table(scenario(storages={"A": dict(site="HERE", read_wan=status)}).grid)[0]
-    assert (row["read_wan_off"], row["write_wan_off"]) == (off, 0)
+    for activity in queue_tables.ACTIVITIES:
+        row = queue_tables.storage_table(scenario(storages={"A": {"site": "HERE", activity: status}}).grid)[0]
+        assert {name: row[f"{name}_off"] for name in queue_tables.ACTIVITIES} == dict.fromkeys(
+            queue_tables.ACTIVITIES, 0) | {activity: off}
 
 
 def test_links_stand_source_by_source():

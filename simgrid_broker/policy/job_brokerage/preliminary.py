@@ -72,7 +72,9 @@ def lapsed(premerge: Premerge, edition: str) -> bool:
 
 def for_hint(task: Task) -> Task:
     """The task as the job brokerage sees it for a hint: the queues are given, none is pre-assigned."""
-    return replace(task, preassigned=(), premerge=None) if task.preassigned or task.premerge else task
+    if not (task.preassigned or task.premerge):
+        return task
+    return replace(task, preassigned=(), premerge=None)
 
 
 @criterion("-preassign", panda="list of preliminary candidates", editions=("documented",), static=NAMED,

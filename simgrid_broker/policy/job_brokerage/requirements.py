@@ -14,9 +14,9 @@ from simgrid_broker.policy.rule import Answer, above, below, criterion
 from simgrid_broker.units import DAY
 
 MEMORY_FIELDS = ("ramcount", "ramunit", "baseramcount", "is_merging", "mergeramcount")
-WALLTIME_FIELDS = ("cputime", "cputimeunit", "n_events_per_job", "cpuefficiency", "basewalltime_s", "walltime_s",
-                   "input_bytes_per_job", "n_files_per_job", "event_service", "job_cloning", "n_es_consumers",
-                   "max_attempt_es", "dynamic_events", "min_granularity", "max_events_per_job")
+WALLTIME_FIELDS = ("cputime", "cputimeunit", "n_events_per_job", "cpuefficiency", "basewalltime_s",
+                   "walltime_s_per_mib", "input_bytes_per_job", "n_files_per_job", "event_service", "job_cloning",
+                   "n_es_consumers", "max_attempt_es", "dynamic_events", "min_granularity", "max_events_per_job")
 SCRATCH_FIELDS = ("input_bytes_per_job", "output_bytes_per_job", "workdisk_bytes")
 REFERENCE_COREPOWER = 10
 """HS06 per core that the code's 24-hour rule supposes; source: brokerage reference, section 8.3 (D52)."""
@@ -86,7 +86,7 @@ def too_little_walltime_deployed(case: JobCase) -> Answer:
 
 
 @criterion("-scout_walltime", panda="selection for walltime of scouts", **DOCUMENTED,
-           static=(*NAMED, "is_scout", "cputime", "cputimeunit", "walltime_s"))
+           static=(*NAMED, "is_scout", "cputime", "cputimeunit", "walltime_s_per_mib"))
 def too_short_for_scouts(case: JobCase) -> Answer:
     """Refuse queues with less than 24 hours to scouts; one that a task of known wall time names is spared."""
     spared = is_single(case.task, case.queues) and estimates.walltime_is_known(case.task)
@@ -94,7 +94,7 @@ def too_short_for_scouts(case: JobCase) -> Answer:
 
 
 @criterion("-min_walltime", panda="selection for undefined walltime", **DOCUMENTED,
-           static=("is_scout", "cputime", "cputimeunit", "walltime_s"))
+           static=("is_scout", "cputime", "cputimeunit", "walltime_s_per_mib"))
 def too_short_for_unknown(case: JobCase) -> Answer:
     """Refuse queues with less than 24 hours to tasks whose wall time is not defined."""
     concerned = not case.task.is_scout and not estimates.walltime_is_known(case.task)
@@ -153,7 +153,7 @@ def _wants_a_day(case: JobCase) -> bool:
     So it does for merge jobs, for tasks that say nothing of wall time and units, and without a usable CPU time.
     """
     task = case.task
-    says_nothing = not (task.walltime_s or task.walltimeunit or task.cputimeunit)
+    says_nothing = not (task.walltime_s_per_mib or task.walltimeunit or task.cputimeunit)
     unusable = task.cputimeunit != "" and not (estimates.counts_hs06(task) and task.cputime)
     return task.is_merging or says_nothing or unusable
 

@@ -27,11 +27,14 @@ MAXWDIR_MARGIN_MB, MAXWDIR_FALLBACK_MB = 2000, 16336
 OPTIONS = (
     "useJumboJobs", "gpu", "grandly_unified", "nSimEvents", "minEventsForJumbo", "maxDiskPerCore",
     "use_only_local_data", "disableReassign", "jobChunkSize", "bareNucleus", "secondaryNucleus", "allowed_processing",
-    "excluded_processing", "per_core_attr", "allow_no_pilot", "max_io_intensity", "unified_dispatch",
+    "excluded_processing", "allow_no_pilot", "max_io_intensity", "unified_dispatch",
     "resource_type_limits", "ups_core_target", "nQueueLimit", "maxWorkers", "maxNewWorkersPerCycle", "job_minramcount",
     "job_maxwalltime", "allow_altstageout", "pilot_walltime_grace", "pilot_rss_grace",
 )
 """Beginnings of the options that brokerage, pilot streaming and pilots know; source: formats reference, section 1.4."""
+
+PER_CORE = "per_core_attr"
+"""Option that says that the limits are those of a core; source: as above."""
 
 CLOSENESS_SIGNS = "0123456789ab"
 """Signs of a closeness of 0 to 11 in the short form of a scenario; "-" is blocked, "." is not given."""
@@ -119,7 +122,7 @@ def queue(fields: Fields) -> dict:
         "pledgedcpu": fields.whole("pledgedcpu", least=-1),
         "maxdiskio": fields.number("maxdiskio"),
         "fairsharepolicy": _fairsharepolicy(fields),
-        "catchall": ",".join(item for item in fields.items() if not item.startswith("per_core_attr")),
+        "catchall": ",".join(item for item in fields.items() if not item.startswith(PER_CORE)),
         "params": _params(fields),
         "direct_access_lan": fields.flag("direct_access_lan"),
         "direct_access_wan": fields.flag("direct_access_wan"),
@@ -152,10 +155,10 @@ def _per_core_scale(fields: Fields) -> int:
 
     The same option in `params` does not count: PanDA scales before params are read (formats reference, section 1.4).
     """
-    in_catchall = any(item.startswith("per_core_attr") for item in fields.items())
+    in_catchall = any(item.startswith(PER_CORE) for item in fields.items())
     if in_catchall:
         fields.remark("whose per_core_attr made maxrss, minrss and maxwdir those of a slot")
-    elif "per_core_attr" in fields.options():
+    elif PER_CORE in fields.options():
         fields.remark("whose per_core_attr stands in params only, where it does not scale the limits")
     return max(1, fields.whole("corecount")) if in_catchall else 1
 
@@ -182,8 +185,11 @@ def _fairsharepolicy(fields: Fields) -> str:
 
 
 def _params(fields: Fields) -> dict[str, object]:
-    """The options of `params` and `uconfig` that something here or in PanDA's server reads."""
-    options = fields.options()
+    """The options of `params` and `uconfig` that something here or in PanDA's server reads.
+
+    `per_core_attr` is not among them, because the limits are already those of a slot, or meant to stay as they are.
+    """
+    options = {key: value for key, value in fields.options().items() if not key.startswith(PER_CORE)}
     known = {key: value for key, value in options.items() if key.startswith(OPTIONS)}
     if len(known) < len(options):
         fields.remark("with options of pilots and wrappers in params, left out")

@@ -169,7 +169,8 @@ def _places(rows: np.ndarray, records: pd.DataFrame) -> tuple[np.ndarray, np.nda
 def _vocabularies(rows: np.ndarray, records: pd.DataFrame, path: Path) -> dict[str, tuple[str, ...]]:
     """Fill the codes of names in `rows` and give what they mean; numbers become U<number> and G<number>."""
     found = {"task_names": (Path(path).name,), "processing_types": (PROCESSING_TYPE,), "campaigns": ("",),
-             "transpaths": ("",), "architectures": ("",), "transhomes": ("",), "container_names": ("",)}
+             "transpaths": ("",), "architectures": ("",), "transhomes": ("",), "container_names": ("",),
+             "preassigned": ("",), "connectivities": ("",)}
     for column, vocabulary, series, prefix in (
         ("user", "users", records["user"], "U"), ("working_group", "working_groups", records["group"], "G"),
         ("label", "labels", records["label"], ""),

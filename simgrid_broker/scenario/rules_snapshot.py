@@ -1,0 +1,93 @@
+"""What must hold between the parts of a snapshot.
+
+What lives here: one function for each rule, snapshot to findings. What does not: the shape of each part (`snapshot`),
+and the rules of grid, shares and gdpconfig, which are those of a scenario (`rules_grid`, `rules_shares`).
+"""
+
+from collections.abc import Iterable, Iterator
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.rules_grid import GRID_RULES
+from simgrid_broker.scenario.rules_shares import SHARE_RULES, leaf_names
+from simgrid_broker.scenario.snapshot import Snapshot
+
+
+def snapshot_findings(snapshot: Snapshot) -> tuple[Finding, ...]:
+    """Everything that is wrong between the parts of a snapshot."""
+    return tuple(finding for check in (*GRID_RULES, *SHARE_RULES, *SNAPSHOT_RULES) for finding in check(snapshot))
+
+
+def unknown_names(snapshot: Snapshot) -> Iterator[Finding]:
+    """Queues, shares, resource types and sites that numbers and tasks name are there."""
+    known = {"queue": snapshot.grid.queues, "site": snapshot.grid.sites, "leaf share": leaf_names(snapshot),
+             "resource type": snapshot.resource_types}
+    for key, what, name in _names(snapshot):
+        if name is not None and name not in known[what]:
+            yield Finding(key, name, f"no {what} is called so", nearest(name, known[what]))
+
+
+def _names(snapshot: Snapshot) -> Iterator[tuple[tuple, str, str | None]]:
+    """Key, kind and value of every name that is used."""
+    for position, row in enumerate(snapshot.jobs):
+        yield from _of(("jobs", position), row, queue="queue", share="leaf share", resource_type="resource type")
+    for position, row in enumerate(snapshot.placed):
+        yield from _of(("placed", position), row, queue="queue", share="leaf share")
+    for position, row in enumerate(snapshot.links):
+        yield from _of(("links", position), row, source="site", destination="site")
+    for position, row in enumerate(snapshot.work):
+        yield from _of(("work", position), row, nucleus="site", gshare="leaf share")
+    for name in snapshot.queues:
+        yield ("queues", name), "queue", name
+    for name in snapshot.nuclei:
+        yield ("nuclei", name), "site", name
+    for number, task in snapshot.tasks.items():
+        yield from _of(("tasks", number), task, nucleus="site", gshare="leaf share")
+        for name in task.input:
+            yield ("tasks", number, "input", name), "site", name
+        if task.parent is not None:
+            yield from _of(("tasks", number, "parent"), task.parent, nucleus="site")
+
+
+def _of(key: tuple, row, **kinds: str) -> Iterator[tuple[tuple, str, str | None]]:
+    """Key, kind and value of some fields of a row."""
+    for field, kind in kinds.items():
+        yield (*key, field), kind, getattr(row, field)
+
+
+def numbers_twice(snapshot: Snapshot) -> Iterator[Finding]:
+    """Each queue, share and resource type, and each pair of sites, has its numbers once."""
+    for part, names in (("jobs", ("queue", "share", "resource_type")), ("placed", ("queue", "share")),
+                        ("links", ("source", "destination"))):
+        yield from _twice(part, [tuple(getattr(row, name) for name in names) for row in getattr(snapshot, part)])
+
+
+def _twice(part: str, keys: Iterable[tuple[str, ...]]) -> Iterator[Finding]:
+    """A finding for each element of a list whose key another one before it has."""
+    seen = set()
+    for position, key in enumerate(keys):
+        if key in seen:
+            yield Finding((part, position), ", ".join(key), "is described a second time")
+        seen.add(key)
+
+
+def task_numbers(snapshot: Snapshot) -> Iterator[Finding]:
+    """A task is called by its jeditaskid, a positive whole number."""
+    for number in snapshot.tasks:
+        if not (number.isascii() and number.isdecimal() and number[0] != "0" and len(number) < 19):
+            yield Finding(("tasks", number), number, "expected a jeditaskid, a whole number above 0")
+
+
+def jobs_of_tasks(snapshot: Snapshot) -> Iterator[Finding]:
+    """A task has jobs left, and no more of them are brokered."""
+    for number, task in snapshot.tasks.items():
+        if task.jobs_left < 1:
+            yield Finding(("tasks", number, "n_jobs"), task.n_jobs, "must exceed n_finished and n_failed together, "
+                          f"{task.n_finished + task.n_failed}")
+        elif (task.n_jobs_to_broker or 0) > task.jobs_left:
+            yield Finding(("tasks", number, "n_jobs_to_broker"), task.n_jobs_to_broker,
+                          f"must not exceed the jobs that are left, {task.jobs_left}")
+
+
+SNAPSHOT_RULES = (unknown_names, numbers_twice, task_numbers, jobs_of_tasks)
+"""All rules of this module."""

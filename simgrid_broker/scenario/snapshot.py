@@ -1,0 +1,204 @@
+"""A snapshot: a grid, the numbers that brokers would find there at one moment, and tasks that wait for brokerage.
+
+What lives here: the shape of a snapshot file, its defaults and its limits. What does not: the grid, the shares and the
+policies, which are those of a scenario (`model`), checks between the parts (`rules_snapshot`), reading files
+(`loader`), and making a world of it (world).
+
+Task parameters have the names of `campaigns`, numbers of jobs the names of PanDA's statuses. What is left out is 0 or
+unknown.
+"""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from simgrid_broker.errors import ScenarioError, SnapshotError
+from simgrid_broker.names import PRODUCTION_LABELS
+from simgrid_broker.scenario.campaigns import JobRequirements
+from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
+from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.whole import Whole
+
+TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
+
+
+class JobNumbers(Part):
+    """Jobs of one share and resource type at one PanDA queue, as JEDI last read them from its statistics."""
+
+    queue: str = Field(description="PanDA queue")
+    share: str = Field(description="Leaf share")
+    resource_type: str = Field(description="Resource type of the jobs")
+    defined: int = Field(0, ge=0, description="Jobs that are defined")
+    waiting: int = Field(0, ge=0, description="Jobs that are waiting")
+    assigned: int = Field(0, ge=0, description="Jobs that await their input")
+    throttled: int = Field(0, ge=0, description="Jobs that are throttled")
+    activated: int = Field(0, ge=0, description="Jobs that await a pilot")
+    sent: int = Field(0, ge=0, description="Jobs that were sent to a pilot")
+    starting: int = Field(0, ge=0, description="Jobs that are starting")
+    running: int = Field(0, ge=0, description="Jobs that are running")
+    holding: int = Field(0, ge=0, description="Jobs that have ended and await the Adder")
+    merging: int = Field(0, ge=0, description="Jobs that await merging")
+    transferring: int = Field(0, ge=0, description="Jobs that await the transfer of their output")
+
+
+class PlacedJobs(Part):
+    """Jobs that JEDI has made for a PanDA queue since it last read the statistics."""
+
+    queue: str = Field(description="PanDA queue")
+    share: str = Field(description="Leaf share")
+    jobs: int = Field(ge=0, description="How many")
+
+
+class QueueNumbers(Part):
+    """What is known of one PanDA queue, all shares together."""
+
+    workers_submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
+    workers_running: int = Field(0, ge=0, description="Workers that hold a slot")
+    n_pilot: int | None = Field(None, ge=0, description="Pilots that asked for a job or spoke of one in the last 3 "
+                                "hours; default: unknown")
+    laststart: Seconds | None = Field(None, description="When a job last started here, on the clock of `time`; "
+                                      "default: just now")
+    cores_running: int | None = Field(None, ge=0, description="Cores of running jobs; default: those of a slot of "
+                                      "their resource type for each job in `jobs`")
+    transferring_unwritable: int = Field(0, ge=0, description="Jobs whose output waits for a nucleus that takes none")
+    diskio: float = Field(0, ge=0, description="Measured disk traffic of running jobs, kB/s per core; 0 = unknown")
+
+
+class LinkNumbers(Part):
+    """What brokers know of the traffic from one site to another; its closeness stands in `grid.links`."""
+
+    source: str = Field(description="Site that sends")
+    destination: str = Field(description="Site that receives")
+    queued_files: int = Field(0, ge=0, description="Files of output that wait or are under way, without express ones")
+    queued_express: int = Field(0, ge=0, description="Files of output of express tasks that wait or are under way")
+    mbps_hour: float | None = Field(None, ge=0, description="Mean throughput of the last hour, MB/s; default: unknown")
+    mbps_day: float | None = Field(None, ge=0, description="That of the last day")
+    mbps_week: float | None = Field(None, ge=0, description="That of the last week")
+
+
+class NucleusNumbers(Part):
+    """Output of all kinds on its way to one nucleus, as task brokerage counts it."""
+
+    queued_files: int | None = Field(None, ge=0, description="Files; default: those of `links` to the site together")
+    queued_bytes: Bytes = Field(0, ge=0, description="Their size")
+
+
+class AssignedWork(Part):
+    """Work that tasks which are not in `tasks` still owe to a nucleus."""
+
+    nucleus: str = Field(description="Site that collects the output")
+    hs06sec: float = Field(gt=0, description="HS06 s, as the tasks claim it")
+    prodsourcelabel: str = Field("managed", description="prodSourceLabel of the tasks")
+    gshare: str | None = Field(None, description="Leaf share of the tasks; default: none of which a rule asks")
+    priority: int = Field(0, ge=-10000, le=10000, description="Their priority")
+
+
+class InputAt(Part):
+    """The part of a task's input that lies at one site."""
+
+    disk: Fraction = Field(0, description="Part that is on disk")
+    tape: Fraction = Field(0, description="Part that is on tape")
+
+
+class ParentTask(Part):
+    """What task brokerage asks of the task that makes the input."""
+
+    nucleus: str | None = Field(None, description="Its nucleus; default: none yet")
+    fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Its parameter fullChain")
+
+
+class SnapshotTask(JobRequirements):
+    """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
+
+    brokerage: Literal["task_brokerage", "job_brokerage"] | None = Field(
+        None, description="Which broker is asked; default: that of jobs if the task has a nucleus or is no production")
+    name: str = Field("task", description="Name, for the reader")
+    username: str = Field("", description="Owner")
+    prodsourcelabel: str = Field("managed", description="managed and test are production, user and panda analysis")
+    processingtype: str = Field("simul", description="Kind of payload, as rules and shares address it")
+    workinggroup: str = Field("", description="Working group, for shares and zero share")
+    campaign: str = Field("", description="Campaign, for shares")
+    transpath: str = Field("", description="Transformation, for shares")
+    gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
+    nucleus: str | None = Field(None, description="Site that collects the output; for task brokerage it is "
+                                "pre-assigned; default: none yet")
+
+    n_jobs: int = Field(ge=1, description="Jobs of the task, if none fails")
+    n_finished: int = Field(0, ge=0, description="Those of them that are done")
+    n_failed: int = Field(0, ge=0, description="Those of them that used up their attempts")
+    n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
+                                         "default: all that are left")
+    frozen_for: Seconds = Field(0, ge=0, description="For how long brokerage has looked in vain")
+
+    corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
+    events_per_job: int = Field(1000, ge=1, description="Events of a job")
+    cputime: float = Field(0, ge=0, description="CPU work of one event, HS06 s; 0 = no claim")
+    cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency, %; 0 = no claim")
+    basewalltime: Seconds = Field(600, ge=0, description="Wall time beside the events, s")
+    ramcount: Megabytes = Field(0, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim")
+    ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
+    baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
+    workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
+    diskIO: float = Field(0, ge=0, description="Disk traffic of a job, kB/s; 0 = no claim")
+    iointensity: float = Field(0, ge=0, description="Input and output rate of the payload, kB/s per core; 0 = unknown")
+    input_per_job: Bytes = Field(0, ge=0, description="Input of one job, bytes")
+    output_per_job: Bytes = Field(0, ge=0, description="Output of one job, bytes")
+    files_per_job: int = Field(1, ge=0, description="Input files of a job")
+    input: dict[str, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = no "
+                                      "replica is known")
+
+    fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Whether the task wants a bare "
+                                                                    "nucleus; default: it is a normal task")
+    t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")
+    inputPreStaging: bool = Field(False, description="Data carousel: input on tape is staged before it is read")
+    taskBrokerOnMaster: bool = Field(False, description="Task brokerage looks at the primary dataset alone")
+    secondary_input: Fraction = Field(0, description="Part of the input that belongs to secondary datasets")
+    parent: ParentTask | None = Field(None, description="The task that makes the input")
+
+    @property
+    def broker(self) -> str:
+        """Which broker is asked: task_brokerage or job_brokerage."""
+        if self.brokerage is not None:
+            return self.brokerage
+        is_production = self.prodsourcelabel in PRODUCTION_LABELS
+        return TASK_BROKERAGE if is_production and self.nucleus is None else JOB_BROKERAGE
+
+    @property
+    def jobs_left(self) -> int:
+        """Jobs that are neither done nor given up."""
+        return self.n_jobs - self.n_finished - self.n_failed
+
+
+class Snapshot(Whole):
+    """A grid at one moment with tasks that wait for brokerage: all that one decision of a broker hangs on."""
+
+    error: ClassVar[type[ScenarioError]] = SnapshotError
+
+    name: str = Field("snapshot", min_length=1, description="Name, for the reader")
+    description: str = Field("", description="One sentence for the reader")
+    time: Seconds = Field(0, ge=0, description="The moment, on the clock of the run that it comes from")
+    statistics_at: Seconds | None = Field(None, description="When JEDI last read the numbers of jobs and queues; "
+                                          "default: at that moment")
+    edition: Literal["documented", "deployed"] = Field(
+        "documented", description="Rules as the documentation has them, or as the production code has them")
+    grid: Grid = Field(description="Sites, queues, storages as they are at the moment, and links")
+    shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
+    resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
+                                                          description="Resource types; the first that fits is taken")
+    gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
+    policies: Policies = Field(Policies(), description="Names of the policies in use; only brokerages are asked")
+    jobs: tuple[JobNumbers, ...] = Field((), description="Job numbers by queue, share and resource type")
+    placed: tuple[PlacedJobs, ...] = Field((), description="Jobs that were made since those numbers were read")
+    queues: dict[str, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
+    links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")
+    nuclei: dict[str, NucleusNumbers] = Field(default_factory=dict, description="Output on its way to nuclei, by site")
+    work: tuple[AssignedWork, ...] = Field((), description="Work assigned to nuclei")
+    tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
+                                           "jeditaskid; without any there is nothing to ask")
+
+    def scenario(self) -> Scenario:
+        """The scenario without work in whose world the brokers are asked."""
+        return Scenario(name=self.name, edition=self.edition, duration=self.time + 1, grid=self.grid,
+                        shares=self.shares, resource_types=self.resource_types, gdpconfig=self.gdpconfig,
+                        policies=self.policies)

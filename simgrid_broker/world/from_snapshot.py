@@ -1,0 +1,204 @@
+"""The world of a snapshot: the tables as they would stand at its moment, for decisions only; nothing in it can move.
+
+What lives here: filling counts, workers, traffic and tasks of a world that `build` has made. What does not: the shape
+of a snapshot (scenario), deciding (policy, agents), and the way back (`to_snapshot`).
+
+Work that other tasks owe to nuclei becomes a task for each entry, output on its way a transfer for each site, so that
+views are taken of them as of those of a run.
+"""
+
+import numpy as np
+
+from simgrid_broker.names import FullChain, InputLan, JobStatus, TaskStatus, TransferKind
+from simgrid_broker.scenario.snapshot import TASK_BROKERAGE, QueueNumbers
+from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows
+from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.world.build import build
+from simgrid_broker.world.counts import Snapshot as Statistics
+from simgrid_broker.world.counts import take_snapshot
+from simgrid_broker.world.share_tree import leaf_shares
+from simgrid_broker.world.world import World
+
+NUMBER_OF = {
+    "priority": "priority", "corecount": "corecount", "n_jobs": "n_jobs", "n_finished": "n_finished",
+    "n_failed": "n_failed", "n_events_per_job": "events_per_job", "cputime": "cputime",
+    "cpuefficiency": "cpuefficiency", "basewalltime_s": "basewalltime", "ramcount": "ramcount",
+    "baseramcount": "baseramcount", "workdiskcount_mb": "workdiskcount", "iointensity": "iointensity",
+    "input_bytes_per_job": "input_per_job", "output_bytes_per_job": "output_per_job",
+    "n_input_files": "files_per_job", "t1weight": "t1Weight", "inputprestaging": "inputPreStaging",
+    "taskbrokeronmaster": "taskBrokerOnMaster", "secondary_fraction": "secondary_input",
+    "only_tags_for_fc": "onlyTagsForFC", "diskio": "diskIO", "maxcorecount": "maxCoreCount", "uselocalio": "useLocalIO",
+    "mergeoutput": "mergeOutput", "eventservice": "eventService", "n_es_consumers": "nEsConsumers",
+    "n_jumbo_jobs": "nJumboJobs", "max_attempt_es": "maxAttemptES", "mingranularity": "minGranularity",
+    "walltime_s_per_mib": "walltime",
+}
+"""Column of a task row to the number in a snapshot's task."""
+
+TRUTHS = ("inputPreStaging", "taskBrokerOnMaster", "onlyTagsForFC", "useLocalIO", "mergeOutput", "eventService")
+"""Those of them that are true or false in a snapshot."""
+
+WORD_OF = {
+    "name": "name", "user": "username", "processing_type": "processingtype", "label": "prodsourcelabel",
+    "working_group": "workinggroup", "campaign": "campaign", "transpath": "transpath", "architecture": "architecture",
+    "transhome": "transhome", "container_name": "container_name", "preassigned": "preassigned",
+    "ipconnectivity": "ipConnectivity",
+}
+"""Column of a task row to the text in a snapshot's task; the words themselves are kept in `VOCABULARY_OF`."""
+
+LINK_NUMBERS = ("queued_files", "queued_express", "mbps_hour", "mbps_day", "mbps_week")
+"""What a snapshot holds of a link: columns of `views.LINK`."""
+
+COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
+"""Statuses of the jobs that a snapshot counts; those that are pending are among the placed ones."""
+
+
+def world_of(snapshot) -> World:
+    """World at the moment of a checked snapshot; row k is task k of the snapshot, other rows come behind."""
+    world = build(snapshot.scenario(), _task_list(snapshot))
+    world.state["now_s"] = snapshot.time
+    _fill_tasks(world, snapshot)
+    _fill_counts(world, snapshot)
+    _fill_queues(world, snapshot)
+    _fill_traffic(world, snapshot)
+    return world
+
+
+def statistics_of(world, snapshot) -> Statistics:
+    """What JEDI knew at the moment of the snapshot, jobs placed since it last looked included."""
+    at = snapshot.time if snapshot.statistics_at is None else snapshot.statistics_at
+    statistics = take_snapshot(world.arrays, at, by_queue=True)
+    statistics.activity.update(_told_activity(world, snapshot))
+    queues, shares = world.vocabularies["queues"], world.vocabularies["shares"]
+    for row in snapshot.placed:
+        statistics.place(shares.index(row.share), 0, queues.index(row.queue), row.jobs)
+    return statistics
+
+
+def _told_activity(world, snapshot) -> dict[str, np.ndarray]:
+    """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each."""
+    told = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
+    return dict(n_pilot=np.array([-1 if each.n_pilot is None else each.n_pilot for each in told], np.int64),
+                transferring_unwritable=np.array([each.transferring_unwritable for each in told], np.int64),
+                diskio=np.array([each.diskio for each in told], float))
+
+
+def _task_list(snapshot) -> TaskList:
+    """Rows of the tasks, of the parents that they name, and of the work that other tasks owe to nuclei."""
+    tasks = list(snapshot.tasks.values())
+    parents = [task.parent for task in tasks if task.parent is not None]
+    rows = new_rows(len(tasks) + len(parents) + len(snapshot.work))
+    rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
+    vocabularies = {name: {} for name in VOCABULARY_OF.values()}
+    sites, shares = list(snapshot.grid.sites), [leaf.name for leaf in leaf_shares(snapshot.shares)]
+    for row, task in zip(rows, tasks, strict=False):
+        _fill_row(row, task, vocabularies, sites, shares)
+    children = np.flatnonzero(rows["parent"])           # the world numbers parents by row, from 1
+    rows["parent"][children] = len(tasks) + 1 + np.arange(len(children))
+    for row, parent in zip(rows[len(tasks):], parents, strict=False):
+        row["status"], row["nucleus"] = TaskStatus.DONE, _number(sites, parent.nucleus)
+        row["fullchain"] = FullChain.of(parent.fullChain or "none")
+    for row, work in zip(rows[len(tasks) + len(parents):], snapshot.work, strict=True):
+        row["status"], row["nucleus"], row["priority"] = TaskStatus.RUNNING, _number(sites, work.nucleus), work.priority
+        row["n_jobs"], row["n_events_per_job"], row["cputime"] = 1, 1, work.hs06sec
+        row["share"], row["label"] = _number(shares, work.gshare), _code(vocabularies["labels"], work.prodsourcelabel)
+    for words in vocabularies.values():
+        words.setdefault("", len(words))
+    site, fraction, tape = _replicas(snapshot, sites, len(rows))
+    return TaskList(rows, site, fraction, {name: tuple(words) for name, words in vocabularies.items()},
+                    replica_tape=tape)
+
+
+def _fill_row(row, task, vocabularies: dict, sites: list[str], shares: list[str]) -> None:
+    """Put what a task claims into its row."""
+    for column, field in NUMBER_OF.items():
+        row[column] = getattr(task, field)
+    for column, vocabulary in VOCABULARY_OF.items():
+        row[column] = _code(vocabularies[vocabulary], getattr(task, WORD_OF[column]))
+    row["status"] = TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
+    row["share"], row["nucleus"] = _number(shares, task.gshare), _number(sites, task.nucleus)
+    row["ramunit"] = RAM_UNITS.index(task.ramunit)
+    row["fullchain"] = FullChain.of(task.fullChain or "none")
+    row["allowinputlan"] = InputLan.of(task.allowInputLAN or "none")
+    row["maxeventsperjob"] = task.maxEventsPerJob or 0
+    row["parent"] = task.parent is not None
+
+
+def _replicas(snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Site, part of the input, and whether it is on tape, of the replicas of `n` tasks, (n, most replicas) each."""
+    found = [[(sites.index(name), part, is_tape) for name, at in task.input.items()
+              for part, is_tape in ((at.disk, False), (at.tape, True)) if part > 0] for task in snapshot.tasks.values()]
+    most = max(1, *map(len, found))
+    site, fraction = np.full((n, most), -1, np.int32), np.zeros((n, most), np.float32)
+    tape = np.zeros((n, most), bool)
+    for row, replicas in enumerate(found):
+        for place, replica in enumerate(replicas):
+            site[row, place], fraction[row, place], tape[row, place] = replica
+    return site, fraction, tape
+
+
+def _code(words: dict[str, int], word: str) -> int:
+    """Number of a word in a vocabulary, which grows by it."""
+    return words.setdefault(word, len(words))
+
+
+def _number(names, name: str | None) -> int:
+    """Position of a name; -1 for none."""
+    return -1 if name is None else list(names).index(name)
+
+
+def _fill_tasks(world, snapshot) -> None:
+    """What `build` takes for the business of a run: jobs that are done, and how long brokers have looked in vain."""
+    for row, task in zip(world.arrays.tasks, snapshot.tasks.values(), strict=False):
+        row["n_finished"], row["n_failed"] = task.n_finished, task.n_failed
+        row["frozen_s"] = snapshot.time - task.frozen_for if task.frozen_for else np.nan
+
+
+def _fill_counts(world, snapshot) -> None:
+    """Jobs and cores by queue, share and resource type."""
+    arrays, words = world.arrays, world.vocabularies
+    queues, shares, types = ({name: number for number, name in enumerate(words[kind])}
+                             for kind in ("queues", "shares", "resource_types"))
+    for row in snapshot.jobs:
+        at = queues[row.queue], shares[row.share], types[row.resource_type]
+        for status in COUNTED:
+            arrays.counts[*at, status] = getattr(row, status.word)
+        arrays.running_cores[at] = row.running * _slot(arrays, at[0], at[2])
+
+
+def _slot(arrays, queue: int, resource_type: int) -> int:
+    """Cores of a slot of a resource type at a PanDA queue."""
+    pseudo = arrays.pseudo_queues
+    mine = pseudo[(pseudo["queue"] == queue) & np.isin(pseudo["resource_type"], (resource_type, -1))]
+    return int(mine["corecount"][0]) if len(mine) else int(arrays.queues["corecount"][queue])
+
+
+def _fill_queues(world, snapshot) -> None:
+    """Last starts, cores, which the first share takes, and workers, which a queue's first pseudo-queue takes."""
+    arrays, queues = world.arrays, world.vocabularies["queues"]
+    arrays.queues["laststart_s"] = snapshot.time
+    for name, told in snapshot.queues.items():
+        number = queues.index(name)
+        if told.laststart is not None:
+            arrays.queues["laststart_s"][number] = told.laststart
+        if told.cores_running is not None:
+            arrays.running_cores[number] = 0
+            arrays.running_cores[number, 0, 0] = told.cores_running
+        for row in np.flatnonzero(arrays.pseudo_queues["queue"] == number)[:1]:
+            arrays.pseudo_queues["n_submitted"][row] = told.workers_submitted
+            arrays.pseudo_queues["n_running"][row] = told.workers_running
+
+
+def _fill_traffic(world, snapshot) -> None:
+    """What brokers know of links, and one transfer of output for each site to which any is on its way."""
+    sites, files = world.vocabularies["sites"], {}
+    for link in snapshot.links:
+        known = {column: value for column in LINK_NUMBERS if (value := getattr(link, column)) is not None}
+        world.network.learn(sites.index(link.source), sites.index(link.destination), known)
+        files[link.destination] = files.get(link.destination, 0) + link.queued_files + link.queued_express
+    sizes = {name: told.queued_bytes for name, told in snapshot.nuclei.items()}
+    files |= {name: told.queued_files for name, told in snapshot.nuclei.items() if told.queued_files is not None}
+    world.make_room(transfers=len(sites))
+    for number, name in enumerate(sites):
+        row = world.arrays.transfers[number]
+        row["transfer_id"], row["kind"], row["destination"] = number + 1, TransferKind.OUTPUT, number
+        row["n_files"], row["bytes"] = files.get(name, 0), sizes.get(name, 0)

@@ -1,0 +1,187 @@
+"""A snapshot of a running world, as plain values that a snapshot file holds.
+
+What lives here: reading the grid, the statistics that brokers have, traffic, and the tasks that wait. What does not:
+the shape of a snapshot (scenario), writing the file (records), and the way back (`from_snapshot`).
+
+Job numbers and links are those that JEDI read last, with the jobs it has placed since; storages are as they are now.
+"""
+
+import numpy as np
+
+from simgrid_broker.names import FullChain, InputLan, QueueStatus, TaskStatus
+from simgrid_broker.scenario.gdpconfig import laid_over
+from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE
+from simgrid_broker.scenario.tasklist import VOCABULARY_OF
+from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.views import UNKNOWN
+from simgrid_broker.world.from_snapshot import COUNTED, LINK_NUMBERS, NUMBER_OF, TRUTHS, WORD_OF
+from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
+
+T = TaskStatus
+OF_ACTIVITY = ("n_pilot", "cores_running", "transferring_unwritable", "diskio")
+"""What the statistics hold of queues and a snapshot says of them."""
+FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
+"""Keys of a grid that say what it was made of; a snapshot has it written out."""
+
+
+def snapshot_of(world, statistics, live_rows, config_changes=None) -> dict:
+    """Snapshot of a world in which brokers know `statistics`, with all numbers of every queue; plain values.
+
+    live_rows: rows of the live tasks; config_changes: gdpconfig as changed since the start, by name.
+    """
+    scenario = world.scenario
+    chosen = waiting(world, live_rows)[:scenario.record.snapshot_tasks]
+    now = float(world.state["now_s"])
+    changes = dict(config_changes or {})
+    plain = dict(
+        name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at, edition=scenario.edition,
+        gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
+        policies=scenario.policies.model_dump(exclude_defaults=True),
+        resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
+        shares=[_said(share) for share in world.shares], grid=_grid(world))
+    return plain | dict(
+        jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=_queues(world, statistics),
+        links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen),
+        tasks={str(world.arrays.tasks["jeditaskid"][row]): _task(world, row) for row in chosen.tolist()})
+
+
+def waiting(world, live_rows) -> np.ndarray:
+    """Rows of the live tasks that wait for either brokerage, the highest priority first."""
+    tasks = world.arrays.tasks[live_rows]
+    has_input = tasks["n_retry"] + tasks["n_jobs"] > tasks["next_chunk"]
+    mask = np.isin(tasks["status"], (T.READY, T.RUNNING, T.PENDING)) & has_input | (tasks["status"] == T.ASSIGNING)
+    return live_rows[mask][np.argsort(-tasks["priority"][mask], kind="stable")]
+
+
+def _said(part) -> dict:
+    """What a part of a scenario says beyond its defaults, plain."""
+    return part.model_dump(mode="json", exclude_defaults=True)
+
+
+def _grid(world) -> dict:
+    """The grid with storages and statuses of queues as they are now."""
+    arrays, grid = world.arrays, world.scenario.grid
+    said = _said(grid)
+    plain = {name: value for name, value in said.items() if name not in FILES}
+    plain["queues"] = {name: dict(_said(queue), status=QueueStatus(status).word, corecount=queue.corecount)
+                       for (name, queue), status in zip(grid.queues.items(), arrays.queues["status"].tolist(),
+                                                        strict=True)}
+    plain["storages"] = {name: dict(_said(storage), free=free, expired=expired) for (name, storage), free, expired in
+                         zip(grid.storages.items(), arrays.storages["free_bytes"].tolist(),
+                             arrays.storages["expired_bytes"].tolist(), strict=True)}
+    return plain
+
+
+def _jobs(world, statistics) -> list[dict]:
+    """Job numbers by queue, share and resource type, where there are any."""
+    words, counts = world.vocabularies, statistics.by_queue[..., list(COUNTED)]
+    rows = []
+    for queue, share, kind in zip(*np.nonzero(counts.any(axis=-1)), strict=True):
+        numbers = counts[queue, share, kind].tolist()
+        rows.append(dict(queue=words["queues"][queue], share=words["shares"][share],
+                         resource_type=words["resource_types"][kind],
+                         **{status.word: number for status, number in zip(COUNTED, numbers, strict=True) if number}))
+    return rows
+
+
+def _placed(world, statistics) -> list[dict]:
+    """Jobs made since the numbers were read."""
+    words = world.vocabularies
+    return [dict(queue=words["queues"][queue], share=words["shares"][share],
+                 jobs=int(statistics.placed[share, queue]))
+            for share, queue in zip(*np.nonzero(statistics.placed), strict=True)]
+
+
+def _queues(world, statistics) -> dict[str, dict]:
+    """What is known of all PanDA queues."""
+    arrays, names, known = world.arrays, world.vocabularies["queues"], statistics.activity
+    running = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(names))
+    columns = dict(workers_submitted=statistics.workers - np.minimum(running, statistics.workers), workers_running=
+                   np.minimum(running, statistics.workers))
+    plain = {name: {} for name in names}
+    for column, numbers in (columns | {name: known[name] for name in OF_ACTIVITY if name in known}).items():
+        for name, number in zip(names, numbers.tolist(), strict=True):
+            plain[name][column] = number if column == "diskio" else int(number)
+    for name, last in zip(names, arrays.queues["laststart_s"].tolist(), strict=True):
+        plain[name]["laststart"] = max(last, 0.0)          # before a run every queue had started jobs
+    return plain
+
+
+def _links(world) -> list[dict]:
+    """What brokers know of links, where that is more than how close the sites are."""
+    table, sites = world.network.table[:-1], world.vocabularies["sites"]
+    told = table["known"] & ((table["closeness"] == UNKNOWN["closeness"]) | ~np.isnan(table["mbps_week"])
+                             | (table["queued_files"] > 0) | (table["queued_express"] > 0))
+    rows = []
+    for destination, source in zip(*np.nonzero(told), strict=True):
+        numbers = {column: table[column][destination, source].item() for column in LINK_NUMBERS}
+        rows.append(dict(source=sites[source], destination=sites[destination],
+                         **{column: number for column, number in numbers.items() if number == number and number}))
+    return rows
+
+
+def _nuclei(world) -> dict[str, dict]:
+    """Output on its way to sites."""
+    files, size = output_on_the_way(world)
+    return {name: dict(queued_files=int(files[k]), queued_bytes=float(size[k])) for k, name in
+            enumerate(world.vocabularies["sites"]) if files[k] or world.arrays.sites["nucleus"][k]}
+
+
+def _work(world, live_rows, chosen) -> list[dict]:
+    """Work that the open tasks beside the chosen ones owe to nuclei, by nucleus, label, share and priority."""
+    tasks, words = world.arrays.tasks, world.vocabularies
+    rows = np.setdiff1d(live_rows, chosen)
+    rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
+    left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
+    sums = {}
+    for key, work in zip(zip(*(tasks[column][rows].tolist() for column in ("nucleus", "label", "share", "priority")),
+                             strict=True), claimed_work(tasks, rows, left).tolist(), strict=True):
+        sums[key] = sums.get(key, 0.0) + work
+    return [dict(nucleus=words["sites"][nucleus], hs06sec=work, prodsourcelabel=words["labels"][label],
+                 gshare=words["shares"][share], priority=priority)
+            for (nucleus, label, share, priority), work in sorted(sums.items()) if work > 0]
+
+
+def _task(world, row: int) -> dict:
+    """What brokers may know of a task, under the names of a snapshot."""
+    task, words = world.arrays.tasks[row], world.vocabularies
+    to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
+    plain = dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE)
+    plain |= {WORD_OF[column]: words[vocabulary][task[column]] for column, vocabulary in VOCABULARY_OF.items()}
+    plain |= {field: task[column].item() for column, field in NUMBER_OF.items()}
+    plain |= {field: bool(plain[field]) for field in TRUTHS}
+    lan, named = InputLan(task["allowinputlan"]), plain.pop("preassigned")
+    plain |= dict(allowInputLAN=None if lan == InputLan.NONE else lan.word, site=named.split(",") if named else [])
+    if task["maxeventsperjob"]:
+        plain["maxEventsPerJob"] = int(task["maxeventsperjob"])
+    plain |= dict(gshare=words["shares"][task["share"]], ramunit=RAM_UNITS[task["ramunit"]],
+                  frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]),
+                  input=_input(world, row), **_chain(world, task))
+    if task["nucleus"] >= 0:
+        plain["nucleus"] = words["sites"][task["nucleus"]]
+    if not to_nucleus:
+        plain["n_jobs_to_broker"] = int(task["n_retry"] + task["n_jobs"] - task["next_chunk"])
+    return plain
+
+
+def _input(world, row: int) -> dict[str, dict]:
+    """Parts of a task's input by site, on disk and on tape."""
+    arrays, found = world.arrays, {}
+    for site, part, is_tape in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(),
+                                   arrays.replica_tape[row].tolist(), strict=True):
+        if site >= 0:
+            at = found.setdefault(world.vocabularies["sites"][site], {})
+            kind = "tape" if is_tape else "disk"
+            at[kind] = max(at.get(kind, 0.0), part)
+    return found
+
+
+def _chain(world, task) -> dict:
+    """The parameter fullChain of a task and what is known of its parent, where there are such."""
+    plain = {} if task["fullchain"] == FullChain.NONE else dict(fullChain=FullChain(task["fullchain"]).word)
+    if task["parent"] > 0:
+        parent = world.arrays.tasks[task["parent"] - 1]
+        about = {} if parent["nucleus"] < 0 else dict(nucleus=world.vocabularies["sites"][parent["nucleus"]])
+        about |= {} if parent["fullchain"] == FullChain.NONE else dict(fullChain=FullChain(parent["fullchain"]).word)
+        plain["parent"] = about
+    return plain

@@ -1,0 +1,92 @@
+"""`broker`: what an operator sees, and what goes wrong."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "scenarios" / "snapshot.yaml"
+
+
+def test_the_funnel_comes_first_then_who_is_used_then_who_is_not(call):
+    said = call("broker", EXAMPLE, "--task", "102")
+    assert said.exit_code == 0, said.output
+    text = said.stdout
+    assert text.startswith("Job brokerage of task 102 (simulation with its nucleus in the west)")
+    places = [text.index(piece) for piece in ("rule ", "-zeroshare", "order  candidate", "1      WEST/MCORE",
+                                              "2      NORTH/MCORE", "refused by", "EAST (45 against 40)")]
+    assert places == sorted(places)
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def test_task_brokerage_has_no_caps(call):
+    said = call("broker", EXAMPLE, "--task", 101)
+    assert "1      CENTRE" in said.stdout and "queued" not in said.stdout
+
+
+def test_nobody_is_left(call):
+    said = call("broker", EXAMPLE, "--task", 102, "--set", "tasks.102.ramcount=1000000")
+    assert said.exit_code == 0 and "No candidate is left." in said.stdout
+
+
+def test_json_is_the_whole_answer(call):
+    from simgrid_broker.dry_run import broker
+    said = call("broker", EXAMPLE, "--task", 102, "--edition", "deployed", "--json")
+    assert json.loads(said.stdout) == json.loads(json.dumps(broker(EXAMPLE, 102, "deployed").to_dict()))
+
+
+@pytest.mark.parametrize(("arguments", "pieces"), [
+    pytest.param([], ["say which: 101, 102"], id="no task named"),
+    pytest.param(["--task", "103"], ["no task of the snapshot has this jeditaskid", "'101'"],
+                 id="unknown task"),
+    pytest.param(["--task", "102", "--set", "gdpconfig.DISK_THRESHOL=1"], ["command line", "'DISK_THRESHOLD"],
+                 id="unknown key"),
+    pytest.param(["--task", "102", "--set", "policies.job_brokerage=productoin"],
+                 ["no policy is called so", "did you mean 'production'"], id="unknown policy"),
+    pytest.param(["--task", "102", "--set", "tasks.102.architecture=x#y&z&q&"], ["tasks.102.architecture"],
+                 id="architecture that means nothing"),
+])
+def test_mistakes_are_told_with_status_2(call, arguments, pieces):
+    said = call("broker", EXAMPLE, *arguments)
+    assert said.exit_code == 2 and said.stderr.startswith("simgrid-broker: ") and "Traceback" not in said.output
+    assert all(piece in said.stderr for piece in pieces), said.stderr
+
+
+def test_a_malformed_file_is_told_with_its_line(call, tmp_path):
+    path = tmp_path / "snapshot.yaml"
+    path.write_text(EXAMPLE.read_text().replace("nucleus: WEST, hs06sec: 3e+9", "nucleus: WEST, hs06sec: -3"))
+    said = call("broker", path, "--task", 102)
+    assert said.exit_code == 2 and f"{path}:" in said.stderr and "work[1].hs06sec = -3" in said.stderr
+
+
+def test_a_run_leaves_snapshots_that_can_be_asked(call, tmp_path):
+    said = call("run", ROOT / "scenarios" / "minimal.yaml", "--until", "15min", "--snapshot-at", "5min",
+                "--snapshot-at", "600", "--set", "agents.job_generator=1200", "--quiet", "--out", tmp_path)
+    assert said.exit_code == 0, said.output
+    folder = Path(said.stdout.split()[0])
+    assert sorted(path.name for path in (folder / "snapshots").iterdir()) == ["t=300.yaml", "t=600.yaml"]
+    answer = call("broker", folder / "snapshots" / "t=600.yaml")
+    assert answer.exit_code == 2 and "say which" in answer.stderr
+    task = answer.stderr.split("say which: ")[1].split(",")[0]
+    assert call("broker", folder / "snapshots" / "t=600.yaml", "--task", task).exit_code == 0
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["--snapshot-at", "soon"], "record.snapshots[0]"), (["--snapshot-at", "13h"], "must be before the end")])
+def test_snapshots_that_cannot_be_taken(call, tmp_path, arguments, said):
+    found = call("run", ROOT / "scenarios" / "minimal.yaml", *arguments, "--out", tmp_path)
+    assert found.exit_code == 2 and said in found.stderr
+
+
+def test_snapshots_behind_a_run_that_was_cut_short_are_told(call):
+    found = call("check", ROOT / "scenarios" / "minimal.yaml", "--set", "record.snapshots=[11h]", "--set",
+                 "duration=2h")
+    assert "1 snapshot(s) lie after the end of the run" in " ".join(found.stdout.split())
+
+
+def test_the_reference_of_snapshots(call):
+    said = call("describe", "snapshot")
+    assert said.exit_code == 0
+    for piece in ("n_jobs_to_broker", "queued_express", "tasks.<name>.input.<name> in a snapshot"):
+        assert piece in said.stdout

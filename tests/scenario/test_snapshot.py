@@ -1,0 +1,138 @@
+"""Snapshot files: everything that is wrong is told at once, with file, line, key, value and near names."""
+
+from pathlib import Path
+
+import pytest
+
+from simgrid_broker.errors import SnapshotError
+from simgrid_broker.scenario import Snapshot, load_snapshot
+
+EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
+TEXT = EXAMPLE.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def changed(tmp_path):
+    """Path of the example with pieces of its text replaced."""
+    def write(*pairs):
+        text = TEXT
+        for old, new in pairs:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        path = tmp_path / "snapshot.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+    return write
+
+
+def line_of(piece):
+    """Line of the example in which a piece of text stands."""
+    return TEXT[:TEXT.index(piece)].count("\n") + 1
+
+
+def problems_of(path, overrides=()):
+    """What is wrong with a file."""
+    with pytest.raises(SnapshotError) as caught:
+        load_snapshot(path, overrides)
+    return caught.value.problems
+
+
+NORTH = "{queue: NORTH, share: Production, resource_type: MCORE, running: 100, activated: 20, transferring: 5}"
+
+
+@pytest.mark.parametrize(("old", "new", "key", "said"), [
+    pytest.param(NORTH, NORTH.replace("NORTH", "NORHT"), "jobs[4].queue", "no queue is called so; did you mean 'NORTH'",
+                 id="unknown queue"),
+    pytest.param(NORTH, NORTH.replace("Production", "Prod"), "jobs[4].share", "no leaf share", id="unknown share"),
+    pytest.param(NORTH, NORTH.replace("MCORE", "MCOR"), "jobs[4].resource_type", "did you mean 'MCORE'",
+                 id="unknown resource type"),
+    pytest.param(NORTH, NORTH.replace("activated", "activatd"), "jobs[4].activatd", "did you mean 'activated'",
+                 id="unknown status"),
+    pytest.param(NORTH, NORTH.replace("running: 100", "running: -1"), "jobs[4].running", "greater than or equal to 0",
+                 id="negative number"),
+    pytest.param(NORTH, NORTH.replace("running: 100", "running: true"), "jobs[4].running", "expected a number",
+                 id="true is no number"),
+    pytest.param("{nucleus: WEST, hs06sec: 3e+9", "{nucleus: EST, hs06sec: 3e+9", "work[1].nucleus",
+                 "no site is called so; did you mean", id="unknown nucleus"),
+    pytest.param("{queue: NORTH, share: Production, jobs: 25}", "{queue: N, share: Production, jobs: 25}",
+                 "placed[0].queue", "no queue is called so", id="placed at an unknown queue"),
+    pytest.param("  EAST: {workers_submitted: 10", "  AEST: {workers_submitted: 10", "queues.AEST",
+                 "no queue is called so", id="workers of an unknown queue"),
+    pytest.param("{source: NORTH, destination: WEST, queued_files", "{source: NORTH, destination: W, queued_files",
+                 "links[0].destination", "no site is called so", id="traffic to an unknown site"),
+    pytest.param("      NORTH: {disk: 60%}", "      NORDEN: {disk: 60%}", "tasks.102.input.NORDEN",
+                 "no site is called so", id="input at an unknown site"),
+    pytest.param("      NORTH: {disk: 60%}", "      NORTH: {disk: 160%}", "tasks.102.input.NORTH.disk",
+                 "less than or equal to 1", id="more input than there is"),
+    pytest.param("    n_finished: 300", "    n_finished: 800", "tasks.102.n_jobs", "must exceed", id="nothing left"),
+    pytest.param("    n_jobs_to_broker: 100", "    n_jobs_to_broker: 501", "tasks.102.n_jobs_to_broker",
+                 "must not exceed the jobs that are left, 500", id="more jobs than are left"),
+    pytest.param("  102:  ", "  x102:  ", "tasks.x102", "expected a jeditaskid", id="no number"),
+    pytest.param("free: 120 TB", "free: 120 PB", "grid.storages.NORTH_DATADISK.free", "must not exceed total",
+                 id="rules of a scenario's grid hold"),
+])
+def test_one_mistake(changed, old, new, key, said):
+    path = changed((old, new))
+    problem = problems_of(path)[0]
+    assert (problem.file, problem.key) == (str(path), key) and said in str(problem)
+    assert abs(problem.line - line_of(old)) <= 1 or "n_jobs" in key
+
+
+def test_all_mistakes_at_once(changed):
+    path = changed((NORTH, NORTH.replace("NORTH", "NORHT")), ("hs06sec: 9e+9", "hs06sec: much"),
+                   ("time: 36h", "time: late"), ("    n_jobs: 2000\n", ""))
+    found = problems_of(path)
+    assert [problem.key for problem in found] == ["time", "jobs[4].queue", "work[0].hs06sec", "tasks.101.n_jobs"]
+    assert str(SnapshotError(found)).startswith("4 problems in the snapshot:")
+
+
+@pytest.mark.parametrize(("part", "row"), [
+    ("jobs", "  - " + NORTH), ("placed", "  - {queue: NORTH, share: Production, jobs: 25}")])
+def test_nothing_is_described_twice(changed, part, row):
+    assert "described a second time" in str(problems_of(changed((row, f"{row}\n{row}")))[0])
+
+
+@pytest.mark.parametrize(("override", "said"), [
+    ("gdpconfig.NQUEUELIMITSIT=3", "no key of gdpconfig is called so"),
+    ("grid.queues.NORHT.status=offline", "did you mean 'NORTH'"),
+    ("tasks.103.priority=1", "nothing is called '103' here"),
+    ("workload.campaigns=3", "no key is called 'workload' here"),
+    ("time", "write dotted.key=value"),
+])
+def test_what_the_command_line_cannot_set(override, said):
+    problem = problems_of(EXAMPLE, [override])[0]
+    assert problem.file == "command line" and said in str(problem)
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    (tmp_path / "snapshot.yaml").write_text(TEXT, encoding="utf-8")
+    problem = problems_of(tmp_path / "snapshots.yaml")[0]
+    assert "cannot be read" in str(problem) and problem.nearest == ("snapshot.yaml",)
+
+
+def test_a_key_of_a_scenario_is_none_of_a_snapshot(changed):
+    assert "no key is called so" in str(problems_of(changed(("time: 36h", "time: 36h\nduration: 36h")))[0])
+
+
+def test_a_snapshot_can_extend_a_file_and_be_json(tmp_path):
+    (tmp_path / "base.yaml").write_text(TEXT, encoding="utf-8")
+    (tmp_path / "over.json").write_text('{"extends": "base.yaml", "time": 60, "tasks": {"102": {"priority": 9}}}')
+    found = load_snapshot(tmp_path / "over.json")
+    assert (found.time, found.tasks["102"].priority, found.tasks["102"].nucleus) == (60, 9, "WEST")
+    assert found.origin("tasks.102.priority").file.endswith("over.json")
+
+
+def test_to_dict_and_back():
+    snapshot = load_snapshot(EXAMPLE)
+    assert Snapshot.from_dict(snapshot.to_dict()) == snapshot
+
+
+@pytest.mark.parametrize(("said", "broker"), [
+    pytest.param({}, "task_brokerage", id="production without a nucleus"),
+    pytest.param({"nucleus": "WEST"}, "job_brokerage", id="production with a nucleus"),
+    pytest.param({"prodsourcelabel": "user"}, "job_brokerage", id="analysis has no nucleus"),
+    pytest.param({"brokerage": "job_brokerage"}, "job_brokerage", id="as it is told"),
+])
+def test_which_broker_is_asked(said, broker):
+    task = load_snapshot(EXAMPLE).with_values({f"tasks.101.{key}": value for key, value in said.items()}).tasks["101"]
+    assert task.broker == broker

@@ -1,0 +1,115 @@
+"""The world of a snapshot: every number finds its place, and no column of a task is forgotten."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simgrid_broker.names import FullChain, JobStatus, TaskStatus
+from simgrid_broker.scenario import load_snapshot
+from simgrid_broker.schema import TASKS
+from simgrid_broker.world import observe
+from simgrid_broker.world.from_snapshot import NUMBER_OF, WORD_OF, statistics_of, world_of
+from simgrid_broker.world.nuclei import Burden
+
+EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
+ALSO_READ = {"jeditaskid", "share", "nucleus", "ramunit", "fullchain", "parent", "status", "allowinputlan",
+             "maxeventsperjob", "frozen_s", "resource_type"}
+"""Columns with a way of their own from a snapshot."""
+OF_A_RUN = {"luck", "arrival_s", "modification_s", "next_chunk", "retry_head", "n_retry", "n_alive", "n_attempts",
+            "max_attempt", "server_retries", "old_status", "failed_attempts", "errordialog", "lost_walltime_s",
+            "used_hs06s"}
+"""Columns that only a run needs."""
+
+
+def world_and_snapshot(**values):
+    """World of the example with some values changed."""
+    snapshot = load_snapshot(EXAMPLE).with_values(values)
+    return world_of(snapshot), snapshot
+
+
+def test_every_column_of_a_task_that_brokers_may_read_is_in_a_snapshot():
+    hidden = {column.name for column in TASKS.columns if column.hidden}
+    told = set(NUMBER_OF) | set(WORD_OF) | ALSO_READ
+    assert told | OF_A_RUN | hidden == {column.name for column in TASKS.columns} and not told & OF_A_RUN
+
+
+def test_jobs_and_cores():
+    world, _ = world_and_snapshot(**{"queues.NORTH.cores_running": 480})
+    counts, queues = world.arrays.counts, world.vocabularies["queues"]
+    centre, production, mcore = queues.index("CENTRE"), 1, 1
+    assert counts[centre, production, mcore, JobStatus.ASSIGNED] == 40
+    assert counts.sum() == 3690 and counts[..., JobStatus.PENDING].sum() == 0
+    assert world.arrays.running_cores[centre, production, mcore] == 420 * 8        # slots of the queue's eight cores
+    assert world.arrays.running_cores.sum(axis=(1, 2)).tolist() == [3860, 0, 1740, 480, 640, 120]      # or as told
+
+
+def test_statistics_have_what_was_placed():
+    world, snapshot = world_and_snapshot()
+    statistics = statistics_of(world, snapshot)
+    north = world.vocabularies["queues"].index("NORTH")
+    assert statistics.placed.sum() == statistics.placed[1, north] == 25
+    assert statistics.taken_at == 129600 and statistics.workers[north] == 140
+
+
+def test_activity_of_queues():
+    world, snapshot = world_and_snapshot(**{
+        "queues.NORTH.laststart": "33h", "queues.EAST.n_pilot": None, "queues.WEST.diskio": 900,
+        "queues.CENTRE.transferring_unwritable": 3, "queues.SOUTH": None})
+    known = statistics_of(world, snapshot).activity
+    assert known["n_pilot"].tolist() == [6100, -1, 3300, 700, -1, -1]
+    assert known["inactive"].tolist() == [False, False, False, True, False, False]     # unknown starts were just now
+    assert known["diskio"].tolist() == [0, 0, 900, 0, 0, 0]
+    assert known["transferring_unwritable"].tolist() == [3, 0, 0, 0, 0, 0]
+    assert known["transferring"].tolist() == [25, 0, 10, 5, 0, 0]
+
+
+def test_statistics_may_be_older_than_the_snapshot():
+    world, snapshot = world_and_snapshot(statistics_at=129550, **{"queues.NORTH.laststart": 129550 - 7200})
+    statistics = statistics_of(world, snapshot)
+    assert statistics.taken_at == 129550 and not statistics.activity["inactive"].any()
+
+
+def test_traffic_and_work_burden_the_nuclei():
+    world, _ = world_and_snapshot(**{"nuclei.NORTH": {"queued_files": 7}, "links[3].queued_express": 5})
+    burden = Burden(world, np.arange(len(world.arrays.tasks)))
+    sites = world.vocabularies["sites"]
+    assert burden.files.tolist() == [305, 240, 7, 0, 0] and burden.bytes.tolist() == [150e9, 120e9, 0, 0, 0]
+    assert burden.total[sites.index("WEST")] == 3e9 + 500 * 100 * 3000         # and what task 102 owes
+    assert burden.of_share(0, 1, 500)[sites.index("CENTRE")] == 9e9
+    assert burden.of_share(0, 1, 501)[sites.index("CENTRE")] == 0
+
+
+def test_links_as_brokers_know_them():
+    world, _ = world_and_snapshot(**{"links[0].mbps_hour": None})
+    sites = world.vocabularies["sites"]
+    to_west = world.network.links_to(sites.index("WEST"))
+    north, south = to_west[sites.index("NORTH")], to_west[sites.index("SOUTH")]
+    assert (north["queued_files"], north["mbps_day"], north["closeness"]) == (120, 22, 2) and north["known"]
+    assert np.isnan(north["mbps_hour"]) and not south["known"]         # SOUTH has no storage: nobody knows its links
+    assert not world.network.links_to(sites.index("CENTRE"))[sites.index("SOUTH")]["known"]
+
+
+def test_input_on_disk_and_tape():
+    world, _ = world_and_snapshot()
+    disk, anywhere = observe.input_parts(world, 0)
+    assert disk.tolist() == pytest.approx([1, 0.3, 0, 0, 0]) and anywhere.tolist() == [1, 1, 0, 0, 0]
+
+
+def test_input_may_lie_at_more_sites_than_a_scenario_can_say():
+    here = {site: {"disk": 0.5, "tape": 1} for site in ("CENTRE", "WEST", "NORTH", "SOUTH", "EAST")}
+    world, _ = world_and_snapshot(**{"tasks.102.input": here})
+    assert observe.input_parts(world, 1)[0].tolist() == [0.5] * 5
+
+
+def test_a_task_as_the_broker_sees_it():
+    said = {"tasks.102.frozen_for": "2h", "tasks.102.parent": {"nucleus": "WEST", "fullChain": "only"},
+            "tasks.102.t1Weight": -1, "tasks.102.architecture": "#x86_64", "tasks.102.onlyTagsForFC": True,
+            "tasks.102.gshare": "Analysis"}
+    world, _ = world_and_snapshot(**said)
+    task = observe.task(world, 1)
+    assert (task.jeditaskid, task.n_jobs, task.nucleus, task.frozen_for_s) == (102, 500, 1, 7200)
+    assert (task.parent_nucleus, task.parent_fullchain, task.t1weight) == (1, FullChain.ONLY, -1)
+    assert (task.architecture, task.only_tags_for_fc, task.gshare) == ("#x86_64", True, "Analysis")
+    assert [TaskStatus(status) for status in world.arrays.tasks["status"][:3]] == [
+        TaskStatus.ASSIGNING, TaskStatus.READY, TaskStatus.DONE]
