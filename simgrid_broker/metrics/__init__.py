@@ -4,6 +4,7 @@ What lives here: pure functions of `records.Run`. Each gives a DataFrame in long
 `value`, `unit` and `window` (the stretch of time that the value stands for). What does not: drawing (report).
 """
 
+from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference
 from simgrid_broker.metrics.explain import (
     USED,

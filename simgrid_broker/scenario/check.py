@@ -170,7 +170,6 @@ def _takes(leaf, stream) -> bool:
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
     incident_cut_off, snapshot_cut_off, setting_without_reader, setting_of_nobody, option_of_full_chain,
-    option_no_number,
-    software_without_transhome, software_unknown,
+    option_no_number, software_without_transhome, software_unknown,
 )
 """Everything that is looked at for remarks."""
