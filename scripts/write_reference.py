@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write what can be generated of docs/: scenario.md, snapshot.md, tables.md, and the table of rules in fidelity.md.
+"""Write what can be generated of docs/: scenario.md, snapshot.md, states.md, tables.md, the rules in fidelity.md.
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only say which are out of date; exit status 1 if any is
@@ -15,8 +15,11 @@ from pathlib import Path
 
 from simgrid_broker.cli.reference import Section, broker_rules, first_sentence, recorded
 from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
+from simgrid_broker.cli.states import diagram, moves
+from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.scenario import REGISTRY
 from simgrid_broker.schema import RECORDED
+from simgrid_broker.world.states import MACHINES
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -62,6 +65,16 @@ as those that JEDI had at the time, with the jobs that it had placed since, and 
 jobs to broker is all that was left; in a run the throttle may ask for fewer.
 """
 
+STATES_HEAD = """\
+# Statuses of tasks, datasets, files and jobs
+
+Written by `scripts/write_reference.py` from the tables by which the program moves tasks and jobs; `simgrid-broker
+describe states` prints the same. A task or job that tries any other move ends the run with its story. Datasets and
+files have no rows of their own in the simulator: the input of a task is counted in chunks, one for each job. The JEDI
+TWiki shows the moves of datasets and files as pictures only, so theirs are told from the meaning of the statuses and
+the lifecycle reference.
+"""
+
 TABLES_HEAD = """\
 # Recorded tables
 
@@ -75,7 +88,8 @@ start of the scenario.
 def documents() -> dict[Path, str]:
     """Every generated document as it should be."""
     fidelity = DOCS / "fidelity.md"
-    return {DOCS / "scenario.md": scenario(), DOCS / "snapshot.md": snapshot(), DOCS / "tables.md": tables(),
+    return {DOCS / "scenario.md": scenario(), DOCS / "snapshot.md": snapshot(),
+            DOCS / "states.md": states(), DOCS / "tables.md": tables(),
             fidelity: between_marks(fidelity.read_text(encoding="utf-8"), rules())}
 
 
@@ -91,6 +105,14 @@ def scenario() -> str:
 def snapshot() -> str:
     """docs/snapshot.md."""
     return "\n".join([SNAPSHOT_HEAD, *(_markdown(part.section(), 2) for part in snapshot_parts())])
+
+
+def states() -> str:
+    """docs/states.md."""
+    pieces = [STATES_HEAD]
+    for machine, section in zip(MACHINES, states_of(), strict=True):
+        pieces += [_markdown(section, 2), f"```mermaid\n{diagram(machine)}\n```\n", _markdown(moves(machine), 3)]
+    return "\n".join(pieces)
 
 
 def tables() -> str:

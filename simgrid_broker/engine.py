@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simgrid_broker.agents import start_agents
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.decision_log import all_tags
+from simgrid_broker.agents.decision_log import all_factors, all_tags, criteria_in_order
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
@@ -63,6 +63,7 @@ class Simulation:
         self.remarks = tasks.remarks
         self.world = build(scenario, tasks)
         self.world.vocabularies["tags"] = all_tags(scenario.edition)
+        self.world.vocabularies["factors"] = all_factors(scenario.edition)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write, validate,
@@ -89,10 +90,10 @@ class Simulation:
                 progress(self)
 
     def write(self, name, rows, times=None) -> None:
-        """Record rows, unless the scenario does not want that table."""
+        """Record rows, unless the scenario does not want that table; keys that are no flags choose within it."""
         if name in self.counters:
             self.counters[name] += len(rows)
-        if getattr(self.scenario.record, name, True):
+        if getattr(self.scenario.record, name, True) is not False:
             self.writer.write(name, rows, times)
 
     def __enter__(self):
@@ -155,6 +156,7 @@ class Simulation:
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
+            criteria=criteria_in_order(self.scenario.edition),
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},

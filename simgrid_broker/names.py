@@ -77,6 +77,78 @@ class TaskStatus(Word):
     FAILED = 14
     ABORTED = 15
     BROKEN = 16
+    STAGING = 17
+    STAGED = 18
+    TOPREPROCESS = 19
+    PREPROCESSING = 20
+    MERGING = 21
+    PASSED = 22
+    ABORTING = 23
+    TOABORT = 24
+    FINISHING = 25
+    TOBROKEN = 26
+    TORETRY = 27
+    TOINCEXEC = 28
+    REREFINE = 29
+    TOREASSIGN = 30
+    REASSIGNING = 31
+
+
+TASK_ENDS = (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
+"""Final statuses of a task, which only a command can bring back; source: lifecycle reference, section 2.8."""
+
+
+class DatasetStatus(Word):
+    """Status of a dataset in JEDI; source: JEDI TWiki, dataset status; lifecycle reference, section 2.8."""
+
+    DEFINED = 0
+    TOUPDATE = 1
+    PENDING = 2
+    READY = 3
+    RUNNING = 4
+    PREPARED = 5
+    DONE = 6
+    FINISHED = 7
+    FAILED = 8
+    BROKEN = 9
+    REMOVED = 10
+
+
+class FileStatus(Word):
+    """Status of a file in JEDI's contents table; source: JEDI TWiki, file status; lifecycle reference, section 2.8."""
+
+    DEFINED = 0
+    STAGING = 1
+    PENDING = 2
+    READY = 3
+    PICKED = 4
+    RUNNING = 5
+    PARTIAL = 6
+    PREPARED = 7
+    MERGING = 8
+    FINISHED = 9
+    FAILED = 10
+    CANCELLED = 11
+    NOOUTPUT = 12
+    MISSING = 13
+    LOST = 14
+    BROKEN = 15
+
+
+class TaskCommand(Word):
+    """Command to a task, as JEDI's TaskCommando takes it; source: lifecycle reference, section 2.1.
+
+    Commands to change priority or share are incidents of their own; incexec and release are about datasets that grow
+    and files that are staged, which the simulator does not have.
+    """
+
+    ABORT = 0
+    FINISH = 1
+    RETRY = 2
+    PAUSE = 3
+    RESUME = 4
+    REASSIGN = 5
+    AVALANCHE = 6
 
 
 class QueueStatus(Word):
@@ -117,6 +189,11 @@ class Cause(Word):
     TIMEOUT_TRANSFERRING = 16
     FAST_REBROKERAGE = 17
     REASSIGNED = 18
+    TIMEOUT_WAITING = 19
+    TIMEOUT_MERGING = 20
+    ANALYSIS_REBROKERAGE = 21
+    TASK_ABORTED = 22
+    TASK_FINISHED = 23
 
 
 class FullChain(Word):

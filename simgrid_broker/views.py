@@ -371,28 +371,47 @@ class Nuclei:
 
 
 @dataclass(frozen=True)
+class Figures:
+    """The figures behind a verdict, candidate by candidate, (n,) each; NaN = there are none.
+
+    value, limit: what the rule that refused first compared, in its own unit, None = nobody can tell; factors: name to
+    multipliers of the weight, of the candidates that are used.
+    """
+
+    value: np.ndarray | None
+    limit: np.ndarray | None
+    factors: Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
 class Verdict:
     """What a brokerage decided, candidate by candidate.
 
     tags: the tag of each rule in order; refused_by: (n,) index of the rule that first refused, KEPT otherwise;
-    weight: (n,), 0 where refused; factors: name to (n,) or number;
-    order: candidates to use, best first. queued, cap: (n,) jobs that wait at the candidate's queue, and the number that
-    a candidate must stay below to be given more; None = does not matter.
+    weight: (n,), 0 where refused; order: candidates to use, best first. queued, cap: (n,) jobs that wait at the
+    candidate's queue, and the number that a candidate must stay below to be given more; None = does not matter.
+    figures: asks the rules once more for their figures, before anything has changed; None = there are none.
     """
 
     tags: tuple[str, ...]
     refused_by: np.ndarray
     weight: np.ndarray
-    factors: Mapping[str, np.ndarray]
     order: np.ndarray
     queued: np.ndarray | None = None
     cap: np.ndarray | None = None
+    figures: Callable[[], Figures] | None = None
 
     @cached_property
     def survivors(self) -> tuple[int, ...]:
         """Candidates left after each rule, (n_tags,); counted when somebody asks."""
         refusals = np.bincount(self.refused_by[self.refused_by != KEPT], minlength=len(self.tags))
         return tuple((len(self.refused_by) - np.cumsum(refusals)).tolist())
+
+    @property
+    def last_tag(self) -> str:
+        """Tag of the rule that removed the last candidates; empty if some were kept or none came."""
+        out = self.refused_by.size and not len(self.order)
+        return self.tags[self.refused_by.max()] if out else ""
 
 
 class WorkQueueCounts(NamedTuple):

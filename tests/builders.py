@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.decision_log import all_tags
+from simgrid_broker.agents.decision_log import all_factors, all_tags
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
@@ -34,10 +34,11 @@ ONE_SHARE = [dict(name="All", value=1)]
 ONE_TYPE = dict(SCORE=dict(mincore=1, maxcore=1))
 
 EVENTFUL = {
-    "duration": 10 * 3600, "agents.copy_archive": 600, "agents.sampler": 200,
+    "duration": 10 * 3600, "record.candidates": 1, "agents.copy_archive": 600, "agents.sampler": 200,
     "grid.links.default.bandwidth": 20e6, "grid.links.default.max_active_files": 5,
     "grid.storages.CENTRE_DATADISK.expired": "50 TB", "grid.storages.CENTRE_DATADISK.min_free": "400 TB",
     "workload.campaigns[0].failure_rate": 0.4, "workload.campaigns[0].max_attempt": 2,
+    "workload.campaigns[0].max_failure": 2,
     "workload.campaigns[0].baseramcount": 100, "workload.campaigns[0].jobs_per_task": 2,
     "workload.campaigns[0].priority": 900, "workload.campaigns[0].output_per_event": 50e6,
     "incidents": [dict(at=3600, what="queue_status", queue="SOUTH", status="brokeroff"),
@@ -191,6 +192,7 @@ class Stage(Bench):
     def __init__(self, agents, plan: Scenario | None = None, *said: dict):
         super().__init__(plan, *said)
         self.world.vocabularies["tags"] = all_tags(self.scenario.edition)
+        self.world.vocabularies["factors"] = all_factors(self.scenario.edition)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write)
         for agent in agents:
@@ -221,7 +223,7 @@ class Stage(Bench):
 
 def everyone(n_candidates: int) -> Verdict:
     """The verdict of a broker that refuses nobody and prefers nobody."""
-    return Verdict(tags=(), refused_by=np.full(n_candidates, KEPT), weight=np.ones(n_candidates), factors={},
+    return Verdict(tags=(), refused_by=np.full(n_candidates, KEPT), weight=np.ones(n_candidates),
                    order=np.arange(n_candidates))
 
 

@@ -37,7 +37,7 @@ class Control:
         self.snapshot = take_snapshot(world.arrays, 0.0, by_queue=True)
         self.queues = observe.queues(world)
         self.mask_cache = MaskCache()
-        self.decisions = DecisionLog(world, scenario.record.decisions, self.seed)
+        self.decisions = DecisionLog(world, scenario.record, self.seed)
 
     @property
     def now(self) -> float:
@@ -53,6 +53,10 @@ class Control:
         """Read the description of the queues anew after it has changed."""
         self.world.describe_anew()
         self.queues = observe.queues(self.world)
+
+    def tag_code(self, tag: str) -> int:
+        """Number of a broker's tag, -1 for none."""
+        return self.world.vocabularies["tags"].index(tag) if tag else -1
 
     def every(self, period: float, work, name: str, number: int = 0):
         """Generator of a process that calls `work()` on a period, first at a phase that luck gives to its name.

@@ -1,16 +1,23 @@
 """What the brokers decided, as rows for the recorder.
 
-What lives here: collecting decisions and refusals between two samples. What does not: deciding.
+What lives here: collecting decisions, candidates and refusals between two samples. What does not: deciding, and the
+figures behind a verdict (policy), which are asked for only where they are kept.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy import job_brokerage, task_brokerage
-from simgrid_broker.schema import DECISIONS, REFUSALS
-from simgrid_broker.views import KEPT
+from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
+from simgrid_broker.schema import CANDIDATES, DECISIONS, FACTORS, REFUSALS
+from simgrid_broker.views import KEPT, Verdict
 from simgrid_broker.world.counts import tally
+
+RANKING = "sorting by weight"
+"""What PanDA does with the candidates that pass all criteria; source: brokerage reference, 10.4."""
 
 
 def all_tags(edition: str) -> tuple[str, ...]:
@@ -20,21 +27,49 @@ def all_tags(edition: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*jobs.tags, *tasks.funnel.tags, *preassigned.funnel.tags)))
 
 
-class DecisionLog:
-    """Decisions of the tasks that are recorded, and counts of all refusals by candidate, rule and share."""
+def all_factors(edition: str) -> tuple[str, ...]:
+    """Names of the factors of the weights of both brokers of an edition, each once."""
+    return tuple(dict.fromkeys(rule.rule.name for brokers in (job_brokerage.editions, task_brokerage.editions)
+                               for rule in brokers.PRODUCTION[edition].factors))
 
-    def __init__(self, world, fraction: float, seed: int):
-        self.world, self.fraction, self.seed = world, fraction, seed
+
+def criteria_in_order(edition: str) -> dict[str, list[tuple[str, str]]]:
+    """Tag and PanDA's name of every step that can remove a candidate, by kind of decision, in the order of removal."""
+    jobs, tasks = job_brokerage.editions.PRODUCTION[edition], task_brokerage.editions.PRODUCTION[edition]
+    preassigned = task_brokerage.editions.PREASSIGNED
+    return {DecisionKind.JOB_BROKERAGE.word: _named(jobs.funnel.by_rank) + [(tag, RANKING) for tag in RANKING_TAGS],
+            DecisionKind.TASK_BROKERAGE.word: _named((*preassigned.funnel.criteria, *tasks.funnel.by_rank))}
+
+
+def _named(criteria: Iterable) -> list[tuple[str, str]]:
+    return [(rule.rule.tag, rule.rule.panda) for rule in criteria]
+
+
+class DecisionLog:
+    """Decisions and candidates of the tasks that are recorded, and counts of all refusals by candidate, rule and share.
+
+    record: the scenario's `record`, which says what is kept.
+    """
+
+    def __init__(self, world, record, seed: int):
+        self.world, self.seed = world, seed
+        self.of_decisions, self.of_candidates = max(record.decisions, record.candidates), record.candidates
+        self.whole = tasks_of(world, record.tasks)
         self.rows: list[tuple] = []
+        self.candidates: list[tuple[tuple[str, ...], np.ndarray]] = []
+        self.factors: list[np.ndarray] = []
         self.n_decisions = 0
         self.refusals: dict[tuple[int, int], tuple[tuple[str, ...], np.ndarray]] = {}
 
-    def add(self, kind: DecisionKind, now: float, task, verdict, n_jobs: int, offset: int = 0,
+    def add(self, kind: DecisionKind, now: float, task, verdict: Verdict, n_jobs: int, offset: int = 0,
             candidates: np.ndarray | None = None) -> None:
-        """Note one decision; `candidates` are the sites that the verdict is about (default: it is about queues)."""
+        """Note one decision before anything comes of it.
+
+        `candidates` are the sites that the verdict is about (default: it is about queues).
+        """
         self.n_decisions += 1
         self._count(kind, task.share, verdict, candidates)
-        if self.fraction < 1 and luck.uniforms(self.seed, "decision_record", task.jeditaskid) >= self.fraction:
+        if not self._keeps(self.of_decisions, task.jeditaskid):
             return
         best, weight = -1, np.nan
         if len(verdict.order):
@@ -43,16 +78,46 @@ class DecisionLog:
             weight = float(verdict.weight[first])
         self.rows.append((now, self.n_decisions, kind, task.jeditaskid, task.share, task.resource_type,
                           len(verdict.refused_by), len(verdict.order), n_jobs, best, weight))
+        if self._keeps(self.of_candidates, task.jeditaskid):
+            self._add_candidates(verdict, offset + (np.arange(len(verdict.refused_by)) if candidates is None
+                                                    else candidates))
 
-    def _count(self, kind: DecisionKind, share: int, verdict, sites: np.ndarray | None) -> None:
-        """Count who was refused by which rule; the last row takes those that were kept, or are no candidates."""
-        refused_by = verdict.refused_by
+    def _keeps(self, fraction: float, jeditaskid: int) -> bool:
+        """Whether decisions about a task are among a fraction of all; larger fractions hold smaller ones."""
+        if fraction >= 1 or jeditaskid in self.whole:
+            return True
+        return fraction > 0 and luck.uniforms(self.seed, "decision_record", jeditaskid) < fraction
+
+    def _add_candidates(self, verdict: Verdict, codes: np.ndarray) -> None:
+        """Keep every candidate of a verdict with its figures; codes: (n,) of the vocabulary `brokered`."""
+        rows = CANDIDATES.empty(len(codes))
+        rows["decision"], rows["candidate"], rows["tag"] = self.n_decisions, codes, verdict.refused_by
+        rows["weight"], rows["value"], rows["limit"], rows["order"] = verdict.weight, np.nan, np.nan, -1
+        rows["order"][verdict.order] = np.arange(len(verdict.order))
+        if verdict.figures is not None:
+            figures = verdict.figures()
+            rows["value"], rows["limit"] = figures.value, figures.limit
+            for name, multiplier in figures.factors.items():
+                self.factors.append(self._factor_rows(name, multiplier[verdict.order], codes[verdict.order]))
+        self.candidates.append((verdict.tags, rows))
+
+    def _factor_rows(self, name: str, multiplier: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Rows about one factor of the candidates that are used."""
+        rows = FACTORS.empty(len(codes))
+        rows["decision"], rows["candidate"], rows["multiplier"] = self.n_decisions, codes, multiplier
+        rows["factor"] = self.world.vocabularies["factors"].index(name)
+        return rows
+
+    def _count(self, kind: DecisionKind, share: int, verdict: Verdict, sites: np.ndarray | None) -> None:
+        """Count who was refused by which rule; then a row for those that were kept, and one for who is no candidate."""
+        refused_by, kept = verdict.refused_by, len(verdict.tags)
         if sites is not None:
-            refused_by = np.full(len(self.world.arrays.sites), KEPT)
-            refused_by[sites] = verdict.refused_by
+            refused_by = np.full(len(self.world.arrays.sites), kept + 1)
+            refused_by[sites] = np.where(verdict.refused_by == KEPT, kept, verdict.refused_by)
         found = self.refusals.get((kind, share))
         if found is None:
-            found = (verdict.tags, np.zeros((len(verdict.tags) + 1, len(refused_by)), np.int64))
+            rows = kept + 1 if sites is None else kept + 2
+            found = (verdict.tags, np.zeros((rows, len(refused_by)), np.int64))
             self.refusals[kind, share] = found
         tally(found[1], refused_by)
 
@@ -60,18 +125,40 @@ class DecisionLog:
         """Write what has come since the last time; counts of pseudo-queues are added up to their PanDA queue."""
         if self.rows:
             write("decisions", np.array(self.rows, DECISIONS.dtype))
-        n_queues = len(self.world.arrays.queues)
+        for tags, rows in self.candidates:
+            rows["tag"] = _codes(tags, tag_codes)[rows["tag"]]
+            write("candidates", rows)
+        for rows in self.factors:
+            write("factors", rows)
         for (kind, share), (tags, counts) in self.refusals.items():
-            candidate = of_pseudo_queue if kind == DecisionKind.JOB_BROKERAGE else (
-                n_queues + np.arange(counts.shape[1]))
-            sums = np.zeros((len(tags), n_queues + len(self.world.arrays.sites)), np.int64)
-            np.add.at(sums.T, candidate, counts[:-1].T)
+            sums = self._by_candidate(kind, counts[:len(tags) + 1], of_pseudo_queue)
             rule, where = np.nonzero(sums)
             rows = REFUSALS.empty(len(rule))
             rows["time_s"], rows["kind"], rows["share"] = now, kind, share
             rows["candidate"], rows["count"] = where, sums[rule, where]
-            rows["tag"] = np.array([tag_codes[tag] for tag in tags])[rule]
+            rows["tag"] = _codes(tags, tag_codes)[rule]
             if len(rows):
                 write("refusals", rows)
-        self.rows.clear()
-        self.refusals.clear()
+        for books in (self.rows, self.candidates, self.factors, self.refusals):
+            books.clear()
+
+    def _by_candidate(self, kind: int, counts: np.ndarray, of_pseudo_queue: np.ndarray) -> np.ndarray:
+        """Counts (n_rules, n) added up to PanDA queues and sites, (n_rules, n_queues + n_sites)."""
+        n_queues = len(self.world.arrays.queues)
+        candidate = of_pseudo_queue if kind == DecisionKind.JOB_BROKERAGE else n_queues + np.arange(counts.shape[1])
+        sums = np.zeros((len(counts), n_queues + len(self.world.arrays.sites)), np.int64)
+        np.add.at(sums.T, candidate, counts.T)
+        return sums
+
+
+def tasks_of(world, wanted: Iterable[int | str]) -> frozenset[int]:
+    """The jeditaskids of tasks that are given by jeditaskid or by name; several tasks may have one name."""
+    words, tasks = world.vocabularies["task_names"], world.arrays.tasks
+    codes = [words.index(task) for task in wanted if isinstance(task, str)]
+    named = tasks["jeditaskid"][np.isin(tasks["name"], codes)].tolist()
+    return frozenset([*named, *(task for task in wanted if isinstance(task, int))])
+
+
+def _codes(tags: tuple[str, ...], tag_codes: dict[str, int]) -> np.ndarray:
+    """Code of each tag and behind them that of none, so that KEPT finds it, (n_tags + 1,)."""
+    return np.array([*(tag_codes[tag] for tag in tags), KEPT])

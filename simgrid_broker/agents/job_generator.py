@@ -154,7 +154,7 @@ class Generator:
         made = int(sizes.sum())
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
         if made == 0:
-            hold(control, row)
+            hold(control, row, verdict.last_tag)
             return 0
         self._submit(row, task, numbers, sizes)
         return made
@@ -174,10 +174,11 @@ class Generator:
             set_status(world, row, TaskStatus.RUNNING, now)
 
 
-def hold(control, row: int) -> None:
+def hold(control, row: int, tag: str) -> None:
     """Put a task for which there is no queue on hold; the WatchDog brings it back."""
     tasks = control.world.arrays.tasks
     tasks["old_status"][row] = tasks["status"][row]
+    tasks["errordialog"][row] = control.tag_code(tag)
     if np.isnan(tasks["frozen_s"][row]):
         tasks["frozen_s"][row] = control.now
     set_status(control.world, row, TaskStatus.PENDING, control.now)

@@ -14,6 +14,8 @@ def post_processor(control):
         ended = arrays.done_tasks[:state["n_done_tasks"]].tolist()
         state["n_done_tasks"] = 0
         for row in ended:
+            if arrays.tasks["status"][row] == TaskStatus.PENDING:
+                set_status(control.world, row, TaskStatus(arrays.tasks["old_status"][row]), control.now)
             set_status(control.world, row, TaskStatus.PREPARED, control.now)
             set_status(control.world, row, final_status(arrays.tasks[row]), control.now)
             control.write("tasks", arrays.tasks[row:row + 1], arrays.task_times[row:row + 1])

@@ -43,7 +43,7 @@ def _assign(control, row: int, burden: Burden) -> None:
     control.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0, len(world.vocabularies["pseudo_queues"]),
                           seen.site)
     if not len(verdict.order):
-        _put_off(control, row)
+        _put_off(control, row, verdict.last_tag)
         return
     tasks["nucleus"][row], tasks["frozen_s"][row] = seen.site[verdict.order[0]], np.nan
     set_status(world, row, TaskStatus.READY, now)
@@ -71,10 +71,11 @@ def _ability(control, task):
     return can_run
 
 
-def _put_off(control, row: int) -> None:
+def _put_off(control, row: int, tag: str) -> None:
     """Let a task without a nucleus wait: documented as pending, in the code just where it is (D5)."""
     tasks = control.world.arrays.tasks
     tasks["modification_s"][row] = control.now
+    tasks["errordialog"][row] = control.tag_code(tag)
     if control.edition == "documented":
         tasks["old_status"][row] = TaskStatus.ASSIGNING
         set_status(control.world, row, TaskStatus.PENDING, control.now)

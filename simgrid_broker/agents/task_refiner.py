@@ -55,6 +55,7 @@ def _take_output_of(world, parent: int, row: int) -> None:
 def _break(control, row: int) -> None:
     """End a task that cannot be worked on."""
     world = control.world
+    set_status(world, row, TaskStatus.TOBROKEN, control.now)
     set_status(world, row, TaskStatus.BROKEN, control.now)
     control.live_tasks.remove([row])
     control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])

@@ -8,7 +8,7 @@ import sys
 import typer
 from typer.core import TyperGroup
 
-from simgrid_broker.cli import broker, check, describe, gdpconfig, importing, reports, run
+from simgrid_broker.cli import broker, check, describe, explain, gdpconfig, importing, reports, run
 from simgrid_broker.cli.trouble import told
 
 PROGRAM = "simgrid-broker"
@@ -51,8 +51,8 @@ def tell_version(asked: bool) -> None:
 
 for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES),
                           (reports.report, reports.REPORT_EXAMPLES), (reports.compare, reports.COMPARE_EXAMPLES),
-                          (broker.broker, broker.EXAMPLES), (describe.describe, describe.EXAMPLES),
-                          (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):
+                          (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
+                          (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):
     app.command(epilog=examples)(command)
 app.add_typer(importing.app, name="import")
 

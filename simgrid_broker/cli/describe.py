@@ -3,7 +3,7 @@
 What lives here: the command. What does not: the reference itself (`reference`).
 """
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,12 +11,16 @@ from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import Problem, nearest
 
+if TYPE_CHECKING:
+    from simgrid_broker.cli.reference import Section, Topic
+
 EXAMPLES = """\b
 Examples:
   simgrid-broker describe
   simgrid-broker describe scenario
   simgrid-broker describe queues
   simgrid-broker describe rules
+  simgrid-broker describe states task
 """
 
 
@@ -27,9 +31,11 @@ def completed(start: str) -> list[str]:
 
 
 def describe(topic: Annotated[str | None, typer.Argument(
-        metavar="[TOPIC]", help="A part of a scenario, a table, or `rules`; default: list what there is.",
-        autocompletion=completed, show_default=False)] = None) -> None:
-    """Describe keys of a scenario, tables and rules.
+        metavar="[TOPIC]", help="A part of a scenario, a table, `rules` or `states`; default: list what there is.",
+        autocompletion=completed, show_default=False)] = None, part: Annotated[str | None, typer.Argument(
+        metavar="[PART]", help="Of `states`: task, dataset, file or job; default: all.", show_default=False)] = None,
+        ) -> None:
+    """Describe keys of a scenario, tables, rules and statuses.
 
     Names, types, units, defaults, sources and meanings, as the program itself has them.
     """
@@ -42,6 +48,16 @@ def describe(topic: Annotated[str | None, typer.Argument(
     if topic not in known:
         raise BadArgument([Problem(None, None, topic, None, "there is no such topic; `simgrid-broker describe` lists "
                                    "them", nearest(topic, known))])
-    for section in known[topic].sections():
+    for section in parts_of(known[topic], part):
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
         typer.echo(table(section.head, section.rows) + "\n")
+
+
+def parts_of(topic: "Topic", part: str | None) -> "list[Section]":
+    """The sections of a topic, or those of the part asked for; raises BadArgument for a part that it does not have."""
+    sections = topic.sections()
+    names = list(dict.fromkeys(section.key for section in sections if section.key))
+    if part is not None and part not in names:
+        expected = f"expected {', '.join(names)}" if names else "this topic has no parts"
+        raise BadArgument([Problem(None, None, f"{topic.name} {part}", None, expected, nearest(part, names))])
+    return [section for section in sections if part in (None, section.key)]

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Section:
-    """One table of the reference: title, a sentence about it, head and rows of text."""
+    """One table of the reference: title, a sentence about it, head and rows of text.
+
+    key: name by which the section can be asked for within its topic; "" = it cannot.
+    """
 
     title: str
     about: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    key: str = ""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,7 @@ RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
 
 def topics() -> dict[str, Topic]:
     """All topics by name; one that stands for several things (`queues`) has a section for each."""
+    from simgrid_broker.cli import states
     from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
     from simgrid_broker.schema import RECORDED, WORLD
     found: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
@@ -43,8 +48,9 @@ def topics() -> dict[str, Topic]:
     for name, table in WORLD.items():
         found.setdefault(name, []).append(("in the world", lambda table=table: of_world(table)))
     found["rules"] = [("brokers", rules)]
-    return {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
-                        lambda each=each: [make() for _, make in each]) for name, each in found.items()}
+    plain = {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
+                         lambda each=each: [make() for _, make in each]) for name, each in found.items()}
+    return plain | {"states": Topic("states", "of tasks, datasets, files and jobs", states.sections)}
 
 
 def recorded(table) -> Section:

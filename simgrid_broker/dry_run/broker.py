@@ -15,11 +15,10 @@ from simgrid_broker.agents.task_broker import decide
 from simgrid_broker.agents.task_refiner import tag_rules, tag_task
 from simgrid_broker.dry_run.chances import chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step
-from simgrid_broker.dry_run.figures import Figures, figures_of_jobs, figures_of_nuclei
 from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
-from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
@@ -41,11 +40,11 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
     _tag(control, snapshot, row)
     about = list(snapshot.tasks.values())[row]
     decided = _nucleus if about.broker == TASK_BROKERAGE else _queues
-    seen, n_jobs, names, verdict, figures, chances = decided(control, snapshot, row, about)
+    seen, n_jobs, names, verdict, chances = decided(control, snapshot, row, about)
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
-        n_jobs=n_jobs, funnel=_funnel(verdict), candidates=_candidates(names, verdict, figures, chances))
+        n_jobs=n_jobs, funnel=_funnel(verdict), candidates=_candidates(names, verdict, chances))
 
 
 def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
@@ -86,20 +85,19 @@ def _tag(control, snapshot: Snapshot, row: int) -> None:
 
 
 def _nucleus(control, snapshot, row: int, about) -> tuple:
-    """The task brokerage's view, verdict, figures and chances."""
+    """The task brokerage's view, verdict and chances."""
     task, seen, verdict = decide(control, row, Burden(control.world, control.live_tasks.rows))
     names = [control.world.vocabularies["sites"][site] for site in seen.site]
-    return task, None, names, verdict, figures_of_nuclei(verdict), chances_of_nuclei(verdict)
+    return task, None, names, verdict, chances_of_nuclei(verdict)
 
 
 def _queues(control, snapshot, row: int, about) -> tuple:
-    """The job brokerage's view, verdict, figures and chances."""
+    """The job brokerage's view, verdict and chances."""
     wanted = about.n_jobs_to_broker or about.jobs_left
     task, parts = observe.task(control.world, row), observe.job_input(control.world, row)
     asked = question(control, task, parts, wanted)
     verdict = control.policies.job_brokerage(*asked, control.mask_cache)
-    figures = (figures_of_jobs(asked, verdict) if snapshot.policies.job_brokerage == "production" else Figures())
-    return task, wanted, control.queues.names, verdict, figures, chances_of_queues(verdict)
+    return task, wanted, control.queues.names, verdict, chances_of_queues(verdict)
 
 
 def _funnel(verdict: Verdict) -> tuple[Step, ...]:
@@ -113,8 +111,9 @@ def _funnel(verdict: Verdict) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _candidates(names, verdict: Verdict, figures: Figures, chances: np.ndarray) -> tuple[Candidate, ...]:
+def _candidates(names, verdict: Verdict, chances: np.ndarray) -> tuple[Candidate, ...]:
     """Every candidate with all that is known of it."""
+    figures = Figures(None, None, {}) if verdict.figures is None else verdict.figures()
     best = verdict.order if verdict.queued is not None else verdict.order[np.argsort(-verdict.weight[verdict.order],
                                                                                      kind="stable")]
     place = {int(k): number for number, k in enumerate(best, start=1)}
@@ -136,5 +135,5 @@ def _figure(column, k: int) -> float | None:
     """The number of candidate k; None where there is none or it is not finite."""
     if column is None:
         return None
-    number = float(np.broadcast_to(column, (k + 1,))[k] if np.ndim(column) == 0 else column[k])
+    number = float(column[k])
     return number if np.isfinite(number) else None

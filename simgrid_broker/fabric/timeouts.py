@@ -7,6 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import N_STATUS
 
 PENDING, HOLDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.HOLDING), int(JobStatus.RUNNING)
 
@@ -17,7 +18,6 @@ RULE = np.dtype([
     ("statuses", "i4"),              # bit k: applies to status k
     ("clock", "i4"),
     ("priority_at_least", "i8"), ("priority_below", "i8"),
-    ("limit_s", "f8"),
 ])
 """A timeout rule as the scan reads it."""
 
@@ -35,31 +35,47 @@ def since(world, row, clock):
     return np.inf if job["status"] == RUNNING and job["due_sequence"] != 0 else job["modification_s"]
 
 
+def shortest_limits(rules: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """The shortest limit that any rule sets to jobs in each status, anywhere, (n_status,), s; inf = none does."""
+    concerned = (rules["statuses"][:, None] >> np.arange(N_STATUS)) & 1
+    return np.where(concerned, limits.min(axis=1)[:, None], np.inf).min(axis=0)
+
+
+def rules_by_status(rules: np.ndarray) -> np.ndarray:
+    """Numbers of the rules for jobs in each status, in order, filled up with -1, (n_status, k + 1)."""
+    numbers = np.full((N_STATUS, len(rules) + 1), -1, np.int64)
+    for status, row in enumerate(numbers):
+        own = np.flatnonzero((rules["statuses"] >> status) & 1)
+        row[:len(own)] = own
+    return numbers
+
+
 @compiled
-def breaks(world, row, rule, now):
-    """Whether a live job is too old under a rule."""
+def breaks(world, row, rule, limit, now):
+    """Whether a live job is too old under a rule for its status, which has this limit at its queue."""
     job = world.jobs[row]
-    if (rule["statuses"] >> job["status"]) & 1 == 0:
-        return False
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
         return False
-    return now - since(world, row, rule["clock"]) > rule["limit_s"]
+    return now - since(world, row, rule["clock"]) > limit
 
 
 @compiled
-def overdue(world, rules, at_queue, for_label, now, rows, broken):
+def overdue(world, rules, of_status, limits, shortest, for_label, now, rows, broken):
     """Fill `rows` and `broken` with each overdue job and the first rule that it breaks; returns how many.
 
-    rules: (k,) of RULE; at_queue: (k, n_queues) and for_label: (k, n_labels) bool, where and for whom a rule applies;
-    rows, broken: as long as the jobs table.
+    rules: (k,) of RULE; of_status: `rules_by_status` of them; limits: (k, n_queues), s, the limit of each rule at each
+    queue, inf where it does not apply; shortest: `shortest_limits`, below which a job is not looked at; for_label:
+    (k, n_labels) bool, to whom a rule applies; rows, broken: as long as the jobs table.
     """
     found = 0
     for row in range(len(world.jobs)):
         job = world.jobs[row]
-        if job["panda_id"] == 0:
+        if job["panda_id"] == 0 or now - world.job_times[row, PENDING] <= shortest[job["status"]]:
             continue
-        for number in range(len(rules)):
-            if (breaks(world, row, rules[number], now) and at_queue[number, job["queue"]]
+        for number in of_status[job["status"]]:
+            if number < 0:
+                break
+            if (breaks(world, row, rules[number], limits[number, job["queue"]], now)
                     and for_label[number, world.tasks[job["task"]]["label"]]):
                 rows[found] = row
                 broken[found] = number

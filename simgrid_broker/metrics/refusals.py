@@ -1,10 +1,12 @@
 """Why brokers refused candidates, and how their decisions ended.
 
-What lives here: sums over the window. What does not: the funnel of a single decision.
+What lives here: sums and means over the window. What does not: the funnel of a single decision, and what concerns one
+task or queue (`explain`).
 """
 
 import pandas as pd
 
+from simgrid_broker.metrics.explain import JOB_BROKERAGE, USED, criteria
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.records import Run
@@ -18,6 +20,49 @@ def refusals(run: Run) -> pd.DataFrame:
     table = rows.groupby(["kind", "candidate", "tag"], observed=True)["count"].sum().rename("refusals").reset_index()
     table = table.astype({"kind": object, "candidate": object, "tag": object})
     return tidy(table, ["kind", "candidate", "tag"], {"refusals": "refusals"}, window)
+
+
+def refusal_rates(run: Run, kind: str = JOB_BROKERAGE, most: int = 20) -> pd.DataFrame:
+    """How often each rule was the first to refuse each candidate, of all times that it was asked about.
+
+    Dimensions candidate and tag (USED: no rule refused it); metric rate, %. The `most` candidates that were refused
+    most often, rules in the order in which they remove candidates.
+    """
+    rows = _counts(run, kind, "candidate")
+    asked = rows.groupby("candidate")["count"].transform("sum")
+    refused = rows[rows.tag != USED].groupby("candidate")["count"].sum().sort_values(ascending=False, kind="stable")
+    rows = rows.assign(rate=100 * rows["count"] / asked, place=rows.candidate.map(
+        {name: place for place, name in enumerate(refused.index[:most])}))
+    rows = rows[rows.place.notna()].sort_values(["place", "step"])
+    return tidy(rows, ["candidate", "tag"], {"rate": "%"}, window_of(run))
+
+
+def brokerage_funnel(run: Run) -> pd.DataFrame:
+    """Candidates of job brokerage that are left after each rule, as a mean over all decisions of a share.
+
+    Dimensions share and tag, in the order in which the rules remove candidates; rules that refused nobody are left out.
+    Metric left, candidates. Empty for a run that did not count how often candidates were used.
+    """
+    rows = _counts(run, JOB_BROKERAGE, "share")
+    if not (rows.tag == USED).any():
+        return tidy(rows[:0].assign(left=0.0), ["share", "tag"], {"left": "candidates"}, window_of(run))
+    n_candidates = len(run.manifest["vocabularies"]["pseudo_queues"])
+    steps = rows.pivot_table("count", "share", "tag", aggfunc="sum", fill_value=0)
+    steps = steps[sorted(steps.columns, key=dict(zip(rows.tag, rows.step, strict=True)).get)]
+    asked = steps.sum(axis=1)
+    left = (-steps.drop(columns=USED).cumsum(axis=1)).add(asked, axis=0).mul(n_candidates).div(asked, axis=0)
+    table = left.stack().rename("left").reset_index()
+    return tidy(table, ["share", "tag"], {"left": "candidates"}, window_of(run))
+
+
+def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
+    """Counts of one broker in the window by a column and tag, and the place of the tag's rule (step)."""
+    window = window_of(run)
+    rows = run.table("refusals", ["time_s", "kind", by, "tag", "count"])
+    rows = rows[window.covers(rows.time_s) & (rows.kind == kind)].astype({by: object, "tag": object})
+    rows = rows.assign(tag=rows.tag.fillna(USED)).groupby([by, "tag"])["count"].sum().reset_index()
+    place = {tag: number for number, tag in enumerate(criteria(run, kind).tag)}
+    return rows.assign(step=rows.tag.map(place).fillna(len(place)))
 
 
 def decisions(run: Run) -> pd.DataFrame:

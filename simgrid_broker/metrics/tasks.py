@@ -50,17 +50,12 @@ def tasks_by_status(run: Run) -> pd.DataFrame:
 
 
 def tasks_without_place(run: Run) -> pd.DataFrame:
-    """Tasks that had come an hour before the end and for which no job was ever made, by name and share.
+    """Tasks that had come an hour before the end and for which no job was ever made, as they wait in vain for a broker.
 
-    They wait for a nucleus or for a queue; dimensions name, share, tag: for what most candidates of the share were
-    refused. Metric: tasks.
+    Dimensions name, and tag of the rule that left no nucleus or queue. Metric: tasks.
     """
-    tasks = run.table("tasks", ["name", "share", "status", "arrival_s", "n_attempts"])
+    tasks = run.table("tasks", ["name", "status", "arrival_s", "n_attempts", "errordialog"])
     waits = (tasks.status.isin(ON_HOLD) & (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR))
-    table = tasks[waits].astype({"name": object, "share": object}).groupby(["name", "share"]).size()
-    table = table.rename("tasks").reset_index().assign(tag="")
-    refused = run.table("refusals", ["share", "tag", "count"]).groupby(["share", "tag"], observed=True)["count"].sum()
-    for row in table.itertuples():
-        if row.share in refused:
-            table.loc[row.Index, "tag"] = refused[row.share].idxmax()
-    return tidy(table, ["name", "share", "tag"], {"tasks": "tasks"}, "at the end")
+    table = tasks[waits].astype({"name": object, "errordialog": object}).fillna({"errordialog": ""})
+    table = table.groupby(["name", "errordialog"]).size().rename("tasks").reset_index()
+    return tidy(table.rename(columns={"errordialog": "tag"}), ["name", "tag"], {"tasks": "tasks"}, "at the end")

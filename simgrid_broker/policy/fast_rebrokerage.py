@@ -8,6 +8,7 @@ Sources: PanDA brokerage documentation, Timeout Rules; lifecycle reference, sect
 
 import numpy as np
 
+from simgrid_broker.names import QueueStatus
 from simgrid_broker.views import Gdpconfig
 
 REBROKER = "rebroker"
@@ -17,13 +18,26 @@ LEAST_KEY = "FAST_REBRO_THRESHOLD_NQUEUE"
 GDPCONFIG = ((REBROKER, RATIO_KEY), (REBROKER, PART_KEY), (REBROKER, LEAST_KEY + "_<gshare>"))
 
 
+def queues_left_alone(num_slots: np.ndarray, status: np.ndarray, disable_reassign: np.ndarray,
+                      edition: str) -> np.ndarray:
+    """Queues at which there is no fast rebrokerage, (n_queues,) bool: those with slots in Harvester_Slots.
+
+    `documented` counts it among the timeout rules, which a paused queue and disableReassign turn off; the code heeds
+    neither. num_slots: -1 = not set; status: of names.QueueStatus; all (n_queues,).
+    """
+    with_slots = num_slots >= 0
+    if edition == "deployed":
+        return with_slots
+    return with_slots | (status == QueueStatus.PAUSED) | (disable_reassign != 0)
+
+
 def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str, ...], cfg: Gdpconfig,
-                      slots_set: np.ndarray | None = None) -> np.ndarray:
+                      left_alone: np.ndarray | None = None) -> np.ndarray:
     """Jobs to close at each queue and share, (n_queues, n_shares) int64, oldest first.
 
     queued: defined, assigned, activated and starting jobs; running: running jobs; both (n_queues, n_shares).
-    slots_set: (n_queues,) bool, queues with numSlots, which are left alone. A share without a key of its own is left
-    alone, too. One job fewer than the excess is taken, as in PanDA.
+    left_alone: (n_queues,) bool, `queues_left_alone`. A share without a key of its own is left alone, too. One job
+    fewer than the excess is taken, as in PanDA.
     """
     ratio = cfg.values.get((REBROKER, RATIO_KEY)) or 3
     part = cfg.values.get((REBROKER, PART_KEY)) or 0.3
@@ -31,6 +45,6 @@ def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str
     margins = (queued - running * ratio, queued - least, queued - queued.sum(axis=0) * part)
     excess = np.minimum.reduce(margins)
     excess = np.where(np.isfinite(excess) & (excess > 0), np.ceil(excess) - 1, 0)
-    if slots_set is not None:
-        excess[slots_set] = 0
+    if left_alone is not None:
+        excess[left_alone] = 0
     return excess.astype(np.int64)

@@ -4,14 +4,14 @@ What lives here: `Funnel` (the chain in PanDA's order), `Liftable` (criteria tha
 `MaskCache` (what static criteria said before) and the weighing by factors. What does not: any rule.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
 
-from simgrid_broker.policy.rule import Answer, is_compiled
+from simgrid_broker.policy.rule import Answer, is_compiled, refused_of
 from simgrid_broker.views import KEPT, Task
 
 FIGURES = {name for name, field in Task.__dataclass_fields__.items() if field.type is float}
@@ -49,6 +49,11 @@ class Funnel:
     def tags(self) -> tuple[str, ...]:
         """The tag of each criterion in order."""
         return tuple(rule.rule.tag for rule in self.criteria)
+
+    @cached_property
+    def by_rank(self) -> tuple[Callable, ...]:
+        """The criteria in the order in which they remove candidates: temporary ones behind all others."""
+        return tuple(sorted(self.criteria, key=self.ranks.get))
 
     @cached_property
     def ranks(self) -> dict[Callable, int]:
@@ -167,10 +172,14 @@ class MaskCache:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a funnel said: refused_by as in `views.Verdict`, and the names of the groups that were lifted."""
+    """What a funnel said: refused_by as in `views.Verdict`, and the names of the groups that were lifted.
+
+    answers: those with figures, by the index of the criterion, where somebody has kept them.
+    """
 
     refused_by: np.ndarray
     lifted: tuple[str, ...]
+    answers: Mapping[int, Answer] = field(default_factory=dict)
 
 
 def run_funnel(funnel: Funnel, case, cache: MaskCache | None = None) -> Outcome:
@@ -202,8 +211,7 @@ def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np
 
 def mask_of(rule: Callable, case) -> np.ndarray:
     """Whom a criterion refuses, (n,) bool, whether or not it answers with figures."""
-    answer = rule(case)
-    return answer.refused if isinstance(answer, Answer) else answer
+    return refused_of(rule(case))
 
 
 def first_refusals(funnel: Funnel, case) -> np.ndarray:

@@ -99,6 +99,21 @@ def below(value, limit, where=True) -> Answer:
     return Answer((value < limit) & where, value, limit)
 
 
+def at_least(value, limit, where=True) -> Answer:
+    """Refuse candidates whose value is at the limit or above, where the comparison concerns them."""
+    return Answer((value >= limit) & where, value, limit)
+
+
+def at_most(value, limit, where=True) -> Answer:
+    """Refuse candidates whose value is at the limit or below, where the comparison concerns them."""
+    return Answer((value <= limit) & where, value, limit)
+
+
+def refused_of(answer: Answer | np.ndarray) -> np.ndarray:
+    """Whom an answer refuses, (n,) bool, whether or not it comes with figures."""
+    return answer.refused if isinstance(answer, Answer) else answer
+
+
 def is_compiled(rule: Callable) -> bool:
     """Whether a rule looks at one candidate: whether its arguments are those of `job_brokerage.at.At`."""
     function = getattr(rule, "py_func", rule)

@@ -1,11 +1,11 @@
 """Timeout rules: how long a job may stay as it is, and what happens then.
 
-What lives here: the rules as data, made of gdpconfig for one edition. What does not: the scan over the jobs (world),
-fast rebrokerage (`fast_rebrokerage`), rules for build jobs, event service and merging, and the rebrokerage of analysis
-jobs.
+What lives here: the rules as data, made of gdpconfig for one edition. What does not: the scan over the jobs (fabric),
+the two rebrokerages that take their turn among the rules (`fast_rebrokerage`, `analysis_rebrokerage`), rules for build
+jobs, event service, jumbo and merge jobs.
 
-Sources: PanDA brokerage documentation, Timeout Rules; lifecycle reference, sections 4.1 to 4.3. The rules of an edition
-stand in the order in which they are applied.
+Sources: PanDA brokerage documentation, Timeout Rules; JEDI TWiki, timeout values for production jobs; lifecycle
+reference, sections 4.1 to 4.3. The rules of an edition stand in the order in which they are applied.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,13 @@ CLOCKS = ("entered", "modification", "created", "ended")
 """Times that a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload."""
 ACTIONS = ("fail", "close")
 """fail: the attempt counts as a failure; close: the job is taken back and its input brokered again."""
-LABELS = ("any", "production", "analysis")
+LABELS = {"any": None, "managed": ("managed",), "managed and test": ("managed", "test"), "analysis": ("user", "panda"),
+          "analysis and test": ("user", "panda", "test")}
+"""Groups of prodSourceLabels that rules of the code name; None = all. A label that PanDA does not know is managed."""
+KNOWN_LABELS = ("managed", "test", "prod_test", "user", "panda")
+"""Labels of production and of analysis; source: lifecycle reference, conventions."""
+STAGES = ("before fast rebrokerage", "before analysis rebrokerage", "at the end")
+"""When a rule has its turn; source: lifecycle reference, 4.2 (rows 11 and 24)."""
 
 HIGH_PRIORITY = 800
 """From this priority jobs are given up sooner; source: PanDA brokerage documentation, Timeout Rules."""
@@ -30,17 +36,17 @@ HEARTBEAT = "HEARTBEAT_TIMEOUT_"
 WATCHER = "watcher"
 JOB_TIMEOUT = "job_timeout"
 TRANSTIMEHI_S = 2 * DAY
-"""CRIC transtimehi, which the simulated queues do not have: the code's constant; source: lifecycle reference, 4.3."""
+"""Constant of the code where the documents name CRIC's transtimehi; source: lifecycle reference, 4.3."""
 TRANSTIMELO_S = 6 * DAY
-"""CRIC transtimelo, likewise."""
+"""Constant of the code where the documents name CRIC's transtimelo; source: the same."""
 GDPCONFIG = ((WATCHER, "HEARTBEAT_TIMEOUT_production"), (WATCHER, "HEARTBEAT_TIMEOUT_analysis"),
              (WATCHER, "HEARTBEAT_TIMEOUT_<workflow>"), (JOB_TIMEOUT, "TIMEOUT_holding"),
              (JOB_TIMEOUT, "TIMEOUT_defined"))
 
-DEFINED_TABLE = (JobStatus.PENDING, JobStatus.DEFINED, JobStatus.ASSIGNED)
-"""PanDA's defined table, without waiting, which only co-jumbo jobs have; source: lifecycle reference, conventions."""
+DEFINED_TABLE = (JobStatus.PENDING, JobStatus.DEFINED, JobStatus.WAITING, JobStatus.ASSIGNED)
+"""Statuses of PanDA's defined table; source: lifecycle reference, conventions."""
 ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
-                JobStatus.HOLDING, JobStatus.TRANSFERRING)
+                JobStatus.HOLDING, JobStatus.MERGING, JobStatus.TRANSFERRING)
 """Statuses of PanDA's active table; source: the same."""
 
 
@@ -51,7 +57,8 @@ class TimeoutRule:
     priority_at_least, priority_below: None = open; labels: one of LABELS; idle_queue: only at queues that are idle
     (IDLE_S) or in DEAD_STATUSES; workflow: only at queues of this CRIC workflow, "" = at those without a rule of their
     own, None = everywhere; off_if_paused, off_if_disable_reassign: whether the queue's status `paused` or its flag
-    disableReassign turns the rule off.
+    disableReassign turns the rule off; limit_of_queue: field of the queue that holds its own limit, which takes the
+    place of limit_s; stage: place in STAGES.
     """
 
     cause: Cause
@@ -66,6 +73,8 @@ class TimeoutRule:
     workflow: str | None = None
     off_if_paused: bool = True
     off_if_disable_reassign: bool = True
+    limit_of_queue: str = ""
+    stage: int = 0
 
 
 def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
@@ -74,10 +83,14 @@ def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
 
 
 def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
-    """The table of the documentation; where it gives no number (holding below priority 800) the code's stands."""
+    """The table of the documentation, and the TWiki's limit of waiting jobs, of which the documentation is silent.
+
+    Where both give no number (holding below priority 800) the code's stands.
+    """
     s = JobStatus
     return (
         *_each((s.PENDING,), "entered", 1 * HOUR, "close"),
+        *_each((s.WAITING,), "entered", 30 * MINUTE, "close"),
         *_each((s.DEFINED,), "entered", _hours(cfg, "TIMEOUT_defined", 4), "close"),
         *_each((s.ASSIGNED,), "entered", 12 * HOUR, "close"),
         *_each((s.THROTTLED,), "entered", 7 * DAY, "close"),
@@ -89,14 +102,15 @@ def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
         *_each((s.RUNNING,), "entered", 21 * DAY, "close"),
         *_each((s.HOLDING,), "entered", 3 * HOUR, "fail", priority_at_least=HIGH_PRIORITY),
         *_each((s.HOLDING,), "entered", _hours(cfg, "TIMEOUT_holding", 48), "fail", priority_below=HIGH_PRIORITY),
-        *_each((s.TRANSFERRING,), "entered", TRANSTIMEHI_S, "fail", priority_at_least=HIGH_PRIORITY),
-        *_each((s.TRANSFERRING,), "entered", TRANSTIMELO_S, "fail", priority_below=HIGH_PRIORITY),
+        *_transferring("entered", limits_of_queue=("transtimehi_s", "transtimelo_s")),
     )
 
 
 def _deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """The code's rows 1 to 26 and the check of transferring jobs, as far as the simulated jobs can meet them."""
-    return (*_failures_deployed(cfg), *_expiries_deployed(cfg), *_transferring_deployed())
+    never = {"off_if_paused": False, "off_if_disable_reassign": False}
+    return (*_failures_deployed(cfg), *_expiries_deployed(cfg),
+            *_transferring("ended", labels="managed and test", stage=2, **never))
 
 
 def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
@@ -117,31 +131,32 @@ def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
 
 def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """Rows 9 to 26; disableReassign counts for rows 12, 16 and 17 only, a paused queue for none."""
-    s, production = JobStatus, {"labels": "production", "off_if_paused": False}
+    s, managed = JobStatus, {"labels": "managed", "off_if_paused": False, "stage": 1}
     never = {"off_if_paused": False, "off_if_disable_reassign": False}
-    managed = production | never
-    high = production | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True}
+    high = managed | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True}
     return (
         *_each((*DEFINED_TABLE, s.ACTIVATED), "created", 7 * DAY, "close", **never),
         *_each((s.ACTIVATED,), "modification", 4 * HOUR, "close", **high),
         *_each((s.STARTING,), "entered", 4 * HOUR, "close", **high),
-        *_each((s.DEFINED,), "modification", _hours(cfg, "TIMEOUT_defined", 4), "close", **managed),
-        *_each(DEFINED_TABLE, "modification", 12 * HOUR, "close", **managed),
-        *_each((s.ACTIVATED,), "modification", 2 * DAY, "close", **production),
-        *_each((s.STARTING,), "entered", 48 * HOUR, "close", **production),
-        *_each(ACTIVE_TABLE, "modification", 7 * DAY, "close", labels="analysis", **never),
-        *_each((s.PENDING,), "created", 1 * HOUR, "close", **never),
-        *_each(ACTIVE_TABLE, "created", 21 * DAY, "close", **never),
-        *_each((s.THROTTLED,), "created", 7 * DAY, "close", **never),
+        *_each((s.DEFINED,), "modification", _hours(cfg, "TIMEOUT_defined", 4), "close", labels="managed and test",
+               stage=1, **never),
+        *_each(DEFINED_TABLE, "modification", 12 * HOUR, "close", **managed | never),
+        *_each((s.ACTIVATED,), "modification", 2 * DAY, "close", **managed),
+        *_each((s.STARTING,), "entered", 48 * HOUR, "close", **managed),
+        *_each(ACTIVE_TABLE, "modification", 7 * DAY, "close", labels="analysis and test", stage=1, **never),
+        *_each((s.PENDING, s.WAITING), "created", 1 * HOUR, "close", stage=1, **never),
+        *_each(ACTIVE_TABLE, "created", 21 * DAY, "close", stage=2, **never),
+        *_each((s.THROTTLED,), "created", 7 * DAY, "close", stage=2, **never),
     )
 
 
-def _transferring_deployed() -> tuple[TimeoutRule, ...]:
-    """Production jobs whose output does not arrive; source: lifecycle reference, section 4.3."""
-    common = {"labels": "production", "off_if_paused": False, "off_if_disable_reassign": False}
-    moving = (JobStatus.TRANSFERRING,)
-    return (*_each(moving, "ended", TRANSTIMEHI_S, "fail", priority_at_least=HIGH_PRIORITY, **common),
-            *_each(moving, "ended", TRANSTIMELO_S, "fail", priority_below=HIGH_PRIORITY, **common))
+def _transferring(clock: str, limits_of_queue: tuple[str, str] = ("", ""), **options) -> tuple[TimeoutRule, ...]:
+    """Jobs whose output does not arrive; source: PanDA brokerage documentation; lifecycle reference, section 4.3."""
+    moving, (urgent, other) = (JobStatus.TRANSFERRING,), limits_of_queue
+    return (*_each(moving, clock, TRANSTIMEHI_S, "fail", priority_at_least=HIGH_PRIORITY, limit_of_queue=urgent,
+                   **options),
+            *_each(moving, clock, TRANSTIMELO_S, "fail", priority_below=HIGH_PRIORITY, limit_of_queue=other,
+                   **options))
 
 
 def _heartbeats(cfg: Gdpconfig, **options) -> tuple[TimeoutRule, ...]:

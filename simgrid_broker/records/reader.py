@@ -70,6 +70,16 @@ class Run:
         return self.table("decisions")
 
     @cached_property
+    def candidates(self) -> pd.DataFrame:
+        """One row per candidate of the decisions whose candidates were kept."""
+        return self.table("candidates")
+
+    @cached_property
+    def factors(self) -> pd.DataFrame:
+        """One row per factor of the weight of those of the candidates that were used."""
+        return self.table("factors")
+
+    @cached_property
     def refusals(self) -> pd.DataFrame:
         """How often each rule refused each candidate, by sample."""
         return self.table("refusals")

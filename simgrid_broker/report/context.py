@@ -81,7 +81,7 @@ def _tasks_without_place(run: Run) -> list[str]:
     if not len(rows):
         return []
     rows = rows.sort_values("tasks", ascending=False)
-    named = [f"{row.name} ({row.tasks:.0f}, most candidates {row.tag or 'not asked'})" for row in
+    named = [f"{row.name} ({row.tasks:.0f}, {row.tag or 'not asked'})" for row in
              rows.head(MOST_NAMED).itertuples(index=False)]
     more = f" and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
     return [f"No nucleus or queue was found for {rows.tasks.sum():.0f} tasks: {', '.join(named)}{more}. "

@@ -13,6 +13,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.report.bars import cause_bars, link_bars, stacked_bars, waiting_boxes
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
 from simgrid_broker.report.context import Context
+from simgrid_broker.report.maps import heat_map
 from simgrid_broker.report.overview import overview
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.series import lines, panels, stacked, stacked_rates
@@ -130,7 +131,7 @@ def waiting(view: Context) -> Section:
 def brokerage(view: Context) -> Section:
     """Which candidates the brokers refused, and why."""
     table = metrics.refusals(view.run)
-    blocks: list[Block] = []
+    blocks: list[Block] = [_funnel(view)]
     for kind, title, things in (("job_brokerage", "Job brokerage", "PanDA queues"),
                                 ("task_brokerage", "Task brokerage", "sites")):
         one = table[table.kind == kind]
@@ -140,6 +141,7 @@ def brokerage(view: Context) -> Section:
             f"How often the broker refused one of the {things}, by the rule that was the first to do so, with the tag "
             "that PanDA logs; only the first refusal of a decision counts.",
             (10, 1.1 + 0.25 * min(15, max(one.candidate.nunique(), 3)))), "nothing was refused."))
+    blocks.append(_rates(view))
     reasons = table.groupby(["kind", "tag"]).value.sum().rename("refusals").reset_index()
     if len(reasons):
         reasons = reasons.sort_values(["refusals", "tag"], ascending=[False, True]).head(MOST_ROWS)
@@ -148,6 +150,36 @@ def brokerage(view: Context) -> Section:
     if len(made):
         blocks.append(TableBlock("Decisions on record", made.assign(kind=made.kind.map(spoken))))
     return Section("brokerage", "Brokerage refusals", tuple(blocks))
+
+
+def _funnel(view: Context) -> Block:
+    """How job brokerage narrows the candidates down."""
+    table = metrics.brokerage_funnel(view.run)
+    return plot_or_note(Plot(
+        "brokerage_funnel", "Job brokerage: candidates left after each rule", table,
+        partial(heat_map, rows="share", columns="tag", order=_rules_in_order(view),
+                label="candidates left, mean over the decisions of the share"),
+        "Pseudo-queues that are left when a rule has been asked, with the tag that PanDA logs for those that it "
+        "refuses; left to right in PanDA's order, rules that refused nobody left out. The last column is what jobs "
+        "were spread over.", (10, 1.6 + 0.27 * max(table.share.nunique(), 2))), "nothing was asked in the window.")
+
+
+def _rates(view: Context) -> Block:
+    """Which rule keeps which queue out."""
+    table = metrics.refusal_rates(view.run, most=MOST_ROWS)
+    return plot_or_note(Plot(
+        "refusal_rates", "Job brokerage: queues by rule", table,
+        partial(heat_map, rows="candidate", columns="tag", order=_rules_in_order(view),
+                label="% of the times that the queue was asked about"),
+        "How often a rule was the first to refuse a queue; +use: no rule refused it. A row adds up to 100 %. A unified "
+        "queue is asked about once for each of its resource types, of which a task fits one. `simgrid-broker explain "
+        "RUN --why-not QUEUE` tells more of a queue.",
+        (10, 1.6 + 0.25 * max(table.candidate.nunique(), 3))), "nothing was refused in the window.")
+
+
+def _rules_in_order(view: Context) -> tuple[str, ...]:
+    """Tags of job brokerage in PanDA's order, then that of candidates that are used."""
+    return (*metrics.criteria(view.run, "job_brokerage").tag, metrics.USED)
 
 
 def data(view: Context) -> Section:

@@ -179,10 +179,11 @@ class Payload(JobRequirements):
     diskIO: float = Field(0, ge=0, description="Disk traffic of a job, true and claimed, kB/s; 0 = no claim")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
-    max_attempt: int | None = Field(None, ge=1, le=32766, description="Attempts that each input has; default: 3; of "
+    max_attempt: int | None = Field(None, ge=1, le=255, description="Attempts that each input has; default: 3; of "
                                     "analysis in the edition deployed 10")
-    max_failure: int | None = Field(None, ge=1, description="Attempts of an input that may fail, taken back ones not "
-                                    "counted; default: no limit but max_attempt; of analysis in the edition deployed 3")
+    max_failure: int | None = Field(None, ge=1, le=255, description="Attempts of an input that may fail, those "
+                                    "taken back not counted; default: no limit but max_attempt; of analysis in the "
+                                    "edition deployed 3")
 
     offered_cores: float | None = Field(None, gt=0, description="Mean load in cores; sets the rate of arrivals")
     corepower: float = Field(13.6, gt=0, description="HS06 per core at which `offered_cores` is counted")

@@ -7,6 +7,7 @@ What lives here: the tuple of all rules, and the remarks. What does not: the rul
 import re
 from collections.abc import Callable, Iterator
 
+from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.gdpconfig_key import READ_BY
@@ -110,11 +111,32 @@ def snapshot_cut_off(scenario: Scenario) -> Iterator[str]:
         yield f"{late} snapshot(s) lie after the end of the run and will not be taken."
 
 
+def settings_of(scenario: Scenario) -> Iterator[str]:
+    """Names of the keys of gdpconfig that a scenario sets, at the start or by an incident, each once."""
+    later = (incident.key for incident in scenario.incidents if incident.what == "gdpconfig" and incident.key)
+    yield from dict.fromkeys((*scenario.gdpconfig, *later))
+
+
 def setting_without_reader(scenario: Scenario) -> Iterator[str]:
     """Keys of gdpconfig that nothing in the simulator reads."""
-    for name in scenario.gdpconfig if READ_BY else ():
+    for name in settings_of(scenario) if READ_BY else ():
         if not any(match.entry.read_by for match in find(name)):
             yield f"gdpconfig key {name!r} has no effect: nothing in the simulator reads it."
+
+
+def setting_of_nobody(scenario: Scenario) -> Iterator[str]:
+    """Keys of gdpconfig for a CRIC workflow of no queue, or for a working group of no work."""
+    work = (*scenario.workload.campaigns, *scenario.workload.users)
+    known = {"workflow": ("queue has the workflow", {queue.workflow for queue in scenario.grid.queues.values()}),
+             "workingGroup": ("work has the working group", {stream.workinggroup for stream in work})}
+    for name in settings_of(scenario):
+        for match in find(name):
+            for member, (what, names) in known.items():
+                text = match.members.get(member)
+                if text is not None and text not in names:
+                    close = nearest(text, [one for one in names if one])
+                    yield (f"gdpconfig key {name!r} has no effect: no {what} {text!r}"
+                           f"{'; did you mean ' + ', '.join(close) if close else ''}.")
 
 
 def software_without_transhome(scenario: Scenario) -> Iterator[str]:
@@ -154,7 +176,7 @@ def retry_without_effect(scenario: Scenario) -> Iterator[str]:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, snapshot_cut_off, setting_without_reader, option_of_full_chain, option_no_number,
-    software_without_transhome, software_unknown, retry_without_effect,
+    incident_cut_off, snapshot_cut_off, setting_without_reader, setting_of_nobody, option_of_full_chain,
+    option_no_number, software_without_transhome, software_unknown, retry_without_effect,
 )
 """Everything that is looked at for remarks."""

@@ -34,6 +34,8 @@ READ_BY: dict[str, str] = {
     "prod_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.THROTTLE_THRESHOLD": "policy.throttle.throttle_limits",
     "prod_job_throttler.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE": "policy.throttle.throttle_limits",
+    "rebroker.ANALY_TIMEOUT": "policy.analysis_rebrokerage.patience",
+    "rebroker.ANALY_TIMEOUT_<workingGroup>": "policy.analysis_rebrokerage.patience",
     "rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO": "policy.fast_rebrokerage.jobs_to_take_back",
     "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_<gshare>": "policy.fast_rebrokerage.jobs_to_take_back",
     "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC": "policy.fast_rebrokerage.jobs_to_take_back",

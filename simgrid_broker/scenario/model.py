@@ -55,6 +55,9 @@ class Queue(Part):
     maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
     timefloor: Minutes = Field(60, ge=0, description="A pilot takes further jobs for this long, minutes")
     transferringlimit: int = Field(0, ge=0, description="Jobs that may await output transfer; 0 = 2000")
+    transtimehi: float = Field(0, ge=0, description="Days after which a transferring job of priority 800 or above is "
+                               "given up; 0 = 2; the production code does not read it")
+    transtimelo: float = Field(0, ge=0, description="The same below priority 800; 0 = 6")
     pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic; 0 = no pledge is known")
     maxdiskio: float = Field(0, ge=0, description="Disk traffic of running jobs per core above which no jobs with more "
                              "come, kB/s; 0 = gdpconfig MAX_DISKIO_DEFAULT")
@@ -294,6 +297,10 @@ class Record(Part):
     jobs: bool = Field(True, description="One row per job attempt")
     transfers: bool = Field(True, description="One row per transfer")
     decisions: Fraction = Field(1, description="Part of the decisions that is written, chosen by task")
+    candidates: Fraction = Field(0, description="Part of the decisions of which every candidate is written with the "
+                                 "figures of the rule that refused it, chosen by task; such decisions are all written")
+    tasks: tuple[int | str, ...] = Field((), description="Tasks, by name or jeditaskid (counted from 1 in order of "
+                                         "arrival), all of whose decisions are written with every candidate")
     series: bool = Field(True, description="Time series of shares, queues, links and storages")
     snapshots: tuple[Seconds, ...] = Field((), description="Times at which a snapshot is written that `broker` reads")
     snapshot_tasks: int = Field(100, ge=0, description="Tasks that a snapshot holds at the most, of those that wait "

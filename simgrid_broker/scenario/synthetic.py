@@ -31,6 +31,9 @@ _REPLICA = 16
 _TAPE = 32
 _COMPLETENESS = (0.05, 0.95)
 
+DEFAULT_ATTEMPTS, DEPLOYED_ANALYSIS_ATTEMPTS = (3, 0), (10, 3)
+"""maxAttempt and maxFailure that tasks have by default, 0 = not set; and those of analysis in the code."""
+
 BACKLOG = "/backlog"
 """What the name of a stream gets for the luck of the tasks that wait at the start."""
 

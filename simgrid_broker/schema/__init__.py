@@ -6,11 +6,21 @@ What lives here: names, types, units, sources and descriptions. What does not: v
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.grid import LINKS, POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES, TRANSFERS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
-from simgrid_broker.schema.series import DECISIONS, LINK_SERIES, QUEUE_SERIES, REFUSALS, SHARES, STORAGE_SERIES
+from simgrid_broker.schema.series import (
+    CANDIDATES,
+    DECISIONS,
+    FACTORS,
+    LINK_SERIES,
+    QUEUE_SERIES,
+    REFUSALS,
+    SHARES,
+    STORAGE_SERIES,
+)
 from simgrid_broker.schema.tasks import TASK_TIMES, TASKS
 
 RECORDED = {
-    "jobs": JOBS, "tasks": TASKS, "transfers": TRANSFERS, "decisions": DECISIONS, "refusals": REFUSALS,
+    "jobs": JOBS, "tasks": TASKS, "transfers": TRANSFERS, "decisions": DECISIONS,
+    "candidates": CANDIDATES, "factors": FACTORS, "refusals": REFUSALS,
     "shares": SHARES, "queues": QUEUE_SERIES, "links": LINK_SERIES, "storages": STORAGE_SERIES,
 }
 """The tables that a run leaves as Parquet, by the name of the file."""
@@ -20,4 +30,4 @@ WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LI
 
 __all__ = ["Column", "Table", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS", "SITES", "QUEUES",
            "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES", "QUEUE_SERIES", "LINK_SERIES",
-           "STORAGE_SERIES", "DECISIONS", "REFUSALS"]
+           "STORAGE_SERIES", "DECISIONS", "CANDIDATES", "FACTORS", "REFUSALS"]

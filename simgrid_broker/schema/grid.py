@@ -37,6 +37,8 @@ QUEUES = Table("queues", "one PanDA queue", (
            zero_means="none"),
     Column("transferringlimit", "f8", "jobs", CRIC + " transferringlimit", "Jobs that may await output transfer",
            zero_means="default"),
+    Column("transtimehi_s", "f8", "s", CRIC + " transtimehi", "Limit of transferring jobs of high priority"),
+    Column("transtimelo_s", "f8", "s", CRIC + " transtimelo", "Limit of transferring jobs of lower priority"),
     Column("num_slots", "f8", "jobs", "PanDA Harvester_Slots", "Slots to fill in advance; -1 = not set"),
     Column("site", "i2", "", CRIC + " atlas_site", "Site that owns the queue", codes="sites"),
     Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),

@@ -74,11 +74,32 @@ DECISIONS = Table("decisions", "one decision of a broker", _sampled(
     Column("best_weight", "f8", "", OURS, "Its weight"),
 ))
 
-REFUSALS = Table("refusals", "how often one rule was the first to refuse one candidate, since the sample before",
-                 _sampled(
+CANDIDATES = Table("candidates", "one candidate of one decision whose candidates are kept", (
+    Column("decision", "i8", "", OURS, "Number of the decision, as in decisions"),
+    Column("candidate", "i4", "", OURS, "Pseudo-queue, or for task brokerage a site", codes="brokered"),
+    Column("tag", "i4", "", OURS, "Tag that PanDA logs for the rule that refused it first; null = none did",
+           codes="tags"),
+    Column("order", "i2", "", OURS, "Place among those that are used: 0 = the best, for task brokerage the one that "
+           "was drawn; -1 = not used"),
+    Column("weight", "f8", "", OURS, "Its weight; 0 if it was refused"),
+    Column("value", "f8", "the rule's", OURS, "What the rule compared; null = no figure"),
+    Column("limit", "f8", "the rule's", OURS, "With what the rule compared it; null = no figure"),
+))
+
+FACTORS = Table("factors", "one factor of the weight of one candidate that is used, of the decisions in candidates", (
+    Column("decision", "i8", "", OURS, "Number of the decision, as in decisions"),
+    Column("candidate", "i4", "", OURS, "Pseudo-queue, or for task brokerage a site", codes="brokered"),
+    Column("factor", "i2", "", OURS, "Name of the factor; the product of all is the weight", codes="factors"),
+    Column("multiplier", "f8", "", OURS, "Its value"),
+))
+
+REFUSALS = Table("refusals", "how often one rule was the first to refuse one candidate, or none was, since the sample "
+                 "before", _sampled(
     Column("kind", "i2", "", OURS, "Task or job brokerage", codes="decision_kind"),
     Column("candidate", "i4", "", OURS, "PanDA queue, or for task brokerage a site", codes="candidates"),
-    Column("tag", "i4", "", OURS, "Tag that PanDA logs for the rule", codes="tags"),
+    Column("tag", "i4", "", OURS, "Tag that PanDA logs for the rule; null = no rule refused it: it was used",
+           codes="tags"),
     Column("share", "i2", "", OURS, "Leaf share", codes="shares"),
-    Column("count", "i8", "refusals", OURS, "Refusals"),
+    Column("count", "i8", "decisions", OURS, "Decisions in which that was so; a PanDA queue counts with each of its "
+           "pseudo-queues"),
 ))

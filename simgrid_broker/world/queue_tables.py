@@ -11,6 +11,7 @@ import numpy as np
 from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.scenario.queue_options import option_number, option_value
 from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES
+from simgrid_broker.units import DAY
 
 UNKNOWN_COREPOWER = 10.0
 """HS06 per core where CRIC has none; source: lifecycle reference, section 2.7 (corepower, else 10)."""
@@ -27,6 +28,10 @@ OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
 
 PRODUCTION_TYPES = ("production", "unified")
 """Types of queues that production work may come to; source: brokerage reference, section 0.2."""
+
+
+DEFAULT_TRANSTIMEHI, DEFAULT_TRANSTIMELO = 2, 6
+"""Days; source: the constants of the code, lifecycle reference, section 4.3."""
 
 
 class PseudoQueue(NamedTuple):
@@ -100,6 +105,8 @@ def queue_table(grid, pools: dict) -> np.ndarray:
         row["maxwdir_mb"] = unless_zero(per_slot(queue, queue.maxwdir), np.inf)
         row["timefloor_s"] = queue.timefloor * 60
         row["transferringlimit"] = unless_zero(queue.transferringlimit, DEFAULT_TRANSFERRINGLIMIT)
+        row["transtimehi_s"] = unless_zero(queue.transtimehi, DEFAULT_TRANSTIMEHI) * DAY
+        row["transtimelo_s"] = unless_zero(queue.transtimelo, DEFAULT_TRANSTIMELO) * DAY
         row["site"], row["pool"] = sites[queue.atlas_site], pools[name]
         row["corecount"], row["status"] = max(1, queue.corecount), QueueStatus.of(queue.status)
         row["unified"] = queue.capability == "ucore"

@@ -1,23 +1,19 @@
 """The only writer of a task's status.
 
-What lives here: the table of allowed moves of a task, and `set_status`. What does not: deciding that one should move.
+What lives here: `set_status`, and the story of a task that tried a forbidden move. What does not: the table of the
+moves (`states`), and deciding that a task should move.
 """
 
 import numpy as np
 
 from simgrid_broker.errors import ForbiddenMove
 from simgrid_broker.names import TaskStatus
+from simgrid_broker.world.states import TASK
 
 T = TaskStatus
 
-TASK_MOVES = frozenset({
-    (T.REGISTERED, T.DEFINED), (T.REGISTERED, T.BROKEN), (T.DEFINED, T.ASSIGNING), (T.DEFINED, T.READY),
-    (T.ASSIGNING, T.READY), (T.ASSIGNING, T.PENDING), (T.PENDING, T.ASSIGNING),
-    (T.READY, T.RUNNING), (T.READY, T.PENDING), (T.RUNNING, T.PENDING), (T.PENDING, T.READY),
-    (T.PENDING, T.RUNNING), (T.READY, T.PREPARED), (T.RUNNING, T.PREPARED), (T.PENDING, T.PREPARED),
-    (T.PREPARED, T.DONE), (T.PREPARED, T.FINISHED), (T.PREPARED, T.FAILED),
-})
-"""Allowed moves of a task; source: lifecycle reference, section 2.8."""
+TASK_MOVES = TASK.pairs
+"""Allowed moves of a task, (old, new)."""
 
 BROKEN = T.BROKEN
 

@@ -1,40 +1,28 @@
 """The only writer of a job's status and of every count that depends on it.
 
-What lives here: the table of allowed moves, the compiled `move`, and the story of a job that tried a forbidden one.
-What does not: deciding that a job should move, and what else happens when it does (fabric, agents).
+What lives here: the allowed moves as an array, the compiled `move`, and the story of a job that tried a forbidden one.
+What does not: the table of the moves (`states`), deciding that a job should move, and what else happens when it does
+(fabric, agents).
 """
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import ForbiddenMove
-from simgrid_broker.names import JOB_ENDS, JobStatus
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world.states import JOB
 
 S = JobStatus
-
-MOVES = (
-    (S.PENDING, S.DEFINED), (S.DEFINED, S.ASSIGNED), (S.DEFINED, S.ACTIVATED), (S.DEFINED, S.FAILED),
-    (S.ASSIGNED, S.ACTIVATED), (S.ACTIVATED, S.THROTTLED), (S.THROTTLED, S.ACTIVATED), (S.ACTIVATED, S.SENT),
-    (S.SENT, S.STARTING), (S.SENT, S.RUNNING), (S.STARTING, S.RUNNING), (S.RUNNING, S.HOLDING),
-    (S.HOLDING, S.TRANSFERRING), (S.HOLDING, S.MERGING), (S.HOLDING, S.FINISHED), (S.HOLDING, S.FAILED),
-    (S.HOLDING, S.CANCELLED), (S.TRANSFERRING, S.FINISHED), (S.TRANSFERRING, S.FAILED), (S.MERGING, S.FINISHED),
-    (S.MERGING, S.CANCELLED), (S.SENT, S.FAILED), (S.STARTING, S.FAILED), (S.RUNNING, S.FAILED),
-    (S.WAITING, S.CLOSED), (S.WAITING, S.CANCELLED),
-)
-"""Allowed moves; source: lifecycle reference, section 3.1."""
 
 EXECUTING_FROM, EXECUTING_TO = int(S.SENT), int(S.RUNNING)
 RUNNING = int(S.RUNNING)
 
 
 def allowed_moves() -> np.ndarray:
-    """Table of allowed moves, (n_status, n_status) bool: `MOVES`, and from every live status to closed or cancelled."""
+    """The moves of the state machine of jobs, (n_status, n_status) bool, by old and new status."""
     table = np.zeros((len(S), len(S)), np.bool_)
-    for old, new in MOVES:
+    for old, new in JOB.pairs:
         table[old, new] = True
-    for old in S:
-        if old not in JOB_ENDS:
-            table[old, S.CLOSED] = table[old, S.CANCELLED] = True
     return table
 
 

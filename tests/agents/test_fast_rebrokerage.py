@@ -3,15 +3,19 @@
 import pytest
 from builders import S, Stage, put_job, scenario
 
-from simgrid_broker.agents.copy_archive import copy_archive, fast_rebrokerage
+from simgrid_broker.agents.copy_archive import copy_archive
+from simgrid_broker.agents.rebrokerage import piled_up as taken_back
 from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.names import Cause
+from simgrid_broker.units import DAY
 
 KEY = "FAST_REBRO_THRESHOLD_NQUEUE_All"
 
 
-def piled_up(n_jobs, gdpconfig):
-    """A stage at which so many activated jobs wait at one queue and none runs."""
-    stage = Stage((copy_archive,), scenario(gdpconfig=gdpconfig), dict(n_jobs=1000, max_attempt=3))
+def piled_up(n_jobs, gdpconfig, edition="documented", **queue):
+    """A stage at which so many activated jobs wait at one queue, of which something is said, and none runs."""
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE") | queue}, gdpconfig=gdpconfig, edition=edition)
+    stage = Stage((copy_archive,), plan, dict(n_jobs=1000, max_attempt=3))
     rows = [put_job(stage, S.ACTIVATED, transfer=-1) for _ in range(n_jobs)]
     for row in rows:
         put_activated(stage.arrays, row)
@@ -25,12 +29,12 @@ def piled_up(n_jobs, gdpconfig):
 ])
 def test_the_oldest_jobs_are_taken(n_jobs, least, taken):
     stage, rows = piled_up(n_jobs, {KEY: least})
-    assert sorted(fast_rebrokerage(stage.control).tolist()) == sorted(rows[:taken])
+    assert sorted(taken_back(stage.control).tolist()) == sorted(rows[:taken])
 
 
 def test_a_share_without_a_threshold_is_left_alone():
     stage, _ = piled_up(50, {})
-    assert fast_rebrokerage(stage.control).tolist() == []
+    assert taken_back(stage.control).tolist() == []
 
 
 def test_the_agent_closes_them_and_their_input_waits_for_another_attempt():
@@ -39,3 +43,40 @@ def test_the_agent_closes_them_and_their_input_waits_for_another_attempt():
     ended = stage.ended()
     assert len(ended) == 9 and set(ended["status"]) == {S.CLOSED}
     assert stage.arrays.tasks["n_retry"][0] == 9
+
+
+@pytest.mark.parametrize(("edition", "rebrokered", "timed_out"), [
+    pytest.param("documented", 4, 5, id="as documented after all rules"),
+    pytest.param("deployed", 9, 0, id="in the code before the rule of 2 days"),
+])
+def test_its_turn_among_the_rules(edition, rebrokered, timed_out):
+    stage, rows = piled_up(30, {KEY: 20}, edition)
+    stage.arrays.job_times[rows[:5], S.ACTIVATED] = stage.arrays.jobs["modification_s"][rows[:5]] = -2 * DAY
+    stage.arrays.job_times[rows, S.PENDING] = -2 * DAY
+    stage.run(2400.0)
+    causes = stage.ended()["cause"].tolist()
+    assert causes.count(Cause.FAST_REBROKERAGE) == rebrokered
+    assert causes.count(Cause.TIMEOUT_ACTIVATED) == timed_out
+
+
+@pytest.mark.parametrize(("edition", "n_taken"), [
+    pytest.param("documented", 0, id="lifecycle 4.4: documented, a paused queue is left alone"),
+    pytest.param("deployed", 9, id="lifecycle 4.4: deployed, it is not"),
+])
+def test_a_paused_queue(edition, n_taken):
+    stage, _ = piled_up(30, {KEY: 20}, edition, status="paused")
+    assert len(taken_back(stage.control)) == n_taken
+
+
+@pytest.mark.parametrize("slots", [0, 100])
+def test_a_queue_with_a_slot_request_is_left_alone(slots):
+    stage, _ = piled_up(30, {KEY: 20}, num_slots=slots)
+    assert len(taken_back(stage.control)) == 0
+
+
+def test_the_timeline_turns_it_on_and_off():
+    stage, _ = piled_up(30, {})
+    stage.control.set_config(KEY, 20)
+    assert len(taken_back(stage.control)) == 9
+    stage.control.set_config(KEY, 0)
+    assert len(taken_back(stage.control)) == 0

@@ -1,15 +1,18 @@
 """The rows of the time series, and the books of the brokers' decisions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario, two_sites
 
-from simgrid_broker.agents.decision_log import DecisionLog, all_tags
+from simgrid_broker.agents.decision_log import DecisionLog, all_tags, criteria_in_order
 from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.sampler import sampler
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.scenario.model import Record
+from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 
 SHARES = [dict(name="A", value=1), dict(name="B", value=3)]
@@ -122,16 +125,16 @@ def test_with_validation_a_sample_finds_a_broken_world():
         stage.run(1000.0)
 
 
-def log_of(fraction=1.0):
+def log_of(**record):
     """The books of a world of two queues and a nucleus, and two tasks as a broker sees them."""
     stage = Stage((), scenario(queues={"Q": dict(atlas_site="HERE", capability="ucore", corecount=8),
                                        "R": dict(atlas_site="HERE")}, resource_types=TYPES), {}, {})
-    return DecisionLog(stage.world, fraction, 1), [observe.task(stage.world, row) for row in (0, 1)]
+    return DecisionLog(stage.world, Record(**record), 1), [observe.task(stage.world, row) for row in (0, 1)]
 
 
 def verdict(refused_by, order=()):
     """A verdict on three pseudo-queues by two rules."""
-    return Verdict(("-one", "-two"), np.array(refused_by), weight=np.array([1.0, 2.0, 3.0]), factors={},
+    return Verdict(("-one", "-two"), np.array(refused_by), weight=np.array([1.0, 2.0, 3.0]),
                    order=np.array(order, np.int64))
 
 
@@ -160,10 +163,11 @@ def test_the_best_candidate_of_task_brokerage_is_a_site():
 
 def test_refusals_of_task_brokerage_are_counted_by_site_whatever_the_candidates():
     stage = Stage((), scenario({"A": {}, "B": dict(nucleus=False), "C": {}}), {})
-    log, task = DecisionLog(stage.world, 1.0, 1), observe.task(stage.world, 0)
+    log, task = DecisionLog(stage.world, Record(), 1), observe.task(stage.world, 0)
     for sites, refused_by in (([0, 2], [KEPT, 0]), ([0, 2, 1], [0, KEPT, 1])):
         log.add(DecisionKind.TASK_BROKERAGE, 5.0, task, verdict(refused_by), 0, 3, np.array(sites))
-    assert written(log)["refusals"][["candidate", "tag", "count"]].tolist() == [(3, 10, 1), (5, 10, 1), (4, 11, 1)]
+    assert written(log)["refusals"][["candidate", "tag", "count"]].tolist() == [
+        (3, 10, 1), (5, 10, 1), (4, 11, 1), (3, KEPT, 1), (5, KEPT, 1)]
 
 
 def test_refusals_are_counted_by_queue_rule_and_share():
@@ -172,7 +176,7 @@ def test_refusals_are_counted_by_queue_rule_and_share():
         log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict(refused_by), 0)
     rows = written(log)["refusals"]
     assert rows[["time_s", "candidate", "tag", "count"]].tolist() == [
-        (600.0, 0, 10, 3), (600.0, 0, 11, 1), (600.0, 1, 11, 1)]
+        (600.0, 0, 10, 3), (600.0, 0, 11, 1), (600.0, 1, 11, 1), (600.0, 0, KEPT, 2), (600.0, 1, KEPT, 2)]
 
 
 def test_what_was_written_is_not_written_again():
@@ -183,10 +187,67 @@ def test_what_was_written_is_not_written_again():
 
 
 def test_a_part_of_the_decisions_is_chosen_by_task_and_all_refusals_are_counted():
-    log, tasks = log_of(fraction=0.0)
+    log, tasks = log_of(decisions=0)
     log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict([0, 0, 1]), 0)
     assert log.n_decisions == 1
     assert set(written(log)) == {"refusals"}
+
+
+def figures():
+    """Figures of the three pseudo-queues; whoever asks for them without need is told so."""
+    return Figures(np.array([np.nan, np.nan, 7.0]), np.array([np.nan, np.nan, 5.0]),
+                   {"1/RW": np.array([0.5, 0.25, np.nan])})
+
+
+def test_candidates_of_the_tasks_that_are_asked_for_are_kept_whole():
+    log, tasks = log_of(decisions=0, tasks=[2])
+    for task in tasks:
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, replace(verdict([KEPT, KEPT, 1], [1, 0]), figures=figures), 7)
+    found = written(log)
+    assert found["decisions"]["jeditaskid"].tolist() == [2]
+    rows = found["candidates"]
+    assert rows[["decision", "candidate", "tag", "order"]].tolist() == [
+        (2, 0, KEPT, 1), (2, 1, KEPT, 0), (2, 2, 11, -1)]
+    assert (rows["value"][2], rows["limit"][2]) == (7, 5) and np.isnan(rows["value"][:2]).all()
+    factor = log.world.vocabularies["factors"].index("1/RW")
+    assert found["factors"].tolist() == [(2, 1, factor, 0.25), (2, 0, factor, 0.5)]
+
+
+def test_tasks_are_asked_for_by_name_too():
+    log, _ = log_of(decisions=0, tasks=["task"])
+    assert log.whole == {1, 2}
+
+
+def test_candidates_of_a_verdict_without_figures():
+    log, tasks = log_of(candidates=1)
+    log.add(DecisionKind.TASK_BROKERAGE, 5.0, tasks[0], verdict([0, KEPT, 1], [1]), 0, 3, np.array([0, 0, 0]))
+    found = written(log)
+    assert found["candidates"]["candidate"].tolist() == [3, 3, 3] and "factors" not in found
+    assert np.isnan(found["candidates"]["limit"]).all()
+
+
+def test_whoever_keeps_no_candidates_asks_for_no_figures():
+    def never():
+        raise AssertionError("asked")
+    log, tasks = log_of()
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], replace(verdict([0, 0, 1]), figures=never), 0)
+    assert set(written(log)) == {"decisions", "refusals"}
+
+
+def test_decisions_whose_candidates_are_kept_are_kept_too():
+    log, tasks = log_of(decisions=0.2, candidates=0.5)
+    for number in range(200):
+        task = replace(tasks[0], jeditaskid=number)
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, verdict([0, 0, 1]), 0)
+    found = [rows["decision"].tolist() for _, rows in log.candidates]
+    assert sorted({number for one in found for number in one}) == [row[1] for row in log.rows]
+    assert 70 < len(log.rows) < 130
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_every_tag_has_its_place_among_the_criteria(edition):
+    placed = {tag for steps in criteria_in_order(edition).values() for tag, _ in steps}
+    assert placed == set(all_tags(edition))
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])

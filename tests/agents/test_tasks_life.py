@@ -182,7 +182,7 @@ def test_a_pending_task_comes_back(label, patience_s, monkeypatch):
         set_status(stage.world, 0, T.READY, 20.0)
         stage.arrays.tasks["frozen_s"][0] = np.nan
     stage.run(100.0)
-    hold(stage.control, 0)
+    hold(stage.control, 0, "")
     assert (stage.task(), stage.arrays.tasks["frozen_s"][0]) == ("pending", 100.0)
     stage.run(100.0 + patience_s)
     assert stage.task() == "pending"

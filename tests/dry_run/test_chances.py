@@ -16,7 +16,7 @@ def verdict(weights, order=None, queued=None, cap=None, refused=()):
     refused_by = np.full(len(weights), KEPT)
     refused_by[list(refused)] = 0
     kept = np.flatnonzero(refused_by == KEPT)
-    return Verdict(("-x",), refused_by, np.where(refused_by == KEPT, weights, 0.0), {},
+    return Verdict(("-x",), refused_by, np.where(refused_by == KEPT, weights, 0.0),
                    kept if order is None else np.array(order, int), queued, cap)
 
 

@@ -12,13 +12,19 @@ from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 NOT_SIMULATED = {
-    "jobs": {f"{status}_s" for status in ("waiting", "throttled", "starting", "merging", "cancelled")},
-    "tasks": {f"{status}_s" for status in ("scouting", "scouted", "throttled", "paused", "exhausted", "aborted")},
+    "jobs": {f"{status}_s" for status in ("waiting", "starting", "merging")},
+    "tasks": {f"{status}_s" for status in ("staging", "staged", "topreprocess", "preprocessing", "merging", "toincexec",
+                                           "rerefine")},
 }
-"""Times of statuses that no agent sets: scouts, pauses and throttled users are not simulated."""
+"""Times of statuses that no agent sets: tape, prepared input, merge jobs and growing datasets are not simulated."""
 
-RARE = {"tasks": {"broken_s"}}
-"""Times of what a scenario without mistakes does not see; the tests of the refiner do."""
+RARE = {
+    "jobs": {"throttled_s", "cancelled_s"},
+    "tasks": {f"{status}_s" for status in (
+        "tobroken", "broken", "scouting", "scouted", "throttled", "paused", "exhausted", "passed", "aborting",
+        "toabort", "aborted", "finishing", "toretry", "toreassign", "reassigning")},
+}
+"""Times of what happens only to tasks with scouts, commands or troubles; the tests of those see them."""
 
 ONLY_ELSEWHERE = {"tasks": {"parent", "diskio", "eventservice"}}
 """Columns that are 0 in this run: its campaigns have no parents; `scenarios/full_chain.yaml` has them."""

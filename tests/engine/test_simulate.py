@@ -24,7 +24,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 @pytest.fixture(scope="module")
 def minimal():
     """The smallest scenario that does everything once."""
-    return load_scenario(SCENARIOS / "minimal.yaml")
+    return load_scenario(SCENARIOS / "minimal.yaml").with_values({"record.candidates": 1})
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_runs_of_a_scenario_get_folders_of_their_own(minimal, tmp_path):
 
 def test_what_is_not_wanted_is_not_recorded(minimal, tmp_path):
     plan = minimal.with_values({"record.jobs": False, "record.transfers": False, "record.decisions": 0,
-                                "record.series": False, "duration": 4 * 3600})
+                                "record.candidates": 0, "record.series": False, "duration": 4 * 3600})
     found = simulate(plan, folder=tmp_path / "run")
     assert [name for name in RECORDED if len(found.table(name))] == ["tasks", "refusals"]
     assert found.manifest["counters"]["jobs"] > 0

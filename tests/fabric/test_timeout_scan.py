@@ -10,17 +10,18 @@ LOW, HIGH = -2**40, 2**40
 
 
 def rule(*statuses, clock=ENTERED, at_least=LOW, below=HIGH, limit_s=100.0):
-    """A rule as the scan reads it."""
+    """A rule as the scan reads it, with its limit behind."""
     return sum(1 << status for status in statuses), clock, at_least, below, limit_s
 
 
 def found(bench, *rules, at_queue=None, for_label=None):
     """Row and broken rule of each overdue job, by row."""
-    table = np.array(list(rules), RULE)
-    everywhere = np.ones((len(rules), len(bench.arrays.queues)), bool)
+    table = np.array([one[:-1] for one in rules], RULE)
+    limits = np.array([[one[-1]] * len(bench.arrays.queues) for one in rules])
+    if at_queue is not None:
+        limits[~np.array(at_queue)] = np.inf
     for_all = np.ones((len(rules), 2), bool)
-    rows, broken = bench.fabric.overdue(table, everywhere if at_queue is None else np.array(at_queue),
-                                        for_all if for_label is None else np.array(for_label), bench.now)
+    rows, broken = bench.fabric.overdue(table, limits, for_all if for_label is None else np.array(for_label), bench.now)
     return sorted(zip(rows.tolist(), broken.tolist(), strict=True))
 
 
@@ -100,6 +101,26 @@ def test_place_and_label():
     assert found(bench, one, at_queue=[[False, True]]) == [(far, 0)]
     labels = bench.world.vocabularies["labels"]
     assert found(bench, one, for_label=[[label == "user" for label in labels]]) == [(users, 0)]
+
+
+@pytest.mark.parametrize(("age", "is_found"), [
+    pytest.param(100.0, False, id="at the shortest limit of its status"),
+    pytest.param(100.001, True, id="past it"),
+])
+def test_a_job_younger_than_every_limit_of_its_status_is_passed_over(age, is_found):
+    bench, row = bench_at(age)
+    bench.arrays.job_times[row, S.PENDING] = 0.0
+    rules = rule(S.RUNNING, limit_s=1.0), rule(S.ACTIVATED, clock=CREATED), rule(S.ACTIVATED, limit_s=1e9)
+    assert found(bench, *rules) == ([(row, 1)] if is_found else [])
+
+
+def test_a_job_has_the_limit_of_its_queue():
+    bench, row = bench_at(150.0)
+    far = put_job(bench, S.ACTIVATED, queue=1, pseudo_queue=1)
+    bench.arrays.job_times[far, S.ACTIVATED] = 0.0
+    rows, _ = bench.fabric.overdue(np.array([rule(S.ACTIVATED)[:-1]], RULE), np.array([[200.0, 149.0]]),
+                                   np.ones((1, 2), bool), bench.now)
+    assert rows.tolist() == [far]
 
 
 def test_a_free_row_is_no_job():

@@ -227,7 +227,8 @@ def test_every_table_is_tidy_and_survives_an_empty_run(fake, tmp_path):
     empty = run_of(tmp_path)
     figures = [metrics.summary, metrics.jobs_by_status, metrics.share_series, metrics.share_compliance,
                metrics.share_deviation, metrics.running_cores, metrics.jobs_over_time, metrics.throughput,
-               metrics.waiting_times, metrics.refusals, metrics.decisions, metrics.link_use, metrics.traffic_series,
+               metrics.waiting_times, metrics.refusals, metrics.refusal_rates, metrics.brokerage_funnel,
+               metrics.decisions, metrics.link_use, metrics.traffic_series,
                metrics.storage_series, metrics.storage_use, metrics.transfer_summary, metrics.failures,
                metrics.task_turnaround, metrics.tasks_by_status]
     for figure in figures:

@@ -96,7 +96,7 @@ def test_two_funnels_share_a_cache():
 def test_survivors_count_down():
     def survivors(refused_by, n_rules):
         nothing = np.array([])
-        return Verdict(("-tag",) * n_rules, refused_by, nothing, {}, nothing).survivors
+        return Verdict(("-tag",) * n_rules, refused_by, nothing, nothing).survivors
     assert survivors(np.array([0, 2, KEPT, 2]), 3) == (3, 3, 1)
     assert survivors(np.array([], int), 2) == (0, 0)
 

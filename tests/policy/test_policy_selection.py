@@ -16,7 +16,7 @@ def verdict(weights, order=None, queued=None, cap=None):
     weight = np.asarray(weights, float)
     order = np.arange(len(weight)) if order is None else np.asarray(order)
     arrays = (None if column is None else np.asarray(column) for column in (queued, cap))
-    return Verdict((), np.full(len(weight), KEPT), weight, {}, order, *arrays)
+    return Verdict((), np.full(len(weight), KEPT), weight, order, *arrays)
 
 
 def spread(verdict_, n_jobs, uniforms, **options):

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back
-from simgrid_broker.policy.timeouts import ACTIONS, CLOCKS, LABELS, rules
+from simgrid_broker.names import Cause, JobStatus, QueueStatus
+from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back, queues_left_alone
+from simgrid_broker.policy.timeouts import ACTIONS, CLOCKS, LABELS, STAGES, rules
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 S = JobStatus
@@ -20,10 +20,12 @@ def limits(edition, status, config=None, **properties):
     pytest.param(S.PENDING, {}, [HOUR], [7 * DAY, 12 * HOUR, HOUR], id="pending"),
     pytest.param(S.DEFINED, {}, [4 * HOUR], [7 * DAY, 4 * HOUR, 12 * HOUR], id="defined"),
     pytest.param(S.ASSIGNED, {}, [12 * HOUR], [7 * DAY, 12 * HOUR], id="assigned"),
+    pytest.param(S.WAITING, {}, [30 * MINUTE], [7 * DAY, 12 * HOUR, HOUR], id="waiting"),
+    pytest.param(S.MERGING, {}, [], [7 * DAY, 21 * DAY], id="merging"),
     pytest.param(S.THROTTLED, {}, [7 * DAY], [7 * DAY, 21 * DAY, 7 * DAY], id="throttled"),
     pytest.param(S.ACTIVATED, {"idle_queue": True}, [4 * HOUR], [4 * HOUR], id="activated at an idle queue"),
     pytest.param(S.ACTIVATED, {"idle_queue": False, "labels": "any"}, [2 * DAY], [7 * DAY, 21 * DAY], id="activated"),
-    pytest.param(S.ACTIVATED, {"idle_queue": False, "labels": "production"}, [], [2 * DAY], id="activated, production"),
+    pytest.param(S.ACTIVATED, {"idle_queue": False, "labels": "managed"}, [], [2 * DAY], id="activated, managed"),
     pytest.param(S.STARTING, {"cause": Cause.TIMEOUT_STARTING, "idle_queue": True}, [4 * HOUR], [4 * HOUR],
                  id="starting at an idle queue"),
     pytest.param(S.SENT, {"action": "fail"}, [30 * MINUTE], [30 * MINUTE], id="sent"),
@@ -71,7 +73,7 @@ def test_deployed_only_heartbeats_heed_a_paused_queue():
 def test_every_rule_is_well_formed(edition):
     for rule in rules(cfg(), edition):
         assert rule.clock in CLOCKS and rule.action in ACTIONS and rule.labels in LABELS
-        assert rule.limit_s > 0
+        assert rule.limit_s > 0 and 0 <= rule.stage < len(STAGES)
         assert len(rule.statuses) == 1 or rule.cause == Cause.LOST_HEARTBEAT
 
 
@@ -101,7 +103,20 @@ def test_fast_rebrokerage(queued, running, others, expected):
 def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_set():
     assert taken(300, 0, config={}) == 0
     assert taken(300, 0, config={"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 0}) == 0
-    assert taken(300, 0, slots_set=np.array([True, False])) == 0
+    assert taken(300, 0, left_alone=np.array([True, False])) == 0
+
+
+@pytest.mark.parametrize(("num_slots", "status", "disabled", "documented", "deployed"), [
+    pytest.param(-1, "online", 0, False, False, id="a plain queue"),
+    pytest.param(0, "online", 0, True, True, id="slots asked for, even none"),
+    pytest.param(-1, "paused", 0, True, False, id="lifecycle 4.4: the code does not heed a paused queue"),
+    pytest.param(-1, "online", 1, True, False, id="lifecycle 4.4: nor disableReassign"),
+    pytest.param(-1, "offline", 0, False, False, id="an offline queue"),
+])
+def test_queues_that_fast_rebrokerage_leaves_alone(num_slots, status, disabled, documented, deployed):
+    queue = np.array([num_slots]), np.array([QueueStatus.of(status)]), np.array([disabled])
+    assert queues_left_alone(*queue, "documented").tolist() == [documented]
+    assert queues_left_alone(*queue, "deployed").tolist() == [deployed]
 
 
 def test_fast_rebrokerage_with_other_thresholds():

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from policy_builders import TB, cfg, nuclei, task
 
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.rule import refused_of
 from simgrid_broker.policy.task_brokerage import locality, weight
 from simgrid_broker.policy.task_brokerage import nuclei as n_
 from simgrid_broker.policy.task_brokerage.broker import NONE, broker_task, draw
@@ -19,7 +20,7 @@ GIB = 1024**3
 
 def refused(rule, task_=None, config=None, **columns):
     view = nuclei(1, **{name: [value] for name, value in columns.items()})
-    return bool(np.broadcast_to(rule(TaskCase(task_ or task(), view, config or cfg())), 1)[0])
+    return bool(np.broadcast_to(refused_of(rule(TaskCase(task_ or task(), view, config or cfg()))), 1)[0])
 
 
 @pytest.mark.parametrize(("rule", "column"), [
@@ -340,7 +341,7 @@ def test_the_drawn_nucleus_stands_first(uniform, order):
 def chosen(weights, uniform, refused_by=None):
     weights = np.asarray(weights, float)
     refused_by = np.full(len(weights), KEPT) if refused_by is None else np.asarray(refused_by)
-    return draw(Verdict((), refused_by, weights, {}, np.array([], int)), uniform)
+    return draw(Verdict((), refused_by, weights, np.array([], int)), uniform)
 
 
 @pytest.mark.parametrize(("weights", "refused_by", "uniform", "expected"), [

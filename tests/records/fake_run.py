@@ -64,7 +64,7 @@ QUEUES = (*SITES, "CERN-P1_HLT", "BNL_HIMEM")
 QUEUE_SITE = np.array([*range(12), 0, 1])
 VOCABULARIES = {
     "shares": LEAVES, "sites": SITES, "queues": QUEUES, "resource_types": RESOURCE_TYPES, "tags": TAGS,
-    "candidates": (*QUEUES, *SITES), "storages": tuple(f"{site}_DATADISK" for site in SITES),
+    "candidates": (*QUEUES, *SITES), "pseudo_queues": QUEUES, "storages": tuple(f"{site}_DATADISK" for site in SITES),
     "users": tuple(f"user{k:03d}" for k in range(40)), "campaigns": CAMPAIGNS,
     "processing_types": ("simul", "reco", "deriv", "evgen", "panda-client-1.5"), "labels": ("managed", "user"),
     "task_names": tuple(f"task{k:04d}" for k in range(400)), "working_groups": ("AP_MCGN", "AP_SIMU"),
@@ -227,8 +227,8 @@ def write_traffic(writer, samples, seed):
     candidate = np.where(kind == 1, (luck(1) ** 2 * len(QUEUES)).astype(int), len(QUEUES) + (luck(1) * 12).astype(int))
     writer.write("refusals", filled("refusals", {
         "time_s": np.repeat(samples, 60), "kind": kind, "candidate": candidate,
-        "tag": (luck(2) ** 2 * len(TAGS)).astype(int), "share": (luck(3) * len(LEAVES)).astype(int),
-        "count": 1 + (luck(4) ** 4 * 50).astype(int)}))
+        "tag": np.where(luck(5) < 0.1, -1, luck(2) ** 2 * len(TAGS)).astype(int),
+        "share": (luck(3) * len(LEAVES)).astype(int), "count": 1 + (luck(4) ** 4 * 50).astype(int)}))
 
 
 def write_tasks_and_transfers(writer, rows, duration_s, seed):

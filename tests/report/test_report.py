@@ -70,7 +70,7 @@ def test_the_page_stands_alone(report, run):
     assert set(page.inner_links) <= page.ids
     assert page.inner_links == ["summary", "shares", "cores", "jobs", "waiting", "brokerage", "data", "failures",
                                 "tasks"]
-    assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 15
+    assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 17
 
 
 def test_every_plot_has_its_table_beside_it(report, run):

@@ -220,6 +220,23 @@ def test_software_that_is_asked_for_in_vain_is_remarked(values, said):
     assert len(new) == (said is not None) and all(said in text for text in new)
 
 
+@pytest.mark.parametrize(("set_how", "key", "said"), [
+    pytest.param("at the start", "HEARTBEAT_TIMEOUT_pull_up", "the workflow 'pull_up'; did you mean pull_ups",
+                 id="a workflow that is misspelled"),
+    pytest.param("by an incident", "HEARTBEAT_TIMEOUT_push", "no queue has the workflow 'push'", id="by an incident"),
+    pytest.param("at the start", "ANALY_TIMEOUT_higgs", "no work has the working group 'higgs'", id="a working group"),
+    pytest.param("by an incident", "MIN_JOBS_TO_PAUSE_managed", "nothing in the simulator reads it", id="no reader"),
+    pytest.param("at the start", "HEARTBEAT_TIMEOUT_pull_ups", None, id="a workflow of a queue"),
+    pytest.param("at the start", "HEARTBEAT_TIMEOUT_analysis", None, id="no workflow but a key of its own"),
+])
+def test_settings_that_concern_nobody_are_remarked(set_how, key, said):
+    at_start = {"gdpconfig": {key: 3}}
+    later = {"incidents": [{"at": "1h", "what": "gdpconfig", "key": key, "value": 3}]}
+    found = remarks(Scenario.from_dict(plain_values() | (at_start if set_how == "at the start" else later)))
+    about = [text for text in found if key in text]
+    assert len(about) == (said is not None) and all(said in text for text in about)
+
+
 def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch):
     from simgrid_broker.scenario import check
     monkeypatch.setitem(check.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")

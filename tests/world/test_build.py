@@ -17,10 +17,10 @@ def test_a_new_world_is_sound_and_empty():
 
 
 def test_what_only_the_run_may_write_is_reset():
-    used = dict(next_chunk=3, n_finished=2, n_failed=1, retry_head=5, n_alive=9, used_hs06s=1.0, frozen_s=7.0)
+    used = dict(next_chunk=3, n_finished=2, n_failed=1, retry_class=5, n_alive=9, used_hs06s=1.0, frozen_s=7.0)
     task = Bench(None, used).arrays.tasks[0]
-    assert [task[name] for name in used if name not in ("retry_head", "frozen_s")] == [0] * 5
-    assert task["retry_head"] == -1 and np.isnan(task["frozen_s"])
+    assert [task[name] for name in used if name != "frozen_s"] == [0] * 6
+    assert np.isnan(task["frozen_s"])
 
 
 def test_the_list_of_tasks_is_not_written_to():
@@ -42,6 +42,23 @@ def test_an_incident_is_about_a_task_that_comes(task, refused):
         Bench(plan, {}, {})
     assert str(told.value.problems[0]) == (
         "incidents[1].task = 3: expected a task that arrives within the run, 1 to 2")
+
+
+@pytest.mark.parametrize(("task", "expected"), [
+    pytest.param(2, None, id="the last task"), pytest.param("task", None, id="a name"),
+    pytest.param(3, "record.tasks[0] = 3: expected the name of a task, or the number of one that arrives within the run"
+                 ", 1 to 2", id="one that never comes"),
+    pytest.param("tsk", "record.tasks[0] = 'tsk': expected the name of a task, or the number of one that arrives within"
+                 " the run, 1 to 2; did you mean 'task'?", id="a name that is nearly one"),
+])
+def test_records_are_asked_for_of_tasks_that_come(task, expected):
+    plan = scenario(record=dict(tasks=[task]))
+    if expected is None:
+        Bench(plan, {}, {})
+        return
+    with pytest.raises(ScenarioError) as told:
+        Bench(plan, {}, {})
+    assert str(told.value.problems[0]) == expected
 
 
 def test_a_task_that_never_comes_is_told_with_file_and_line(tmp_path):

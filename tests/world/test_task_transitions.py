@@ -4,6 +4,7 @@ import pytest
 from builders import Bench, T
 
 from simgrid_broker.errors import ForbiddenMove
+from simgrid_broker.names import TASK_ENDS
 from simgrid_broker.world.task_transitions import TASK_MOVES, register, set_status
 
 
@@ -28,11 +29,33 @@ def test_a_forbidden_move_tells_the_story_of_the_task():
     assert bench.arrays.tasks["status"][0] == T.DEFINED
 
 
-@pytest.mark.parametrize("status", [T.DONE, T.FINISHED, T.FAILED, T.BROKEN], ids=lambda status: status.word)
-def test_nothing_follows_the_end(status):
-    assert not any(old == status for old, _ in TASK_MOVES)
+@pytest.mark.parametrize(("old", "new"), [pytest.param(old, new, id=f"{old.word} to {new.word}")
+                                          for old, new in sorted(TASK_MOVES)])
+def test_every_move_of_the_table_is_done(old, new):
+    bench = Bench()
+    register(bench.world, 0, 5.0)
+    bench.arrays.tasks["status"][0] = old
+    set_status(bench.world, 0, new, 7.0)
+    assert bench.arrays.tasks["status"][0] == new
+    assert bench.arrays.task_times[0, new] == 7.0
 
 
-@pytest.mark.parametrize("status", [T.READY, T.RUNNING, T.PENDING], ids=lambda status: status.word)
+@pytest.mark.parametrize("old", list(T), ids=lambda status: status.word)
+def test_no_other_move_is_possible(old):
+    bench = Bench()
+    for new in T:
+        if (old, new) not in TASK_MOVES:
+            bench.arrays.tasks["status"][0] = old
+            with pytest.raises(ForbiddenMove, match=f"may not go from {old.word} to {new.word} "):
+                set_status(bench.world, 0, new, 7.0)
+            assert bench.arrays.tasks["status"][0] == old
+
+
+@pytest.mark.parametrize("status", TASK_ENDS, ids=lambda status: status.word)
+def test_only_commands_bring_a_task_back_from_its_end(status):
+    assert {new for old, new in TASK_MOVES if old == status} <= {T.TORETRY, T.TOINCEXEC}
+
+
+@pytest.mark.parametrize("status", [T.READY, T.RUNNING, T.THROTTLED], ids=lambda status: status.word)
 def test_a_task_can_end_from_wherever_its_last_job_finds_it(status):
     assert (status, T.PREPARED) in TASK_MOVES

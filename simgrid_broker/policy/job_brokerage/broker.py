@@ -5,6 +5,7 @@ over candidates (`decide`), and the draw (`selection`).
 """
 
 from functools import cache as cache_for_ever
+from functools import partial
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from simgrid_broker.policy.job_brokerage.brokerage import JobBrokerage
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import Question, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import for_hint, initial_list
 from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
@@ -37,8 +39,8 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     question = ask_of(brokerage, task, queues, stats, locality, cfg, cache)
     answer = room(len(question.queues), MAX_CANDIDATES)
     n_best = brokerage.decide(question, answer)
-    return Verdict(brokerage.tags, answer.refused_by, answer.weight, {}, answer.best[:n_best], answer.backlog,
-                   answer.cap)
+    return Verdict(brokerage.tags, answer.refused_by, answer.weight, answer.best[:n_best], answer.backlog, answer.cap,
+                   partial(figures, brokerage, JobCase(task, queues), question, answer.refused_by))
 
 
 def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, edition: str = "documented",

@@ -18,16 +18,18 @@ from simgrid_broker.policy.rule import is_compiled
 class JobBrokerage:
     """A job brokerage: its criteria, its factors, and the compiled decision over both.
 
-    decide: compiled function of (question, answer) that asks the compiled criteria of `funnel` and multiplies the
-    compiled ones of `factors`. A static rule is changed by replacing one field; a compiled one by a `decide` of one's
-    own as well, because compiled code cannot be handed functions and be kept between runs. caps: the criteria about the
-    nucleus, the input, backlogs and weights, which the hint to the task brokerage leaves out; no static criterion
-    stands behind those about backlogs, whose numbers are made only for candidates that none refused.
+    count: compiled function of one candidate that fills in its job numbers; decide: compiled function of (question,
+    answer) that calls it, asks the compiled criteria of `funnel` and multiplies the compiled ones of `factors`. A
+    static rule is changed by replacing one field; a compiled one by a `decide` of one's own as well, because compiled
+    code cannot be handed functions and be kept between runs. caps: the criteria about the nucleus, the input, backlogs
+    and weights, which the hint to the task brokerage leaves out; no static criterion stands behind those about
+    backlogs, whose numbers are made only for candidates that none refused.
     """
 
     name: str
     funnel: Funnel
     factors: tuple[Callable, ...]
+    count: Callable
     decide: Callable
     caps: tuple[Callable, ...]
     choice: Callable | None = None

@@ -174,6 +174,7 @@ DEPLOYED = JobBrokerage(
     )),
     factors=(software.cpu_preference, backlog.running_over_queued, backlog.many_assigned_deployed,
              backlog.data_availability, nucleus.t1weight_deployed, network.network_deployed, backlog.bootstrap),
+    count=backlog.deployed_numbers,
     decide=decide_deployed,
     caps=(nucleus.off_the_chain, nucleus.for_full_chains_only, data_motion.not_local, backlog.over_cap,
           network.low_network_weight_deployed, backlog.over_cap_of_type, backlog.below_min_weight),

@@ -156,6 +156,7 @@ DOCUMENTED = JobBrokerage(
     )),
     factors=(backlog.running_over_queued, backlog.many_assigned, backlog.data_availability, nucleus.t1weight,
              network.network),
+    count=backlog.documented_numbers,
     decide=decide_documented,
     caps=(data_motion.too_much_to_move, nucleus.off_the_chain, nucleus.for_full_chains_only, network.low_network_weight,
           backlog.too_many_ready, backlog.too_many_queued),

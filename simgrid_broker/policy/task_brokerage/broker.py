@@ -5,15 +5,18 @@ What lives here: the order of asking, weighing and drawing. What does not: rules
 Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, section 1.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from simgrid_broker.policy.funnel import weigh
+from simgrid_broker.policy.rule import Answer
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.policy.task_brokerage.walk import walk
-from simgrid_broker.views import KEPT, Gdpconfig, Nuclei, Task, Verdict
+from simgrid_broker.views import KEPT, Figures, Gdpconfig, Nuclei, Task, Verdict
 
 NONE = -1
 """Candidate that stands for no nucleus."""
@@ -43,9 +46,21 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
     outcome = walk(brokerage.funnel, case)
     weight, factors = weigh(brokerage.factors, replace(case, lifted=outcome.lifted))
     tags, refused_by = brokerage.funnel.tags, outcome.refused_by
-    verdict = Verdict(tags, refused_by, np.where(refused_by == KEPT, weight, 0.0),
-                      factors, np.array([], np.int64))
+    verdict = Verdict(tags, refused_by, np.where(refused_by == KEPT, weight, 0.0), np.array([], np.int64),
+                      figures=partial(figures, refused_by, outcome.answers, factors))
     return replace(verdict, order=_order(verdict, draw(verdict, uniform)))
+
+
+def figures(refused_by: np.ndarray, answers: Mapping[int, Answer],
+            factors: Mapping[str, np.ndarray | float]) -> Figures:
+    """The figures of a walk: what the criteria answered that refused somebody, and the factors of who is left."""
+    value, limit = np.full(len(refused_by), np.nan), np.full(len(refused_by), np.nan)
+    for place, answer in answers.items():
+        who = refused_by == place
+        value[who] = np.broadcast_to(answer.value, len(who))[who]
+        limit[who] = np.broadcast_to(answer.limit, len(who))[who]
+    return Figures(value, limit, {name: np.where(refused_by == KEPT, factor, np.nan)
+                                  for name, factor in factors.items()})
 
 
 def draw(verdict: Verdict, uniform: float) -> int:

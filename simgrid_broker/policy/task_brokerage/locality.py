@@ -9,7 +9,7 @@ Sources: PanDA brokerage documentation, production task brokerage, data locality
 import numpy as np
 
 from simgrid_broker.policy.funnel import Liftable
-from simgrid_broker.policy.rule import criterion
+from simgrid_broker.policy.rule import Answer, at_most, below, criterion
 from simgrid_broker.policy.task_brokerage.case import GB, GIB, TASKBROKERAGE, TaskCase
 from simgrid_broker.units import DAY
 
@@ -31,15 +31,15 @@ def no_complete_replica(case: TaskCase) -> np.ndarray:
 
 
 @criterion("-insize", panda="selection for input size", gdpconfig=SIZE_KEYS, **DOCUMENTED)
-def too_little_input(case: TaskCase) -> np.ndarray:
+def too_little_input(case: TaskCase) -> Answer:
     """Refuse nuclei whose part of a large input is not larger than INPUT_SIZE_FRACTION."""
     local, total = case.nuclei.local_input_bytes, case.task.total_input_bytes
     concerned = total > case.value("INPUT_SIZE_THRESHOLD") * GB and not _exempt(case)
-    return concerned & (local <= total * _part(case, "INPUT_SIZE_FRACTION"))
+    return at_most(local, total * _part(case, "INPUT_SIZE_FRACTION"), concerned)
 
 
 @criterion("-innum", panda="selection for number of input files", gdpconfig=NUM_KEYS, **DOCUMENTED)
-def too_few_files(case: TaskCase) -> np.ndarray:
+def too_few_files(case: TaskCase) -> Answer:
     """Refuse nuclei whose part of the files is not larger than INPUT_NUM_FRACTION.
 
     The documentation compares the total input size with INPUT_NUM_THRESHOLD; the unit is taken as that of
@@ -47,23 +47,23 @@ def too_few_files(case: TaskCase) -> np.ndarray:
     """
     local, total = case.nuclei.local_input_files, case.task.total_input_files
     concerned = case.task.total_input_bytes > case.value("INPUT_NUM_THRESHOLD") * GB and not _exempt(case)
-    return concerned & (local <= total * _part(case, "INPUT_NUM_FRACTION"))
+    return at_most(local, total * _part(case, "INPUT_NUM_FRACTION"), concerned)
 
 
 @criterion("-insize", panda="selection for input size", gdpconfig=SIZE_KEYS, **DEPLOYED)
-def too_little_input_deployed(case: TaskCase) -> np.ndarray:
+def too_little_input_deployed(case: TaskCase) -> Answer:
     """Refuse nuclei whose part of a large input is below INPUT_SIZE_FRACTION."""
     local, total = case.nuclei.local_input_bytes, case.task.total_input_bytes
     concerned = total > case.value("INPUT_SIZE_THRESHOLD") * GIB and not _dropped(case)
-    return concerned & (local < total * _part(case, "INPUT_SIZE_FRACTION")) & ~_is_staging(case)
+    return below(local, total * _part(case, "INPUT_SIZE_FRACTION"), concerned & ~_is_staging(case))
 
 
 @criterion("-innum", panda="selection for number of input files", gdpconfig=NUM_KEYS, **DEPLOYED)
-def too_few_files_deployed(case: TaskCase) -> np.ndarray:
+def too_few_files_deployed(case: TaskCase) -> Answer:
     """Refuse nuclei whose part of many files is below INPUT_NUM_FRACTION."""
     local, total = case.nuclei.local_input_files, case.task.total_input_files
     concerned = total > case.value("INPUT_NUM_THRESHOLD") and not _dropped(case)
-    return concerned & (local < total * _part(case, "INPUT_NUM_FRACTION")) & ~_is_staging(case)
+    return below(local, total * _part(case, "INPUT_NUM_FRACTION"), concerned & ~_is_staging(case))
 
 
 def waived(case: TaskCase) -> bool:

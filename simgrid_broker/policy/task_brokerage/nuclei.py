@@ -7,7 +7,7 @@ Source of the order and of the tags: brokerage reference, section 1.2.
 
 import numpy as np
 
-from simgrid_broker.policy.rule import criterion
+from simgrid_broker.policy.rule import Answer, above, at_least, at_most, below, criterion
 from simgrid_broker.policy.task_brokerage.case import GB, TASKBROKERAGE, TB, TaskCase, demand_gb, left_gib
 
 SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
@@ -32,16 +32,16 @@ def active_by_construction(case: TaskCase) -> np.ndarray:
 @criterion("-transfer_backlog", panda="selection for transfer backlog", editions=("documented",),
            source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task brokerage (D8)",
            gdpconfig=((TASKBROKERAGE, "NQUEUED_NUC_CAP"),))
-def transfer_backlog(case: TaskCase) -> np.ndarray:
+def transfer_backlog(case: TaskCase) -> Answer:
     """Refuse nuclei whose queued output files are not below NQUEUED_NUC_CAP, unless t1Weight is negative."""
-    return (case.task.t1weight >= 0) & (case.nuclei.queued_output_files >= case.value("NQUEUED_NUC_CAP"))
+    return at_least(case.nuclei.queued_output_files, case.value("NQUEUED_NUC_CAP"), case.task.t1weight >= 0)
 
 
 @criterion("-transfer_backlog", panda="selection for transfer backlog", editions=("deployed",),
            source="brokerage reference, T4 (D8)", gdpconfig=((TASKBROKERAGE, "NQUEUED_NUC_CAP"),))
-def transfer_backlog_deployed(case: TaskCase) -> np.ndarray:
+def transfer_backlog_deployed(case: TaskCase) -> Answer:
     """Refuse nuclei with more queued output files than NQUEUED_NUC_CAP, unless t1Weight is negative."""
-    return (case.task.t1weight >= 0) & (case.nuclei.queued_output_files > case.value("NQUEUED_NUC_CAP"))
+    return above(case.nuclei.queued_output_files, case.value("NQUEUED_NUC_CAP"), case.task.t1weight >= 0)
 
 
 @criterion("-match", panda="selection for endpoint", source=SOURCE)
@@ -63,18 +63,18 @@ def unwritable(case: TaskCase) -> np.ndarray:
 
 
 @criterion("-space", panda="selection for space", source=SOURCE, gdpconfig=SPACE_KEYS, editions=("documented",))
-def too_little_space(case: TaskCase) -> np.ndarray:
+def too_little_space(case: TaskCase) -> Answer:
     """Refuse nuclei where spaceFree + spaceExpired - normalizedExpOutSize x RW is not above the threshold (D1, D7)."""
     nuclei = case.nuclei
     left = nuclei.free_bytes + nuclei.expired_bytes - demand_gb(nuclei) * GB
-    return left <= _threshold_tb(case) * TB
+    return at_most(left, _threshold_tb(case) * TB)
 
 
 @criterion("-space", panda="selection for space", source="brokerage reference, T5c (D1, D7)", gdpconfig=SPACE_KEYS,
            editions=("deployed",))
-def too_little_space_deployed(case: TaskCase) -> np.ndarray:
+def too_little_space_deployed(case: TaskCase) -> Answer:
     """Refuse nuclei whose usable space less the projected demand is below the threshold, in the code's GB."""
-    return left_gib(case.nuclei) < GB_PER_TB * _threshold_tb(case)
+    return below(left_gib(case.nuclei), GB_PER_TB * _threshold_tb(case))
 
 
 @criterion("-job", panda="check for ability to run jobs",

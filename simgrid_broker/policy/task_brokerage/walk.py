@@ -11,25 +11,28 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker.policy.funnel import Funnel, Liftable, Outcome
+from simgrid_broker.policy.rule import Answer, refused_of
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.views import KEPT
 
 
 def walk(funnel: Funnel, case: TaskCase) -> Outcome:
-    """Who is refused by which criterion, and the groups that were lifted because they would leave nobody."""
+    """Who is refused by which criterion, with the figures, and the groups lifted because they would leave nobody."""
     refused_by = np.full(case.n_candidates, KEPT)
-    left, lifted, place = np.ones(case.n_candidates, bool), [], 0
+    left, lifted, answers, place = np.ones(case.n_candidates, bool), [], {}, 0
     for step in funnel.steps:
         if not left.any():
             break
         case = replace(case, left=left)
         rules = step.criteria if isinstance(step, Liftable) else (step,)
-        refusals = [rule(case) for rule in rules]
+        said = [rule(case) for rule in rules]
+        refusals = [refused_of(answer) for answer in said]
         if isinstance(step, Liftable) and not (left & ~np.logical_or.reduce(refusals)).any() and step.when(case):
             lifted.append(step.name)
         else:
             for offset, refused in enumerate(refusals):
                 refused_by[left & refused] = place + offset
                 left = left & ~refused
+            answers |= {place + offset: answer for offset, answer in enumerate(said) if isinstance(answer, Answer)}
         place += len(rules)
-    return Outcome(refused_by, tuple(lifted))
+    return Outcome(refused_by, tuple(lifted), answers)

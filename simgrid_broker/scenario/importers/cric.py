@@ -117,6 +117,8 @@ def queue(fields: Fields) -> dict:
         "maxinputsize": fields.number("maxinputsize", least=-1),
         "timefloor": fields.number("timefloor"),
         "transferringlimit": fields.whole("transferringlimit"),
+        "transtimehi": fields.number("transtimehi"),
+        "transtimelo": fields.number("transtimelo"),
         "pledgedcpu": fields.whole("pledgedcpu", least=-1),
         "maxdiskio": fields.number("maxdiskio"),
         "fairsharepolicy": _fairsharepolicy(fields),

@@ -1,0 +1,46 @@
+"""The state machines as sections of the reference and as diagrams.
+
+What lives here: tables of text and Mermaid's notation. What does not: the machines themselves (`world.states`).
+"""
+
+from simgrid_broker.cli.reference import Section
+from simgrid_broker.world.states import MACHINES, Machine, Move
+
+HEAD = ("status", "meaning", "moves to", "source")
+MOVE_HEAD = ("from", "to", "by", "when")
+FINAL = "- (final)"
+
+
+def sections() -> list[Section]:
+    """One section for each machine; those of one kind share its name."""
+    return [Section(machine.title, f"Statuses of a {machine.title}, what they mean and what can follow them.", HEAD,
+                    _rows(machine), machine.kind) for machine in MACHINES]
+
+
+def _rows(machine: Machine) -> tuple[tuple[str, ...], ...]:
+    """A row for each status, in the order of the machine's own table."""
+    return tuple((status.word, meaning, ", ".join(new.word for new in machine.next(status)) or FINAL,
+                  machine.sources(status)) for status, meaning in machine.meaning.items())
+
+
+def moves(machine: Machine) -> Section:
+    """Who makes each move of a machine, and when."""
+    rows = tuple((whence(move), move.new.word, move.by, move.when) for move in machine.moves)
+    return Section(f"Moves of a {machine.title}", "Who makes each move, and when.", MOVE_HEAD, rows, machine.kind)
+
+
+def whence(move: Move) -> str:
+    """The statuses that a move leads out of, in words."""
+    return move.whence or ", ".join(old.word for old in move.old)
+
+
+def diagram(machine: Machine) -> str:
+    """A machine as a state diagram in Mermaid's notation; moves out of nearly everywhere have one arrow."""
+    lines = ["stateDiagram-v2", "    direction LR"]
+    groups = tuple(dict.fromkeys(move.whence for move in machine.moves if move.whence))
+    lines += [f'    state "{text}" as group{number}' for number, text in enumerate(groups)]
+    arrows = []
+    for move in machine.moves:
+        olds = [f"group{groups.index(move.whence)}"] if move.whence else [old.word for old in move.old]
+        arrows += [f"    {old} --> {move.new.word}" for old in olds if old != move.new.word]
+    return "\n".join([*lines, *dict.fromkeys(arrows)])

@@ -1,0 +1,151 @@
+"""Why a candidate was not used: the books of the brokers, decision by decision and added up.
+
+What lives here: tables of candidates, funnels and refusals for whoever asks about a task or a queue, over the whole
+run. What does not: words about them (cli), and figures over the window (`refusals`).
+
+Candidates are pseudo-queues or, for task brokerage, sites; `queue` is the PanDA queue of a pseudo-queue, or the site
+itself. A candidate that no rule refused has the tag USED.
+"""
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from simgrid_broker.names import DecisionKind
+from simgrid_broker.records import Run
+
+USED = "+use"
+"""What PanDA logs for a candidate that is used."""
+JOB_BROKERAGE = DecisionKind.JOB_BROKERAGE.word
+
+
+def criteria(run: Run, kind: str) -> pd.DataFrame:
+    """The steps of a broker in the order in which they remove candidates: tag and panda, PanDA's name of the step.
+
+    A tag stands where it comes first. A run that does not say its criteria has all its tags, in the order of the codes.
+    """
+    tags = run.manifest["vocabularies"]["tags"]
+    steps = run.manifest.get("criteria", {}).get(kind) or [(tag, tag) for tag in tags]
+    return pd.DataFrame(steps, columns=["tag", "panda"]).drop_duplicates("tag", ignore_index=True)
+
+
+def explain(run: Run, task: int | None = None) -> pd.DataFrame:
+    """Every candidate on record, of one task or of all: one row a candidate and decision, in order of time.
+
+    Columns: decision, time_s, kind, jeditaskid, share, n_jobs (of the decision), candidate, queue, tag (USED or that of
+    the refusing rule), order, weight, value, limit, distance (from value to limit) and nearness (the same in parts of
+    the larger of both, 0 to 1); NaN where a rule has no figures.
+    """
+    decisions = run.table("decisions", ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs"])
+    if task is not None:
+        decisions = decisions[decisions.jeditaskid == task]
+    rows = _of_decisions(run, "candidates", set(decisions.decision))
+    rows = decisions.astype({"kind": object, "share": object}).merge(rows, on="decision")
+    rows["queue"] = rows.candidate.map(queue_of(run))
+    size = np.maximum(rows.value.abs(), rows.limit.abs())
+    rows["distance"] = (rows.value - rows.limit).abs()
+    rows["nearness"] = rows.distance / size.where(size > 0)
+    places = ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs", "candidate", "queue", "tag", "order"]
+    return rows[[*places, "weight", "value", "limit", "distance", "nearness"]]
+
+
+def factors(run: Run, decisions: Collection[int]) -> pd.DataFrame:
+    """The factors of the weights of the candidates that some decisions use: decision, candidate, factor, multiplier."""
+    return _of_decisions(run, "factors", decisions)
+
+
+def funnels(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
+    """Candidates left after each step of each decision in `rows`, which `explain` gave.
+
+    Columns: decision, step, panda, tags, refused, left. Rules that stand together under one name of PanDA are a step.
+    """
+    found = [_funnel(run, kind, one).assign(decision=decision)
+             for (decision, kind), one in rows.groupby(["decision", "kind"], sort=False)]
+    columns = ["decision", "step", "panda", "tags", "refused", "left"]
+    return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
+
+
+def stretches(rows: pd.DataFrame) -> pd.DataFrame:
+    """Decisions in a row that ended the same for a candidate, of `rows` which `explain` gave.
+
+    Columns: candidate, kind, start_s, end_s, decisions, tag, and time_s, value, limit, distance and nearness of the
+    moment at which it came nearest to the limit.
+    """
+    rows = rows.sort_values(["kind", "candidate", "time_s", "decision"], kind="stable")
+    new = (rows[["kind", "candidate", "tag"]] != rows[["kind", "candidate", "tag"]].shift()).any(axis=1)
+    table = _nearest(rows.assign(stretch=new.cumsum()), ["stretch", "kind", "candidate", "tag"])
+    return table.drop(columns="stretch")
+
+
+def by_rule(rows: pd.DataFrame) -> pd.DataFrame:
+    """How `rows`, which `explain` gave, ended, the most frequent first: columns as in `stretches`, and part (%)."""
+    table = _nearest(rows, ["kind", "candidate", "tag"])
+    asked = table.groupby(["kind", "candidate"]).decisions.transform("sum")
+    table = table.assign(part=100 * table.decisions / asked)
+    return table.sort_values(["kind", "candidate", "decisions"], ascending=[True, True, False], ignore_index=True)
+
+
+def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
+    """How often each rule was the first to refuse a queue or site, of all decisions, recorded or not; None = any.
+
+    by: further columns of refusals that tell rows apart. Columns: kind, those of `by`, tag, count and part (% of all
+    that have the same kind and `by`), the largest first. A PanDA queue counts with each of its pseudo-queues.
+    """
+    rows = run.table("refusals", ["kind", "candidate", "tag", "count", *by])
+    return _parts(rows if queue is None else rows[rows.candidate == queue], list(by))
+
+
+def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd.DataFrame:
+    """The same in `bins` stretches of the run: columns kind, start_s, end_s, tag, count and part."""
+    rows = run.table("refusals", ["time_s", "kind", "candidate", "tag", "count"])
+    rows = rows if queue is None else rows[rows.candidate == queue]
+    edges = np.linspace(0, run.end_s, bins + 1)
+    place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts are of the time before
+    rows = rows.assign(start_s=edges[place], end_s=edges[place + 1])
+    return _parts(rows, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
+
+
+def queue_of(run: Run) -> dict[str, str]:
+    """PanDA queue of each pseudo-queue, and each site itself."""
+    words = run.manifest["vocabularies"]
+    queues = set(words["queues"])
+    pseudo = {name: name if name in queues else name.rpartition("/")[0] for name in words["pseudo_queues"]}
+    return {site: site for site in words["sites"]} | pseudo
+
+
+def _of_decisions(run: Run, table: str, decisions: Collection[int]) -> pd.DataFrame:
+    """Rows of candidates or factors that belong to some decisions, names as text."""
+    found = [rows[rows.decision.isin(decisions)].astype({name: object for name in rows.select_dtypes("category")})
+             for rows in run.batches(table)]
+    rows = pd.concat(found, ignore_index=True)
+    return rows.assign(tag=rows.tag.fillna(USED)) if "tag" in rows else rows
+
+
+def _funnel(run: Run, kind: str, rows: pd.DataFrame) -> pd.DataFrame:
+    """The steps of one decision."""
+    steps = criteria(run, kind)
+    refused = rows.tag.value_counts()
+    steps = steps.assign(refused=steps.tag.map(refused).fillna(0).astype(int),
+                         step=(steps.panda != steps.panda.shift()).cumsum())
+    table = steps.groupby(["step", "panda"], sort=False).agg(tags=("tag", " ".join), refused=("refused", "sum"))
+    return table.assign(left=len(rows) - table.refused.cumsum()).reset_index()
+
+
+def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Groups of rows with their number, first and last time, and what was compared at the nearest moment."""
+    groups = rows.groupby(by, sort=False)
+    table = groups.agg(start_s=("time_s", "min"), end_s=("time_s", "max"), decisions=("decision", "size")).reset_index()
+    order = rows.assign(rank=rows.nearness.fillna(2.0)).sort_values(["rank", "time_s"], kind="stable")
+    return table.merge(order[[*by, "time_s", "value", "limit", "distance", "nearness"]].drop_duplicates(by), on=by)
+
+
+def _parts(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Counts by kind, `by` and tag, and their parts of all with the same kind and `by`."""
+    names = {name: object for name in rows.select_dtypes("category")}
+    rows = rows.astype(names)
+    rows = rows.assign(tag=rows.tag.fillna(USED))
+    table = rows.groupby(["kind", *by, "tag"], sort=False)["count"].sum().reset_index()
+    table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
+    return table.sort_values(["kind", *by, "count", "tag"], ascending=[True, *[True] * len(by), False, True],
+                             ignore_index=True)

@@ -1,0 +1,76 @@
+"""Analysis rebrokerage: analysis jobs that do not get CPUs where they are, are taken back and brokered again.
+
+What lives here: which groups of jobs to take back. What does not: gathering the groups and closing their jobs (agents).
+
+In `documented` each job is a group of its own; in `deployed` the jobs of a task at a queue are one.
+Sources: JEDI TWiki, job rebrokerage; lifecycle reference, section 4.5.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.policy.timeouts import DEAD_STATUSES
+from simgrid_broker.units import HOUR
+from simgrid_broker.views import Gdpconfig
+
+REBROKER = "rebroker"
+KEY = "ANALY_TIMEOUT"
+GDPCONFIG = ((REBROKER, KEY), (REBROKER, KEY + "_<workingGroup>"))
+
+QUIET_S = 3 * HOUR
+"""A group is looked at only when it has waited for longer, and left alone if anything happened within this time."""
+
+
+@dataclass(frozen=True)
+class WaitingGroups:
+    """Groups of analysis jobs that wait at a queue; all columns (n,), times in s, NaN = there is none.
+
+    status: of the queue (names.QueueStatus); disable_reassign: of the queue; activated_s: when the oldest job that is
+    activated or starting was activated; created_s: when the youngest job that is defined or assigned was made (in
+    `documented` the job itself); progress_s: when one of its jobs last changed into a status other than closed, failed
+    and starting; working_group: places in `working_groups`.
+    """
+
+    status: np.ndarray
+    disable_reassign: np.ndarray
+    activated_s: np.ndarray
+    created_s: np.ndarray
+    progress_s: np.ndarray
+    working_group: np.ndarray
+    working_groups: tuple[str, ...]
+
+
+def patience(working_groups: tuple[str, ...], cfg: Gdpconfig) -> np.ndarray:
+    """How long jobs of each working group may wait, s, (n,): its own ANALY_TIMEOUT, else ANALY_TIMEOUT, which may be 0.
+
+    Source: lifecycle reference, section 4.5: 12 hours if it is not set; 0 for a working group is not set.
+    """
+    general = cfg.values.get((REBROKER, KEY))
+    general = 12 if general is None else general
+    hours = [cfg.values.get((REBROKER, f"{KEY}_{name}")) or general for name in working_groups]
+    return np.array(hours, float) * HOUR
+
+
+def least_wait(working_groups: tuple[str, ...], cfg: Gdpconfig, edition: str) -> float:
+    """Age of a job up to which nothing happens to it, s: groups without an older job need not be gathered."""
+    return float(patience(working_groups, cfg).min()) if edition == "documented" else QUIET_S
+
+
+def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now: float) -> np.ndarray:
+    """Which groups of waiting analysis jobs are taken back, (n,) bool.
+
+    `documented`: jobs that were made longer ago than the patience, unless the queue is paused or has disableReassign.
+    `deployed`: groups that have waited for longer than QUIET_S, if the queue is in test or offline, or if they have
+    waited at least their patience and nothing has happened to them lately.
+    """
+    limit = patience(groups.working_groups, cfg)[groups.working_group]
+    if edition == "documented":
+        off = (groups.status == QueueStatus.PAUSED) | (groups.disable_reassign != 0)
+        return ~off & (now - groups.created_s > limit)
+    ages = np.stack([now - groups.activated_s, now - groups.created_s])
+    candidate = ages > QUIET_S
+    quiet = ~(now - groups.progress_s < QUIET_S)
+    dead = np.isin(groups.status, DEAD_STATUSES)
+    return (candidate & (dead | (quiet & (ages >= limit)))).any(axis=0)

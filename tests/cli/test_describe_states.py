@@ -1,0 +1,52 @@
+"""`describe states` and the diagrams that are made of the same tables."""
+
+import re
+
+import pytest
+
+from simgrid_broker.cli.states import diagram
+from simgrid_broker.world.states import MACHINES, TASK
+
+
+def test_all_machines_are_described(call):
+    said = call("describe", "states")
+    assert said.exit_code == 0
+    for machine in MACHINES:
+        assert f"Statuses of a {machine.title}, " in said.stdout
+
+
+@pytest.mark.parametrize(("part", "titles"), [
+    pytest.param("task", {"task"}, id="tasks alone"),
+    pytest.param("dataset", {"input dataset", "output dataset"}, id="input and output"),
+    pytest.param("job", {"job"}, id="jobs alone"),
+])
+def test_one_part_can_be_asked_for(call, part, titles):
+    assert set(re.findall(r"Statuses of a ([\w ]+), what", call("describe", "states", part).stdout)) == titles
+
+
+@pytest.mark.parametrize(("words", "reason"), [
+    pytest.param(("states", "taks"), "did you mean 'task'?", id="a part that is nearly one"),
+    pytest.param(("rules", "task"), "this topic has no parts", id="a topic without parts"),
+])
+def test_an_unknown_part_is_told(call, words, reason):
+    said = call("describe", *words)
+    assert said.exit_code == 2 and reason in said.stderr
+
+
+def test_final_statuses_are_marked(call):
+    lines = call("describe", "states", "job").stdout.splitlines()
+    assert [line.split()[0] for line in lines if "- (final)" in line] == ["finished", "failed", "closed", "cancelled"]
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
+def test_a_diagram_has_every_arrow_of_its_table(machine):
+    arrows = set(re.findall(r"(\w+) --> (\w+)", diagram(machine)))
+    grouped = {move.new.word for move in machine.moves if move.whence}
+    drawn = {(old.word, new.word) for old, new in machine.pairs}
+    assert {pair for pair in arrows if not pair[0].startswith("group")} <= drawn
+    assert {new for old, new in drawn if (old, new) not in arrows} <= grouped
+
+
+def test_moves_out_of_nearly_everywhere_have_one_arrow():
+    assert sum(line.endswith("--> aborting") for line in diagram(TASK).splitlines() if "group" in line) == 1
+    assert "registered --> aborting" not in diagram(TASK)
