@@ -263,17 +263,6 @@ class RetryAction(Word):
     LIMIT_RETRY = 1
     INCREASE_MEMORY = 2
     INCREASE_CPUTIME = 3
-    REDUCE_INPUT_PER_JOB = 4
-
-
-class RelationType(Word):
-    """How a job came of another, column RELATIONTYPE of JEDI_Job_Retry_History; source: JEDI TWiki, database design.
-
-    PanDA says retry of both: of jobs that JEDI makes anew, and of those that the server itself tries again.
-    """
-
-    RETRY = 0
-    SERVER_RETRY = 1
 
 
 class PandaError(NamedTuple):

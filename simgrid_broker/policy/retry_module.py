@@ -2,11 +2,9 @@
 
 What lives here: which rules concern an error, and what their actions make of the limits of an input and of a task. What
 does not: the rules (scenario), the errors that stand for causes (`names`), and putting the results into the tables
-(agents; attempts are counted in the fabric). The action reduce_input_per_job changes nGBPerJob and nMaxFilesPerJob only
-of tasks without nEventsPerJob and nFilesPerJob; every simulated task has both.
+(agents; attempts are counted in the fabric).
 
-Sources: JEDI TWiki, Memory increase in job retry; lifecycle reference, section 3.4; PanDA documentation, job retry
-module.
+Sources: JEDI TWiki, Memory increase in job retry; lifecycle reference, section 3.4.
 """
 
 import re
@@ -16,14 +14,14 @@ from typing import NamedTuple
 from simgrid_broker.names import RAM_LIMITS_MB, PandaError, RetryAction
 from simgrid_broker.policy.resource_types import COMPENSATION, PER_CORE_UNITS
 
-NO_LIMIT = 32767
+NO_LIMIT = 0
 """Attempts that no rule limits."""
 WHOLE_TASK = 0.30
 """Part of a task from which on memory is raised for all of it; source: JEDI TWiki, Memory increase in job retry."""
 FIXED_UNIT = "MBPerCoreFixed"
 """Unit of ramCount with which a task's own value stays; source: lifecycle reference, section 3.4."""
 CPUTIME_MARGIN = 1.5
-"""Factor on the CPU time that fills a queue; source: PanDA documentation, job retry module."""
+"""Safety factor of a cpuTime that was measured; source: JEDI TWiki, HS06sPerEvent."""
 
 
 class Scope(NamedTuple):
@@ -47,7 +45,10 @@ class RetryRule(NamedTuple):
 
 
 class Handling(NamedTuple):
-    """What happens to an input after an error: the attempts it may have, and whether memory or CPU time is raised."""
+    """What happens to an input after an error: the attempts it may have, and whether memory or CPU time is raised.
+
+    max_attempt: 1 = no other attempt, NO_LIMIT = as many as the task gives it.
+    """
 
     max_attempt: int = NO_LIMIT
     increase_memory: bool = False
@@ -80,7 +81,7 @@ def handling(rules: Sequence[RetryRule], error: PandaError, scope: Scope) -> Han
     actions = {rule.retryaction for rule in found}
     limits = [(-_narrowness(rule.scope), rule.max_attempt) for rule in found
               if rule.retryaction == RetryAction.LIMIT_RETRY]
-    limit = 0 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else NO_LIMIT
+    limit = 1 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else NO_LIMIT
     return Handling(limit, RetryAction.INCREASE_MEMORY in actions, RetryAction.INCREASE_CPUTIME in actions)
 
 
@@ -178,13 +179,24 @@ def _next_above(value: float) -> int | None:
     return next((limit for limit in RAM_LIMITS_MB if limit > value), None)
 
 
-def increased_cputime(cputime: float, n_finished: int, maxtime_s: float, slot_hs06: float, n_events: int
-                      ) -> float | None:
-    """CPU time of an event, HS06 s, with which a job would more than fill the queue that it outlasted; None = as it was.
+class Outlasted(NamedTuple):
+    """A job that was killed at the end of its queue's time: maxtime and HS06 of the slot, and what the task claims."""
 
-    maxtime x HS06 of the slot x 1.5 over the events of the job, if no job of the task has finished and it is more than
-    before. With finished jobs PanDA measures them anew, which is not simulated. Source: PanDA documentation, job retry
-    module.
+    maxtime_s: float
+    slot_hs06: float
+    n_events: int
+    basewalltime_s: float
+    cpuefficiency: float           # %
+
+
+def increased_cputime(cputime: float, job: Outlasted) -> float:
+    """CPU time of an event, HS06 s, that a task claims once a job was killed for its time; not below what it was.
+
+    That which would be measured if the job had just ended: no document gives PanDA's own figure. With it brokerage
+    expects at least 1.5 times the wall time of that queue, base time aside, and finds a longer one.
+    Source of the measure: JEDI TWiki, HS06sPerEvent.
     """
-    value = maxtime_s * slot_hs06 * CPUTIME_MARGIN / n_events
-    return value if n_finished == 0 and cputime < value < float("inf") else None
+    if job.maxtime_s == float("inf"):
+        return cputime
+    used = max(0.0, job.maxtime_s - job.basewalltime_s) * job.slot_hs06 * job.cpuefficiency / 100
+    return max(cputime, used * CPUTIME_MARGIN / job.n_events)

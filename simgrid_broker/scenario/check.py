@@ -168,15 +168,9 @@ def _takes(leaf, stream) -> bool:
                if value and getattr(leaf, tag) is not None)
 
 
-def retry_without_effect(scenario: Scenario) -> Iterator[str]:
-    """Retry rules whose action changes nothing here."""
-    if any(rule.retryaction == "reduce_input_per_job" for rule in scenario.retry_rules):
-        yield "The action reduce_input_per_job has no effect, because every task has nEventsPerJob and nFilesPerJob."
-
-
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
     incident_cut_off, snapshot_cut_off, setting_without_reader, setting_of_nobody, option_of_full_chain,
-    option_no_number, software_without_transhome, software_unknown, retry_without_effect,
+    option_no_number, software_without_transhome, software_unknown,
 )
 """Everything that is looked at for remarks."""

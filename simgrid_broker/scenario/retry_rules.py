@@ -21,7 +21,7 @@ SourceName = Literal[*ERROR_SOURCES]
 class RetryParameters(Part):
     """Parameters of a retry rule's action."""
 
-    maxAttempt: int | None = Field(None, ge=0, le=32767, description="Attempts that limit_retry leaves to the input")
+    maxAttempt: int | None = Field(None, ge=1, le=255, description="Attempts that limit_retry leaves to the input")
 
 
 class RetryRule(Part):
@@ -30,8 +30,8 @@ class RetryRule(Part):
     errorsource: SourceName = Field(description="Column of the job that holds the error code")
     errorcode: int = Field(description="The code")
     errordiag: str | None = Field(None, description="Regular expression for the diagnostics, matched from their start")
-    retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime", "reduce_input_per_job"] = (
-        Field(description="What to do; reduce_input_per_job has no effect, as every task has nEventsPerJob"))
+    retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime"] = Field(
+        description="What to do")
     parameters: RetryParameters = Field(RetryParameters(), description="Parameters of the action")
     architecture: str | None = Field(None, description="Only for tasks with this architecture")
     release: str | None = Field(None, description="Only for tasks with this transHome")
@@ -46,16 +46,12 @@ class ErrorClass(Part):
     error_code: int = Field(description="The code")
     error_diag: str = Field(".*", description="Regular expression for the diagnostics, matched from their start")
     error_class: Literal["system", "user"] = Field("system", description="Failures of class system do not count for "
-                                                   "max_failure")
+                                                   "max_failure; the class user changes nothing")
     active: bool = Field(True, description="Whether the row does anything")
 
 
-DEFAULT_RETRY_RULES = (
-    RetryRule(errorsource="pilotErrorCode", errorcode=1212, retryaction="increase_memory"),
-    RetryRule(errorsource="pilotErrorCode", errorcode=1213, retryaction="increase_cputime"),
-)
-"""Out of memory: ask for more; out of time: claim more. PanDA's own rows are not public; source: lifecycle reference,
-section 3.4."""
+DEFAULT_RETRY_RULES = (RetryRule(errorsource="pilotErrorCode", errorcode=1212, retryaction="increase_memory"),)
+"""Out of memory: ask for more, the one rule that the JEDI TWiki tells of; the others in production are not public."""
 
 KEYS = (("retry_rules", "errorsource", "errorcode", "errordiag"),
         ("error_classification", "error_source", "error_code", "error_diag"))
@@ -73,8 +69,8 @@ def unknown_error(scenario) -> Iterator[Finding]:
                               "expected one of " + ", ".join(_sources()))
             elif str(getattr(rule, code)) not in known:
                 told = ", ".join(f"{number} ({diag})" for number, diag in known.items())
-                yield Finding((part, position, code), getattr(rule, code), f"no failure has this code; there are {told}",
-                              nearest(str(getattr(rule, code)), known))
+                yield Finding((part, position, code), getattr(rule, code),
+                              f"no failure has this code; there are {told}", nearest(str(getattr(rule, code)), known))
 
 
 def _sources() -> tuple[str, ...]:
