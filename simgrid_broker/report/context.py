@@ -85,5 +85,6 @@ def _tasks_without_place(run: Run) -> list[str]:
              rows.head(MOST_NAMED).itertuples(index=False)]
     more = f" and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
     number = rows.tasks.sum()
-    return [f"No nucleus or queue was found for {number:.0f} task{'s' if number > 1 else ''}: {', '.join(named)}{more}. "
+    tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
+    return [f"No nucleus or queue was found for {tasks}: {', '.join(named)}{more}. "
             "`simgrid-broker explain` tells more."]
