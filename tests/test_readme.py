@@ -1,6 +1,7 @@
 """What the README says is so: its programs run, and its names, commands, files and tables are those of the project."""
 
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,14 @@ def test_the_brokers_can_be_asked_without_a_simulation(beside_the_scenarios, cap
     exec(compile(PROGRAMS[1], "README.md", "exec"), {})
     said = capsys.readouterr().out
     assert "1 WEST/MCORE 5.171" in said and "'-zeroshare': 4" in said
+
+
+def test_commands_that_are_shown_run(beside_the_scenarios):
+    shown = re.findall(r"^\$ simgrid-broker (.*)$", README, re.MULTILINE)
+    assert shown
+    for command in shown:
+        answer = CliRunner().invoke(app, shlex.split(command))
+        assert answer.exit_code == 0, f"{command}: {answer.output}"
 
 
 def test_the_policy_of_one_s_own_works():

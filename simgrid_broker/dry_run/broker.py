@@ -29,7 +29,7 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
     """One decision of a broker about a task of a snapshot.
 
     snapshot: a file or what `load_snapshot` made of one; task: its jeditaskid, needed if there are several; edition:
-    instead of the snapshot's; overrides: values by dotted key, such as `**{"gdpconfig.NQUEUELIMITSITE": 100}`.
+    instead of the snapshot's; overrides: values by dotted key, such as `**{"gdpconfig.NQUEUELIMITSITE_Express": 100}`.
     Raises SnapshotError, for an unknown task too, and LookupError for a policy that nobody offers.
     """
     snapshot = snapshot if isinstance(snapshot, Snapshot) else load_snapshot(snapshot)

@@ -84,5 +84,7 @@ def _tasks_without_place(run: Run) -> list[str]:
     named = [f"{row.name} ({row.tasks:.0f}, {row.tag or 'not asked'})" for row in
              rows.head(MOST_NAMED).itertuples(index=False)]
     more = f" and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
-    return [f"No nucleus or queue was found for {rows.tasks.sum():.0f} tasks: {', '.join(named)}{more}. "
+    number = rows.tasks.sum()
+    tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
+    return [f"No nucleus or queue was found for {tasks}: {', '.join(named)}{more}. "
             "`simgrid-broker explain` tells more."]
