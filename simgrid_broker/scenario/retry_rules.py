@@ -6,6 +6,7 @@ What lives here: the models, the rules that hold by default, and what must hold 
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Literal
 
 from pydantic import Field
@@ -81,10 +82,24 @@ def bad_diagnostics(scenario) -> Iterator[Finding]:
     """Diagnostics are regular expressions."""
     for part, _, _, diag in KEYS:
         for position, rule in enumerate(getattr(scenario, part)):
+            text = getattr(rule, diag)
             try:
-                re.compile(getattr(rule, diag) or "")
+                re.compile(text or "")
             except re.error as error:
-                yield Finding((part, position, diag), getattr(rule, diag), f"no regular expression: {error}")
+                yield Finding((part, position, diag), text, f"is not a regular expression: {error}")
+
+
+def unknown_diagnostics(scenario) -> Iterator[Finding]:
+    """The diagnostics that rules ask for are those of some error."""
+    for part, source, code, diag in KEYS:
+        for position, rule in enumerate(getattr(scenario, part)):
+            known = [error.diag for error in PANDA_ERRORS.values()
+                     if (error.source, error.code) == (getattr(rule, source), getattr(rule, code))]
+            with suppress(re.error):
+                if known and not any(re.match(getattr(rule, diag) or "", one, re.DOTALL) for one in known):
+                    yield Finding((part, position, diag), getattr(rule, diag), "no failure with this code is told so; "
+                                  "expected what matches the start of " + " or ".join(map(repr, known)),
+                                  nearest(getattr(rule, diag), known))
 
 
 def limit_without_number(scenario) -> Iterator[Finding]:
@@ -92,7 +107,7 @@ def limit_without_number(scenario) -> Iterator[Finding]:
     for position, rule in enumerate(scenario.retry_rules):
         limit, key = rule.parameters.maxAttempt, ("retry_rules", position)
         if rule.retryaction == "limit_retry" and limit is None:
-            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`")
+            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`", of_absence=True)
         elif rule.retryaction != "limit_retry" and limit is not None:
             yield Finding((*key, "parameters", "maxAttempt"), limit, f"{rule.retryaction} does not read this")
 
@@ -110,5 +125,5 @@ def _leaves(shares) -> list[str]:
     return [name for share in shares for name in (_leaves(share.children) if share.children else [share.name])]
 
 
-RETRY_RULES = (unknown_error, bad_diagnostics, limit_without_number, rule_of_unknown_share)
+RETRY_RULES = (unknown_error, bad_diagnostics, unknown_diagnostics, limit_without_number, rule_of_unknown_share)
 """All rules of this module."""
