@@ -20,7 +20,8 @@ from simgrid_broker.scenario.rules_work import WORK_RULES
 from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
 from simgrid_broker.scenario.work_queues import by_queue
 
-CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (*GRID_RULES, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES)
+CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
+    *GRID_RULES, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES)
 """Every rule; each gives a finding for everything that breaks it."""
 
 

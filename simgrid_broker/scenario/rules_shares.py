@@ -110,7 +110,8 @@ def unknown_member(scenario: Scenario, key: tuple, name: str, value) -> Iterator
     leaves = [*leaf_names(scenario), *(queue.name for queue in getattr(scenario, "work_queues", ()))]
     for member in dict.fromkeys(share for match in find(name) for share in _shares_in(match.members)):
         if member not in (*leaves, *WORK_QUEUES_BESIDE_SHARES):
-            yield Finding(key, value, f"no leaf share or work queue is called {member!r}", nearest(member, leaves), unknown=member)
+            yield Finding(key, value, f"no leaf share or work queue is called {member!r}", nearest(member, leaves),
+                          unknown=member)
 
 
 def _shares_in(members: Mapping[str, str]) -> list[str]:

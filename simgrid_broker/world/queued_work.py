@@ -34,7 +34,7 @@ class QueuedWork(NamedTuple):
 
 @compiled
 def max_walltime(world, job):
-    """maxWalltime of a job, s: what its task claims at the power of the slot; the queue's limit where it claims none."""
+    """maxWalltime of a job, s: what its task claims at the power of the slot, else the limit of the queue."""
     task = world.tasks[job["task"]]
     if task["cputime"] <= 0:
         return world.queues[job["queue"]]["maxtime_s"]
