@@ -47,7 +47,7 @@ class Token(NamedTuple):
     position: int
 
 
-class Test(NamedTuple):
+class Comparison(NamedTuple):
     """A test of one attribute; `values` are text or numbers as the attribute is."""
 
     attribute: str
@@ -90,7 +90,7 @@ def variables_of(text: str) -> dict[str, str]:
 
 
 def parse(text: str, variables: Mapping[str, str] | None = None):
-    """The criteria as a tree of Test, Both, Either, Not; None for empty text, which every task passes.
+    """The criteria as a tree of Comparison, Both, Either, Not; None for empty text, which every task passes.
 
     variables: values by name without colon. Raises CriteriaError.
     """
@@ -200,34 +200,34 @@ class _Parser:
     def rest_of_test(self, name: str):
         """What is asked of an attribute."""
         if self.skip("is"):
-            tree = Test(name, "not null" if self.skip("not") else "null")
+            tree = Comparison(name, "not null" if self.skip("not") else "null")
             self.take("null", "NULL")
             return tree
         if self.next.text in OPERATORS and self.next.kind == "sign":
             self.place += 1
             operator = self.tokens[self.place - 1].text
-            return Test(name, "!=" if operator == "<>" else operator, (self.value(name),))
+            return Comparison(name, "!=" if operator == "<>" else operator, (self.value(name),))
         negated = self.skip("not")
         tree = self.set_test(name)
         return Not(tree) if negated else tree
 
-    def set_test(self, name: str) -> Test:
+    def set_test(self, name: str) -> Comparison:
         """IN, LIKE or BETWEEN."""
         if self.skip("like"):
             if name in NUMBERS:
                 raise CriteriaError(self.next.position, f"LIKE is for text, and {name} is a number")
-            return Test(name, "like", (self.value(name),))
+            return Comparison(name, "like", (self.value(name),))
         if self.skip("between"):
             low = self.value(name)
             self.take("and", "AND")
-            return Test(name, "between", (low, self.value(name)))
+            return Comparison(name, "between", (low, self.value(name)))
         self.take("in", "=, !=, <, <=, >, >=, IN, LIKE, BETWEEN or IS")
         self.take("(", "(")
         values = [self.value(name)]
         while self.skip(","):
             values.append(self.value(name))
         self.take(")", ", or )")
-        return Test(name, "in", tuple(values))
+        return Comparison(name, "in", tuple(values))
 
     def value(self, name: str):
         """A value of the kind that the attribute has."""
@@ -236,7 +236,7 @@ class _Parser:
         if token.kind == "variable":
             if token.text[1:] not in self.variables:
                 raise CriteriaError(token.position, f"no variable {token.text} has a value",
-                                    nearest(token.text[1:], tuple(self.variables)))
+                                    nearest(token.text[1:], tuple(self.variables)) or tuple(self.variables))
             text = self.variables[token.text[1:]]
         elif token.kind == "text":
             text = token.text[1:-1].replace("''", "'")
@@ -272,7 +272,7 @@ def _truth(tree, task: Mapping[str, object]) -> bool | None:
     return _holds(tree, task.get(tree.attribute))
 
 
-def _holds(test: Test, value) -> bool | None:
+def _holds(test: Comparison, value) -> bool | None:
     """Whether one attribute is as a test wants it; None if it is unknown."""
     unknown = value is None or value == ""
     if test.operator in ("null", "not null"):

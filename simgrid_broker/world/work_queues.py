@@ -8,6 +8,8 @@ Sources: JEDI TWiki, work queues; lifecycle reference, section 1.6.
 
 from typing import NamedTuple
 
+import numpy as np
+
 from simgrid_broker.scenario.criteria import parse, passes, variables_of
 from simgrid_broker.scenario.work_queues import (
     RESOURCE,
@@ -98,6 +100,14 @@ def aligned_queues(scenario) -> list[AlignedQueue]:
     every = tuple(range(len(names)))
     return found + [AlignedQueue(name, (len(leaves) + k,), every, every, every, "", throttled[name])
                     for k, name in enumerate(special)]
+
+
+def stretchable_nodes(world) -> np.ndarray | None:
+    """Which nodes of the share tree are stretchable, (n_nodes,) bool; None where shares are no work queues (L1)."""
+    if not by_queue(world.scenario):
+        return None
+    names = {queue.name for queue in active(world.scenario.work_queues) if queue.stretchable}
+    return np.array([name in names for name in world.tree.names])
 
 
 def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled: bool) -> list[AlignedQueue]:
