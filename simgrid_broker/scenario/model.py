@@ -274,6 +274,7 @@ class Agents(Part):
     pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
+    priority_massage: Seconds = Field(360, gt=0, description="Caps on running jobs of users are looked at this often")
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
     network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
                                      "often; the numbers of queued files are as old as the statistics")
