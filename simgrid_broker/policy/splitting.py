@@ -41,6 +41,8 @@ NG_BOUNDS_GB = (1.0, 100.0)
 """Least and most nGBPerJob that tgtMaxOutputForNG leads to; source: lifecycle reference, section 2.7."""
 TYPICAL_FILES = 5
 """Files of a job if nobody says; source: lifecycle reference, section 2.3."""
+MOST_FILES_READ = 1000
+"""nFiles, the most files that are read of a task in a cycle; source: lifecycle reference, 2.2, the label managed."""
 MIN_FILES_READ, EXTRA_FILES_READ = 100, 10
 """Least files that are read of a task in a cycle, and those beyond the jobs that are wanted; source: the same."""
 PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
@@ -201,6 +203,11 @@ def typical_files(splitting: Splitting, cfg: Gdpconfig, label: str, work_queue: 
         if found := cfg.values.get(("jobgen", f"TYPNFILES_{label}_{queue}_{processing_type}")):
             return int(found)
     return TYPICAL_FILES
+
+
+def most_files_read(cfg: Gdpconfig, work_queue: str) -> int:
+    """nFiles of a work queue: NFILES, or that of the configuration; source: lifecycle reference, section 2.2."""
+    return int(cfg.values.get(("jobgen", f"NFILES_{work_queue}")) or MOST_FILES_READ)
 
 
 def files_to_read(most_files: int, typical: int, max_jobs: int) -> int:
