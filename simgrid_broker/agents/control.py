@@ -40,6 +40,8 @@ class Control:
         self.mask_cache = MaskCache()
         self.decisions = DecisionLog(world, scenario.record, self.seed)
         self.retry_module = RetryModule(self)
+        if fabric is not None:                      # a dry run has none: nothing moves there
+            fabric.retry_module = self.retry_module.learn
 
     @property
     def now(self) -> float:
