@@ -2,14 +2,16 @@
 
 Throttler, selection of tasks by priority, job brokerage, the draw of queues for blocks of jobs, submission. Source:
 Global Shares paper, section 2.3; PanDA brokerage documentation, production job brokerage; lifecycle reference, 2.2.
-Simplified: an input is split into jobs of fixed size, and analysis tasks go through the same rules as production.
+Simplified: analysis tasks go through the same rules as production.
 """
 
 import math
+from functools import partial
 
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.job_splitter import JobSplitter
 from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
@@ -18,6 +20,7 @@ from simgrid_broker.policy.task_selection import generates, most_jobs, selection
 from simgrid_broker.policy.throttle import passes_urgent, throttle_limits
 from simgrid_broker.world import observe
 from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.input_files import is_cut
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
@@ -80,6 +83,7 @@ class Generator:
         self.queue, self.number = queue, number
         self.cfg = None
         self.limits, self.selection = {}, {}
+        self.splitter = JobSplitter(control, question)
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows, task by task; returns when to come back if there is more to make.
@@ -120,7 +124,7 @@ class Generator:
                 break
             if int(tasks["status"][row]) in GENERATING and tasks["priority"][row] >= least:
                 served += 1
-                left -= self._generate(row, most_jobs(left, int(tasks["n_input_files"][row]), rule))
+                left -= self._generate(row, left, rule)
         return decision.lacking and left <= 0
 
     def _throttle(self, limits):
@@ -154,13 +158,17 @@ class Generator:
                                                     component=component, throttled=queue.throttled)
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
-    def _generate(self, row: int, left: int) -> int:
+    def _generate(self, row: int, left: int, rule) -> int:
         """Make jobs of a task, `left` at the most; returns how many. If some input finds no queue, the task waits."""
         made, refused_by = 0, None
-        for level, inputs in input_left(self.control.world.arrays, row):
+        arrays = self.control.world.arrays
+        make = self._cut
+        if not is_cut(arrays, row):
+            make, left = self._make, most_jobs(left, int(arrays.tasks["n_input_files"][row]), rule)
+        for level, inputs in input_left(arrays, row):
             wanted = min(inputs, left - made)
             if wanted > 0:
-                placed, tag = self._make(row, wanted, level)
+                placed, tag = make(row, wanted, level)
                 made += placed
                 refused_by = refused_by if placed else tag
         if refused_by is not None:
@@ -187,20 +195,36 @@ class Generator:
             self._submit(row, task, level, numbers, sizes)
         return made, verdict.last_tag
 
+    def _cut(self, row: int, wanted: int, level: int) -> tuple[int, str]:
+        """The same as `_make` for a task whose jobs are cut from files; about as many."""
+        task, parts = self.work_queues.view(row, level)
+        made, tag = self.splitter.make(row, task, parts, wanted, level, level * BLOCKS, partial(self._place, row))
+        if made:
+            self._set_running(row)
+        return made, tag
+
+    def _place(self, row: int, task, number: int, jobs: int) -> None:
+        """Count jobs at a candidate for the brokers to come."""
+        queue, _ = self.control.queues.queue_and_cores[number]
+        self.control.snapshot.place(account_of(self.control.world.arrays, row), task.resource_type, queue, jobs)
+
     def _submit(self, row: int, task, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
         """Order the jobs from the server and count them for the brokers to come."""
-        control, now = self.control, self.control.now
-        world, snapshot = control.world, control.snapshot
-        account = account_of(world.arrays, row)
+        control, now, snapshot = self.control, self.control.now, self.control.snapshot
+        account = account_of(control.world.arrays, row)
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.queues.queue_and_cores[number]
             ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
             control.fabric.order_jobs(row, number, size, ram, now, level, task.resource_type)
             snapshot.place(account, task.resource_type, queue, size)
-        record = world.arrays.tasks[row]
+        self._set_running(row)
+
+    def _set_running(self, row: int) -> None:
+        """Note that a task has got jobs."""
+        record = self.control.world.arrays.tasks[row]
         record["frozen_s"] = np.nan
         if record["status"] == TaskStatus.READY:
-            set_status(world, row, TaskStatus.RUNNING, now)
+            set_status(self.control.world, row, TaskStatus.RUNNING, self.control.now)
 
 
 def hold(control, row: int, tag: str) -> None:
