@@ -56,6 +56,14 @@ def test_then_the_task_is_raised(edition, claims):
     assert found == claims
 
 
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_the_claim_of_a_task_stays_where_its_unit_is_fixed(edition):
+    stage = stage_of(edition=edition, ramunit="MBPerCoreFixed")
+    for _ in range(9):
+        fail(stage)
+    assert stage.arrays.tasks["ramcount"][0] == 1000 and waiting(stage)[2] == 9
+
+
 def test_a_task_that_is_raised_changes_its_resource_type():
     stage = stage_of(n_jobs=1)
     fail(stage, ramcount_mb=1900.0)
