@@ -133,6 +133,8 @@ class Simulation:
         self.write("transfers", unfinished_transfers(arrays))
         arrived = self.control.live_tasks.rows
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
+        came = (arrays.tasks["arrival_s"] <= self.env.now) & (arrays.splitting["n_files"] > 0)
+        self.write("splitting", arrays.splitting[came])
         self.control.sampler.take()
         invariants.check(arrays)
 

@@ -2,7 +2,7 @@
 
 Throttler, selection of tasks by priority, job brokerage, the draw of queues for blocks of jobs, submission. Source:
 Global Shares paper, section 2.3; PanDA brokerage documentation, production job brokerage; lifecycle reference, 2.2.
-Simplified: an input is split into jobs of fixed size, and analysis tasks go through the same rules as production.
+Simplified: analysis tasks go through the same rules as production.
 """
 
 import math
@@ -11,11 +11,13 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.job_splitter import JobSplitter
 from simgrid_broker.names import RAM_LIMITS_MB, DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import UNDEFINED, job_corecount, job_ramcount, resource_type_of
 from simgrid_broker.policy.throttle import throttle_limits
 from simgrid_broker.world import observe
+from simgrid_broker.world.input_files import is_cut
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.task_transitions import set_status
 
@@ -130,6 +132,7 @@ class Generator:
         self.control, self.work_queues = control, work_queues
         self.share, self.resource_type, self.throttled = share, resource_type, throttled
         self.cfg = self.limits = None
+        self.splitter = JobSplitter(control, question)
         words = control.world.vocabularies["resource_types"]
         core_type = words[resource_type][:5]                       # SCORE or MCORE
         self.levels = ([resource_type], [number for number, word in enumerate(words) if word.startswith(core_type)],
@@ -173,10 +176,11 @@ class Generator:
     def _generate(self, row: int, left: int) -> int:
         """Make jobs of a task, `left` at the most; returns how many. If some input finds no queue, the task waits."""
         made, refused_by = 0, None
+        make = self._cut if is_cut(self.control.world.arrays, row) else self._make
         for level, inputs in input_left(self.control.world.arrays, row):
             wanted = min(inputs, left - made)
             if wanted > 0:
-                placed, tag = self._make(row, wanted, level)
+                placed, tag = make(row, wanted, level)
                 made += placed
                 refused_by = refused_by if placed else tag
         if refused_by is not None:
@@ -202,19 +206,35 @@ class Generator:
             self._submit(row, task, level, numbers, sizes)
         return made, verdict.last_tag
 
+    def _cut(self, row: int, wanted: int, level: int) -> tuple[int, str]:
+        """The same as `_make` for a task whose jobs are cut from files; about as many."""
+        task, parts = self.work_queues.view(row, level)
+        made, tag = self.splitter.make(row, task, parts, wanted, level, level * BLOCKS, self._place)
+        if made:
+            self._set_running(row)
+        return made, tag
+
+    def _place(self, task, number: int, jobs: int) -> None:
+        """Count jobs at a candidate for the brokers to come."""
+        queue, _ = self.control.queues.queue_and_cores[number]
+        self.control.snapshot.place(self.share, task.resource_type, queue, jobs)
+
     def _submit(self, row: int, task, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
         """Order the jobs from the server and count them for the brokers to come."""
-        control, now = self.control, self.control.now
-        world, snapshot = control.world, control.snapshot
+        control, now, snapshot = self.control, self.control.now, self.control.snapshot
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.queues.queue_and_cores[number]
             ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
             control.fabric.order_jobs(row, number, size, ram, now, level, task.resource_type)
             snapshot.place(self.share, task.resource_type, queue, size)
-        record = world.arrays.tasks[row]
+        self._set_running(row)
+
+    def _set_running(self, row: int) -> None:
+        """Note that a task has got jobs."""
+        record = self.control.world.arrays.tasks[row]
         record["frozen_s"] = np.nan
         if record["status"] == TaskStatus.READY:
-            set_status(world, row, TaskStatus.RUNNING, now)
+            set_status(self.control.world, row, TaskStatus.RUNNING, self.control.now)
 
 
 def hold(control, row: int, tag: str) -> None:

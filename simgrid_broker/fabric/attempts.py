@@ -58,7 +58,7 @@ def retry_of(world, job, failures, limit):
     row = take_retry(world, job["task"])
     retry = world.retries[row]
     retry["chunk"], retry["attempt"], retry["old_panda_id"] = job["chunk"], job["attempt"] + 1, job["panda_id"]
-    retry["failures"], retry["attempt_limit"] = failures, limit
+    retry["failures"], retry["attempt_limit"], retry["n_chunks"] = failures, limit, job["n_chunks"]
     return row
 
 

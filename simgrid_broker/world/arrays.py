@@ -48,13 +48,14 @@ EVENT = np.dtype([("time_s", "f8"), ("sequence", "i8"), ("kind", "i4"), ("row", 
 RETRY = np.dtype([
     ("old_panda_id", "i8"),          # the job that tried it last
     ("chunk", "i4"), ("attempt", "i4"), ("next", "i4"),
+    ("n_chunks", "i4"),              # pieces of input, from `chunk` on
     ("failures", "u1"), ("attempt_limit", "u1"),   # as in the row of a job
 ])
 """A piece of a task's input that awaits another attempt."""
 
 RAM_LEVEL = np.dtype([
     ("head", "i4"),                  # first retry of the list, -1 = none
-    ("waiting", "i4"),               # retries in the list
+    ("waiting", "i4"),               # pieces of input in the list
     ("inputs", "i4"),                # pieces of input that have been raised to this level
 ])
 """What of a task's input has one ramCount: that of the task, level 0, or one that the retry module raised it to."""
@@ -127,3 +128,4 @@ class Arrays(NamedTuple):
     ram_levels: np.ndarray         # (n_tasks, N_RAM_LEVELS)
     retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure
     lessons: np.ndarray            # inbox of the retry module
+    splitting: np.ndarray          # (n_tasks,), how input is cut into jobs

@@ -10,6 +10,7 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
     Cause,
+    ClosedBy,
     DecisionKind,
     FullChain,
     InputLan,
@@ -73,6 +74,7 @@ def build(scenario, task_list) -> World:
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
+        splitting=task_list.split(),
     )
     _no_work_yet(arrays.tasks)
     return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
@@ -193,6 +195,6 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
         brokered=pseudo + sites,
         storages=tuple(scenario.grid.storages), shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares)),
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
-        queue_status=QueueStatus.words(), cause=Cause.words(), transfer_kind=TransferKind.words(),
+        queue_status=QueueStatus.words(), cause=Cause.words(), closed_by=ClosedBy.words(), transfer_kind=TransferKind.words(),
         decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=InputLan.words(),
     )

@@ -72,8 +72,11 @@ def no_input_is_lost(arrays):
     """Every chunk of every task is new, alive, waiting for another attempt, processed or given up."""
     tasks = arrays.tasks
     made = tasks["next_chunk"]
-    known = tasks["n_alive"] + tasks["n_retry"] + tasks["n_finished"] + tasks["n_failed"]
-    alive = np.bincount(arrays.jobs[live(arrays)]["task"], minlength=len(tasks))
+    jobs = arrays.jobs[live(arrays)]
+    alive = np.bincount(jobs["task"], minlength=len(tasks))
+    pieces = np.bincount(jobs["task"], jobs["n_chunks"], minlength=len(tasks)).astype(np.int64)
+    waiting = arrays.ram_levels["waiting"].sum(axis=1)
+    known = pieces + waiting + tasks["n_finished"] + tasks["n_failed"]
     for row in np.flatnonzero(made != known):
         yield f"task {tasks[row]['jeditaskid']}: {made[row]} chunks were given out, {known[row]} are accounted for"
     for row in np.flatnonzero(alive != tasks["n_alive"]):
@@ -95,7 +98,8 @@ def attempts_stay_below_limit(arrays):
 def retries_wait_in_lists(arrays):
     """What awaits another attempt stands in one list of its task, and nothing is left with the retry module."""
     waiting = arrays.ram_levels["waiting"].sum(axis=1)
-    for row in np.flatnonzero(waiting != arrays.tasks["n_retry"]):
+    runs = arrays.splitting["n_files"] > 0
+    for row in np.flatnonzero(np.where(runs, waiting < arrays.tasks["n_retry"], waiting != arrays.tasks["n_retry"])):
         yield (f"task {arrays.tasks[row]['jeditaskid']}: {waiting[row]} chunks await another attempt, "
                f"{arrays.tasks[row]['n_retry']} are counted")
     if arrays.state[0]["n_lessons"]:

@@ -12,6 +12,7 @@ from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.world.input_files import pieces_at_once
 
 S = JobStatus
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
@@ -66,10 +67,10 @@ def values_of(table: np.ndarray, row: int) -> dict:
 
 
 def task(world, row: int) -> views.Task:
-    """A task as the brokers may know it."""
+    """A task as the brokers may know it; of one whose jobs are cut from files the smallest job stands for all."""
     t, words = values_of(world.arrays.tasks, row), world.vocabularies
     n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
-    counted = counted_inputs(world, row)
+    counted, at_once = counted_inputs(world, row), pieces_at_once(world.arrays, row)
     parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
     return views.Task(
         jeditaskid=t["jeditaskid"], share=t["share"], gshare=words["shares"][t["share"]],
@@ -78,8 +79,9 @@ def task(world, row: int) -> views.Task:
         corecount=t["corecount"], resource_type=t["resource_type"], ramcount=t["ramcount"],
         ramunit=RAM_UNITS[t["ramunit"]], baseramcount=t["baseramcount"], cputime=t["cputime"],
         cpuefficiency=t["cpuefficiency"], basewalltime_s=t["basewalltime_s"],
-        n_events_per_job=t["n_events_per_job"], n_files_per_job=t["n_input_files"],
-        input_bytes_per_job=t["input_bytes_per_job"], output_bytes_per_job=t["output_bytes_per_job"],
+        n_events_per_job=at_once * t["n_events_per_job"], n_files_per_job=at_once * t["n_input_files"],
+        input_bytes_per_job=at_once * t["input_bytes_per_job"],
+        output_bytes_per_job=at_once * t["output_bytes_per_job"],
         workdisk_bytes=t["workdiskcount_mb"] * 1e6, iointensity=t["iointensity"], n_jobs=n_jobs,
         total_input_bytes=counted * t["input_bytes_per_job"], nucleus=t["nucleus"],
         total_input_files=round(counted * t["n_input_files"]),
