@@ -24,7 +24,7 @@ def stage_of(*agents, rules=None, edition="documented", classes=(), n_jobs=10, *
 def fail(stage, cause=Cause.MEMORY_EXCEEDED, ramcount_mb=900.0, **columns):
     """One more job of the task fails."""
     task = stage.arrays.tasks[0]
-    row = put_job(stage, S.RUNNING, ramcount_mb=ramcount_mb, maxpss_mb=1500.0, n_events=1, transfer=-1,
+    row = put_job(stage, S.RUNNING, ramcount_mb=ramcount_mb, maxpss_mb=1500.0, n_events=1, n_chunks=1, transfer=-1,
                   **dict(chunk=task["next_chunk"]) | columns)
     task["next_chunk"] += 1
     task["n_alive"] += 1
