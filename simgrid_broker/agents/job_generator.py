@@ -6,7 +6,6 @@ Simplified: analysis tasks go through the same rules as production.
 """
 
 import math
-from functools import partial
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import generates, most_jobs, selection
-from simgrid_broker.policy.throttle import passes_urgent, throttle_limits
+from simgrid_broker.policy.throttle import COMPONENTS, passes_urgent, throttle_limits
 from simgrid_broker.world import observe
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import is_cut
@@ -153,9 +152,8 @@ class Generator:
             return
         self.cfg = cfg
         for analysis in (False, True):
-            component = "anal_job_throttler" if analysis else "prod_job_throttler"
             self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
-                                                    component=component, throttled=queue.throttled)
+                                                    component=COMPONENTS[analysis], throttled=queue.throttled)
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
     def _generate(self, row: int, left: int, rule) -> int:
@@ -198,15 +196,10 @@ class Generator:
     def _cut(self, row: int, wanted: int, level: int) -> tuple[int, str]:
         """The same as `_make` for a task whose jobs are cut from files; about as many."""
         task, parts = self.work_queues.view(row, level)
-        made, tag = self.splitter.make(row, task, parts, wanted, level, level * BLOCKS, partial(self._place, row))
+        made, tag = self.splitter.make(row, task, parts, wanted, level, level * BLOCKS)
         if made:
             self._set_running(row)
         return made, tag
-
-    def _place(self, row: int, task, number: int, jobs: int) -> None:
-        """Count jobs at a candidate for the brokers to come."""
-        queue, _ = self.control.queues.queue_and_cores[number]
-        self.control.snapshot.place(account_of(self.control.world.arrays, row), task.resource_type, queue, jobs)
 
     def _submit(self, row: int, task, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
         """Order the jobs from the server and count them for the brokers to come."""

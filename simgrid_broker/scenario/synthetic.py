@@ -17,8 +17,8 @@ from simgrid_broker.luck import normal_quantile, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS, FullChain, InputLan
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
-from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.importers.traces import trace_tasks
+from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import Spread
@@ -237,7 +237,7 @@ def _fill_memory(rows, payload: Payload, seed: int, key: int, index) -> None:
     rows["baseramcount"] = payload.baseramcount
     if payload.ramcount is None:
         measured = rows["maxpss_mb"] * np.exp(payload.memory_spread * UPPER_QUARTILE) * RAM_MARGIN
-        cores = payload.cores if payload.ramunit == "MBPerCore" else 1
+        cores = 1 if payload.ramunit == "MB" else payload.cores
         rows["ramcount"] = np.ceil(np.maximum(measured - payload.baseramcount, 1) / cores)
     else:
         rows["ramcount"] = payload.ramcount

@@ -175,12 +175,12 @@ def test_a_task_of_high_priority_passes_a_throttled_queue_in_the_code():
 def test_jobs_of_a_user_above_the_cap_are_throttled_and_let_go(edition, held):
     stage = stage_of(dict(n_jobs=36, work_hs06s_per_event=20_000.0, cputime=100.0), edition=edition,
                      agents=(*GENERATION, priority_massage), gdpconfig={"CAP_RUNNING_USER_JOBS": 5})
-    stage.run(300.0)
+    stage.run(1990.0)
     stage.workers(6)
-    stage.run(700.0)
+    stage.run(2400.0)
     assert [stage.statuses().count(word) for word in ("running", "throttled")] == [6, held]
     stage.check()
-    stage.run(3000.0)                                     # the six have ended after 2000 s
+    stage.run(5000.0)                                     # the six have ended after 2000 s
     assert stage.statuses().count("throttled") == 0
     stage.check()
 
