@@ -137,8 +137,8 @@ class FileStatus(Word):
 class TaskCommand(Word):
     """Command to a task, as JEDI's TaskCommando takes it; source: lifecycle reference, section 2.1.
 
-    Commands to change priority or share are incidents of their own; incexec and release are about datasets that grow
-    and files that are staged, which the simulator does not have.
+    Commands to change priority or share are incidents of their own; release is about files that are staged, which the
+    simulator does not have.
     """
 
     ABORT = 0
@@ -148,6 +148,7 @@ class TaskCommand(Word):
     RESUME = 4
     REASSIGN = 5
     AVALANCHE = 6
+    INCEXEC = 7
 
 
 class QueueStatus(Word):

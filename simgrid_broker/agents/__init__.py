@@ -17,13 +17,14 @@ from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.snapshots import snapshots
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_broker import task_broker
+from simgrid_broker.agents.task_commando import task_commando
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
 
-AGENTS = (timeline, network_metrics, statistics, task_source, task_refiner, task_broker, adder, post_processor,
-          watch_dog, copy_archive, job_generator, setupper, pilot_streaming, sampler, snapshots)
+AGENTS = (timeline, network_metrics, statistics, task_source, task_commando, task_refiner, task_broker, adder,
+          post_processor, watch_dog, copy_archive, job_generator, setupper, pilot_streaming, sampler, snapshots)
 """Functions that take the control plane and give the generators of their processes, in the order of an instant."""
 
 

@@ -43,7 +43,7 @@ class WorkQueues:
         """The task as the broker may know it and where its input is; made anew when something of it has changed."""
         world = self.control.world
         tasks = world.arrays.tasks
-        state = int(tasks["priority"][row]), int(tasks["nucleus"][row])
+        state = tuple(int(tasks[name][row]) for name in ("priority", "nucleus", "share", "preassigned"))
         known = self.views.get(row)
         if known is None or known[0] != state:
             known = state, observe.task(world, row), observe.job_input(world, row)

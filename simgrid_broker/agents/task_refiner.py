@@ -34,6 +34,9 @@ def task_refiner(control):
                 _refine(control, row, rules)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
+        for row in control.live_tasks.in_status(TaskStatus.REREFINE).tolist():
+            set_status(control.world, row, TaskStatus.DEFINED, control.now)
+            send_on(control, row)
     yield control.every(control.periods.task_refiner, refine, "refiner")
 
 
@@ -57,8 +60,7 @@ def _break(control, row: int) -> None:
     world = control.world
     set_status(world, row, TaskStatus.TOBROKEN, control.now)
     set_status(world, row, TaskStatus.BROKEN, control.now)
-    control.live_tasks.remove([row])
-    control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])
+    control.end_tasks([row])
 
 
 def _refine(control, row: int, rules) -> None:
@@ -72,10 +74,25 @@ def _refine(control, row: int, rules) -> None:
     task["server_retries"] = SERVER_RETRIES if label in ANALYSIS_LABELS else 0
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
-        set_status(world, row, TaskStatus.ASSIGNING, now)
-        task["modification_s"], task["frozen_s"] = now - FIRST_TRY_S, now
+        to_task_broker(control, row)
     else:
         set_status(world, row, TaskStatus.READY, now)
+
+
+def send_on(control, row: int) -> None:
+    """Send a task that was refined before to job generation, or to brokerage if it needs a nucleus and has none."""
+    task = control.world.arrays.tasks[row]
+    if task["nucleus"] < 0 and control.world.vocabularies["labels"][task["label"]] in PRODUCTION_LABELS:
+        to_task_broker(control, row)
+    else:
+        set_status(control.world, row, TaskStatus.READY, control.now)
+
+
+def to_task_broker(control, row: int) -> None:
+    """Let a task await its nucleus; it is due at once."""
+    set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
+    task = control.world.arrays.tasks[row]
+    task["modification_s"], task["frozen_s"] = control.now - FIRST_TRY_S, control.now
 
 
 def tag_task(world, row: int, rules) -> bool:

@@ -69,8 +69,21 @@ def gdpconfig(control, incident) -> None:
 
 
 def task_priority(control, incident) -> None:
-    """A task and its jobs get another priority."""
-    control.fabric.set_priority(incident.task - 1, incident.priority)
+    """Tasks and their jobs get another priority."""
+    for row in control.commands.change(control, incident):
+        control.fabric.set_priority(row, incident.priority)
+
+
+def task_share(control, incident) -> None:
+    """Tasks and their jobs go to another share."""
+    share = control.world.vocabularies["shares"].index(incident.share)
+    for row in control.commands.change(control, incident):
+        control.fabric.set_share(row, share)
+
+
+def task_command(control, incident) -> None:
+    """The TaskCommando finds a command when it looks next."""
+    control.commands.give(control, incident)
 
 
 def storage_status(control, incident) -> None:
@@ -90,7 +103,7 @@ def _set_status(control, incident, status: str) -> None:
 
 EFFECTS = {"queue_status": queue_status, "site_outage": site_outage, "link_outage": link_outage,
            "share_target": share_target, "gdpconfig": gdpconfig, "task_priority": task_priority,
-           "storage_status": storage_status}
+           "storage_status": storage_status, "task_command": task_command, "task_share": task_share}
 """What the beginning of an incident does, by its kind."""
 
 ENDS = {"site_outage": site_recovery, "link_outage": link_recovery, "storage_status": storage_status_ends}

@@ -236,20 +236,30 @@ class Incident(Part):
 
     at: Seconds = Field(ge=0, description="When, from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
-                  "task_arrival", "storage_status"] = Field(description="Kind of incident")
+                  "task_arrival", "storage_status", "task_command", "task_share"] = Field(
+                      description="Kind of incident")
     until: Seconds | None = Field(None, description="When an outage ends; default: never")
-    queue: str | None = Field(None, description="PanDA queue that gets another status")
+    queue: str | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
+                              "reassigned")
     status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
     site: str | None = Field(None, description="Site that is out")
     source: str | None = Field(None, description="Site at which the link that is out begins")
     destination: str | None = Field(None, description="Site at which it ends")
-    share: str | None = Field(None, description="Share that gets another value")
+    share: str | None = Field(None, description="Share that gets another value, or to which a task goes")
     value: Any = Field(None, description="New value of the share or of the gdpconfig key")
     key: str | None = Field(None, description="gdpconfig key, as KEY or component.KEY")
-    task: int | None = Field(None, description="jeditaskid, counted from 1 in order of arrival")
+    task: int | str | None = Field(None, description="jeditaskid, counted from 1 in order of arrival, or the name of "
+                                   "a stream of work: all of its tasks that have arrived by then")
+    command: Literal["abort", "finish", "retry", "incexec", "pause", "resume", "reassign", "avalanche"] | None = Field(
+        None, description="What the TaskCommando is told to do with the task")
+    soft: bool | None = Field(None, description="finish: jobs may end first; reassign: jobs stay where they are; "
+                              "default: jobs are killed")
+    nucleus: str | None = Field(None, description="Site that becomes the nucleus of a task that is reassigned; default: "
+                                "task brokerage finds one")
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
-    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives")
+    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or those that the input of a task "
+                             "has grown by when incexec reads it again")
     storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
     activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
         None, description="What the endpoint is used for")
@@ -269,6 +279,10 @@ class Agents(Part):
     adder: Seconds = Field(60, gt=0, description="Ended payloads are looked at this often")
     post_processor: Seconds = Field(60, gt=0, description="Tasks of which nothing is left are ended this often")
     watch_dog: Seconds = Field(300, gt=0, description="Tasks on hold are looked at this often")
+    task_commando: Seconds = Field(60, gt=0, description="Commands to tasks are carried out this often")
+    command_again: Seconds = Field(300, gt=0, description="A command not yet carried out is repeated after this")
+    heartbeat: Seconds = Field(1800, gt=0, description="Pilots tell of running jobs, and hear that they are to be "
+                               "killed, this often")
     pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")

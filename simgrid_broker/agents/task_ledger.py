@@ -1,0 +1,79 @@
+"""What tasks have gone through that their rows do not tell: pieces of input that were given up, HEP-score hours.
+
+What lives here: `TaskLedger`, a watcher of ended attempts that works only where a scenario can ask it. What does not:
+what follows from it (policy).
+"""
+
+import numpy as np
+
+from simgrid_broker.fabric.commands import jobs_of, waiting_chunks
+from simgrid_broker.names import JobStatus
+from simgrid_broker.policy.task_commands import Past
+
+FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
+SECONDS_AN_HOUR = 3600.0
+
+ASKED_BY = ("retry_task.", "TASK_MAX_ATTEMPT", "MAX_FAILED_HEP_SCORE", "MAX_JOB_FAILURE_RATE", "JOB_MAX_ATTEMPT",
+            "MIN_CPU_EFFICIENCY", "MAX_HEP_SCORE_FAILURE_RATE")
+"""Beginnings of the keys of gdpconfig that ask for HEP-score hours and efficiencies."""
+
+
+class TaskLedger:
+    """Books by row of the task; `times_tried` and those of the HEP-score, (n_tasks,)."""
+
+    def __init__(self, control):
+        self.control = control
+        n_tasks = len(control.world.arrays.tasks)
+        scenario = control.world.scenario
+        keys = [*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents)]
+        self.times_tried = np.ones(n_tasks, np.int32)
+        self.hs06s, self.failed_hs06s = np.zeros(n_tasks), np.zeros(n_tasks)
+        self.efficiencies: dict[int, list[float]] = {}
+        self.unfinished: dict[int, dict[int, int]] = {}          # task row to chunk to its last attempt
+        self.of_hs06 = any(key.split(".", 1)[-1].startswith(ASKED_BY) for key in keys)
+        self.of_chunks = control.commands.bring_back
+        if self.of_hs06 or self.of_chunks:
+            control.fabric.watchers.append(self.watch)
+
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Enter attempts that have ended."""
+        if self.of_chunks:
+            self._watch_chunks(rows)
+        if self.of_hs06:
+            spent = rows["walltime_s"].astype(float) * rows["hs06_milli"] * 1e-3
+            failed = rows["status"] == FAILED
+            np.add.at(self.hs06s, rows["task"], spent)
+            np.add.at(self.failed_hs06s, rows["task"][failed], spent[failed])
+            done = rows[rows["status"] == FINISHED]
+            part = 100 * done["cputime_s"] / np.maximum(done["walltime_s"] * done["corecount"], 1e-9)
+            for task, efficiency in zip(done["task"].tolist(), part.tolist(), strict=True):
+                self.efficiencies.setdefault(task, []).append(efficiency)
+
+    def given_up(self, row: int) -> tuple[list[int], list[int]]:
+        """Chunks of a task that have used up their attempts, in order, and the last attempt of each."""
+        self.control.fabric.empty_outboxes()
+        arrays = self.control.world.arrays
+        busy = {*arrays.jobs["chunk"][jobs_of(arrays, [row])].tolist(), *waiting_chunks(arrays, row)}
+        found = sorted((chunk, attempt) for chunk, attempt in self.unfinished.get(row, {}).items() if chunk not in busy)
+        return [chunk for chunk, _ in found], [attempt for _, attempt in found]
+
+    def past(self, row: int) -> Past:
+        """What a task has gone through."""
+        self.control.fabric.empty_outboxes()
+        task = self.control.world.arrays.tasks[row]
+        failed, finished = int(task["failed_attempts"]), int(task["n_finished"])
+        efficiencies = self.efficiencies.get(row)
+        return Past(int(self.times_tried[row]), self.failed_hs06s[row] / SECONDS_AN_HOUR,
+                    self.failed_hs06s[row] / self.hs06s[row] if self.hs06s[row] else np.nan,
+                    failed / (failed + finished) if failed + finished else np.nan, int(task["max_attempt"]),
+                    float(np.median(efficiencies)) if efficiencies else np.nan)
+
+    def _watch_chunks(self, rows: np.ndarray) -> None:
+        """Remember the last attempt at every chunk that is not processed."""
+        bad = rows[rows["status"] != FINISHED]
+        for task, chunk, attempt in zip(bad["task"].tolist(), bad["chunk"].tolist(), bad["attempt"].tolist(),
+                                        strict=True):
+            self.unfinished.setdefault(task, {})[chunk] = attempt
+        late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]
+        for task, chunk in zip(late["task"].tolist(), late["chunk"].tolist(), strict=True):
+            self.unfinished.get(task, {}).pop(chunk, None)

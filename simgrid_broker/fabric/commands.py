@@ -1,0 +1,79 @@
+"""What commands to tasks and their watchdogs do to the data plane.
+
+What lives here: finding the jobs of tasks, throttling and activating them, moving them to another share, and letting
+input that was given up be tried again. What does not: when (agents), and taking jobs back (`ending`).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import put_activated, take_out
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world.rows import push_retry
+from simgrid_broker.world.transitions import change_share, move
+
+ACTIVATED, THROTTLED = int(JobStatus.ACTIVATED), int(JobStatus.THROTTLED)
+
+
+def jobs_of(arrays, task_rows, *statuses) -> np.ndarray:
+    """Rows of the live jobs of tasks in the order in which they were made; only those in `statuses`, if any."""
+    wanted = np.zeros(len(arrays.tasks), bool)
+    wanted[np.asarray(task_rows, np.int64)] = True
+    jobs = arrays.jobs
+    mask = (jobs["panda_id"] > 0) & wanted[jobs["task"]]
+    if statuses:
+        mask &= np.isin(jobs["status"], [int(status) for status in statuses])
+    rows = np.flatnonzero(mask)
+    return rows[np.argsort(jobs["panda_id"][rows])].astype(np.int32)
+
+
+@compiled
+def throttle_jobs(world, rows, now):
+    """Let activated jobs wait where no pilot finds them."""
+    for row in rows:
+        take_out(world, row)
+        move(world, row, THROTTLED, now)
+
+
+@compiled
+def activate_jobs(world, rows, now):
+    """Let throttled jobs be found by pilots again."""
+    for row in rows:
+        move(world, row, ACTIVATED, now)
+        put_activated(world, row)
+
+
+@compiled
+def set_share(world, rows, share):
+    """Give live jobs to another share; activated ones wait in its line from now on."""
+    for row in rows:
+        if world.jobs[row]["status"] == ACTIVATED:
+            take_out(world, row)
+            change_share(world, row, share)
+            put_activated(world, row)
+        else:
+            change_share(world, row, share)
+
+
+@compiled
+def try_again(world, task_row, chunks, attempts):
+    """Put pieces of input that were given up, (k,), among those that await an attempt; room is made before."""
+    for place in range(len(chunks)):
+        push_retry(world, task_row, chunks[place], attempts[place])
+    world.tasks[task_row]["n_failed"] -= len(chunks)
+
+
+def waiting_chunks(arrays, task_row: int) -> list[int]:
+    """Chunks of a task that await another attempt."""
+    found, row = [], int(arrays.tasks["retry_head"][task_row])
+    while row >= 0:
+        found.append(int(arrays.retries["chunk"][row]))
+        row = int(arrays.retries["next"][row])
+    return found
+
+
+def nothing_left(arrays, task_row: int) -> None:
+    """Tell the PostProcessor that nothing is left of a task; room is made before."""
+    state = arrays.state[0]
+    arrays.done_tasks[state["n_done_tasks"]] = task_row
+    state["n_done_tasks"] += 1
