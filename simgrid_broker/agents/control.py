@@ -10,6 +10,7 @@ from simgrid_broker.agents.command_book import CommandBook
 from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.policies import policies_in_use
+from simgrid_broker.agents.retry_module import RetryModule
 from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.funnel import MaskCache
@@ -43,6 +44,7 @@ class Control:
         self.decisions = DecisionLog(world, scenario.record, self.seed)
         self.commands = CommandBook(world)
         self.ledger = TaskLedger(self)
+        self.retry_module = RetryModule(self)
 
     @property
     def now(self) -> float:

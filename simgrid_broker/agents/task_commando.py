@@ -205,10 +205,11 @@ class TaskCommando:
     def _revive(self, row: int) -> None:
         """Give input that has used up its attempts more of them, and put the task where agents look."""
         control, ledger = self.control, self.control.ledger
-        chunks, attempts = ledger.given_up(row)
-        if chunks:
-            control.world.arrays.tasks["max_attempt"][row] += INCREMENT
-            control.fabric.try_again(row, chunks, [attempt + 1 for attempt in attempts])
+        given_up, tasks = ledger.given_up(row), control.world.arrays.tasks
+        if len(given_up):
+            tasks["max_attempt"][row] += INCREMENT
+            tasks["max_failure"][row] += INCREMENT if tasks["max_failure"][row] else 0
+            control.fabric.try_again(row, given_up)
         ledger.times_tried[row] += 1
         control.live_tasks.bring_back(row)
 

@@ -6,9 +6,10 @@ what follows from it (policy).
 
 import numpy as np
 
-from simgrid_broker.fabric.commands import jobs_of, waiting_chunks
+from simgrid_broker.fabric.attempts import MOST_FAILURES
+from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_chunks
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.task_commands import Past
+from simgrid_broker.policy.task_commands import INCREMENT, Past
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
 SECONDS_AN_HOUR = 3600.0
@@ -29,7 +30,7 @@ class TaskLedger:
         self.times_tried = np.ones(n_tasks, np.int32)
         self.hs06s, self.failed_hs06s = np.zeros(n_tasks), np.zeros(n_tasks)
         self.efficiencies: dict[int, list[float]] = {}
-        self.unfinished: dict[int, dict[int, int]] = {}          # task row to chunk to its last attempt
+        self.unfinished: dict[int, dict[int, tuple]] = {}        # task row to chunk to a row of GIVEN_UP
         self.of_hs06 = any(key.split(".", 1)[-1].startswith(ASKED_BY) for key in keys)
         self.of_chunks = control.commands.bring_back
         if self.of_hs06 or self.of_chunks:
@@ -49,13 +50,13 @@ class TaskLedger:
             for task, efficiency in zip(done["task"].tolist(), part.tolist(), strict=True):
                 self.efficiencies.setdefault(task, []).append(efficiency)
 
-    def given_up(self, row: int) -> tuple[list[int], list[int]]:
-        """Chunks of a task that have used up their attempts, in order, and the last attempt of each."""
+    def given_up(self, row: int) -> np.ndarray:
+        """Pieces of a task's input that have used up their attempts, in order, (k,) of GIVEN_UP."""
         self.control.fabric.empty_outboxes()
         arrays = self.control.world.arrays
         busy = {*arrays.jobs["chunk"][jobs_of(arrays, [row])].tolist(), *waiting_chunks(arrays, row)}
-        found = sorted((chunk, attempt) for chunk, attempt in self.unfinished.get(row, {}).items() if chunk not in busy)
-        return [chunk for chunk, _ in found], [attempt for _, attempt in found]
+        return np.array([piece for chunk, piece in sorted(self.unfinished.get(row, {}).items()) if chunk not in busy],
+                        GIVEN_UP)
 
     def past(self, row: int) -> Past:
         """What a task has gone through."""
@@ -70,10 +71,17 @@ class TaskLedger:
 
     def _watch_chunks(self, rows: np.ndarray) -> None:
         """Remember the last attempt at every chunk that is not processed."""
+        arrays = self.control.world.arrays
         bad = rows[rows["status"] != FINISHED]
-        for task, chunk, attempt in zip(bad["task"].tolist(), bad["chunk"].tolist(), bad["attempt"].tolist(),
-                                        strict=True):
-            self.unfinished.setdefault(task, {})[chunk] = attempt
+        rules = arrays.retry_rules[arrays.tasks["retry_class"][bad["task"]], bad["cause"]]
+        failed = bad["status"] == FAILED
+        new_limit = np.where(failed, rules["attempt_limit"], 0)
+        for job, counts, limit in zip(bad, (failed & ~rules["system"]).tolist(), new_limit.tolist(), strict=True):
+            chunk, attempt = int(job["chunk"]), int(job["attempt"])
+            limits = [one for one in (int(job["attempt_limit"]), limit) if one]
+            self.unfinished.setdefault(int(job["task"]), {})[chunk] = (
+                chunk, attempt + 1, job["panda_id"], min(job["failures"] + counts, MOST_FAILURES),
+                min(max(min(limits), attempt) + INCREMENT, MOST_FAILURES) if limits else 0, job["ram_level"])
         late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]
         for task, chunk in zip(late["task"].tolist(), late["chunk"].tolist(), strict=True):
             self.unfinished.get(task, {}).pop(chunk, None)

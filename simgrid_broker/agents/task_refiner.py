@@ -70,6 +70,7 @@ def _refine(control, row: int, rules) -> None:
     if not tag_task(world, row, rules):
         _break(control, row)
         return
+    control.retry_module.classify(row)
     label = world.vocabularies["labels"][task["label"]]
     task["server_retries"] = SERVER_RETRIES if label in ANALYSIS_LABELS else 0
     set_status(world, row, TaskStatus.DEFINED, now)

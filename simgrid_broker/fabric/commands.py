@@ -9,10 +9,14 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.rows import push_retry
+from simgrid_broker.world.rows import push_retry, take_retry
 from simgrid_broker.world.transitions import change_share, move
 
 ACTIVATED, THROTTLED = int(JobStatus.ACTIVATED), int(JobStatus.THROTTLED)
+
+GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"), ("failures", "i4"),
+                     ("attempt_limit", "i4"), ("ram_level", "i4")])
+"""A piece of input that has used up its attempts: the next attempt, and what a job of it keeps of its file."""
 
 
 def jobs_of(arrays, task_rows, *statuses) -> np.ndarray:
@@ -56,19 +60,29 @@ def set_share(world, rows, share):
 
 
 @compiled
-def try_again(world, task_row, chunks, attempts):
-    """Put pieces of input that were given up, (k,), among those that await an attempt; room is made before."""
-    for place in range(len(chunks)):
-        push_retry(world, task_row, chunks[place], attempts[place])
-    world.tasks[task_row]["n_failed"] -= len(chunks)
+def try_again(world, task_row, given_up):
+    """Put pieces of input that were given up, (k,) of GIVEN_UP, among those that await an attempt; room is made before.
+
+    Each keeps what its file knows: failures, the last job, and the ramCount to which it was raised.
+    """
+    for place in range(len(given_up)):
+        piece = given_up[place]
+        row = take_retry(world, task_row)
+        retry = world.retries[row]
+        retry["chunk"], retry["attempt"] = piece["chunk"], piece["attempt"]
+        retry["old_panda_id"], retry["failures"] = piece["old_panda_id"], piece["failures"]
+        retry["attempt_limit"] = piece["attempt_limit"]
+        push_retry(world, task_row, row, piece["ram_level"])
+    world.tasks[task_row]["n_failed"] -= len(given_up)
 
 
 def waiting_chunks(arrays, task_row: int) -> list[int]:
     """Chunks of a task that await another attempt."""
-    found, row = [], int(arrays.tasks["retry_head"][task_row])
-    while row >= 0:
-        found.append(int(arrays.retries["chunk"][row]))
-        row = int(arrays.retries["next"][row])
+    found = []
+    for row in arrays.ram_levels["head"][task_row].tolist():
+        while row >= 0:
+            found.append(int(arrays.retries["chunk"][row]))
+            row = int(arrays.retries["next"][row])
     return found
 
 

@@ -120,7 +120,7 @@ def _held_by_itself(scenario: Scenario) -> bool:
     keys = (*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents if one.what == "gdpconfig"))
     work = scenario.workload
     return (work.trace is not None or any(name.split(".")[-1].startswith(PAUSING) for name in keys)
-            or any(stream.max_attempt >= THROTTLED_FROM and stream.prodsourcelabel in PRODUCTION_LABELS
+            or any((stream.max_attempt or 0) >= THROTTLED_FROM and stream.prodsourcelabel in PRODUCTION_LABELS
                    for stream in (*work.campaigns, *work.users)))
 
 

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
+from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.whole import Whole
 
@@ -254,7 +255,7 @@ class Incident(Part):
         None, description="What the TaskCommando is told to do with the task")
     soft: bool | None = Field(None, description="finish: jobs may end first; reassign: jobs stay where they are; "
                               "default: jobs are killed")
-    nucleus: str | None = Field(None, description="Site that becomes the nucleus of a task that is reassigned; default: "
+    nucleus: str | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
                                 "task brokerage finds one")
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
@@ -336,6 +337,9 @@ class Scenario(Whole):
                                                           description="Resource types; the first that fits is taken")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
+    retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "
+                                               "errors; a list of one's own replaces all")
+    error_classification: tuple[ErrorClass, ...] = Field((), description="Errors that are the system's fault")
     incidents: tuple[Incident, ...] = Field((), description="What happens at a given time")
     agents: Agents = Field(Agents(), description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")
