@@ -12,6 +12,7 @@ from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
+from simgrid_broker.agents.production_watch_dog import production_watch_dog
 from simgrid_broker.agents.sampler import sampler
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.snapshots import snapshots
@@ -24,7 +25,7 @@ from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
 
 AGENTS = (timeline, network_metrics, statistics, task_source, task_commando, task_refiner, task_broker, adder,
-          post_processor, watch_dog, copy_archive, job_generator, setupper, pilot_streaming, sampler, snapshots)
+          post_processor, watch_dog, production_watch_dog, copy_archive, job_generator, setupper, pilot_streaming, sampler, snapshots)
 """Functions that take the control plane and give the generators of their processes, in the order of an instant."""
 
 

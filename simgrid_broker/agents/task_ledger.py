@@ -7,7 +7,7 @@ what follows from it (policy).
 import numpy as np
 
 from simgrid_broker.fabric.attempts import MOST_FAILURES
-from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_chunks
+from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_retries
 from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.task_commands import INCREMENT, Past
 
@@ -54,20 +54,24 @@ class TaskLedger:
         """Pieces of a task's input that have used up their attempts, in order, (k,) of GIVEN_UP."""
         self.control.fabric.empty_outboxes()
         arrays = self.control.world.arrays
-        busy = {*arrays.jobs["chunk"][jobs_of(arrays, [row])].tolist(), *waiting_chunks(arrays, row)}
+        busy = {*arrays.jobs["chunk"][jobs_of(arrays, [row])].tolist(), *waiting_retries(arrays, row)["chunk"].tolist()}
         return np.array([piece for chunk, piece in sorted(self.unfinished.get(row, {}).items()) if chunk not in busy],
                         GIVEN_UP)
 
-    def past(self, row: int) -> Past:
-        """What a task has gone through."""
+    def failure_rates(self, row: int) -> tuple[float, float]:
+        """Failed part of the jobs of a task that failed or finished, and of their HEP-score hours; NaN = none yet."""
         self.control.fabric.empty_outboxes()
         task = self.control.world.arrays.tasks[row]
         failed, finished = int(task["failed_attempts"]), int(task["n_finished"])
+        return (failed / (failed + finished) if failed + finished else np.nan,
+                self.failed_hs06s[row] / self.hs06s[row] if self.hs06s[row] else np.nan)
+
+    def past(self, row: int) -> Past:
+        """What a task has gone through."""
+        jobs, hours = self.failure_rates(row)
         efficiencies = self.efficiencies.get(row)
-        return Past(int(self.times_tried[row]), self.failed_hs06s[row] / SECONDS_AN_HOUR,
-                    self.failed_hs06s[row] / self.hs06s[row] if self.hs06s[row] else np.nan,
-                    failed / (failed + finished) if failed + finished else np.nan, int(task["max_attempt"]),
-                    float(np.median(efficiencies)) if efficiencies else np.nan)
+        return Past(int(self.times_tried[row]), self.failed_hs06s[row] / SECONDS_AN_HOUR, hours, jobs,
+                    int(self.control.world.arrays.tasks["max_attempt"][row]), float(np.median(efficiencies)) if efficiencies else np.nan)
 
     def _watch_chunks(self, rows: np.ndarray) -> None:
         """Remember the last attempt at every chunk that is not processed."""

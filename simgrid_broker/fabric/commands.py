@@ -76,14 +76,14 @@ def try_again(world, task_row, given_up):
     world.tasks[task_row]["n_failed"] -= len(given_up)
 
 
-def waiting_chunks(arrays, task_row: int) -> list[int]:
-    """Chunks of a task that await another attempt."""
+def waiting_retries(arrays, task_row: int) -> np.ndarray:
+    """Pieces of a task's input that await another attempt, (k,) rows of `retries`."""
     found = []
     for row in arrays.ram_levels["head"][task_row].tolist():
         while row >= 0:
-            found.append(int(arrays.retries["chunk"][row]))
+            found.append(row)
             row = int(arrays.retries["next"][row])
-    return found
+    return arrays.retries[np.array(found, np.int64)]
 
 
 def nothing_left(arrays, task_row: int) -> None:

@@ -18,7 +18,8 @@ TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
 OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",)}
 """Fields that single commands read beside the task; the others read none."""
 
-PAUSING = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE")
+PAUSING = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
+           "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
 """Beginnings of the keys of gdpconfig by which tasks are paused without a command."""
 
 THROTTLED_FROM = 6

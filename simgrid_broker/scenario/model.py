@@ -286,6 +286,8 @@ class Agents(Part):
                                "killed, this often")
     pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
+    exhausted: Seconds | None = Field(None, gt=0, description="An exhausted task is finished after this; default: 10 "
+                                      "days; in the edition deployed 48 h")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
     network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
