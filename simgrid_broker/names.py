@@ -195,6 +195,8 @@ class Cause(Word):
     ANALYSIS_REBROKERAGE = 21
     TASK_ABORTED = 22
     TASK_FINISHED = 23
+    INPUT_LOST = 24
+    INPUT_BROKEN = 25
 
 
 class FullChain(Word):

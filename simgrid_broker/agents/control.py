@@ -7,6 +7,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.command_book import CommandBook
+from simgrid_broker.agents.contents_feeder import OpenInputs
 from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.policies import policies_in_use
@@ -44,6 +45,8 @@ class Control:
         self.decisions = DecisionLog(world, scenario.record, self.seed)
         self.commands = CommandBook(world)
         self.ledger = TaskLedger(self)
+        self.open_inputs = OpenInputs(world)
+        self.lost_files = {}
         self.retry_module = RetryModule(self)
 
     @property

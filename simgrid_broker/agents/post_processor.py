@@ -47,6 +47,9 @@ def settled(control, row: int) -> bool:
         set_status(control.world, row, T(tasks["old_status"][row]), control.now)
     if tasks["status"][row] not in PREPARABLE:
         return False
+    if control.open_inputs.is_open(row):
+        set_status(control.world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more has come
+        return True
     set_status(control.world, row, T.PREPARED, control.now)
     end(control, row, final_status(tasks, row))
     return True

@@ -161,7 +161,8 @@ class TaskCommando:
         tasks, old = world.arrays.tasks, T(world.arrays.tasks["status"][row])
         set_status(world, row, T.TORETRY, control.now)
         exhausts, key = retry_refused(control.ledger.past(row), self._label(row), control.cfg, control.edition)
-        reason = key or ("nothing left to do" if tasks["n_finished"][row] == tasks["n_jobs"][row] else "")
+        left = tasks["n_jobs"][row] - tasks["n_finished"][row] - tasks["n_failed"][row]
+        reason = key or ("" if left + len(control.ledger.given_up(row)) else "nothing left to do")
         if reason:
             set_status(world, row, T.EXHAUSTED if exhausts else old, control.now)
             if exhausts:
@@ -196,16 +197,16 @@ class TaskCommando:
         control, world = self.control, self.control.world
         set_status(world, row, T.TOINCEXEC, control.now)
         world.arrays.tasks["n_jobs"][row] += given.options.get("jobs") or 0
-        self._revive(row)
+        self._revive(row, lost=True)
         set_status(world, row, T.REREFINE, control.now)
         task = world.arrays.tasks[row]
-        if task["n_finished"] == task["n_jobs"]:
+        if task["n_finished"] + task["n_failed"] == task["n_jobs"]:
             control.fabric.nothing_left(row)
 
-    def _revive(self, row: int) -> None:
-        """Give input that has used up its attempts more of them, and put the task where agents look."""
+    def _revive(self, row: int, lost: bool = False) -> None:
+        """Give input that has used up its attempts more of them, lost files if asked, and put the task among the live."""
         control, ledger = self.control, self.control.ledger
-        given_up, tasks = ledger.given_up(row), control.world.arrays.tasks
+        given_up, tasks = ledger.given_up(row, lost), control.world.arrays.tasks
         if len(given_up):
             tasks["max_attempt"][row] += INCREMENT
             tasks["max_failure"][row] += INCREMENT if tasks["max_failure"][row] else 0

@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker.fabric.attempts import MOST_FAILURES
 from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_retries
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.task_commands import INCREMENT, Past
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
@@ -30,7 +30,7 @@ class TaskLedger:
         self.times_tried = np.ones(n_tasks, np.int32)
         self.hs06s, self.failed_hs06s = np.zeros(n_tasks), np.zeros(n_tasks)
         self.efficiencies: dict[int, list[float]] = {}
-        self.unfinished: dict[int, dict[int, tuple]] = {}        # task row to chunk to a row of GIVEN_UP
+        self.unfinished: dict[int, dict[int, tuple]] = {}        # task to chunk to cause, GIVEN_UP
         self.of_hs06 = any(key.split(".", 1)[-1].startswith(ASKED_BY) for key in keys)
         self.of_chunks = control.commands.bring_back
         if self.of_hs06 or self.of_chunks:
@@ -50,13 +50,17 @@ class TaskLedger:
             for task, efficiency in zip(done["task"].tolist(), part.tolist(), strict=True):
                 self.efficiencies.setdefault(task, []).append(efficiency)
 
-    def given_up(self, row: int) -> np.ndarray:
-        """Pieces of a task's input that have used up their attempts, in order, (k,) of GIVEN_UP."""
+    def given_up(self, row: int, lost: bool = False) -> np.ndarray:
+        """Pieces of a task's input that have used up their attempts, in order, (k,) of GIVEN_UP.
+
+        Lost ones are left out unless they are asked for, and broken ones always.
+        """
+        left_out = {Cause.INPUT_BROKEN} if lost else {Cause.INPUT_BROKEN, Cause.INPUT_LOST}
         self.control.fabric.empty_outboxes()
         arrays = self.control.world.arrays
         busy = {*arrays.jobs["chunk"][jobs_of(arrays, [row])].tolist(), *waiting_retries(arrays, row)["chunk"].tolist()}
-        return np.array([piece for chunk, piece in sorted(self.unfinished.get(row, {}).items()) if chunk not in busy],
-                        GIVEN_UP)
+        return np.array([piece for chunk, (cause, piece) in sorted(self.unfinished.get(row, {}).items())
+                         if chunk not in busy and cause not in left_out], GIVEN_UP)
 
     def failure_rates(self, row: int) -> tuple[float, float]:
         """Failed part of the jobs of a task that failed or finished, and of their HEP-score hours; NaN = none yet."""
@@ -83,7 +87,7 @@ class TaskLedger:
         for job, counts, limit in zip(bad, (failed & ~rules["system"]).tolist(), new_limit.tolist(), strict=True):
             chunk, attempt = int(job["chunk"]), int(job["attempt"])
             limits = [one for one in (int(job["attempt_limit"]), limit) if one]
-            self.unfinished.setdefault(int(job["task"]), {})[chunk] = (
+            self.unfinished.setdefault(int(job["task"]), {})[chunk] = int(job["cause"]), (
                 chunk, attempt + 1, job["panda_id"], min(job["failures"] + counts, MOST_FAILURES),
                 min(max(min(limits), attempt) + INCREMENT, MOST_FAILURES) if limits else 0, job["ram_level"])
         late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]

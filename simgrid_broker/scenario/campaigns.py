@@ -84,6 +84,13 @@ class Replicas(Part):
     tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
 
 
+class OpenInput(Part):
+    """An input dataset to which files are added after the task was submitted, at an even rate until it is frozen."""
+
+    at_first: Fraction = Field(0.1, description="Part of the files that is there when the task arrives, at least one")
+    frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
+
+
 class JobRequirements(Part):
     """What a task asks of queues beside cores, memory, disk and time, in PanDA's names of task parameters."""
 
@@ -184,6 +191,13 @@ class Payload(JobRequirements):
     max_failure: int | None = Field(None, ge=1, le=255, description="Attempts of an input that may fail, those "
                                     "taken back not counted; default: no limit but max_attempt; of analysis in the "
                                     "edition deployed 3")
+
+    lost_input: Fraction = Field(0, description="Part of the input that is gone since the task was submitted; its jobs "
+                                 "find nothing, and it is skipped from then on")
+    broken_input: Fraction = Field(0, description="Part of the input that is corrupt; its jobs fail, and it is skipped "
+                                   "from then on")
+    open_input: OpenInput | None = Field(None, description="How files come while the input dataset is open; default: "
+                                         "all are there when the task arrives")
 
     offered_cores: float | None = Field(None, gt=0, description="Mean load in cores; sets the rate of arrivals")
     corepower: float = Field(13.6, gt=0, description="HS06 per core at which `offered_cores` is counted")

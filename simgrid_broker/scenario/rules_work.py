@@ -26,6 +26,7 @@ READS = {
     "storage_status": (("storage", "activity", "status"), ("until",)),
     "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs")),
     "task_share": (("task", "share"), ()),
+    "file_loss": (("site", "fraction"), ("until",)),
 }
 """Fields that each kind of incident needs, and those that it may have."""
 

@@ -23,6 +23,7 @@ from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world import queue_tables
 from simgrid_broker.world.arrays import (
     EVENT,
+    INPUT_LOSS,
     LESSON,
     N_RAM_LEVELS,
     N_STATUS,
@@ -72,9 +73,19 @@ def build(scenario, task_list) -> World:
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
+        input_loss=_input_loss(scenario, task_list),
     )
     _no_work_yet(arrays.tasks)
     return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
+
+
+def _input_loss(scenario, task_list) -> np.ndarray:
+    """Lost and broken parts of the input of each task, (n_tasks,) of INPUT_LOSS, as its stream says."""
+    loss, names = np.zeros(len(task_list.rows), INPUT_LOSS), task_list.vocabularies["task_names"]
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        if stream.name in names:
+            loss[task_list.rows["name"] == names.index(stream.name)] = stream.lost_input, stream.broken_input
+    return loss
 
 
 def _with_queues_of_commands(scenario, preassigned: tuple[str, ...]) -> tuple[str, ...]:
