@@ -5,7 +5,7 @@ them. What does not: true run times, the dice of a failure, or anything else a b
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,10 +20,18 @@ class Gdpconfig:
     """Values of gdpconfig in force, by (component, key); defaults are already in it."""
 
     values: Mapping[tuple[str, str], object]
+    kept: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def value(self, component: str, key: str):
         """Value of one key; raises KeyError for a key that the registry does not hold."""
         return self.values[component, key]
+
+    def once(self, make: Callable, *key):
+        """`make(self, *key)`, asked once for each key, since values never change; not to be changed."""
+        found = self.kept.get((make, key))
+        if found is None:
+            found = self.kept[make, key] = make(self, *key)
+        return found
 
     def family(self, component: str, prefix: str, member: str, default=None):
         """Value of `<prefix>_<member>` if it was set, else of `<prefix>` itself, else `default`."""
@@ -243,7 +251,8 @@ class Queues:
     def records(self) -> np.ndarray:
         """The numbers of which compiled criteria read, (n,) of QUEUE."""
         unified = self.resource_type >= 0
-        columns = dict(unified=unified, pull_ups=unified, pledgedcpu=np.where(self.opportunistic, -1, 0))
+        columns = dict(unified=unified, pull_ups=unified, pledgedcpu=np.where(self.opportunistic, -1, 0),
+                       slot_corecount=self.corecount)
         given = {name: getattr(self, name, None) for name in QUEUE.names}
         columns |= {name: column for name, column in given.items() if column is not None}
         return records(QUEUE, len(self.queue), **columns)
@@ -258,6 +267,8 @@ QUEUE = np.dtype([
     ("queue", "i4"), ("site", "i4"), ("resource_type", "i4"), ("corecount", "i4"), ("corepower", "f8"),
     ("transferringlimit", "f8"), ("unified", "?"), ("pull_ups", "?"), ("direct_io", "?"), ("pledgedcpu", "f8"),
     ("maxdiskio", "f8"), ("max_io_intensity", "f8"), ("use_only_local_data", "?"), ("bare_nucleus", "i1"),
+    ("always_direct_io", "?"), ("slot_corecount", "i4"), ("maxrss_mb", "f8"), ("minrss_mb", "f8"), ("maxtime_s", "f8"),
+    ("mintime_s", "f8"), ("maxwdir_mb", "f8"),
 ])
 """A pseudo-queue as compiled criteria see it; names and meanings as in `Queues`."""
 

@@ -48,6 +48,8 @@ class Control:
         self.open_inputs = OpenInputs(world)
         self.lost_files = {}
         self.retry_module = RetryModule(self)
+        if fabric is not None:                      # a dry run has none: nothing moves there
+            fabric.retry_module = self.retry_module.learn
 
     @property
     def now(self) -> float:

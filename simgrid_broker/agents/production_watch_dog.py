@@ -62,6 +62,7 @@ class ProductionWatchDog:
         control, tasks = self.control, self.control.world.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
         for row in rows[nearly_done(tasks["n_jobs"][rows], n_over, tasks["n_jobs"][rows], control.edition)].tolist():
+            control.ledger.changes(row)
             if tasks["priority"][row] < BOOST_PRIORITY:
                 control.fabric.set_priority(row, BOOST_PRIORITY)
             if self.express >= 0 and tasks["share"][row] != self.express:

@@ -31,7 +31,6 @@ class RetryModule:
         self.memory_failures: Counter[int] = Counter()
         self.with_more_cputime: set[int] = set()
         self._class_of(ANYTHING)
-        control.fabric.retry_module = self.learn
 
     def classify(self, row: int) -> None:
         """Let a task that has its share fall under the rules that hold for it."""

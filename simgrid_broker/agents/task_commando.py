@@ -51,7 +51,6 @@ class TaskCommando:
     def __init__(self, control):
         self.control = control
         self.killing: dict[int, Killing] = {}
-        self.first_priority = control.world.arrays.tasks["priority"].copy()
 
     def cycle(self) -> None:
         """Take up what was given, end marked jobs whose pilots have told of them, repeat what is not done."""
@@ -169,7 +168,7 @@ class TaskCommando:
                 control.live_tasks.bring_back(row)
         else:
             self._revive(row)
-            tasks["priority"][row] = self.first_priority[row]
+            control.ledger.take_back_changes(row)
             set_status(world, row, self._after_retry(row, old), control.now)
             tasks["modification_s"][row] = control.now - RETRY_HEAD_START_S
         if not key:
@@ -204,7 +203,7 @@ class TaskCommando:
             control.fabric.nothing_left(row)
 
     def _revive(self, row: int, lost: bool = False) -> None:
-        """Give input that has used up its attempts more of them, lost files if asked, and put the task among the live."""
+        """Give input that was given up more attempts, lost files only if asked, and put the task among the live."""
         control, ledger = self.control, self.control.ledger
         given_up, tasks = ledger.given_up(row, lost), control.world.arrays.tasks
         if len(given_up):

@@ -31,6 +31,7 @@ class TaskLedger:
         self.hs06s, self.failed_hs06s = np.zeros(n_tasks), np.zeros(n_tasks)
         self.efficiencies: dict[int, list[float]] = {}
         self.unfinished: dict[int, dict[int, tuple]] = {}        # task to chunk to cause, GIVEN_UP
+        self.before: dict[int, tuple[int, int]] = {}
         self.of_hs06 = any(key.split(".", 1)[-1].startswith(ASKED_BY) for key in keys)
         self.of_chunks = control.commands.bring_back
         if self.of_hs06 or self.of_chunks:
@@ -70,12 +71,25 @@ class TaskLedger:
         return (failed / (failed + finished) if failed + finished else np.nan,
                 self.failed_hs06s[row] / self.hs06s[row] if self.hs06s[row] else np.nan)
 
+    def changes(self, row: int) -> None:
+        """Remember priority and share of a task before they are changed."""
+        task = self.control.world.arrays.tasks[row]
+        self.before.setdefault(row, (int(task["priority"]), int(task["share"])))
+
+    def take_back_changes(self, row: int) -> None:
+        """Give a task its own priority and share again."""
+        if row in self.before:
+            priority, share = self.before.pop(row)
+            self.control.fabric.set_priority(row, priority)
+            self.control.fabric.set_share(row, share)
+
     def past(self, row: int) -> Past:
         """What a task has gone through."""
         jobs, hours = self.failure_rates(row)
         efficiencies = self.efficiencies.get(row)
+        median = float(np.median(efficiencies)) if efficiencies else np.nan
         return Past(int(self.times_tried[row]), self.failed_hs06s[row] / SECONDS_AN_HOUR, hours, jobs,
-                    int(self.control.world.arrays.tasks["max_attempt"][row]), float(np.median(efficiencies)) if efficiencies else np.nan)
+                    int(self.control.world.arrays.tasks["max_attempt"][row]), median)
 
     def _watch_chunks(self, rows: np.ndarray) -> None:
         """Remember the last attempt at every chunk that is not processed."""

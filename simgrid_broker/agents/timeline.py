@@ -73,6 +73,7 @@ def gdpconfig(control, incident) -> None:
 def task_priority(control, incident) -> None:
     """Tasks and their jobs get another priority."""
     for row in control.commands.change(control, incident):
+        control.ledger.changes(row)
         control.fabric.set_priority(row, incident.priority)
 
 
@@ -80,6 +81,7 @@ def task_share(control, incident) -> None:
     """Tasks and their jobs go to another share."""
     share = control.world.vocabularies["shares"].index(incident.share)
     for row in control.commands.change(control, incident):
+        control.ledger.changes(row)
         control.fabric.set_share(row, share)
 
 
@@ -110,7 +112,8 @@ def file_loss(control, incident) -> None:
     elsewhere = np.where(held | (arrays.replica_site < 0), 0, arrays.replica_fraction).max(axis=1)
     rows = np.flatnonzero(held.any(axis=1) & (elsewhere < 1))
     before = arrays.input_loss["lost"][rows].copy()
-    gone = incident.fraction * np.minimum(1 - elsewhere[rows], np.where(held, arrays.replica_fraction, 0).max(axis=1)[rows])
+    here = np.where(held, arrays.replica_fraction, 0).max(axis=1)
+    gone = incident.fraction * np.minimum(1 - elsewhere[rows], here[rows])
     arrays.input_loss["lost"][rows] = 1 - (1 - before) * (1 - gone)
     control.lost_files[id(incident)] = rows, before
 

@@ -1,7 +1,7 @@
 """JEDI's WatchDog: tasks on hold come back after a while or are exhausted, exhausted ones are finished.
 
-Source: PanDA brokerage documentation (1 hour for production, 20 minutes for analysis); JEDI TWiki, task status; lifecycle
-reference, 2.8, 2.9 and 2.12.
+Source: PanDA brokerage documentation (1 hour for production, 20 minutes for analysis); JEDI TWiki, task status;
+lifecycle reference, 2.8, 2.9 and 2.12.
 """
 
 from simgrid_broker.agents.task_refiner import send_on

@@ -21,6 +21,7 @@ from simgrid_broker.world.transitions import enter, move
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
 ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)
 INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
+MERGING = int(JobStatus.MERGING)
 NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
 INPUT = int(TransferKind.INPUT)
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
@@ -34,6 +35,12 @@ BLOCKED = -1
 
 UNKNOWN_CLOSENESS = 7.7
 """Closeness that stands for one that nobody gave; source: formats reference, section 4."""
+
+USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500
+"""Priority of the first job of a user, and that from which tasks give theirs to their jobs; source: as below."""
+
+JOBS_PER_PRIORITY = 5
+"""Jobs of a user that cost the next one a point of priority; source: lifecycle reference, section 3.5."""
 
 RETRY_PRIORITY_LOSS = 10
 """Priority that a job loses when the server tries it again; source: lifecycle reference, section 3.5."""
@@ -73,6 +80,22 @@ def throw_dice(world, job, task, site):
 
 
 @compiled
+def priority_of(world, task):
+    """Priority of the next job of a task: that of the task; in the code jobs of users lose some for each live one.
+
+    Source: lifecycle reference, section 3.5; no document tells of it.
+    """
+    user_labels = world.settings[0]["user_labels"]
+    if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= JUMP_OVER_PRIORITY:
+        return task["priority"]
+    n_jobs = 0
+    for status in range(N_STATUS):
+        if status != MERGING:
+            n_jobs += world.user_counts[task["user"], status]
+    return np.int32(USER_PRIORITY - n_jobs / JOBS_PER_PRIORITY)
+
+
+@compiled
 def fill(world, row, task_row, number, ramcount_mb, resource_type):
     """Fill a new row with what the task and the slot say."""
     job, task, pseudo = world.jobs[row], world.tasks[task_row], world.pseudo_queues[number]
@@ -82,7 +105,7 @@ def fill(world, row, task_row, number, ramcount_mb, resource_type):
     job["corecount"] = 1 if task["corecount"] == 1 else pseudo["corecount"]    # lifecycle reference, section 2.6
     job["hs06_milli"] = np.int32(round(job["corecount"] * queue["corepower"] * 1000.0))
     job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else resource_type
-    job["share"], job["user"], job["priority"] = task["share"], task["user"], task["priority"]
+    job["share"], job["user"], job["priority"] = task["share"], task["user"], priority_of(world, task)
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
     job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]
     job["n_output_files"] = 1

@@ -12,10 +12,8 @@ from operator import attrgetter
 import numpy as np
 
 from simgrid_broker.policy.rule import Answer, is_compiled, refused_of
-from simgrid_broker.views import KEPT, Task
+from simgrid_broker.views import KEPT
 
-FIGURES = {name for name, field in Task.__dataclass_fields__.items() if field.type is float}
-"""Fields of a task that are figures, and so almost always its own."""
 ONE = 1.0
 """What a factor returns that is 1 for every candidate."""
 
@@ -78,17 +76,6 @@ class Funnel:
         return tuple(step for step in self.steps if not isinstance(step, Liftable) and step.rule.static is not None)
 
     @cached_property
-    def own(self) -> tuple[Callable, ...]:
-        """The static criteria about a figure of the task, which tasks rarely share; the largest rank first."""
-        return tuple(sorted((rule for rule in self.static if FIGURES & set(rule.rule.static)), key=self.ranks.get,
-                            reverse=True))
-
-    @cached_property
-    def shared(self) -> tuple[Callable, ...]:
-        """The other static criteria, the largest rank first, so that whoever writes last is right."""
-        return tuple(sorted(set(self.static) - set(self.own), key=self.ranks.get, reverse=True))
-
-    @cached_property
     def load(self) -> tuple[Callable, ...]:
         """The criteria that look at one candidate, in order; whoever has some asks them in a compiled loop."""
         return tuple(step for step in self.steps
@@ -108,60 +95,47 @@ class Funnel:
     @cached_property
     def requirement(self) -> Callable:
         """Function from a task to the hashable requirement on which the static masks depend."""
-        return _fields_of(self.static)
-
-    @cached_property
-    def shared_requirement(self) -> Callable:
-        """Function from a task to the part of the requirement that many tasks share."""
-        return _fields_of(self.shared)
+        fields = sorted({field for rule in self.static for field in rule.rule.static})
+        return attrgetter(*fields) if fields else lambda task: ()
 
 
 class MaskCache:
     """First refusals by static criteria, kept until the description of the queues changes.
 
     One cache serves one grid: entries of an older `queues.version` are thrown away. At most `capacity` requirements are
-    kept, and as many shared parts of them; the ones that came first leave first. Tasks rarely share all their
-    requirements, but often those that are dear to look up (label, share, type).
+    kept, and what was found for as many tasks; the ones that came first leave first.
     """
 
     def __init__(self, capacity: int = 16384):
         self.capacity = capacity
         self.version = None
-        self.entries, self.parts, self.records = {}, {}, {}
+        self.entries, self.tasks = {}, {}
 
     def first_refusals(self, funnel: Funnel, case) -> np.ndarray:
         """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
         if case.queues.version != self.version:
             self.version = case.queues.version
             self.entries.clear()
-            self.parts.clear()
-        key = (funnel, funnel.requirement(case.task))
-        found = self.entries.get(key)
-        if found is None:
-            part = self._part((funnel, funnel.shared_requirement(case.task)),
-                              lambda: _first_of(funnel.shared, funnel, case))
-            found = _read_only(np.minimum(part, _first_of(funnel.own, funnel, case)))
-            self._keep(self.entries, key, found)
-        return found
-
-    def record(self, task, cfg, edition: str, make: Callable) -> np.ndarray:
-        """`make(task, cfg, edition)`, kept as long as both the task's view and gdpconfig are the same objects."""
-        found = self.records.get(task.jeditaskid)
-        if found is None or found[0] is not task or found[1] is not cfg:
-            found = task, cfg, make(task, cfg, edition)
-            self._keep(self.records, task.jeditaskid, found)
-        return found[2]
+        return self._entry((funnel, funnel.requirement(case.task)), lambda: first_refusals(funnel, case))
 
     def multiplier(self, rule: Callable, case) -> np.ndarray | float:
         """What one static factor gives, (n,) or one number; asked after `first_refusals` of the same case."""
         key = (rule, tuple(getattr(case.task, field) for field in rule.rule.static))
-        return self._part(key, lambda: rule(case))
+        return self._entry(key, lambda: rule(case))
 
-    def _part(self, key, make: Callable):
-        found = self.parts.get(key)
+    def of_task(self, make: Callable, brokerage, task, queues, cfg):
+        """`make(brokerage, task, queues, cfg, self)`, kept as long as all of them are the same objects."""
+        found = self.tasks.get(task.jeditaskid)
+        if found is None or not (found[0] is task and found[1] is queues and found[2] is cfg and found[3] is brokerage):
+            found = task, queues, cfg, brokerage, make(brokerage, task, queues, cfg, self)
+            self._keep(self.tasks, task.jeditaskid, found)
+        return found[-1]
+
+    def _entry(self, key, make: Callable):
+        found = self.entries.get(key)
         if found is None:
             found = make()
-            self._keep(self.parts, key, found)
+            self._keep(self.entries, key, found)
         return found
 
     def _keep(self, kept: dict, key, value) -> None:
@@ -216,26 +190,11 @@ def mask_of(rule: Callable, case) -> np.ndarray:
 
 def first_refusals(funnel: Funnel, case) -> np.ndarray:
     """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
-    return _read_only(np.minimum(_first_of(funnel.shared, funnel, case), _first_of(funnel.own, funnel, case)))
-
-
-def _first_of(rules: tuple[Callable, ...], funnel: Funnel, case) -> np.ndarray:
-    """Smallest rank at which one of the rules, the largest rank first, refuses each candidate, (n,) int16."""
     first = np.full(case.n_candidates, funnel.never, np.int16)
-    for rule in rules:
+    for rule in sorted(funnel.static, key=funnel.ranks.get, reverse=True):      # whoever writes last is right
         np.putmask(first, mask_of(rule, case), funnel.ranks[rule])
+    first.setflags(write=False)
     return first
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    array.setflags(write=False)
-    return array
-
-
-def _fields_of(rules: tuple[Callable, ...]) -> Callable:
-    """Function from a task to the fields on which the masks of static rules depend."""
-    fields = sorted({field for rule in rules for field in rule.rule.static})
-    return attrgetter(*fields) if fields else lambda task: ()
 
 
 def _ask_group(funnel: Funnel, group: Liftable, case, first: np.ndarray) -> bool:

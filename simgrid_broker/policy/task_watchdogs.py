@@ -8,7 +8,7 @@ import numpy as np
 from simgrid_broker.units import DAY, HOUR
 
 BOOST_PRIORITY = 900
-"""Priority of a task that is nearly done; source: JEDI TWiki, automatic priority boosting; lifecycle reference, 2.11."""
+"""Priority of a task that is nearly done; JEDI TWiki, automatic priority boosting; lifecycle reference, 2.11."""
 BOOST_FROM, BOOST_JOBS = 0.95, 100
 """Part of the input that must be over, and jobs that may be left."""
 EXPRESS = "Express"
@@ -19,7 +19,7 @@ LOOK_AGAIN_S = 1200.0
 ATTEMPTS_A_STEP = 5
 """Attempts after each of which a task is throttled."""
 WAIT_FOR_THROTTLED_S = 7200.0
-"""How long the first time; later times go with the square; source: JEDI TWiki, task status; lifecycle reference, 2.10."""
+"""How long the first time; later times go with the square; JEDI TWiki, task status; lifecycle reference, 2.10."""
 
 EXHAUSTED_S = {"documented": 10 * DAY, "deployed": 48 * HOUR}
 """After this an exhausted task is finished (L16); source: JEDI TWiki, task status; lifecycle reference, 2.8."""
@@ -33,7 +33,7 @@ def remaining_jobs(n_files, n_over, n_jobs) -> np.ndarray:
 
 
 def nearly_done(n_files, n_over, n_jobs, edition: str) -> np.ndarray:
-    """Which tasks are boosted, (n,) bool: 95 % over, and less than 100 jobs left (documented) or at most 100 (deployed).
+    """Which tasks are boosted, (n,) bool: 95 % over and less than 100 jobs left (documented) or at most 100 (deployed).
 
     n_files: input files; n_over: those finished or given up; n_jobs: jobs of all of them.
     """
@@ -62,8 +62,8 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
 def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, edition: str) -> int:
     """How often a task will have been throttled if it must be now, else 0 (L17).
 
-    As documented the largest number of attempts at a file counts, in steps of 5. The code takes the mean failures of the
-    files that are left, and goes on by one, whatever the step.
+    As documented the largest number of attempts at a file counts, in steps of 5. The code takes the mean failures of
+    the files that are left, and goes on by one, whatever the step.
     """
     if edition == "documented":
         step = largest_attempt // ATTEMPTS_A_STEP

@@ -240,7 +240,7 @@ class Incident(Part):
                   "task_arrival", "storage_status", "task_command", "task_share",
                   "file_loss"] = Field(
                       description="Kind of incident")
-    until: Seconds | None = Field(None, description="When an outage ends, or lost files are there again; default: never")
+    until: Seconds | None = Field(None, description="When an outage ends, or lost files are back; default: never")
     queue: str | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
                               "reassigned")
     status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")

@@ -17,12 +17,14 @@ from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.part import Part
 
 SourceName = Literal[*ERROR_SOURCES]
+MOST_ATTEMPTS = 255
+"""Attempts that an input may have at the most."""
 
 
 class RetryParameters(Part):
     """Parameters of a retry rule's action."""
 
-    maxAttempt: int | None = Field(None, ge=1, le=255, description="Attempts that limit_retry leaves to the input")
+    maxAttempt: int | None = Field(None, description="Attempts that limit_retry leaves to the input, 1 to 255")
 
 
 class RetryRule(Part):
@@ -107,7 +109,9 @@ def limit_without_number(scenario) -> Iterator[Finding]:
     for position, rule in enumerate(scenario.retry_rules):
         limit, key = rule.parameters.maxAttempt, ("retry_rules", position)
         if rule.retryaction == "limit_retry" and limit is None:
-            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`", of_absence=True)
+            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`")
+        elif limit is not None and not 1 <= limit <= MOST_ATTEMPTS:
+            yield Finding((*key, "parameters", "maxAttempt"), limit, f"expected 1 to {MOST_ATTEMPTS}")
         elif rule.retryaction != "limit_retry" and limit is not None:
             yield Finding((*key, "parameters", "maxAttempt"), limit, f"{rule.retryaction} does not read this")
 

@@ -38,6 +38,7 @@ SETTINGS = np.dtype([
     ("by_share", "i4"), ("by_priority", "i4"),   # what dispatch sorts by, besides age
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
     ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = nobody has it
+    ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
 

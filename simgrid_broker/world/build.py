@@ -8,6 +8,7 @@ import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
+    ANALYSIS_LABELS,
     Cause,
     DecisionKind,
     FullChain,
@@ -61,7 +62,7 @@ def build(scenario, task_list) -> World:
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
     arrays = Arrays(
-        state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies["processing_types"]),
+        state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
         **tables,
         tasks=task_list.rows.copy(), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
         replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
@@ -162,11 +163,15 @@ def _state(pools) -> np.ndarray:
     return state
 
 
-def _settings(scenario, processing_types: tuple[str, ...]) -> np.ndarray:
+def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
     """Values that compiled code reads."""
     agents = scenario.agents
+    processing_types = vocabularies["processing_types"]
     urgent = processing_types.index(URGENT) if URGENT in processing_types else -1
-    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0, urgent)], SETTINGS)
+    analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
+    user_labels = analysis if scenario.edition == "deployed" else 0
+    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0, urgent, user_labels)],
+                    SETTINGS)
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:

@@ -23,7 +23,7 @@ WITH_EXPRESS = [dict(name="All", value=1), dict(name="Express", value=1)]
     pytest.param(1000, 949, (False, False), id="less than 95 % is over"),
     pytest.param(1000, 950, (True, True), id="95 % is over, and 50 jobs are left"),
     pytest.param(2000, 1899, (False, False), id="101 jobs are left"),
-    pytest.param(2000, 1900, (False, True), id="100 jobs are left: less than 100 as documented, at most 100 in the code"),
+    pytest.param(2000, 1900, (False, True), id="100 jobs are left: too many as documented, few enough in the code"),
     pytest.param(2000, 1901, (True, True), id="99 jobs are left"),
 ])
 def test_what_is_nearly_done(n_files, n_over, boosted):

@@ -9,6 +9,7 @@ from simgrid_broker.policy.job_brokerage.at import NUMBERS, At
 from simgrid_broker.policy.job_brokerage.broker import ask_of
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.rule import Answer, is_compiled
 from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Nuclei, Queues, ShareTree, Stats, Task, records
 
 DEFAULTS = {
@@ -101,6 +102,19 @@ def weighed_candidate(question, k, edition):
     n["weight"] = np.prod([factor(*at) for factor in PRODUCTION[edition].factors
                            if factor not in PRODUCTION[edition].static_factors])
     return at
+
+
+def answer_about_one(rule, task_, **columns):
+    """What a criterion, of whatever kind, says about one queue with these columns: refused, value, limit."""
+    view = queues(1, **{name: (value,) if isinstance(value, str) else np.array([value])
+                        for name, value in columns.items()})
+    if is_compiled(rule):
+        said = rule(*candidate(task_, view, edition=rule.rule.editions[0]))
+    else:
+        said = rule(job_case(task_, view))
+        said = said if isinstance(said, Answer) else (said, np.nan, np.nan)
+    refused, value, limit = (np.broadcast_to(each, (1,))[0] for each in said)
+    return bool(refused), float(value), float(limit)
 
 
 COUNT = {"documented": load_rules.documented_numbers, "deployed": load_rules.deployed_numbers}

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from policy_builders import job_case, queues, task
+from policy_builders import answer_about_one, job_case, queues, task
 
 from simgrid_broker.names import QueueStatus as S
 from simgrid_broker.policy.job_brokerage import candidates as c
@@ -11,8 +11,7 @@ HOURS = 3600.0
 
 def refused(rule, task_, **columns):
     """What a criterion says about one queue with these columns."""
-    view = queues(1, **{k: (v,) if isinstance(v, str) else np.array([v]) for k, v in columns.items()})
-    return bool(rule(job_case(task_, view))[0])
+    return answer_about_one(rule, task_, **columns)[0]
 
 
 @pytest.mark.parametrize(("label", "production", "analysis", "refuses"), [

@@ -1,29 +1,23 @@
 """What jobs are expected to need: merge jobs, event service, dynamic numbers of events, direct reading, wall time."""
 
-import numpy as np
 import pytest
-from policy_builders import job_case, queues, task
+from policy_builders import answer_about_one, task
 
-from simgrid_broker.policy.funnel import mask_of
 from simgrid_broker.policy.job_brokerage import candidates as c
 from simgrid_broker.policy.job_brokerage import requirements as r
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.rule import Answer
 
 DAY, MIB = 86400.0, 1024**2
 
 
 def refused(rule, fields, **columns):
     """What a criterion says about one queue with these columns."""
-    view = queues(1, **{k: (v,) if isinstance(v, str) else np.array([v]) for k, v in columns.items()})
-    return bool(mask_of(rule, job_case(task(**fields), view))[0])
+    return answer_about_one(rule, task(**fields), **columns)[0]
 
 
 def figures(rule, fields, **columns):
     """Value and limit of one queue."""
-    answer = rule(job_case(task(**fields), queues(1, **{k: np.array([v]) for k, v in columns.items()})))
-    assert isinstance(answer, Answer)
-    return tuple(float(np.broadcast_to(each, (1,))[0]) for each in (answer.value, answer.limit))
+    return answer_about_one(rule, task(**fields), **columns)[1:]
 
 
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
@@ -156,7 +150,7 @@ def test_dynamic_number_of_events(fields, columns, short, long):
 ])
 def test_d53_who_needs_a_day(fields, documented, deployed):
     for edition, tag in (("documented", documented), ("deployed", deployed)):
-        rules = [rule for rule in PRODUCTION[edition].funnel.static
+        rules = [rule for rule in PRODUCTION[edition].funnel.criteria
                  if rule.rule.tag in ("-min_walltime", "-scout_walltime")]
         assert len(rules) == 2
         said = [rule.rule.tag for rule in rules if refused(rule, fields, maxtime_s=DAY - 1)]

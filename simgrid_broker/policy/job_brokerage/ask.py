@@ -5,6 +5,7 @@ What lives here: the record of a task and of the values of gdpconfig that hold f
 
 import numpy as np
 
+from simgrid_broker.policy.job_brokerage import estimates
 from simgrid_broker.policy.job_brokerage.at import ASK
 from simgrid_broker.views import Gdpconfig, Task
 
@@ -26,12 +27,14 @@ DEFAULT_FREE_GB = 200
 """STORAGE_MIN_FREE_SIZE where gdpconfig has 0; source: as above."""
 GB = 1024**3
 """Bytes of the code's GB; source: brokerage reference, 0.2."""
+PLAIN = [name for name in ASK.names if name in Task.__dataclass_fields__ and name != "event_service"]
+"""Columns that are fields of the task just so; event service has a meaning of its own here."""
 
 
 def asked(task: Task, cfg: Gdpconfig, edition: str = "documented") -> np.ndarray:
     """The record of a task under gdpconfig, (1,) of ASK; the input is filled in with every decision."""
-    values = _of_task(task, edition) | _of_config(task, cfg) | _of_data_config(cfg, edition)
-    return np.array([tuple(values.get(name, 0) for name in ASK.names)], ASK)
+    values = cfg.once(_of_config, task.prodsourcelabel, task.gshare, edition) | _of_task(task, edition)
+    return np.array([tuple(values.values())], ASK)
 
 
 def is_express(task: Task, edition: str) -> bool:
@@ -55,18 +58,22 @@ def t1_value(task: Task, edition: str) -> float:
 
 
 def _of_task(task: Task, edition: str) -> dict:
-    plain = {name: getattr(task, name) for name in ASK.names if hasattr(task, name)}
+    plain = {name: getattr(task, name) for name in PLAIN}
     return plain | dict(priority=task.currentpriority, express=is_express(task, edition),
                         has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
-                        t1value=t1_value(task, edition),
-                        event_service=task.event_service and not task.job_cloning)
+                        t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
+                        wants_a_day=estimates.wants_a_day(task), **estimates.of_task(task, edition))
 
 
-def _of_config(task: Task, cfg: Gdpconfig) -> dict:
+def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> dict:
+    """All columns of ASK in order, of which only gdpconfig has filled in its values; not to be changed."""
+    return dict.fromkeys(ASK.names, 0) | _of_load_config(cfg, prodsourcelabel, gshare) | _of_data_config(cfg, edition)
+
+
+def _of_load_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str) -> dict:
     """Values that rules about single candidates read; 0 of NQUEUELIMITSITE_<gshare> counts as not set."""
-    label = f"MIN_WEIGHT_{task.prodsourcelabel}"
-    return dict(cut=cfg.family(JOBBROKER, "NQUEUELIMITSITE", task.gshare) or DEFAULT_CUT,
-                min_weight=cfg.family(JOBBROKER, label, task.gshare, 0),
+    return dict(cut=cfg.family(JOBBROKER, "NQUEUELIMITSITE", gshare) or DEFAULT_CUT,
+                min_weight=cfg.family(JOBBROKER, f"MIN_WEIGHT_{prodsourcelabel}", gshare, 0),
                 max_prio_to_bootstrap=cfg.value(JOBBROKER, "MAX_PRIO_TO_BOOTSTRAP"),
                 nqueued_nuc_cap_for_jobs=cfg.value(JOBBROKER, "NQUEUED_NUC_CAP_FOR_JOBS"),
                 nqueued_sat_cap=cfg.value(JOBBROKER, "NQUEUED_SAT_CAP"),

@@ -19,6 +19,11 @@ ASK = np.dtype([
     ("label_test", "?"),             # `test` is in the prodSourceLabel
     ("complete_somewhere", "?"),     # a complete replica of the input exists,
     ("no_remote_source", "?"),       # but none at a storage that sends files to other sites
+    ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; 0 = unknown
+    ("input_bytes_per_job", "f8"), ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"),
+    ("cpuefficiency", "f8"), ("basewalltime_s", "f8"), ("counts_hs06", "?"), ("walltime_is_known", "?"),
+    ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
+    ("wants_a_day", "?"),            # asks for queues of 24 h though it does not scout
     ("work_shortage", "?"), ("max_diskio", "f8"), ("storage_min_free_bytes", "f8"), ("io_intensity_cutoff", "f8"),
     ("size_cutoff_mb", "f8"), ("num_cutoff", "f8"),    # MB of the edition: 1e6 bytes as documented, 1024**2 as deployed
     ("cut", "f8"),                   # NQUEUELIMITSITE_<gshare>

@@ -6,6 +6,7 @@ over candidates (`decide`), and the draw (`selection`).
 
 from functools import cache as cache_for_ever
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from simgrid_broker.policy.job_brokerage.decide import Question, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import for_hint, initial_list
-from simgrid_broker.views import KEPT, Gdpconfig, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
@@ -55,32 +56,48 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
     question.ask["hint"] = True
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
-    return (answer.refused_by == KEPT) | (answer.refused_by >= question.n_criteria)
+    return answer.refused_by == question.never
 
 
 def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
            cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
     """The question as the compiled decision wants it: numbers only."""
-    funnel, case = brokerage.funnel, JobCase(task, queues)
-    first = first_refusals(funnel, case) if cache is None else cache.first_refusals(funnel, case)
-    ask = asked(task, cfg, brokerage.name) if cache is None else cache.record(task, cfg, brokerage.name, asked)
+    known = (prepare(brokerage, task, queues, cfg) if cache is None
+             else cache.of_task(prepare, brokerage, task, queues, cfg))
+    funnel, ask = brokerage.funnel, known.ask
     if locality is None:
         ask["hint"], ask["total_bytes"], ask["total_files"] = False, 0, 0
         data = (zeros(len(stats.store)),) * 4
     else:
         ask["hint"], ask["total_bytes"], ask["total_files"] = False, locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
-    if task.preassigned or task.premerge is not None:
-        named = initial_list(task, queues, brokerage.name)
-        ask["single"], ask["listed"] = named.single, named.listed
     if task.nucleus >= 0:
         nucleus = stats.store[task.nucleus]
         ask["nucleus_writable"], ask["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
         ask["nucleus_queued_files"] = stats.link["queued_express" if ask["express"][0] else "queued_files"].sum()
-    return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, first,
-                    static_weight(brokerage, case, cache),
+    return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, known.first, known.static_weight,
                     funnel.load_ranks, brokerage.least, brokerage.choice_rank, len(funnel.criteria), funnel.never,
                     brokerage.busiest)
+
+
+class Prepared(NamedTuple):
+    """What can be said of a task before anything that changes is looked at; fields as in `decide.Question`."""
+
+    ask: np.ndarray
+    first: np.ndarray
+    static_weight: np.ndarray
+
+
+def prepare(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
+            cache: MaskCache | None = None) -> Prepared:
+    """The part of a question that hangs on the task, the queues' description and gdpconfig alone."""
+    case = JobCase(task, queues)
+    first = (first_refusals if cache is None else cache.first_refusals)(brokerage.funnel, case)
+    ask = asked(task, cfg, brokerage.name)
+    if task.preassigned or task.premerge is not None:
+        named = initial_list(task, queues, brokerage.name)
+        ask["single"], ask["listed"] = named.single, named.listed
+    return Prepared(ask, first, static_weight(brokerage, case, cache))
 
 
 def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | None) -> np.ndarray:

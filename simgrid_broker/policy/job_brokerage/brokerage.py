@@ -22,8 +22,8 @@ class JobBrokerage:
     answer) that calls it, asks the compiled criteria of `funnel` and multiplies the compiled ones of `factors`. A
     static rule is changed by replacing one field; a compiled one by a `decide` of one's own as well, because compiled
     code cannot be handed functions and be kept between runs. caps: the criteria about the nucleus, the input, backlogs
-    and weights, which the hint to the task brokerage leaves out; no static criterion stands behind those about
-    backlogs, whose numbers are made only for candidates that none refused.
+    and weights, which the hint to the task brokerage leaves out; no permanent criterion of another kind stands behind
+    those about backlogs, whose numbers are made only for candidates that none refused.
     """
 
     name: str

@@ -81,6 +81,12 @@ def take_input(question, site, n):
 
 
 @compiled
+def counts(question, first):
+    """Whether the job numbers of a candidate matter: no permanent criterion before those about backlogs refused it."""
+    return first >= question.n_criteria and not question.ask[0]["hint"]
+
+
+@compiled
 def look_for_sources(question):
     """Note in what is asked whether a complete replica of the input exists, and whether other sites can have it.
 
@@ -182,7 +188,12 @@ def settle(question, answer, n_best):
 
 @compiled
 def rank(question, answer):
-    """Rank the candidates and say why the others are out; returns how many are in `answer.best`."""
+    """Rank the candidates and say why the others are out; returns how many are in `answer.best`.
+
+    For a hint nothing is ranked, and `refused_by` still holds ranks.
+    """
+    if question.ask[0]["hint"]:
+        return 0
     n_best = best_candidates(question, answer)
     settle(question, answer, n_best)
     return n_best

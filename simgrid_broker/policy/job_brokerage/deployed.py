@@ -22,7 +22,7 @@ from simgrid_broker.policy.job_brokerage import (
 )
 from simgrid_broker.policy.job_brokerage import load as backlog
 from simgrid_broker.policy.job_brokerage.brokerage import JobBrokerage
-from simgrid_broker.policy.job_brokerage.decide import choose, look_for_sources, note, rank, take_input
+from simgrid_broker.policy.job_brokerage.decide import choose, counts, look_for_sources, note, rank, take_input
 
 
 @compiled
@@ -38,7 +38,7 @@ def weight(ask, queue, load, link, store, n):
 
 @compiled
 def refusal(ask, queue, load, link, store, n, first, ranks):
-    """Smallest rank at which a compiled criterion refuses a candidate, if it is below `first`."""
+    """Smallest rank at which a compiled criterion that reads no job numbers refuses a candidate, if below `first`."""
     if ranks[0] < first and network.nucleus_closed_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[0]
     if ranks[1] < first and network.nucleus_full_deployed(ask, queue, load, link, store, n)[0]:
@@ -53,44 +53,64 @@ def refusal(ask, queue, load, link, store, n, first, ranks):
         first = ranks[5]
     if ranks[6] < first and activity.disk_io(ask, queue, load, link, store, n)[0]:
         first = ranks[6]
-    if ranks[7] < first and endpoints.too_little_space_deployed(ask, queue, load, link, store, n)[0]:
+    if ranks[7] < first and requirements.too_little_memory_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[7]
-    if ranks[8] < first and endpoints.not_readable(ask, queue, load, link, store, n)[0]:
+    if ranks[8] < first and requirements.too_much_memory_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[8]
-    if ranks[9] < first and endpoints.not_writable(ask, queue, load, link, store, n)[0]:
+    if ranks[9] < first and requirements.too_little_scratch_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[9]
-    if ranks[10] < first and endpoints.receives_nothing_deployed(ask, queue, load, link, store, n)[0]:
+    if ranks[10] < first and endpoints.too_little_space_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[10]
-    if ranks[11] < first and endpoints.sends_nothing(ask, queue, load, link, store, n)[0]:
+    if ranks[11] < first and endpoints.not_readable(ask, queue, load, link, store, n)[0]:
         first = ranks[11]
-    if ranks[12] < first and endpoints.nobody_sends_input(ask, queue, load, link, store, n)[0]:
+    if ranks[12] < first and endpoints.not_writable(ask, queue, load, link, store, n)[0]:
         first = ranks[12]
-    if ranks[13] < first and activity.output_backlog_deployed(ask, queue, load, link, store, n)[0]:
+    if ranks[13] < first and endpoints.receives_nothing_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[13]
-    if ranks[14] < first and activity.non_pledged(ask, queue, load, link, store, n)[0]:
+    if ranks[14] < first and endpoints.sends_nothing(ask, queue, load, link, store, n)[0]:
         first = ranks[14]
-    if ranks[15] < first and activity.over_pledged_deployed(ask, queue, load, link, store, n)[0]:
+    if ranks[15] < first and endpoints.nobody_sends_input(ask, queue, load, link, store, n)[0]:
         first = ranks[15]
-    if ranks[16] < first and nucleus.off_nucleus_deployed(ask, queue, load, link, store, n)[0]:
+    if ranks[16] < first and requirements.too_little_walltime_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[16]
-    if ranks[17] < first and data_motion.too_intense(ask, queue, load, link, store, n)[0]:
+    if ranks[17] < first and requirements.too_short_for_scouts_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[17]
-    if ranks[18] < first and nucleus.off_the_chain(ask, queue, load, link, store, n)[0]:
+    if ranks[18] < first and requirements.too_short_for_unknown_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[18]
-    if ranks[19] < first and nucleus.for_full_chains_only(ask, queue, load, link, store, n)[0]:
+    if ranks[19] < first and requirements.too_much_walltime_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[19]
-    if ranks[20] < first and activity.no_pilots_deployed(ask, queue, load, link, store, n)[0]:
+    if ranks[20] < first and activity.output_backlog_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[20]
-    if ranks[21] < first and data_motion.not_local(ask, queue, load, link, store, n)[0]:
+    if ranks[21] < first and activity.non_pledged(ask, queue, load, link, store, n)[0]:
         first = ranks[21]
-    if ranks[22] < first and backlog.over_cap(ask, queue, load, link, store, n)[0]:
+    if ranks[22] < first and activity.over_pledged_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[22]
-    if ranks[23] < first and network.low_network_weight_deployed(ask, queue, load, link, store, n)[0]:
+    if ranks[23] < first and nucleus.off_nucleus_deployed(ask, queue, load, link, store, n)[0]:
         first = ranks[23]
-    if ranks[24] < first and backlog.over_cap_of_type(ask, queue, load, link, store, n)[0]:
+    if ranks[24] < first and data_motion.too_intense(ask, queue, load, link, store, n)[0]:
         first = ranks[24]
-    if ranks[25] < first and backlog.below_min_weight(ask, queue, load, link, store, n)[0]:
+    if ranks[25] < first and nucleus.off_the_chain(ask, queue, load, link, store, n)[0]:
         first = ranks[25]
+    if ranks[26] < first and nucleus.for_full_chains_only(ask, queue, load, link, store, n)[0]:
+        first = ranks[26]
+    if ranks[27] < first and activity.no_pilots_deployed(ask, queue, load, link, store, n)[0]:
+        first = ranks[27]
+    if ranks[28] < first and data_motion.not_local(ask, queue, load, link, store, n)[0]:
+        first = ranks[28]
+    return first
+
+
+@compiled
+def overload(ask, queue, load, link, store, n, first, ranks):
+    """The same for the other criteria, those about backlogs and weights: the last ones."""
+    if ranks[29] < first and backlog.over_cap(ask, queue, load, link, store, n)[0]:
+        first = ranks[29]
+    if ranks[30] < first and network.low_network_weight_deployed(ask, queue, load, link, store, n)[0]:
+        first = ranks[30]
+    if ranks[31] < first and backlog.over_cap_of_type(ask, queue, load, link, store, n)[0]:
+        first = ranks[31]
+    if ranks[32] < first and backlog.below_min_weight(ask, queue, load, link, store, n)[0]:
+        first = ranks[32]
     return first
 
 
@@ -106,10 +126,11 @@ def decide_deployed(question, answer):
             site = queue["site"]
             load, link, store = question.load[queue["queue"]], question.link[site], question.store[site]
             take_input(question, site, n)
-            if first == question.never:
+            first = refusal(ask, queue, load, link, store, n, first, question.ranks)
+            if counts(question, first):
                 backlog.deployed_numbers(ask, queue, load, link, store, n)
                 n["weight"] = question.static_weight[k] * weight(ask, queue, load, link, store, n)
-            first = refusal(ask, queue, load, link, store, n, first, question.ranks)
+                first = overload(ask, queue, load, link, store, n, first, question.ranks)
             if choosing and first > question.choice_rank:
                 answer.classes[k] = data_motion.io_class(ask, queue, load, link, store, n)
         note(question, answer, k, first)

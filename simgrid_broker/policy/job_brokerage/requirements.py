@@ -7,17 +7,11 @@ Source of the order and of the tags: brokerage reference, section 2.3, P12, P14 
 
 import numpy as np
 
-import simgrid_broker.policy.estimates as estimates  # not `from simgrid_broker.policy`, which imports this module
-from simgrid_broker.policy.job_brokerage.case import JobCase
-from simgrid_broker.policy.job_brokerage.preliminary import NAMED, is_single
-from simgrid_broker.policy.rule import Answer, above, below, criterion
+from simgrid_broker.compiled import compiled
+from simgrid_broker.policy.job_brokerage import estimates
+from simgrid_broker.policy.rule import criterion
 from simgrid_broker.units import DAY
 
-MEMORY_FIELDS = ("ramcount", "ramunit", "baseramcount", "is_merging", "mergeramcount")
-WALLTIME_FIELDS = ("cputime", "cputimeunit", "n_events_per_job", "cpuefficiency", "basewalltime_s",
-                   "walltime_s_per_mib", "input_bytes_per_job", "n_files_per_job", "event_service", "job_cloning",
-                   "n_es_consumers", "max_attempt_es", "dynamic_events", "min_granularity", "max_events_per_job")
-SCRATCH_FIELDS = ("input_bytes_per_job", "output_bytes_per_job", "workdisk_bytes")
 REFERENCE_COREPOWER = 10
 """HS06 per core that the code's 24-hour rule supposes; source: brokerage reference, section 8.3 (D52)."""
 
@@ -25,140 +19,128 @@ DOCUMENTED = {"source": "PanDA brokerage documentation, production job brokerage
 DEPLOYED = {"source": "brokerage reference, section 8", "editions": ("deployed",)}
 
 
-@criterion("-lowmemory", panda="selection for memory", static=MEMORY_FIELDS, **DOCUMENTED)
-def too_little_memory(case: JobCase) -> Answer:
+@criterion("-lowmemory", panda="selection for memory", **DOCUMENTED)
+@compiled
+def too_little_memory(ask, queue, load, link, store, n):
     """Refuse queues whose memory limit lies below the estimate; a task without a memory figure passes."""
-    return above(estimates.memory_documented_mb(case.task, case.queues), case.queues.maxrss_mb, _memory_is_known(case))
+    need = estimates.memory_mb(ask, queue)
+    return ask["ram_mb"] != 0 and need > queue["maxrss_mb"], need, queue["maxrss_mb"]
 
 
-@criterion("-highmemory", panda="selection for memory", static=MEMORY_FIELDS, **DOCUMENTED)
-def too_much_memory(case: JobCase) -> Answer:
+@criterion("-highmemory", panda="selection for memory", **DOCUMENTED)
+@compiled
+def too_much_memory(ask, queue, load, link, store, n):
     """Refuse queues that are kept for jobs with more memory than the estimate."""
-    return below(estimates.memory_documented_mb(case.task, case.queues), case.queues.minrss_mb, _memory_is_known(case))
+    need = estimates.memory_mb(ask, queue)
+    return ask["ram_mb"] != 0 and need < queue["minrss_mb"], need, queue["minrss_mb"]
 
 
-@criterion("-lowmemory", panda="selection for memory", static=MEMORY_FIELDS, **DEPLOYED)
-def too_little_memory_deployed(case: JobCase) -> Answer:
-    """Refuse queues whose memory limit lies below the code's estimate (D49)."""
-    return above(estimates.memory_deployed_mb(case.task, case.queues), case.queues.maxrss_mb, _memory_is_known(case))
+@criterion("-lowmemory", panda="selection for memory", **DEPLOYED)
+@compiled
+def too_little_memory_deployed(ask, queue, load, link, store, n):
+    """Refuse queues whose memory limit lies below the code's estimate, in whole MB (D49)."""
+    need = np.floor(estimates.memory_mb(ask, queue))
+    return ask["ram_mb"] != 0 and need > queue["maxrss_mb"], need, queue["maxrss_mb"]
 
 
-@criterion("-highmemory", panda="selection for memory", static=MEMORY_FIELDS, **DEPLOYED)
-def too_much_memory_deployed(case: JobCase) -> Answer:
-    """Refuse queues that are kept for jobs with more memory than the code's estimate (D49)."""
-    return below(estimates.memory_deployed_mb(case.task, case.queues), case.queues.minrss_mb, _memory_is_known(case))
+@criterion("-highmemory", panda="selection for memory", **DEPLOYED)
+@compiled
+def too_much_memory_deployed(ask, queue, load, link, store, n):
+    """Refuse queues that are kept for jobs with more memory than the code's estimate, in whole MB (D49)."""
+    need = np.floor(estimates.memory_mb(ask, queue))
+    return ask["ram_mb"] != 0 and need < queue["minrss_mb"], need, queue["minrss_mb"]
 
 
-@criterion("-disk", panda="selection for scratch disk", static=SCRATCH_FIELDS, **DOCUMENTED)
-def too_little_scratch(case: JobCase) -> Answer:
+@criterion("-disk", panda="selection for scratch disk", **DOCUMENTED)
+@compiled
+def too_little_scratch(ask, queue, load, link, store, n):
     """Refuse queues whose maxwdir divided by their core count is not larger than the disk usage of a job (D50)."""
-    limit_bytes = case.queues.maxwdir_mb * 1e6 / _slot_cores(case)
-    need_bytes = estimates.scratch_documented_bytes(case.task, case.queues)
-    return Answer(need_bytes >= limit_bytes, need_bytes, limit_bytes)
+    need_bytes = estimates.scratch_bytes(ask, queue)
+    limit_bytes = queue["maxwdir_mb"] * 1e6 / estimates.slot_cores(queue)
+    return need_bytes >= limit_bytes, need_bytes, limit_bytes
 
 
-@criterion("-disk", panda="selection for scratch disk", **DEPLOYED,
-           static=(*SCRATCH_FIELDS, "corecount", "is_merging", "event_service", "allowinputlan", "uselocalio"))
-def too_little_scratch_deployed(case: JobCase) -> Answer:
+@criterion("-disk", panda="selection for scratch disk", **DEPLOYED)
+@compiled
+def too_little_scratch_deployed(ask, queue, load, link, store, n):
     """Refuse queues whose maxwdir is below the disk usage; only single-core tasks get a part of it (D50).
 
     Event service tasks get all of it, whatever their cores.
     """
-    single_core = case.task.corecount in (0, 1) and not case.task.event_service
-    limit = case.queues.maxwdir_mb / (_slot_cores(case) if single_core else 1)
-    return above(estimates.scratch_deployed_mib(case.task, case.queues), limit)
+    limit = queue["maxwdir_mb"] / (estimates.slot_cores(queue) if ask["single_core"] else 1)
+    need = estimates.scratch_deployed_mib(ask, queue)
+    return need > limit, need, limit
 
 
-@criterion("-shortwalltime", panda="selection for walltime", static=WALLTIME_FIELDS, **DOCUMENTED)
-def too_little_walltime(case: JobCase) -> Answer:
+@criterion("-shortwalltime", panda="selection for walltime", **DOCUMENTED)
+@compiled
+def too_little_walltime(ask, queue, load, link, store, n):
     """Refuse queues whose maxtime is below the estimated wall time; a task whose wall time is not known passes."""
-    task, queues = case.task, case.queues
-    need_s = estimates.walltime_s(task, queues, estimates.least_work(task, queues))
-    return above(need_s, queues.maxtime_s, estimates.walltime_is_known(task))
+    need_s = estimates.walltime_s(ask, queue, estimates.least_work(ask, queue))
+    return ask["walltime_is_known"] and need_s > queue["maxtime_s"], need_s, queue["maxtime_s"]
 
 
-@criterion("-shortwalltime", panda="selection for walltime", static=WALLTIME_FIELDS, **DEPLOYED)
-def too_little_walltime_deployed(case: JobCase) -> Answer:
+@criterion("-shortwalltime", panda="selection for walltime", **DEPLOYED)
+@compiled
+def too_little_walltime_deployed(ask, queue, load, link, store, n):
     """Refuse queues whose maxtime, scaled to whole HS06 s, is below the work of a job (D54)."""
-    task, queues = case.task, case.queues
-    limit = estimates.work_limit(task, queues, queues.maxtime_s)
-    return above(estimates.least_work(task, queues), limit, estimates.walltime_is_known(task))
+    need, limit = estimates.least_work(ask, queue), estimates.work_limit(ask, queue, queue["maxtime_s"])
+    return ask["walltime_is_known"] and need > limit, need, limit
 
 
-@criterion("-scout_walltime", panda="selection for walltime of scouts", **DOCUMENTED,
-           static=(*NAMED, "is_scout", "cputime", "cputimeunit", "walltime_s_per_mib"))
-def too_short_for_scouts(case: JobCase) -> Answer:
+@criterion("-scout_walltime", panda="selection for walltime of scouts", **DOCUMENTED)
+@compiled
+def too_short_for_scouts(ask, queue, load, link, store, n):
     """Refuse queues with less than 24 hours to scouts; one that a task of known wall time names is spared."""
-    spared = is_single(case.task, case.queues) and estimates.walltime_is_known(case.task)
-    return below(case.queues.maxtime_s, DAY, case.task.is_scout and not spared)
+    concerned = ask["is_scout"] and not (ask["single"] and ask["walltime_is_known"])
+    return concerned and queue["maxtime_s"] < DAY, queue["maxtime_s"], float(DAY)
 
 
-@criterion("-min_walltime", panda="selection for undefined walltime", **DOCUMENTED,
-           static=("is_scout", "cputime", "cputimeunit", "walltime_s_per_mib"))
-def too_short_for_unknown(case: JobCase) -> Answer:
+@criterion("-min_walltime", panda="selection for undefined walltime", **DOCUMENTED)
+@compiled
+def too_short_for_unknown(ask, queue, load, link, store, n):
     """Refuse queues with less than 24 hours to tasks whose wall time is not defined."""
-    concerned = not case.task.is_scout and not estimates.walltime_is_known(case.task)
-    return below(case.queues.maxtime_s, DAY, concerned)
+    concerned = not ask["is_scout"] and not ask["walltime_is_known"]
+    return concerned and queue["maxtime_s"] < DAY, queue["maxtime_s"], float(DAY)
 
 
-DAY_FIELDS = (*NAMED, "is_scout", "is_merging", "walltimeunit", *WALLTIME_FIELDS)
-
-
-@criterion("-scout_walltime", panda="selection for walltime of scouts", static=DAY_FIELDS, **DEPLOYED)
-def too_short_for_scouts_deployed(case: JobCase) -> Answer:
+@criterion("-scout_walltime", panda="selection for walltime of scouts", **DEPLOYED)
+@compiled
+def too_short_for_scouts_deployed(ask, queue, load, link, store, n):
     """Refuse queues whose scaled maxtime is below 24 h of a reference core to scouts (D52).
 
     Scouts at a single queue that the task names are spared, unless the rule for other jobs concerns them.
     """
-    spared = is_single(case.task, case.queues) and not _wants_a_day(case)
-    return _reference_day(case, case.task.is_scout and not spared)
+    concerned = ask["is_scout"] and (not ask["single"] or ask["wants_a_day"])
+    return below_reference_day(ask, queue, concerned)
 
 
-@criterion("-min_walltime", panda="selection for undefined walltime", static=DAY_FIELDS, **DEPLOYED)
-def too_short_for_unknown_deployed(case: JobCase) -> Answer:
+@criterion("-min_walltime", panda="selection for undefined walltime", **DEPLOYED)
+@compiled
+def too_short_for_unknown_deployed(ask, queue, load, link, store, n):
     """Refuse queues whose scaled maxtime is below 24 h of a reference core to merging and unknown wall times (D53)."""
-    return _reference_day(case, not case.task.is_scout and _wants_a_day(case))
+    return below_reference_day(ask, queue, not ask["is_scout"] and ask["wants_a_day"])
 
 
-@criterion("-longwalltime", panda="selection for walltime", static=WALLTIME_FIELDS, **DOCUMENTED)
-def too_much_walltime(case: JobCase) -> Answer:
+@compiled
+def below_reference_day(ask, queue, concerned):
+    """Whether the scaled maxtime, if there is one, is below a day of a reference core; with both figures."""
+    scaled = estimates.work_limit(ask, queue, queue["maxtime_s"])
+    limit = float(DAY * REFERENCE_COREPOWER * estimates.cores(queue))
+    return concerned and scaled != 0 and scaled < limit, scaled, limit
+
+
+@criterion("-longwalltime", panda="selection for walltime", **DOCUMENTED)
+@compiled
+def too_much_walltime(ask, queue, load, link, store, n):
     """Refuse queues whose mintime is above the estimated wall time."""
-    task, queues = case.task, case.queues
-    need_s = estimates.walltime_s(task, queues, estimates.most_work(task, queues))
-    return below(need_s, queues.mintime_s, estimates.walltime_is_known(task))
+    need_s = estimates.walltime_s(ask, queue, estimates.most_work(ask, queue))
+    return ask["walltime_is_known"] and need_s < queue["mintime_s"], need_s, queue["mintime_s"]
 
 
-@criterion("-longwalltime", panda="selection for walltime", static=WALLTIME_FIELDS, **DEPLOYED)
-def too_much_walltime_deployed(case: JobCase) -> Answer:
+@criterion("-longwalltime", panda="selection for walltime", **DEPLOYED)
+@compiled
+def too_much_walltime_deployed(ask, queue, load, link, store, n):
     """Refuse queues with a mintime whose scaled value is above the work of a job, or whose work is not known (D54)."""
-    task, queues = case.task, case.queues
-    limit, need = estimates.work_limit(task, queues, queues.mintime_s), estimates.most_work(task, queues)
-    return Answer((queues.mintime_s > 0) & ~(need >= limit), need, limit)
-
-
-def _memory_is_known(case: JobCase) -> bool:
-    """Whether the task says how much memory its jobs need: 0 means that it does not."""
-    return estimates.memory_asked_mb(case.task) != 0
-
-
-def _slot_cores(case: JobCase) -> np.ndarray:
-    """Cores of a slot of the PanDA queue itself, (n,), at least 1: of its widest pseudo-queue."""
-    cores = case.queues.slot_corecount
-    return np.maximum(case.queues.corecount if cores is None else cores, 1)
-
-
-def _wants_a_day(case: JobCase) -> bool:
-    """Whether the code asks for a day although the jobs are no scouts; source: brokerage reference, 8.3.
-
-    So it does for merge jobs, for tasks that say nothing of wall time and units, and without a usable CPU time.
-    """
-    task = case.task
-    says_nothing = not (task.walltime_s_per_mib or task.walltimeunit or task.cputimeunit)
-    unusable = task.cputimeunit != "" and not (estimates.counts_hs06(task) and task.cputime)
-    return task.is_merging or says_nothing or unusable
-
-
-def _reference_day(case: JobCase, concerned: bool) -> Answer:
-    """Refuse queues whose scaled maxtime, if there is one, is below a day of a reference core."""
-    limit = estimates.work_limit(case.task, case.queues, case.queues.maxtime_s)
-    return below(limit, DAY * REFERENCE_COREPOWER * estimates.cores(case.queues), (limit != 0) & concerned)
+    need, limit = estimates.most_work(ask, queue), estimates.work_limit(ask, queue, queue["mintime_s"])
+    return queue["mintime_s"] > 0 and not need >= limit, need, limit

@@ -1,0 +1,215 @@
+"""What the brokers expect a job of a task to need at a candidate: memory, wall time, scratch disk.
+
+What lives here: the estimates. What hangs on the task alone is reckoned once for each task (`of_task`), the rest for
+each candidate (compiled functions of `ask` and `queue`). What does not: the comparison with limits (`requirements`).
+
+Sources: PanDA brokerage documentation, production job brokerage; brokerage reference, section 8 (D49, D50, D54).
+"""
+
+import math
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.policy.resource_types import COMPENSATION, PER_CORE_UNITS
+from simgrid_broker.views import Task
+
+MIB = 1024**2
+MIN_OUTPUT_BYTES = 1.5e9
+"""Least output that is counted; source: PanDA brokerage documentation, disk usage (1.5 GB)."""
+MIN_WORKDISK_BYTES = 300e6
+"""Least work space that is counted; source: the same (300 MB)."""
+MIN_OUTPUT_MIB = 1500
+"""Least output in the code; source: brokerage reference, section 8.2."""
+WORKDISK_MARGIN_MIB = 300
+"""What the code adds to the work space; source: brokerage reference, section 8.2."""
+MIN_MERGE_MB = 2000
+"""Least memory of merge jobs whose mergeRamCount is known; source: brokerage reference, section 8.1."""
+HS06_UNITS = ("HS06sPerEvent", "HS06sPerEventFixed", "mHS06sPerEvent", "mHS06sPerEventFixed")
+"""Values of cpuTimeUnit with which cpuTime counts; here it is in HS06 s, whatever the prefix; source: section 8.3."""
+DEFAULT_ES_ATTEMPTS = 3
+"""Attempts of an event if the task says nothing; source: brokerage reference, section 8.3."""
+
+
+# ---- of a task -----------------------------------------------------------------------------------------------------
+
+def of_task(task: Task, edition: str) -> dict:
+    """What the estimates read of a task: columns of `at.ASK`, as an edition reckons them."""
+    deployed = edition == "deployed"
+    per_core = counts_per_core(task, edition)
+    return dict(
+        ram_mb=memory_asked_mb(task), ram_per_core=per_core,
+        base_ram_mb=0.0 if deployed and not per_core else task.baseramcount,
+        scratch_bytes=scratch_deployed_bytes(task) if deployed else scratch_documented_bytes(task),
+        single_core=task.corecount in (0, 1) and not task.event_service,
+        reads_lan=task.allowinputlan != "" and not task.uselocalio,
+        counts_hs06=counts_hs06(task), walltime_is_known=walltime_is_known(task),
+        **_work_of_jobs(task))
+
+
+def _work_of_jobs(task: Task) -> dict:
+    """Work of a job as usual, and of the shortest and the longest where the number of events is chosen.
+
+    The longest run of events is here that of one job, up to maxEventsPerJob. Source: brokerage reference, section 8.3.
+    """
+    usual = work(task, task.n_events_per_job)
+    if not (task.dynamic_events and counts_hs06(task)):
+        return dict(usual_work=usual, least_work=usual, most_work=usual)
+    run = min(task.n_events_per_job, task.max_events_per_job or math.inf)
+    return dict(usual_work=usual, least_work=work(task, task.min_granularity),
+                most_work=work(task, max(task.min_granularity, run)))
+
+
+def memory_asked_mb(task: Task) -> float:
+    """What the memory of a job is reckoned from, MB, in ramUnit: mergeRamCount for merge jobs, else ramCount.
+
+    0 = unknown. Source: brokerage reference, section 8.1; the documentation does not speak of merge jobs.
+    """
+    if task.is_merging and task.mergeramcount:
+        return max(task.mergeramcount, task.ramcount, MIN_MERGE_MB)
+    return task.ramcount
+
+
+def counts_per_core(task: Task, edition: str) -> bool:
+    """Whether that is memory of a core: mergeRamCount is of a whole job, in the code every figure of merge jobs."""
+    of_job = task.is_merging and (edition == "deployed" or task.mergeramcount)
+    return task.ramunit in PER_CORE_UNITS and not of_job
+
+
+def scratch_documented_bytes(task: Task) -> float:
+    """Disk usage of a job without its input: max(1.5 GB, output) + max(300 MB, work space)."""
+    return max(MIN_OUTPUT_BYTES, task.output_bytes_per_job) + max(MIN_WORKDISK_BYTES, task.workdisk_bytes)
+
+
+def scratch_deployed_bytes(task: Task) -> float:
+    """Disk usage of a job without its input as the code has it; work space 0 counts as undefined (D50)."""
+    space = task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB if task.workdisk_bytes else 0.0
+    return max(MIN_OUTPUT_MIB * MIB, task.output_bytes_per_job) + space
+
+
+def counts_hs06(task: Task) -> bool:
+    """Whether cpuTime, not walltime, says how long a job takes."""
+    return task.cputimeunit in HS06_UNITS
+
+
+def walltime_is_known(task: Task) -> bool:
+    """Whether the wall time of a job can be estimated."""
+    return bool(task.cputime if counts_hs06(task) else task.walltime_s_per_mib)
+
+
+def input_mib(task: Task) -> float:
+    """Input of a job, MiB; files of unknown size count 1 MiB each. Source: brokerage reference, 0.4 (A_eff)."""
+    return task.input_bytes_per_job / MIB if task.input_bytes_per_job else float(max(task.n_files_per_job, 1))
+
+
+def work(task: Task, n_events: int) -> float:
+    """CPU work of a job of `n_events` as the task claims it, HS06 s; without a CPU time in HS06 s wall time x cores, s.
+
+    0 or NaN = unknown. The events of an event service task are shared by its consumers, and tried several times.
+    Source: brokerage reference, section 8.3.
+    """
+    if counts_hs06(task):
+        need = task.cputime * n_events
+    else:
+        need = task.walltime_s_per_mib * input_mib(task) if task.walltime_s_per_mib else math.nan
+    if task.event_service and not task.job_cloning:
+        attempts = task.max_attempt_es + 1 if task.max_attempt_es else DEFAULT_ES_ATTEMPTS
+        need = need / (task.n_es_consumers * attempts)
+    return need
+
+
+def wants_a_day(task: Task) -> bool:
+    """Whether the code asks for a day although the jobs are no scouts; source: brokerage reference, 8.3.
+
+    So it does for merge jobs, for tasks that say nothing of wall time and units, and without a usable CPU time.
+    """
+    says_nothing = not (task.walltime_s_per_mib or task.walltimeunit or task.cputimeunit)
+    unusable = task.cputimeunit != "" and not (counts_hs06(task) and task.cputime)
+    return task.is_merging or says_nothing or unusable
+
+
+# ---- of a candidate ------------------------------------------------------------------------------------------------
+
+@compiled
+def cores(queue):
+    """Cores of a slot, at least 1."""
+    return max(queue["corecount"], 1)
+
+
+@compiled
+def slot_cores(queue):
+    """Cores of a slot of the PanDA queue itself, at least 1: of its widest pseudo-queue."""
+    return max(queue["slot_corecount"], 1)
+
+
+@compiled
+def memory_mb(ask, queue):
+    """(baseRamCount + ramCount x coreCount) x 0.9, MB; with unit MB the core count is left out.
+
+    In the code baseRamCount counts only with a unit per core, never for merging (D49).
+    """
+    return COMPENSATION * (ask["base_ram_mb"] + ask["ram_mb"] * (cores(queue) if ask["ram_per_core"] else 1))
+
+
+@compiled
+def scratch_bytes(ask, queue):
+    """Disk usage of a job, bytes: input unless read directly + max(1.5 GB, output) + max(300 MB, work space)."""
+    return ask["scratch_bytes"] + (0.0 if queue["direct_io"] else ask["input_bytes_per_job"])
+
+
+@compiled
+def scratch_deployed_mib(ask, queue):
+    """Disk usage of a job as the code has it, whole MiB (D50)."""
+    return (ask["scratch_bytes"] + (0.0 if reads_directly(ask, queue) else ask["input_bytes_per_job"])) // MIB
+
+
+@compiled
+def reads_directly(ask, queue):
+    """Whether the code reads input directly: always, or if the task allows it and the queue can; merge jobs never do.
+
+    Source: brokerage reference, section 8.2.
+    """
+    return not ask["is_merging"] and (queue["always_direct_io"] or (queue["direct_io"] and ask["reads_lan"]))
+
+
+@compiled
+def least_work(ask, queue):
+    """Work of the shortest job that a task can make for a candidate: what must not be too long for it.
+
+    With a dynamic number of events, at queues with a mintime, a job has at least minGranularity events.
+    """
+    return ask["least_work"] if queue["mintime_s"] > 0 else ask["usual_work"]
+
+
+@compiled
+def most_work(ask, queue):
+    """Work of the longest job that a task can make for a candidate: what must not be too short for it.
+
+    With a dynamic number of events it is the longest run of events.
+    """
+    return ask["most_work"] if queue["mintime_s"] > 0 else ask["usual_work"]
+
+
+@compiled
+def walltime_s(ask, queue, need):
+    """Wall time of a job with CPU work `need`: need / (C x P x cpuEfficiency) + baseTime, s.
+
+    cpuEfficiency 0 leaves only the base time; without a CPU time in HS06 s it is need / C. Source: PanDA brokerage
+    documentation, production job brokerage; JEDI TWiki, HS06sPerEvent; brokerage reference, section 8.3.
+    """
+    if not ask["counts_hs06"]:
+        return need / cores(queue)
+    if ask["cpuefficiency"] == 0:
+        return ask["basewalltime_s"]
+    return need / (cores(queue) * queue["corepower"] * (ask["cpuefficiency"] / 100)) + ask["basewalltime_s"]
+
+
+@compiled
+def work_limit(ask, queue, limit_s):
+    """The code's scaled limit: work that fits into `limit_s` at a candidate; inf stays inf.
+
+    Whole HS06 s, or wall time x cores, s, without a CPU time in HS06 s (D52, D54).
+    """
+    if not ask["counts_hs06"] or np.isinf(limit_s):
+        return limit_s * cores(queue)
+    return np.trunc((limit_s - ask["basewalltime_s"]) * cores(queue) * queue["corepower"] * ask["cpuefficiency"] / 100)
