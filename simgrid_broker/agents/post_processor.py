@@ -51,8 +51,19 @@ def settled(control, row: int) -> bool:
         set_status(control.world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more has come
         return True
     set_status(control.world, row, T.PREPARED, control.now)
-    end(control, row, final_status(tasks, row))
+    final = final_status(tasks, row)
+    if final is T.FINISHED and tasks["n_failed"][row] and uses_exhausted(control.world, row):
+        tasks["old_status"][row] = T.RUNNING                         # a retry goes on there
+        set_status(control.world, row, T.EXHAUSTED, control.now)
+    else:
+        end(control, row, final)
     return True
+
+
+def uses_exhausted(world, row: int) -> bool:
+    """Whether a task waits for a person where some of its input was given up; source: JEDI TWiki, task status."""
+    name = world.vocabularies["task_names"][world.arrays.tasks["name"][row]]
+    return any(campaign.name == name and campaign.useExhausted for campaign in world.scenario.workload.campaigns)
 
 
 def end(control, row: int, status: TaskStatus) -> None:

@@ -14,6 +14,7 @@ from simgrid_broker.policy.task_watchdogs import (
     BOOST_PRIORITY,
     EXPRESS,
     LOOK_AGAIN_S,
+    may_pause,
     nearly_done,
     pauses,
     remaining_jobs,
@@ -39,6 +40,7 @@ class ProductionWatchDog:
         words = control.world.vocabularies
         self.production = np.isin(words["labels"], PRODUCTION_LABELS)
         self.looked_s = np.full(len(control.world.arrays.tasks), -np.inf)
+        self.cfg, self.may_pause = None, False
         self.n_throttled: dict[int, int] = {}
         self.until_s: dict[int, float] = {}
         self.express = words["shares"].index(EXPRESS) if EXPRESS in words["shares"] else -1
@@ -55,7 +57,10 @@ class ProductionWatchDog:
         rows = rows[self.control.now - self.looked_s[rows] >= LOOK_AGAIN_S]
         self.looked_s[rows] = self.control.now
         self._boost(rows)
-        self._pause(rows)
+        if self.cfg is not self.control.cfg:
+            self.cfg, self.may_pause = self.control.cfg, may_pause(self.control.cfg)
+        if self.may_pause:
+            self._pause(rows)
 
     def _boost(self, rows: np.ndarray) -> None:
         """Give tasks that are nearly done priority 900 and the share Express, their jobs with them."""

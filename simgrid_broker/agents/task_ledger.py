@@ -65,7 +65,8 @@ class TaskLedger:
 
     def failure_rates(self, row: int) -> tuple[float, float]:
         """Failed part of the jobs of a task that failed or finished, and of their HEP-score hours; NaN = none yet."""
-        self.control.fabric.empty_outboxes()
+        if self.of_hs06:
+            self.control.fabric.empty_outboxes()
         task = self.control.world.arrays.tasks[row]
         failed, finished = int(task["failed_attempts"]), int(task["n_finished"])
         return (failed / (failed + finished) if failed + finished else np.nan,

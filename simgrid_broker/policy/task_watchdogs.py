@@ -16,6 +16,10 @@ EXPRESS = "Express"
 LOOK_AGAIN_S = 1200.0
 """A task is looked at for boost and pause at most this often; source: lifecycle reference, 2.12."""
 
+TO_PAUSE = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
+            "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
+"""Beginnings of the keys that limit failures."""
+
 ATTEMPTS_A_STEP = 5
 """Attempts after each of which a task is throttled."""
 WAIT_FOR_THROTTLED_S = 7200.0
@@ -57,6 +61,12 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
     limits = (cfg.family("watchdog", f"MAX_JOB_FAILURE_RATE_TO_PAUSE_{label}", queue),
               cfg.family("watchdog", of_hours, queue))
     return any(limit is not None and rate >= limit for rate, limit in zip(rates, limits, strict=True))
+
+
+def may_pause(cfg) -> bool:
+    """Whether any limit of the automatic pause is set."""
+    return any(component == "watchdog" and key.startswith(TO_PAUSE) and value is not None
+               for (component, key), value in cfg.values.items())
 
 
 def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, edition: str) -> int:
