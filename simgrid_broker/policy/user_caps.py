@@ -3,7 +3,7 @@
 What lives here: who is over the cap, who is below it again, and whose activated jobs are lifted. What does not:
 counting and the jobs themselves (fabric, agents), and limits on the tasks of users.
 
-Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6. The boost is in the production code alone.
+Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6. The boost is in the code alone.
 """
 
 from typing import NamedTuple

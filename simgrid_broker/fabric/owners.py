@@ -1,6 +1,6 @@
-"""Activated jobs that are held back and let go again, and that get another priority.
+"""What the priority massage does to the data plane: counting the jobs of users, and lifting some.
 
-What lives here: the compiled effects, and the pass that counts the jobs of users. What does not: whose jobs (policy).
+What lives here: the compiled pass and the lift. What does not: whose jobs (policy), and throttling them (`commands`).
 """
 
 import numpy as np
@@ -8,27 +8,10 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.transitions import move
 
 S = JobStatus
-ACTIVATED, THROTTLED, SENT, STARTING, RUNNING = map(int, (S.ACTIVATED, S.THROTTLED, S.SENT, S.STARTING, S.RUNNING))
+ACTIVATED, SENT, STARTING, RUNNING = map(int, (S.ACTIVATED, S.SENT, S.STARTING, S.RUNNING))
 HOLDING, PENDING, DEFINED, ASSIGNED = map(int, (S.HOLDING, S.PENDING, S.DEFINED, S.ASSIGNED))
-
-
-@compiled
-def hold_back(world, rows, now):
-    """Throttle activated jobs."""
-    for row in rows:
-        take_out(world, row)
-        move(world, row, THROTTLED, now)
-
-
-@compiled
-def let_go(world, rows, now):
-    """Activate throttled jobs."""
-    for row in rows:
-        move(world, row, ACTIVATED, now)
-        put_activated(world, row)
 
 
 @compiled
