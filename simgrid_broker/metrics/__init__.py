@@ -34,11 +34,12 @@ from simgrid_broker.metrics.traffic import (
 )
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
 from simgrid_broker.metrics.waiting import waiting_times
+from simgrid_broker.metrics.work_queues import first_jobs
 from simgrid_broker.metrics.window import Window, window_of
 
 __all__ = ["NEAR", "NOWHERE", "OUT_OF_MEMORY", "STATES", "USED", "Window", "attempts", "brokerage_funnel", "by_rule",
            "comparison", "core_capacity", "criteria", "decisions", "difference", "explain", "factors",
-           "failures", "funnels", "jobs_by_status", "jobs_over_time", "link_use", "memory_retries",
+           "failures", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time", "link_use", "memory_retries",
            "queue_of", "rebrokerage", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time",
            "retry_history", "running_cores", "share_compliance", "share_deviation", "share_series",
            "storage_series", "storage_use", "stretches", "summary", "task_turnaround", "tasks_by_status",

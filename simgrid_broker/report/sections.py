@@ -238,7 +238,17 @@ def tasks(view: Context) -> Section:
     return Section("tasks", "Tasks", (
         TableBlock("Turnaround by campaign", wide(turnaround), "From arrival to the end of tasks that ended in the "
                    "window; tasks that were still open at the end are counted beside them."),
-        TableBlock("Tasks by status at the end", wide(by_status))))
+        TableBlock("Tasks by status at the end", wide(by_status)), *_first_jobs(view)))
+
+
+def _first_jobs(view: Context) -> tuple[Block, ...]:
+    """How long tasks of work queues wait for their first job, if there are any."""
+    table = metrics.first_jobs(view.run)
+    if not len(table):
+        return ()
+    return (TableBlock("Work queues: time to the first job", wide(table), "From the arrival of a task to the start of "
+                       "its first job, by work queue, stream of work and hour of arrival. Where tasks of several "
+                       "users take turns (GROUPBYATTR), small tasks wait less behind large ones."),)
 
 
 SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, tasks)
