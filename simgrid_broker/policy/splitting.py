@@ -14,13 +14,14 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ClosedBy
-from simgrid_broker.policy.estimates import (
+from simgrid_broker.policy.job_brokerage.estimates import (
     MIB,
     MIN_OUTPUT_MIB,
     MIN_WORKDISK_BYTES,
     WORKDISK_MARGIN_MIB,
     counts_hs06,
-    reads_directly,
+    is_read_directly,
+    reads_lan,
 )
 from simgrid_broker.views import Gdpconfig, Queues, Task
 
@@ -121,7 +122,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     Source: lifecycle reference, section 2.6, the table of limits. L9: the JEDI TWiki counts max(output, 2.5 GB) within
     nGBPerJob; the code counts at least 1500 MB and adds them to nGBPerJob.
     """
-    copies = not reads_directly(task, queues)[number]
+    copies = not is_read_directly(task.is_merging, reads_lan(task), queues.records[number])
     offset = offset_bytes(task, edition)
     size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
     given_s = splitting.maxWalltime * 3600 or math.inf

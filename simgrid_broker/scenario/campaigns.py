@@ -102,6 +102,7 @@ class Payload(SplitRule, JobRequirements):
     campaign: str = Field("", description="Campaign, for shares")
     transpath: str = Field("", description="Transformation, for shares")
     gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
     priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
     corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
 

@@ -58,6 +58,8 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("campaign", "i2", "", JEDI + " campaign", "Campaign, as the tagging of shares reads it", codes="campaigns"),
     Column("transpath", "i2", "", JEDI + " transPath", "Transformation", codes="transpaths"),
     Column("ramunit", "i2", "", PARAMETER + " ramUnit", "MB, MBPerCore or MBPerCoreFixed", codes="ramunits"),
+    Column("work_queue", "i2", "", JEDI + " workQueue_ID", "Work queue beside those of the share tree; -1 = none",
+           codes="work_queues"),
     Column("retry_class", "i2", "", OURS, "Row of the table of what the retry module does", recorded=False),
     Column("nucleus", "i2", "", JEDI + " nucleus", "Site that collects the output; -1 = none yet", codes="sites"),
     Column("status", "i2", "", JEDI + " status", "Status", codes="task_status"),

@@ -113,8 +113,8 @@ class Arrays(NamedTuple):
     events: np.ndarray
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
     share_order: np.ndarray        # (n_shares,), most under-served first
-    counts: np.ndarray             # (n_queues, n_shares, n_resource_types, n_status), jobs
-    running_cores: np.ndarray      # (n_queues, n_shares, n_resource_types), cores of running jobs
+    counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `groups`
+    running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
     user_counts: np.ndarray        # (n_users, n_status), jobs
     pending: np.ndarray            # inbox of the Setupper
