@@ -14,13 +14,12 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ClosedBy
-from simgrid_broker.policy.estimates import (
+from simgrid_broker.policy.job_brokerage.estimates import (
     MIB,
     MIN_OUTPUT_MIB,
     MIN_WORKDISK_BYTES,
     WORKDISK_MARGIN_MIB,
     counts_hs06,
-    reads_directly,
 )
 from simgrid_broker.views import Gdpconfig, Queues, Task
 
@@ -121,7 +120,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     Source: lifecycle reference, section 2.6, the table of limits. L9: the JEDI TWiki counts max(output, 2.5 GB) within
     nGBPerJob; the code counts at least 1500 MB and adds them to nGBPerJob.
     """
-    copies = not reads_directly(task, queues)[number]
+    copies = copies_input(task, queues, number)
     offset = offset_bytes(task, edition)
     size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
     given_s = splitting.maxWalltime * 3600 or math.inf
@@ -131,13 +130,22 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
         events=float(splitting.nEventsPerJob or splitting.tgtNumEventsPerJob or math.inf), size_bytes=size,
         output_bytes=float(MAX_OUTPUT_BYTES), disk_bytes=float(queues.maxwdir_mb[number] * MIB),
         walltime_s=float(min(given_s, queues.maxtime_s[number])), step=splitting.nFilesPerJob or 1,
-        least_output_bytes=least, offset_bytes=offset, copies_input=bool(copies),
+        least_output_bytes=least, offset_bytes=offset, copies_input=copies,
         respects_boundary=bool(splitting.respects_boundary), output_per_event=float(splitting.output_per_event),
         secondary_ratio=float(splitting.secondary_ratio), secondary_bytes=float(splitting.secondary_bytes),
         cputime=float(task.cputime if by_work else 0), cores=float(max(queues.corecount[number], 1)),
         corepower=float(queues.corepower[number]), efficiency=task.cpuefficiency / 100,
         base_s=float(task.basewalltime_s), s_per_mib=0.0 if by_work else float(task.walltime_s_per_mib),
         consumers=float(task.n_es_consumers if task.event_service else 1), whole_seconds=edition == "deployed")
+
+
+def copies_input(task: Task, queues: Queues, number: int) -> bool:
+    """Whether jobs copy their input at a candidate: where they may not or cannot read it from the storage.
+
+    Source: brokerage reference, section 8.2.
+    """
+    always = queues.always_direct_io is not None and queues.always_direct_io[number]
+    return not (always or (queues.direct_io[number] and task.allowinputlan and not task.uselocalio))
 
 
 def files_limit(task: Task, splitting: Splitting) -> float:
