@@ -18,6 +18,7 @@ STREAMS = {name: number for number, name in enumerate((
     "work", "memory", "output", "fate", "fate_time", "transfer", "nucleus_draw", "queue_draw", "phase", "site_fate",
     "decision_record", "task_arrival", "task_draw", "grid_draw", "import_draw", "sloppy",
     "file_events", "file_size",
+    "task_selection", "inactive_poll",
 ))}
 """Numbers of the streams: one for each kind of question asked of luck."""
 

@@ -315,3 +315,9 @@ is told by the commonest of its errors.
 
 RAM_LIMITS_MB = (1000, 2000, 3000, 4000, 6000, 8000)
 """Values that the retry module raises ramCount to; source: JEDI TWiki, Memory increase in job retry."""
+
+GROUP_ATTRIBUTES = {
+    "userName": "user", "workingGroup": "working_group", "processingType": "processing_type", "campaign": "campaign",
+    "taskName": "name", "transPath": "transpath", "gshare": "share", "prodSourceLabel": "label", "nucleus": "nucleus",
+}
+"""Attributes of tasks that GROUPBYATTR may name, and their columns."""

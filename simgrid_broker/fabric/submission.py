@@ -12,7 +12,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
-from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
+from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import N_STATUS
 from simgrid_broker.world.input_files import (

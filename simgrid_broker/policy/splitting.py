@@ -1,7 +1,8 @@
 """The splitter: how many files or events of a task's input the next job at a queue gets.
 
-What lives here: the limits of one job at one queue, the greedy loop, and how many files are read in a cycle. What does
-not: which queue gets jobs (`job_brokerage.selection`), sizes of files (world), making jobs (fabric).
+What lives here: the limits of one job at one queue, the greedy loop, and how many files a job is reckoned to have. What
+does not: files that are read in a cycle (`task_selection`), the draw of queues (`job_brokerage.selection`), sizes of
+files (world), making jobs (fabric).
 
 Sources: lifecycle reference, sections 2.3 and 2.6 (PanDA's `InputChunk.getSubChunk`); JEDI TWiki, nGBPerJob,
 tgtMaxOutputForNG, HS06sPerEvent, event-level splitting. Where the JEDI TWiki is silent both editions are the reference.
@@ -20,6 +21,8 @@ from simgrid_broker.policy.job_brokerage.estimates import (
     MIN_WORKDISK_BYTES,
     WORKDISK_MARGIN_MIB,
     counts_hs06,
+    is_read_directly,
+    reads_lan,
 )
 from simgrid_broker.views import Gdpconfig, Queues, Task
 
@@ -40,10 +43,6 @@ NG_BOUNDS_GB = (1.0, 100.0)
 """Least and most nGBPerJob that tgtMaxOutputForNG leads to; source: lifecycle reference, section 2.7."""
 TYPICAL_FILES = 5
 """Files of a job if nobody says; source: lifecycle reference, section 2.3."""
-MOST_FILES_READ = 1000
-"""nFiles, the most files that are read of a task in a cycle; source: lifecycle reference, 2.2, the label managed."""
-MIN_FILES_READ, EXTRA_FILES_READ = 100, 10
-"""Least files that are read of a task in a cycle, and those beyond the jobs that are wanted; source: the same."""
 PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
 """Of these task parameters the first that is given counts alone; source: lifecycle reference, section 2.6."""
 
@@ -120,7 +119,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     Source: lifecycle reference, section 2.6, the table of limits. L9: the JEDI TWiki counts max(output, 2.5 GB) within
     nGBPerJob; the code counts at least 1500 MB and adds them to nGBPerJob.
     """
-    copies = copies_input(task, queues, number)
+    copies = not is_read_directly(task.is_merging, reads_lan(task), queues.records[number])
     offset = offset_bytes(task, edition)
     size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
     given_s = splitting.maxWalltime * 3600 or math.inf
@@ -130,22 +129,13 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
         events=float(splitting.nEventsPerJob or splitting.tgtNumEventsPerJob or math.inf), size_bytes=size,
         output_bytes=float(MAX_OUTPUT_BYTES), disk_bytes=float(queues.maxwdir_mb[number] * MIB),
         walltime_s=float(min(given_s, queues.maxtime_s[number])), step=splitting.nFilesPerJob or 1,
-        least_output_bytes=least, offset_bytes=offset, copies_input=copies,
+        least_output_bytes=least, offset_bytes=offset, copies_input=bool(copies),
         respects_boundary=bool(splitting.respects_boundary), output_per_event=float(splitting.output_per_event),
         secondary_ratio=float(splitting.secondary_ratio), secondary_bytes=float(splitting.secondary_bytes),
         cputime=float(task.cputime if by_work else 0), cores=float(max(queues.corecount[number], 1)),
         corepower=float(queues.corepower[number]), efficiency=task.cpuefficiency / 100,
         base_s=float(task.basewalltime_s), s_per_mib=0.0 if by_work else float(task.walltime_s_per_mib),
         consumers=float(task.n_es_consumers if task.event_service else 1), whole_seconds=edition == "deployed")
-
-
-def copies_input(task: Task, queues: Queues, number: int) -> bool:
-    """Whether jobs copy their input at a candidate: where they may not or cannot read it from the storage.
-
-    Source: brokerage reference, section 8.2.
-    """
-    always = queues.always_direct_io is not None and queues.always_direct_io[number]
-    return not (always or (queues.direct_io[number] and task.allowinputlan and not task.uselocalio))
 
 
 def files_limit(task: Task, splitting: Splitting) -> float:
@@ -211,16 +201,6 @@ def typical_files(splitting: Splitting, cfg: Gdpconfig, label: str, work_queue: 
         if found := cfg.values.get(("jobgen", f"TYPNFILES_{label}_{queue}_{processing_type}")):
             return int(found)
     return TYPICAL_FILES
-
-
-def most_files_read(cfg: Gdpconfig, work_queue: str) -> int:
-    """nFiles of a work queue: NFILES, or that of the configuration; source: lifecycle reference, section 2.2."""
-    return int(cfg.values.get(("jobgen", f"NFILES_{work_queue}")) or MOST_FILES_READ)
-
-
-def files_to_read(most_files: int, typical: int, max_jobs: int) -> int:
-    """Files that are read of a task in one cycle for at most `max_jobs` jobs; source: lifecycle reference, 2.3."""
-    return max(MIN_FILES_READ, min(most_files, typical * max_jobs + EXTRA_FILES_READ))
 
 
 @compiled

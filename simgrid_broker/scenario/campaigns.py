@@ -102,6 +102,7 @@ class Payload(SplitRule, JobRequirements):
     campaign: str = Field("", description="Campaign, for shares")
     transpath: str = Field("", description="Transformation, for shares")
     gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
     priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
     corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
 
@@ -116,7 +117,8 @@ class Payload(SplitRule, JobRequirements):
 
     ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
                                        "default: what scouts of the task would measure")
-    ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
+    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
+        "MBPerCore", description="What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is")
     baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     memory_per_core: MegabytesSpread = Field(MegabytesSpread(median=1000), description="True memory over tasks, MB")
     memory_spread: float = Field(0.1, ge=0, le=2, description="Sigma of the spread of memory between jobs of a task")

@@ -17,12 +17,13 @@ from simgrid_broker.luck import normal_quantile, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS, FullChain, InputLan
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
-from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.importers.traces import trace_tasks
+from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.scenario.tasklist import TaskList, merged, new_rows, no_replicas
+from simgrid_broker.scenario.work_queues import queue_names
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
 
 UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
@@ -162,6 +163,8 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     fill_pieces(rows, splitting, payload)
     if payload.gshare is not None:
         rows["share"] = leaf_names(scenario).index(payload.gshare)
+    if payload.workQueueName is not None:
+        rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
     owners = users or (payload.username,)
     return TaskList(rows, *places, {
@@ -234,7 +237,7 @@ def _fill_memory(rows, payload: Payload, seed: int, key: int, index) -> None:
     rows["baseramcount"] = payload.baseramcount
     if payload.ramcount is None:
         measured = rows["maxpss_mb"] * np.exp(payload.memory_spread * UPPER_QUARTILE) * RAM_MARGIN
-        cores = payload.cores if payload.ramunit == "MBPerCore" else 1
+        cores = 1 if payload.ramunit == "MB" else payload.cores
         rows["ramcount"] = np.ceil(np.maximum(measured - payload.baseramcount, 1) / cores)
     else:
         rows["ramcount"] = payload.ramcount

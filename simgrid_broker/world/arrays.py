@@ -67,6 +67,7 @@ LESSON = np.dtype([
     ("task", "i4"), ("retry", "i4"),                   # retry: row of the input that is held back, -1 = given up
     ("queue", "i4"), ("n_events", "i4"), ("hs06_milli", "i4"), ("ramcount_mb", "f4"),
     ("maxpss_mb", "f4"),                               # as far as the pilot saw it
+    ("n_inputs", "i4"),                                # pieces of input that it read
     ("corecount", "i2"), ("ram_level", "i2"), ("cause", "i2"),
 ])
 """A failed job as the retry module sees it, before its input may be tried again."""
@@ -112,8 +113,8 @@ class Arrays(NamedTuple):
     events: np.ndarray
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
     share_order: np.ndarray        # (n_shares,), most under-served first
-    counts: np.ndarray             # (n_queues, n_shares, n_resource_types, n_status), jobs
-    running_cores: np.ndarray      # (n_queues, n_shares, n_resource_types), cores of running jobs
+    counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `groups`
+    running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
     user_counts: np.ndarray        # (n_users, n_status), jobs
     pending: np.ndarray            # inbox of the Setupper

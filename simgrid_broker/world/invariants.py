@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.world.groups import in_resource_queue
 
 EXECUTING = (JobStatus.SENT, JobStatus.RUNNING)
 RUNNING, ACTIVATED = int(JobStatus.RUNNING), int(JobStatus.ACTIVATED)
@@ -19,11 +20,17 @@ def live(arrays) -> np.ndarray:
     return np.flatnonzero(arrays.jobs["panda_id"])
 
 
+def groups(arrays, jobs: np.ndarray) -> np.ndarray:
+    """Group in which each job is counted: by share and Resource queue."""
+    special = in_resource_queue(arrays, jobs["task"]) * (arrays.tasks["work_queue"][jobs["task"]].astype(np.int64) + 1)
+    return jobs["share"] + len(arrays.hs06_milli) * special
+
+
 def counts_equal_recount(arrays):
     """Counts by queue, share, resource type, status and by user equal those of the rows."""
     jobs = arrays.jobs[live(arrays)]
     counts, users = np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts)
-    np.add.at(counts, (jobs["queue"], jobs["share"], jobs["resource_type"], jobs["status"]), 1)
+    np.add.at(counts, (jobs["queue"], groups(arrays, jobs), jobs["resource_type"], jobs["status"]), 1)
     np.add.at(users, (jobs["user"], jobs["status"]), 1)
     if not np.array_equal(counts, arrays.counts):
         yield f"counts differ from a recount in {np.count_nonzero(counts != arrays.counts)} places"
@@ -38,7 +45,7 @@ def usage_equals_recount(arrays):
     hs06, cores = np.zeros_like(arrays.hs06_milli), np.zeros_like(arrays.running_cores)
     np.add.at(hs06, busy["share"], busy["hs06_milli"])
     running = jobs[jobs["status"] == RUNNING]
-    np.add.at(cores, (running["queue"], running["share"], running["resource_type"]), running["corecount"])
+    np.add.at(cores, (running["queue"], groups(arrays, running), running["resource_type"]), running["corecount"])
     if not np.array_equal(hs06, arrays.hs06_milli):
         yield "power in use by share differs from a recount"
     if not np.array_equal(cores, arrays.running_cores):

@@ -68,9 +68,9 @@ def test_each_queue_gets_jobs_of_its_size():
 
 
 @pytest.mark.parametrize(("gdpconfig", "first"), [
-    pytest.param({}, 1000, id="1000 files in a cycle"),
+    pytest.param({}, 1260, id="five files for each of 250 jobs, and ten more"),
     pytest.param({"NFILES_All": 250}, 250, id="NFILES of the work queue"),
-    pytest.param({"TYPNFILES_user__simul": 1}, 260, id="TYPNFILES: one file for each of 250 jobs, and ten more"),
+    pytest.param({"TYPNFILES_user__simul": 1}, 260, id="TYPNFILES: one file"),
 ])
 def test_files_read_in_a_cycle(gdpconfig, first):
     """The last job of a cycle gets the files that it lacks in the next, when more have been read."""
@@ -79,7 +79,7 @@ def test_files_read_in_a_cycle(gdpconfig, first):
     found.run(1.5 * cycle)
     made = jobs(found)
     assert {n for _, n, _ in made} == {7}
-    assert sum(n for _, n, _ in made) == first // 7 * 7
+    assert sum(n for _, n, _ in made) == (first - 1) // 7 * 7
 
 
 def test_a_job_larger_than_what_is_read_in_a_cycle_is_made_all_the_same():
