@@ -19,6 +19,7 @@ STREAMS = {name: number for number, name in enumerate((
     "decision_record", "task_arrival", "task_draw", "grid_draw", "import_draw", "sloppy",
     "file_events", "file_size",
     "task_selection", "inactive_poll",
+    "input_loss",
 ))}
 """Numbers of the streams: one for each kind of question asked of luck."""
 

@@ -138,8 +138,8 @@ class FileStatus(Word):
 class TaskCommand(Word):
     """Command to a task, as JEDI's TaskCommando takes it; source: lifecycle reference, section 2.1.
 
-    Commands to change priority or share are incidents of their own; incexec and release are about datasets that grow
-    and files that are staged, which the simulator does not have.
+    Commands to change priority or share are incidents of their own; release is about files that are staged, which the
+    simulator does not have.
     """
 
     ABORT = 0
@@ -149,6 +149,7 @@ class TaskCommand(Word):
     RESUME = 4
     REASSIGN = 5
     AVALANCHE = 6
+    INCEXEC = 7
 
 
 class QueueStatus(Word):
@@ -213,6 +214,8 @@ class Cause(Word):
     ANALYSIS_REBROKERAGE = 21
     TASK_ABORTED = 22
     TASK_FINISHED = 23
+    INPUT_LOST = 24
+    INPUT_BROKEN = 25
 
 
 class FullChain(Word):

@@ -39,6 +39,9 @@ def task_refiner(control):
                 _refine(control, row, rules, queues)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
+        for row in control.live_tasks.in_status(TaskStatus.REREFINE).tolist():
+            set_status(control.world, row, TaskStatus.DEFINED, control.now)
+            send_on(control, row)
     yield control.every(control.periods.task_refiner, refine, "refiner")
 
 
@@ -62,8 +65,7 @@ def _break(control, row: int) -> None:
     world = control.world
     set_status(world, row, TaskStatus.TOBROKEN, control.now)
     set_status(world, row, TaskStatus.BROKEN, control.now)
-    control.live_tasks.remove([row])
-    control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])
+    control.end_tasks([row])
 
 
 def _refine(control, row: int, rules, queues: WorkQueueMap) -> None:
@@ -83,8 +85,7 @@ def _refine(control, row: int, rules, queues: WorkQueueMap) -> None:
         task["server_retries"] = 0
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
-        set_status(world, row, TaskStatus.ASSIGNING, now)
-        task["modification_s"], task["frozen_s"] = now - FIRST_TRY_S, now
+        to_task_broker(control, row)
     else:
         set_status(world, row, TaskStatus.READY, now)
 
@@ -104,6 +105,22 @@ def map_task(world, row: int, queues: WorkQueueMap) -> bool:
         return not queues.required
     task["share"] = queues.share_of.get(int(task["work_queue"]), int(task["share"]))
     return True
+
+
+def send_on(control, row: int) -> None:
+    """Send a task that was refined before to job generation, or to brokerage if it needs a nucleus and has none."""
+    task = control.world.arrays.tasks[row]
+    if task["nucleus"] < 0 and control.world.vocabularies["labels"][task["label"]] in PRODUCTION_LABELS:
+        to_task_broker(control, row)
+    else:
+        set_status(control.world, row, TaskStatus.READY, control.now)
+
+
+def to_task_broker(control, row: int) -> None:
+    """Let a task await its nucleus; it is due at once."""
+    set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
+    task = control.world.arrays.tasks[row]
+    task["modification_s"], task["frozen_s"] = control.now - FIRST_TRY_S, control.now
 
 
 def user_priority(priority: int) -> int:

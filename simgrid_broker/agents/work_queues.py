@@ -21,7 +21,7 @@ from simgrid_broker.world.queued_work import queued_work
 from simgrid_broker.world.work_queues import AlignedQueue
 
 NOTHING = np.zeros(0, np.int64)
-CHANGING = ("priority", "nucleus", "ramcount", "cputime")
+CHANGING = ("priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
 """What of a task may change while brokers know it."""
 PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
 """Age that the highest priority and the wall time of queued jobs reach; source: lifecycle reference, 1.3 and 2.4."""

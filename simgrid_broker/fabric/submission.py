@@ -28,10 +28,12 @@ from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
 ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)
+INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
 MERGING = int(JobStatus.MERGING)
 NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
 INPUT = int(TransferKind.INPUT)
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
+INPUT_LOSS = STREAMS["input_loss"]
 
 JOBS_PER_BUNCH = 20
 """Jobs whose input moves together in one dispatch dataset; source: lifecycle reference, section 7.2."""
@@ -64,7 +66,12 @@ def throw_dice(world, job, task, site):
     memory = spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = NONE
-    if uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
+    loss = world.input_loss[job["task"]]
+    if loss["lost"] > 0 and uniform(seed, INPUT_LOSS, task["luck"], job["chunk"], 0) < loss["lost"]:
+        job["fate"] = INPUT_LOST
+    elif loss["broken"] > 0 and uniform(seed, INPUT_LOSS, task["luck"], job["chunk"], 1) < loss["broken"]:
+        job["fate"] = INPUT_BROKEN
+    elif uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
         job["fate"] = PAYLOAD_ERROR
     elif uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]) < site["failure_rate"]:
         job["fate"] = SITE_ERROR

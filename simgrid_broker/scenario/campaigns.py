@@ -37,6 +37,13 @@ class Replicas(Part):
     tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
 
 
+class OpenInput(Part):
+    """An input dataset to which files are added after the task was submitted, at an even rate until it is frozen."""
+
+    at_first: Fraction = Field(0.1, description="Part of the files that is there when the task arrives, at least one")
+    frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
+
+
 class JobRequirements(Part):
     """What a task asks of queues beside cores, memory, disk and time, in PanDA's names of task parameters."""
 
@@ -140,6 +147,13 @@ class Payload(SplitRule, JobRequirements):
                                     "taken back not counted; default: no limit but max_attempt; of analysis in the "
                                     "edition deployed 3")
 
+    lost_input: Fraction = Field(0, description="Part of the input that is gone since the task was submitted; its jobs "
+                                 "find nothing, and it is skipped from then on")
+    broken_input: Fraction = Field(0, description="Part of the input that is corrupt; its jobs fail, and it is skipped "
+                                   "from then on")
+    open_input: OpenInput | None = Field(None, description="How files come while the input dataset is open; default: "
+                                         "all are there when the task arrives")
+
     offered_cores: float | None = Field(None, gt=0, description="Mean load in cores; sets the rate of arrivals")
     corepower: float = Field(13.6, gt=0, description="HS06 per core at which `offered_cores` is counted")
     backlog_time: Seconds = Field(0, ge=0, description="At the start as much is waiting as arrives in this time")
@@ -175,6 +189,8 @@ class Campaign(Payload):
     username: str = Field("prodsys", description="Owner of the tasks")
     parent: str | None = Field(None, description="Campaign whose tasks make the input: with each of its tasks comes "
                                "one of these and waits for it, so there is no rate and no backlog of its own")
+    useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and waits "
+                               "for a command or the end of `agents.exhausted`")
     fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Whether the tasks want a bare "
                                                                     "nucleus; default: they are normal tasks")
     t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")

@@ -78,6 +78,9 @@ ORDERED = np.dtype([
 ])
 """Jobs that the JobGenerator has placed and the server has yet to make: so many of a task at a pseudo-queue."""
 
+INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
+"""Parts of a task's input that are gone since it was submitted, and that are corrupt."""
+
 SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
 """Workers of one pseudo-queue that were submitted together and wait in the batch system."""
 
@@ -129,3 +132,4 @@ class Arrays(NamedTuple):
     retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure
     lessons: np.ndarray            # inbox of the retry module
     splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
+    input_loss: np.ndarray         # (n_tasks,)
