@@ -235,10 +235,16 @@ def tasks(view: Context) -> Section:
     turnaround, by_status = metrics.task_turnaround(view.run), metrics.tasks_by_status(view.run)
     if not len(turnaround):
         return Section("tasks", "Tasks", (Note("No task is on record."),))
-    return Section("tasks", "Tasks", (
+    blocks = [
         TableBlock("Turnaround by campaign", wide(turnaround), "From arrival to the end of tasks that ended in the "
                    "window; tasks that were still open at the end are counted beside them."),
-        TableBlock("Tasks by status at the end", wide(by_status))))
+        TableBlock("Tasks by status at the end", wide(by_status))]
+    cut = metrics.cut_jobs(view.run)
+    if len(cut):
+        blocks.append(TableBlock("Jobs cut from files", wide(cut).head(MOST_ROWS), "Jobs made in the window, by the "
+                                 "limit at which they got no further file; files, events and input of a job in the "
+                                 "mean."))
+    return Section("tasks", "Tasks", tuple(blocks))
 
 
 SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, tasks)
