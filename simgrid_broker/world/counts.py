@@ -23,18 +23,22 @@ def sum_counts(counts, by_share, by_type):
     for queue in range(n_queues):
         for share in range(n_shares):
             for kind in range(n_types):
+                anybody = 0
+                for status in range(n_status):                       # most have no jobs: this alone is quick
+                    anybody |= counts[queue, share, kind, status]
+                if anybody == 0:
+                    continue
                 for status in range(n_status):
                     number = counts[queue, share, kind, status]
-                    if number:
-                        by_share[share, status, queue] += number
-                        by_type[share, kind, status] += number
+                    by_share[share, status, queue] += number
+                    by_type[share, kind, status] += number
 
 
 @compiled
-def tally(counts, row_of):
-    """Add one to counts[row_of[k], k] for every k; counts: (n_rows, n), row_of: (n,), -1 = the last row."""
+def tally(counts, row_of, column_of):
+    """Add one to counts[row_of[k], column_of[k]] for every k; row_of, column_of: (n,), -1 = the last row."""
     for k in range(len(row_of)):
-        counts[row_of[k], k] += 1
+        counts[row_of[k], column_of[k]] += 1
 
 
 @dataclass
