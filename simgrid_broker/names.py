@@ -6,6 +6,7 @@ member name is PanDA's own spelling. What does not: anything with behaviour, and
 """
 
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Word(IntEnum):
@@ -253,3 +254,45 @@ ANALYSIS_LABELS = ("user", "panda")
 
 EDITIONS = ("documented", "deployed")
 """The two editions of the rules: what the documentation says, and what the production code does."""
+
+
+class RetryAction(Word):
+    """What the retry module does about an error; source: lifecycle reference, section 3.4."""
+
+    NO_RETRY = 0
+    LIMIT_RETRY = 1
+    INCREASE_MEMORY = 2
+    INCREASE_CPUTIME = 3
+
+
+class PandaError(NamedTuple):
+    """An error as PanDA records it: the column of the job that holds the code, the code, and the diagnostics."""
+
+    source: str
+    code: int
+    diag: str
+
+
+ERROR_SOURCES = ("pilotErrorCode", "exeErrorCode", "supErrorCode", "ddmErrorCode", "brokerageErrorCode",
+                 "jobDispatcherErrorCode", "taskBufferErrorCode")
+"""Columns of a job that hold error codes; source: PanDA's retry module, get_job_error_details."""
+
+PANDA_ERRORS = {
+    Cause.SITE_ERROR: PandaError("pilotErrorCode", 1099, "Failed to stage-in file"),
+    Cause.PAYLOAD_ERROR: PandaError("pilotErrorCode", 1305, "Failed to execute payload"),
+    Cause.MEMORY_EXCEEDED: PandaError("pilotErrorCode", 1212, "Payload exceeded maximum allowed memory"),
+    Cause.WALLTIME_EXCEEDED: PandaError("pilotErrorCode", 1213, "Reached maximum batch system time limit"),
+    Cause.TRANSFER_ERROR: PandaError("pilotErrorCode", 1137, "Failed to stage-out file"),
+    Cause.LOST_HEARTBEAT: PandaError("jobDispatcherErrorCode", 100, "lost heartbeat"),
+    Cause.TIMEOUT_SENT: PandaError("jobDispatcherErrorCode", 100, "timeout in sent"),
+    Cause.TIMEOUT_HOLDING: PandaError("jobDispatcherErrorCode", 100, "timeout in holding"),
+    Cause.TIMEOUT_TRANSFERRING: PandaError("jobDispatcherErrorCode", 100, "timeout in transferring"),
+}
+"""The error that stands for each cause of a failure; causes that close a job are no errors.
+
+Source: the codes and texts of the pilot (pilot3, errorcodes); lifecycle reference, section 4.1. A breakdown of a site
+is told by the commonest of its errors.
+"""
+
+RAM_LIMITS_MB = (1000, 2000, 3000, 4000, 6000, 8000)
+"""Values that the retry module raises ramCount to; source: JEDI TWiki, Memory increase in job retry."""

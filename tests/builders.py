@@ -38,6 +38,7 @@ EVENTFUL = {
     "grid.links.default.bandwidth": 20e6, "grid.links.default.max_active_files": 5,
     "grid.storages.CENTRE_DATADISK.expired": "50 TB", "grid.storages.CENTRE_DATADISK.min_free": "400 TB",
     "workload.campaigns[0].failure_rate": 0.4, "workload.campaigns[0].max_attempt": 2,
+    "workload.campaigns[0].max_failure": 2,
     "workload.campaigns[0].baseramcount": 100, "workload.campaigns[0].jobs_per_task": 2,
     "workload.campaigns[0].priority": 900, "workload.campaigns[0].output_per_event": 50e6,
     "incidents": [dict(at=3600, what="queue_status", queue="SOUTH", status="brokeroff"),

@@ -9,6 +9,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.policies import policies_in_use
+from simgrid_broker.agents.retry_module import RetryModule
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
@@ -38,6 +39,9 @@ class Control:
         self.queues = observe.queues(world)
         self.mask_cache = MaskCache()
         self.decisions = DecisionLog(world, scenario.record, self.seed)
+        self.retry_module = RetryModule(self)
+        if fabric is not None:                      # a dry run has none: nothing moves there
+            fabric.retry_module = self.retry_module.learn
 
     @property
     def now(self) -> float:

@@ -6,13 +6,14 @@ Simplified: an input is split into jobs of fixed size, and analysis tasks go thr
 """
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from simgrid_broker import luck
-from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.names import RAM_LIMITS_MB, DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
+from simgrid_broker.policy.resource_types import UNDEFINED, job_corecount, job_ramcount, resource_type_of
 from simgrid_broker.policy.throttle import throttle_limits
 from simgrid_broker.world import observe
 from simgrid_broker.world.share_tree import leaf_shares
@@ -21,7 +22,11 @@ from simgrid_broker.world.task_transitions import set_status
 GENERATING = (TaskStatus.READY, TaskStatus.RUNNING)
 """Statuses of a task for which jobs are made."""
 NOTHING = np.zeros(0, np.int64)
+CHANGING = ("priority", "nucleus", "ramcount", "cputime")
+"""What of a task may change while brokers know it."""
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
+BLOCKS = 1 << 20
+"""More than the blocks of jobs that one cycle makes of a task; so those of each ramCount have luck of their own."""
 
 
 class WorkQueues:
@@ -31,6 +36,7 @@ class WorkQueues:
         self.control, self.age_s = control, age_s
         self.read_at = -math.inf
         self.views: dict[int, tuple] = {}
+        self.raised: dict[tuple[int, int], tuple] = {}
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
 
     def tasks_of(self, share: int, resource_type: int) -> np.ndarray:
@@ -39,16 +45,31 @@ class WorkQueues:
             self._read()
         return self.tasks.get((share, resource_type), NOTHING)
 
-    def view(self, row: int) -> tuple:
-        """The task as the broker may know it and where its input is; made anew when something of it has changed."""
+    def view(self, row: int, level: int = 0) -> tuple:
+        """The task as the broker may know it and where its input is; made anew when something of it has changed.
+
+        level: what the ramCount of the input was raised to, 0 = it has that of the task.
+        """
         world = self.control.world
         tasks = world.arrays.tasks
-        state = int(tasks["priority"][row]), int(tasks["nucleus"][row])
+        state = tuple(tasks[name][row].item() for name in CHANGING)
         known = self.views.get(row)
         if known is None or known[0] != state:
             known = state, observe.task(world, row), observe.job_input(world, row)
             self.views[row] = known
-        return known[1:]
+        return known[1:] if level == 0 else (self._raised(row, level, known[1]), known[2])
+
+    def _raised(self, row: int, level: int, task):
+        """A task's view for inputs whose ramCount was raised: memory and resource type are those of their jobs."""
+        known = self.raised.get((row, level))
+        if known is None or known[0] is not task:
+            ramcount = max(task.ramcount, RAM_LIMITS_MB[level - 1])
+            bounds = tuple(self.control.world.scenario.resource_types.values())
+            found = resource_type_of(bounds, task.corecount, ramcount, task.ramunit, task.baseramcount)
+            known = task, replace(task, ramcount=ramcount,
+                                  resource_type=task.resource_type if found == UNDEFINED else found)
+            self.raised[row, level] = known
+        return known[1]
 
     def _read(self) -> None:
         self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.live_tasks.rows)
@@ -56,11 +77,20 @@ class WorkQueues:
         if len(self.views) > 2 * len(self.control.live_tasks.rows) + 100:
             wanted = set(self.control.live_tasks.rows.tolist())
             self.views = {row: view for row, view in self.views.items() if row in wanted}
+            self.raised = {key: view for key, view in self.raised.items() if key[0] in wanted}
 
 
-def input_left(task) -> int:
-    """Chunks of a task for which a job can be made now."""
-    return int(task["n_retry"]) + int(task["n_jobs"]) - int(task["next_chunk"])
+def input_left(arrays, row: int) -> list[tuple[int, int]]:
+    """Chunks of a task for which a job can be made now: level of ramCount and number, those that were raised first.
+
+    Each level is brokered by itself; source: lifecycle reference, section 2.3 (one chunk per distinct ramCount).
+    """
+    task = arrays.tasks[row]
+    new = int(task["n_jobs"]) - int(task["next_chunk"])
+    if not task["n_retry"]:
+        return [(0, new)]
+    plain, *raised = arrays.ram_levels["waiting"][row].tolist()
+    return [*((level, waiting) for level, waiting in enumerate(raised, start=1) if waiting), (0, plain + new)]
 
 
 def job_generator(control):
@@ -125,10 +155,8 @@ class Generator:
         for row in rows.tolist():
             if left <= 0:
                 break
-            task = tasks[row]
-            if int(task["status"]) in GENERATING:
-                wanted = min(input_left(task), left)
-                left -= self._make(row, wanted) if wanted > 0 else 0
+            if int(tasks["status"][row]) in GENERATING:
+                left -= self._generate(row, left)
         return self.control.periods.job_generator_lacking if left <= 0 else None
 
     def _limits(self):
@@ -142,32 +170,47 @@ class Generator:
                 edition=control.edition, throttled=self.throttled)
         return self.limits
 
-    def _make(self, row: int, wanted: int) -> int:
-        """Broker `wanted` jobs of a task and make those that find a queue; returns how many."""
+    def _generate(self, row: int, left: int) -> int:
+        """Make jobs of a task, `left` at the most; returns how many. If some input finds no queue, the task waits."""
+        made, refused_by = 0, None
+        for level, inputs in input_left(self.control.world.arrays, row):
+            wanted = min(inputs, left - made)
+            if wanted > 0:
+                placed, tag = self._make(row, wanted, level)
+                made += placed
+                refused_by = refused_by if placed else tag
+        if refused_by is not None:
+            hold(self.control, row, refused_by)
+        return made
+
+    def _make(self, row: int, wanted: int, level: int) -> tuple[int, str]:
+        """Broker `wanted` jobs of inputs of one ramCount and make those that find a queue.
+
+        Returns how many, and the tag of the rule that left none.
+        """
         control, now, world = self.control, self.control.now, self.control.world
-        task, parts = self.work_queues.view(row)
+        task, parts = self.work_queues.view(row, level)
         verdict = control.policies.job_brokerage(*question(control, task, parts, wanted), control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
+        first = level * BLOCKS
         uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
-                    for block in range(math.ceil(wanted / JOBS_PER_BLOCK))]
+                    for block in range(first, first + math.ceil(wanted / JOBS_PER_BLOCK))]
         numbers, sizes = spread_jobs(verdict, wanted, uniforms)
         made = int(sizes.sum())
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
-        if made == 0:
-            hold(control, row, verdict.last_tag)
-            return 0
-        self._submit(row, task, numbers, sizes)
-        return made
+        if made:
+            self._submit(row, task, level, numbers, sizes)
+        return made, verdict.last_tag
 
-    def _submit(self, row: int, task, numbers: np.ndarray, sizes: np.ndarray) -> None:
+    def _submit(self, row: int, task, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
         """Order the jobs from the server and count them for the brokers to come."""
         control, now = self.control, self.control.now
         world, snapshot = control.world, control.snapshot
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.queues.queue_and_cores[number]
             ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
-            control.fabric.order_jobs(row, number, size, ram, now)
-            snapshot.place(self.share, self.resource_type, queue, size)
+            control.fabric.order_jobs(row, number, size, ram, now, level, task.resource_type)
+            snapshot.place(self.share, task.resource_type, queue, size)
         record = world.arrays.tasks[row]
         record["frozen_s"] = np.nan
         if record["status"] == TaskStatus.READY:

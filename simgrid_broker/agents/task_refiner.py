@@ -14,6 +14,9 @@ from simgrid_broker.world.task_transitions import set_status
 FIRST_TRY_S = 6 * 3600.0
 """A task that enters `assigning` counts as last touched so long ago; source: brokerage reference, section 1.1."""
 
+USER_PRIORITY, USER_PRIORITIES, JUMP_OVER_PRIORITY = 1000, (900, 1100), 1500
+"""Priority of analysis tasks, those that they may choose, and that of users before all others; source: as below."""
+
 SERVER_RETRIES = 2
 """How often the server tries failed jobs of analysis again by itself; source: lifecycle reference, 3.5."""
 
@@ -68,14 +71,29 @@ def _refine(control, row: int, rules) -> None:
     if not tag_task(world, row, rules):
         _break(control, row)
         return
+    control.retry_module.classify(row)
     label = world.vocabularies["labels"][task["label"]]
-    task["server_retries"] = SERVER_RETRIES if label in ANALYSIS_LABELS else 0
+    if label in ANALYSIS_LABELS:
+        task["server_retries"] = SERVER_RETRIES
+        if control.edition == "deployed":
+            task["priority"] = user_priority(int(task["priority"]))
+    else:
+        task["server_retries"] = 0
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
         set_status(world, row, TaskStatus.ASSIGNING, now)
         task["modification_s"], task["frozen_s"] = now - FIRST_TRY_S, now
     else:
         set_status(world, row, TaskStatus.READY, now)
+
+
+def user_priority(priority: int) -> int:
+    """Priority of an analysis task in the code: 1000 unless it is near that, or that of a user who may jump over.
+
+    Source: lifecycle reference, section 3.5; that a user may is told by the priority itself, 1500 or more.
+    """
+    low, high = USER_PRIORITIES
+    return priority if low <= priority <= high or priority >= JUMP_OVER_PRIORITY else USER_PRIORITY
 
 
 def tag_task(world, row: int, rules) -> bool:

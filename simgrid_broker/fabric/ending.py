@@ -8,6 +8,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import take_out
+from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, put_lesson, retry_of, rule_of
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import N_STATUS
@@ -39,14 +40,26 @@ def account(world, job, status, carried_on):
         task["failed_attempts"] += 1 if status == FAILED else 0
         if carried_on:
             return
-        if job["attempt"] < task["max_attempt"]:
-            push_retry(world, task_row, job["chunk"], job["attempt"] + 1)
-        else:
-            task["n_failed"] += 1
+        give_back(world, job, status)
     if task["n_finished"] + task["n_failed"] == task["n_jobs"]:
         state = world.state[0]
         world.done_tasks[state["n_done_tasks"]] = task_row
         state["n_done_tasks"] += 1
+
+
+@compiled
+def give_back(world, job, status):
+    """Let the input of a job be tried again, or give it up; where a rule wants it the retry module looks first."""
+    failures, limit = failures_after(world, job, status), limit_after(world, job, status)
+    retry = -1
+    if may_try_again(world, job, failures, limit):
+        retry = retry_of(world, job, failures, limit)
+    else:
+        world.tasks[job["task"]]["n_failed"] += 1
+    if status == FAILED and rule_of(world, job)["learn"]:
+        put_lesson(world, job, retry)
+    elif retry >= 0:
+        push_retry(world, job["task"], retry, job["ram_level"])
 
 
 @compiled

@@ -8,6 +8,7 @@ import numpy as np
 
 from simgrid_broker.fabric import incidents
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
+from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import submit
 from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
@@ -22,7 +23,8 @@ class Fabric:
 
     `sink(name, rows, times)` receives the rows of ended attempts ("jobs", with their transition times) and ended
     transfers ("transfers", times None) whenever an outbox is emptied; the arrays are only lent. `watchers`, functions
-    of rows and times, are shown the ended attempts before.
+    of rows and times, are shown the ended attempts before. `retry_module(lesson)` says what to make of a failed job
+    for which the table of retry rules wants it, a row of LESSON: the level that the ramCount of its input gets.
     """
 
     def __init__(self, world, sink):
@@ -30,6 +32,7 @@ class Fabric:
         self.sink = sink
         self.watchers: list = []
         self.orders: list[tuple] = []
+        self.retry_module = None
 
     @property
     def next_event_s(self) -> float:
@@ -63,9 +66,16 @@ class Fabric:
             self.sink("transfers", arrays.done_transfers[:transfers], None)
         state["n_done_jobs"] = state["n_done_transfers"] = 0
 
-    def order_jobs(self, task_row: int, number: int, count: int, ramcount_mb: float, now: float) -> None:
-        """Order `count` jobs of a task at a pseudo-queue that ask for so much memory each."""
-        self.orders.append((now, task_row, number, count, ramcount_mb))
+    def order_jobs(self, task_row: int, number: int, count: int, ramcount_mb: float, now: float, ram_level: int = 0,
+                   resource_type: int | None = None) -> None:
+        """Order `count` jobs of a task at a pseudo-queue that ask for so much memory each.
+
+        ram_level: the inputs whose ramCount was raised so far, 0 = those that have the ramCount of the task, new ones
+        included; resource_type: that of the jobs where the queue is for every type, None = the task's.
+        """
+        if resource_type is None:
+            resource_type = self.world.arrays.tasks["resource_type"][task_row]
+        self.orders.append((now, task_row, number, count, ramcount_mb, ram_level, resource_type))
 
     def make_jobs(self) -> None:
         """Make all jobs that were ordered, pending since then."""
@@ -91,10 +101,18 @@ class Fabric:
             self.world.make_room(jobs=len(order), transfers=len(order), retries=len(order))
             done = add_jobs(self.world.arrays, order, now)
             raise_fault(self.world.arrays)
+            self._learn()
             order = order[done:]
             if len(order):
                 self.empty_outboxes()
         self.world.state["n_holding"] = 0
+
+    def _learn(self) -> None:
+        """Let the retry module look at failed jobs, and their inputs await the next attempt."""
+        arrays, n_lessons = self.world.arrays, int(self.world.state["n_lessons"])
+        for place in range(n_lessons):
+            learned(arrays, place, self.retry_module(arrays.lessons[place]))
+        self.world.state["n_lessons"] = 0
 
     def submit_workers(self, numbers, counts, now: float) -> None:
         """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""
@@ -115,6 +133,7 @@ class Fabric:
             self.world.make_room(retries=len(rows))
             done = take_back_all(self.world.arrays, rows, status, cause, now)
             raise_fault(self.world.arrays)
+            self._learn()
             rows = rows[done:]
             if len(rows):
                 self.empty_outboxes()

@@ -10,6 +10,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
 from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
 from simgrid_broker.names import Cause, JobStatus, TransferKind
@@ -18,7 +19,8 @@ from simgrid_broker.world.rows import pop_retry, take_job
 from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
-ASSIGNED, ACTIVATED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED)
+ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)
+MERGING = int(JobStatus.MERGING)
 NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
 INPUT = int(TransferKind.INPUT)
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
@@ -31,6 +33,12 @@ BLOCKED = -1
 
 UNKNOWN_CLOSENESS = 7.7
 """Closeness that stands for one that nobody gave; source: formats reference, section 4."""
+
+USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500
+"""Priority of the first job of a user, and that from which tasks give theirs to their jobs; source: as below."""
+
+JOBS_PER_PRIORITY = 5
+"""Jobs of a user that cost the next one a point of priority; source: lifecycle reference, section 3.5."""
 
 RETRY_PRIORITY_LOSS = 10
 """Priority that a job loses when the server tries it again; source: lifecycle reference, section 3.5."""
@@ -65,7 +73,23 @@ def throw_dice(world, job, task, site):
 
 
 @compiled
-def fill(world, row, task_row, number, ramcount_mb):
+def priority_of(world, task):
+    """Priority of the next job of a task: that of the task; in the code jobs of users lose some for each live one.
+
+    Source: lifecycle reference, section 3.5; no document tells of it.
+    """
+    user_labels = world.settings[0]["user_labels"]
+    if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= JUMP_OVER_PRIORITY:
+        return task["priority"]
+    n_jobs = 0
+    for status in range(N_STATUS):
+        if status != MERGING:
+            n_jobs += world.user_counts[task["user"], status]
+    return np.int32(USER_PRIORITY - n_jobs / JOBS_PER_PRIORITY)
+
+
+@compiled
+def fill(world, row, task_row, number, ramcount_mb, resource_type):
     """Fill a new row with what the task and the slot say."""
     job, task, pseudo = world.jobs[row], world.tasks[task_row], world.pseudo_queues[number]
     queue = world.queues[pseudo["queue"]]
@@ -73,8 +97,8 @@ def fill(world, row, task_row, number, ramcount_mb):
     job["queue"], job["pseudo_queue"] = pseudo["queue"], number
     job["corecount"] = 1 if task["corecount"] == 1 else pseudo["corecount"]    # lifecycle reference, section 2.6
     job["hs06_milli"] = np.int32(round(job["corecount"] * queue["corepower"] * 1000.0))
-    job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else task["resource_type"]
-    job["share"], job["user"], job["priority"] = task["share"], task["user"], task["priority"]
+    job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else resource_type
+    job["share"], job["user"], job["priority"] = task["share"], task["user"], priority_of(world, task)
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
     job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]
     job["n_output_files"] = 1
@@ -82,20 +106,24 @@ def fill(world, row, task_row, number, ramcount_mb):
     job["ramcount_mb"] = ramcount_mb
     job["missing_bytes"] = job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = 0.0
     job["due_sequence"] = job["server_attempt"] = 0
+    job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan
     job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
     job["cause"] = NONE
 
 
 @compiled
-def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, now):
-    """Row of a new, pending job: an attempt at a chunk of a task, at a pseudo-queue."""
+def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, resource_type, now):
+    """Row of a new, pending job: an attempt at a chunk of a task, at a pseudo-queue.
+
+    resource_type: that of the job where the queue is for every type.
+    """
     state, task = world.state[0], world.tasks[task_row]
     row = take_job(world)
     job = world.jobs[row]
     state["panda_id"] += 1
     job["panda_id"], job["chunk"], job["attempt"] = state["panda_id"], chunk, attempt
-    fill(world, row, task_row, number, ramcount_mb)
+    fill(world, row, task_row, number, ramcount_mb, resource_type)
     throw_dice(world, job, task, world.sites[world.queues[job["queue"]]["site"]])
     task["n_alive"] += 1
     task["n_attempts"] += 1
@@ -106,15 +134,24 @@ def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, now):
 
 
 @compiled
-def make_job(world, task_row, number, ramcount_mb, now):
-    """Make the next job of a task at a pseudo-queue: a chunk that awaits another attempt first, else a new one."""
-    state, task = world.state[0], world.tasks[task_row]
-    if task["n_retry"] > 0:
-        chunk, attempt = pop_retry(world, task_row)
+def make_job(world, order):
+    """Make the next job that an order is about: a chunk that awaits another attempt first, else a new one.
+
+    An order is for chunks of one ramCount, and new chunks have that of the task; source: lifecycle reference, 2.3.
+    """
+    state, task_row, level = world.state[0], order["task"], order["ram_level"]
+    number, now = order["pseudo_queue"], order["time_s"]
+    ramcount_mb, resource_type = order["ramcount_mb"], order["resource_type"]
+    if world.ram_levels[task_row, level]["waiting"] > 0:
+        retry = world.retries[pop_retry(world, task_row, level)]
+        row = begin_attempt(world, task_row, number, retry["chunk"], retry["attempt"], ramcount_mb, resource_type, now)
+        job = world.jobs[row]
+        job["old_panda_id"], job["ram_level"] = retry["old_panda_id"], level
+        job["failures"], job["attempt_limit"] = retry["failures"], retry["attempt_limit"]
     else:
-        chunk, attempt = task["next_chunk"], 1
+        task = world.tasks[task_row]
+        row = begin_attempt(world, task_row, number, task["next_chunk"], 1, ramcount_mb, resource_type, now)
         task["next_chunk"] += 1
-    row = begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, now)
     inbox = world.pending[state["n_pending"]]
     inbox["panda_id"], inbox["row"] = world.jobs[row]["panda_id"], row
     state["n_pending"] += 1
@@ -124,17 +161,21 @@ def make_job(world, task_row, number, ramcount_mb, now):
 def retry_by_server(world, row, now):
     """Try a failed job again at its queue, where its input is, at a lower priority; returns whether that is done.
 
-    Only the jobs of analysis tasks are; source: lifecycle reference, section 3.5.
+    Only the jobs of analysis tasks are; source: lifecycle reference, section 3.5. Where more memory or CPU time would
+    help, the retry module comes first, and JEDI tries again.
     """
     job = world.jobs[row]
-    task = world.tasks[job["task"]]
-    if job["server_attempt"] >= task["server_retries"] or job["attempt"] >= task["max_attempt"]:
+    failures, limit = failures_after(world, job, FAILED), limit_after(world, job, FAILED)
+    if (job["server_attempt"] >= world.tasks[job["task"]]["server_retries"] or rule_of(world, job)["learn"]
+            or not may_try_again(world, job, failures, limit)):
         return False
     again = begin_attempt(world, job["task"], job["pseudo_queue"], job["chunk"], job["attempt"] + 1,
-                          job["ramcount_mb"], now)
+                          job["ramcount_mb"], job["resource_type"], now)
     retry = world.jobs[again]
     retry["server_attempt"] = job["server_attempt"] + 1
     retry["priority"] = job["priority"] - RETRY_PRIORITY_LOSS
+    retry["old_panda_id"], retry["ram_level"] = job["panda_id"], job["ram_level"]
+    retry["failures"], retry["attempt_limit"] = failures, limit
     move(world, again, DEFINED, now)
     move(world, again, ACTIVATED, now)
     put_activated(world, again)
@@ -147,9 +188,11 @@ def make_jobs(world, orders):
     for k in range(len(orders)):
         order = orders[k]
         task = world.tasks[order["task"]]
-        left = task["n_retry"] + task["n_jobs"] - task["next_chunk"]
+        left = np.int64(world.ram_levels[order["task"], order["ram_level"]]["waiting"])
+        if order["ram_level"] == 0:
+            left += task["n_jobs"] - task["next_chunk"]
         for _ in range(min(order["count"], left)):
-            make_job(world, order["task"], order["pseudo_queue"], order["ramcount_mb"], order["time_s"])
+            make_job(world, order)
 
 
 @compiled

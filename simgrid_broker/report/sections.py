@@ -223,6 +223,10 @@ def failures(view: Context) -> Section:
         frame = wide(table)
         frame.insert(3, "part", 100 * frame.jobs / frame.jobs.sum())
         blocks.append(TableBlock("", frame.assign(cause=frame.cause.map(spoken))))
+    if (table.cause == metrics.OUT_OF_MEMORY).any():
+        blocks.append(TableBlock(
+            "Attempts by memory asked for per core", wide(metrics.memory_retries(view.run)),
+            "Of tasks of which jobs ran out of memory: the retry module raises the memory of the next attempts."))
     return Section("failures", "Failures", tuple(blocks))
 
 

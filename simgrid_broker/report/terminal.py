@@ -43,8 +43,19 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             *waiting,
             f"          {value['still_waiting']} were still waiting at the end, "
             f"{value['taken_back']} were taken back before they ran",
+            *_out_of_memory(run),
             f"shares    {value['share_misplaced']} % of the power went beyond the shares' targets",
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per real second"]
+
+
+def _out_of_memory(run: Run) -> list[str]:
+    """What jobs that ran out of memory cost, and what their tasks' later attempts came to; nothing if none did."""
+    table = wide(metrics.memory_retries(run))
+    killed, later = table.out_of_memory.sum(), table[table.attempt > 1]
+    if not killed:
+        return []
+    return [f"memory    {number(killed)} jobs ran out of memory and lost {number(table.lost_core_hours.sum())} core h; "
+            f"of later attempts {number(later.finished.sum())} finished"]
 
 
 def _jobs(run: Run) -> list[str]:

@@ -35,6 +35,7 @@ COLUMN_LABELS = {
     "turnaround_p95": "95 % turnaround, h", "candidate": "Candidate", "tag": "First refused by", "refusals": "Refusals",
     "decisions": "Decisions", "without_candidate": "Without a candidate", "placed": "Jobs placed", "tasks": "Tasks",
     "metric": "Figure", "unit": "Unit", "relative": "Relative, %", "site": "Site", "key": "Key", "value": "Value",
+    "attempt": "Attempt", "memory": "Memory per core", "finished": "Finished", "out_of_memory": "Out of memory",
     "origin": "Origin", "figure": "Figure", "when": "When", "what": "What",
 }
 """Heads of table columns."""

@@ -179,7 +179,11 @@ class Payload(JobRequirements):
     diskIO: float = Field(0, ge=0, description="Disk traffic of a job, true and claimed, kB/s; 0 = no claim")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
-    max_attempt: int = Field(3, ge=1, description="Attempts that each input has")
+    max_attempt: int | None = Field(None, ge=1, le=255, description="Attempts that each input has; default: 3; of "
+                                    "analysis in the edition deployed 10")
+    max_failure: int | None = Field(None, ge=1, le=255, description="Attempts of an input that may fail, those "
+                                    "taken back not counted; default: no limit but max_attempt; of analysis in the "
+                                    "edition deployed 3")
 
     offered_cores: float | None = Field(None, gt=0, description="Mean load in cores; sets the rate of arrivals")
     corepower: float = Field(13.6, gt=0, description="HS06 per core at which `offered_cores` is counted")
@@ -253,7 +257,6 @@ class UserActivity(Payload):
     processingtype: str = Field("panda-client", description="Kind of payload, as rules and shares address it")
     priority: int = Field(1000, ge=-10000, le=10000, description="Priority within the share")
     corecount: int = Field(1, ge=0, description="Cores asked for; 0 = any")
-    max_attempt: int = Field(3, ge=1, description="Attempts that each input has")
     daily_amplitude: Fraction = Field(0.5, description="Rhythm of the day: rate x (1 + amplitude x cosine)")
     weekend_drop: Fraction = Field(0.5, description="Part of the arrivals of a Saturday or Sunday that comes on other "
                                    "days instead; a scenario starts on a Monday at midnight")

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
+from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.whole import Whole
 
@@ -322,6 +323,9 @@ class Scenario(Whole):
                                                           description="Resource types; the first that fits is taken")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
+    retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "
+                                               "errors; a list of one's own replaces all")
+    error_classification: tuple[ErrorClass, ...] = Field((), description="Errors that are the system's fault")
     incidents: tuple[Incident, ...] = Field((), description="What happens at a given time")
     agents: Agents = Field(Agents(), description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")

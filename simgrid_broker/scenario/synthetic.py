@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker.luck import normal_quantile, uniforms
-from simgrid_broker.names import FullChain, InputLan
+from simgrid_broker.names import ANALYSIS_LABELS, FullChain, InputLan
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, Spread, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
@@ -30,6 +30,9 @@ _JOBS, _WORK, _CPUTIME, _MEMORY, _INPUT, _OUTPUT, _FAILURE = range(7)
 _REPLICA = 16
 _TAPE = 32
 _COMPLETENESS = (0.05, 0.95)
+
+DEFAULT_ATTEMPTS, DEPLOYED_ANALYSIS_ATTEMPTS = (3, 0), (10, 3)
+"""maxAttempt and maxFailure that tasks have by default, 0 = not set; and those of analysis in the code."""
 
 BACKLOG = "/backlog"
 """What the name of a stream gets for the luck of the tasks that wait at the start."""
@@ -144,7 +147,8 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     _fill_work(rows, payload, scenario.seed, key, index)
     _fill_memory(rows, payload, scenario.seed, key, index)
     _fill_files(rows, payload, scenario.seed, key, index)
-    rows["priority"], rows["max_attempt"] = payload.priority, payload.max_attempt
+    rows["priority"] = payload.priority
+    rows["max_attempt"], rows["max_failure"] = attempts_of(payload, scenario.edition)
     rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
     rows["only_tags_for_fc"] = payload.onlyTagsForFC
@@ -163,6 +167,16 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
         "container_names": (payload.container_name,), "preassigned": (payload.preassigned,),
         "connectivities": (payload.ipConnectivity,)},
         replica_tape=_on_tape(payload, scenario, key, index))
+
+
+def attempts_of(payload: Payload, edition: str) -> tuple[int, int]:
+    """maxAttempt and maxFailure of a stream's tasks; 0 = maxFailure is not set.
+
+    Source of the defaults: JEDI TWiki, Job rebrokerage; in `deployed` lifecycle reference, section 2.6.
+    """
+    analysis = edition == "deployed" and payload.prodsourcelabel in ANALYSIS_LABELS
+    attempts, failures = DEPLOYED_ANALYSIS_ATTEMPTS if analysis else DEFAULT_ATTEMPTS
+    return payload.max_attempt or attempts, payload.max_failure or failures
 
 
 def _fill_requirements(rows, payload: Payload) -> None:

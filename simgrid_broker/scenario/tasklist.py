@@ -53,7 +53,7 @@ def new_rows(n: int) -> np.ndarray:
     rows["status"] = TaskStatus.REGISTERED
     rows["old_status"] = TaskStatus.REGISTERED
     rows["frozen_s"] = np.nan
-    for column in ("share", "resource_type", "nucleus", "retry_head", "errordialog"):
+    for column in ("share", "resource_type", "nucleus", "errordialog"):
         rows[column] = -1
     rows["n_es_consumers"] = 1
     rows["allowinputlan"] = InputLan.USE

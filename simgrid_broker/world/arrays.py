@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import RAM_LIMITS_MB, JobStatus
 
 N_STATUS = len(JobStatus)
+N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
 
 STATE = np.dtype([
     ("now_s", "f8"),                 # time of the event in hand, or that the fabric has reached
@@ -22,6 +23,7 @@ STATE = np.dtype([
     ("n_done_jobs", "i8"),           # rows in the outbox of ended attempts
     ("n_done_transfers", "i8"),      # rows in the outbox of ended transfers
     ("n_done_tasks", "i8"),          # tasks of which nothing is left to do
+    ("n_lessons", "i8"),             # failed jobs that await the retry module
     ("n_pending", "i8"),             # jobs that await the Setupper
     ("n_holding", "i8"),             # jobs that await the Adder
     ("n_pilots", "i8"),              # workers that hold a slot
@@ -36,16 +38,42 @@ SETTINGS = np.dtype([
     ("by_share", "i4"), ("by_priority", "i4"),   # what dispatch sorts by, besides age
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
     ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = nobody has it
+    ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
 
 EVENT = np.dtype([("time_s", "f8"), ("sequence", "i8"), ("kind", "i4"), ("row", "i4")])
 """An event of the fabric."""
 
-RETRY = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("next", "i4")])
+RETRY = np.dtype([
+    ("old_panda_id", "i8"),          # the job that tried it last
+    ("chunk", "i4"), ("attempt", "i4"), ("next", "i4"),
+    ("failures", "u1"), ("attempt_limit", "u1"),   # as in the row of a job
+])
 """A piece of a task's input that awaits another attempt."""
 
-ORDERED = np.dtype([("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4")])
+RAM_LEVEL = np.dtype([
+    ("head", "i4"),                  # first retry of the list, -1 = none
+    ("waiting", "i4"),               # retries in the list
+    ("inputs", "i4"),                # pieces of input that have been raised to this level
+])
+"""What of a task's input has one ramCount: that of the task, level 0, or one that the retry module raised it to."""
+
+RETRY_RULE = np.dtype([("attempt_limit", "u1"), ("system", "?"), ("learn", "?")])
+"""What follows from a failure: a limit of attempts (0 = none), whether it counts for maxFailure, a lesson to learn."""
+
+LESSON = np.dtype([
+    ("task", "i4"), ("retry", "i4"),                   # retry: row of the input that is held back, -1 = given up
+    ("queue", "i4"), ("n_events", "i4"), ("hs06_milli", "i4"), ("ramcount_mb", "f4"),
+    ("maxpss_mb", "f4"),                               # as far as the pilot saw it
+    ("corecount", "i2"), ("ram_level", "i2"), ("cause", "i2"),
+])
+"""A failed job as the retry module sees it, before its input may be tried again."""
+
+ORDERED = np.dtype([
+    ("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4"),
+    ("ram_level", "i2"), ("resource_type", "i2"),
+])
 """Jobs that the JobGenerator has placed and the server has yet to make: so many of a task at a pseudo-queue."""
 
 SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
@@ -95,3 +123,6 @@ class Arrays(NamedTuple):
     done_tasks: np.ndarray         # outbox of tasks with nothing left to do
     allowed: np.ndarray            # (n_status, n_status), allowed moves
     replica_tape: np.ndarray       # (n_tasks, N_REPLICAS), 1 = on tape
+    ram_levels: np.ndarray         # (n_tasks, N_RAM_LEVELS)
+    retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure
+    lessons: np.ndarray            # inbox of the retry module

@@ -8,6 +8,7 @@ import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
+    ANALYSIS_LABELS,
     Cause,
     DecisionKind,
     FullChain,
@@ -21,7 +22,20 @@ from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world import queue_tables
-from simgrid_broker.world.arrays import EVENT, N_STATUS, RETRY, SETTINGS, STATE, SUBMISSION, WAITING, Arrays
+from simgrid_broker.world.arrays import (
+    EVENT,
+    LESSON,
+    N_RAM_LEVELS,
+    N_STATUS,
+    RAM_LEVEL,
+    RETRY,
+    RETRY_RULE,
+    SETTINGS,
+    STATE,
+    SUBMISSION,
+    WAITING,
+    Arrays,
+)
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.transitions import allowed_moves
 from simgrid_broker.world.world import World
@@ -47,7 +61,7 @@ def build(scenario, task_list) -> World:
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
     arrays = Arrays(
-        state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies["processing_types"]),
+        state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
         **tables,
         tasks=task_list.rows.copy(), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
         replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
@@ -58,6 +72,7 @@ def build(scenario, task_list) -> World:
         running_cores=np.zeros((n_queues, n_shares, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
+        ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
     )
     _no_work_yet(arrays.tasks)
     return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
@@ -120,11 +135,15 @@ def _state(pools) -> np.ndarray:
     return state
 
 
-def _settings(scenario, processing_types: tuple[str, ...]) -> np.ndarray:
+def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
     """Values that compiled code reads."""
     agents = scenario.agents
+    processing_types = vocabularies["processing_types"]
     urgent = processing_types.index(URGENT) if URGENT in processing_types else -1
-    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0, urgent)], SETTINGS)
+    analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
+    user_labels = analysis if scenario.edition == "deployed" else 0
+    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0, urgent, user_labels)],
+                    SETTINGS)
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:
@@ -139,15 +158,27 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         pending=np.zeros(FIRST_ROWS, WAITING), holding=np.zeros(FIRST_ROWS, WAITING),
         done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, N_STATUS), np.nan),
         done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),
+        lessons=np.zeros(FIRST_ROWS, LESSON),
     )
+
+
+def _ram_levels(n_tasks: int) -> np.ndarray:
+    """Nothing awaits another attempt, and no input was raised; (n_tasks, N_RAM_LEVELS)."""
+    levels = np.zeros((n_tasks, N_RAM_LEVELS), RAM_LEVEL)
+    levels["head"] = -1
+    return levels
+
+
+def no_retry_rules(n_classes: int = 1) -> np.ndarray:
+    """What follows from failures if no rule says anything: another attempt; (n_classes, n_causes) of RETRY_RULE."""
+    return np.zeros((n_classes, len(Cause)), RETRY_RULE)
 
 
 def _no_work_yet(tasks) -> None:
     """Reset what only the run may write."""
     for name in ("next_chunk", "n_retry", "n_alive", "n_finished", "n_failed", "n_attempts", "failed_attempts",
-                 "lost_walltime_s", "used_hs06s"):
+                 "lost_walltime_s", "used_hs06s", "retry_class"):
         tasks[name] = 0
-    tasks["retry_head"] = -1
     tasks["frozen_s"] = np.nan
 
 

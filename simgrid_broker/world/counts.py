@@ -76,7 +76,7 @@ def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snap
     """Read the counts as they are now; those of every queue by resource type only if they are asked for.
 
     Jobs that are pending or only ordered, which no statistics show, go on counting as placed; orders: those of the
-    fabric, (time, task row, pseudo-queue, number of jobs, memory) each.
+    fabric, fields of ORDERED each.
     """
     n_queues, n_shares, n_types, n_status = arrays.counts.shape
     by_share = np.zeros((n_shares, n_status, n_queues), np.int64)
@@ -85,9 +85,9 @@ def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snap
     pseudo = arrays.pseudo_queues
     workers = np.bincount(pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"], n_queues).astype(np.int64)
     placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].tolist()
-    for _, row, number, count, _ in orders:
-        task = arrays.tasks[row]
-        placed[task["share"], pseudo["queue"][number]] += count
-        placed_by_type[task["share"]][task["resource_type"]] += count
+    for _, row, number, count, _, _, resource_type in orders:
+        share = arrays.tasks["share"][row]
+        placed[share, pseudo["queue"][number]] += count
+        placed_by_type[share][resource_type] += count
     return Snapshot(now, arrays.counts.copy() if by_queue else None, by_share, by_type.tolist(), workers, placed,
                     placed_by_type, activity(arrays, by_share, now))

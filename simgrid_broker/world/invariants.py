@@ -81,11 +81,25 @@ def no_input_is_lost(arrays):
 
 
 def attempts_stay_below_limit(arrays):
-    """No live job has more attempts than its task allows."""
+    """No live job has more attempts or failures than its task and the retry rules allow."""
     jobs = arrays.jobs[live(arrays)]
-    over = jobs[jobs["attempt"] > arrays.tasks["max_attempt"][jobs["task"]]]
-    for job in over[:5]:
+    tasks = arrays.tasks[jobs["task"]]
+    limited = jobs["attempt_limit"] > 0
+    over = (jobs["attempt"] > tasks["max_attempt"]) | (limited & (jobs["attempt"] > jobs["attempt_limit"]))
+    for job in jobs[over][:5]:
         yield f"job {job['panda_id']} is attempt {job['attempt']} of an input that may have fewer"
+    for job in jobs[(tasks["max_failure"] > 0) & (jobs["failures"] >= tasks["max_failure"])][:5]:
+        yield f"job {job['panda_id']} tries an input again that has failed {job['failures']} times"
+
+
+def retries_wait_in_lists(arrays):
+    """What awaits another attempt stands in one list of its task, and nothing is left with the retry module."""
+    waiting = arrays.ram_levels["waiting"].sum(axis=1)
+    for row in np.flatnonzero(waiting != arrays.tasks["n_retry"]):
+        yield (f"task {arrays.tasks[row]['jeditaskid']}: {waiting[row]} chunks await another attempt, "
+               f"{arrays.tasks[row]['n_retry']} are counted")
+    if arrays.state[0]["n_lessons"]:
+        yield f"{arrays.state[0]['n_lessons']} failed jobs were not looked at by the retry module"
 
 
 def space_is_not_negative(arrays):
@@ -181,7 +195,7 @@ def rows_are_free_or_in_use(arrays):
 
 INVARIANTS = (
     counts_equal_recount, usage_equals_recount, slots_are_used_once, payloads_hold_slots, no_input_is_lost,
-    attempts_stay_below_limit, space_is_not_negative, activated_jobs_can_be_found, links_add_up,
+    attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative, activated_jobs_can_be_found, links_add_up,
     moving_jobs_have_a_transfer, rows_are_free_or_in_use,
 )
 """Every check of a world; each yields a message for whatever is broken."""

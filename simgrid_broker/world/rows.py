@@ -45,32 +45,38 @@ def release_transfer(world, row):
 
 
 @compiled
-def push_retry(world, task_row, chunk, attempt):
-    """Put a chunk among those of its task that await another attempt."""
+def take_retry(world, task_row):
+    """Row of `retries` that is free, for a piece of a task's input that will be tried again; the caller fills it."""
     state = world.state[0]
-    task = world.tasks[task_row]
     state["n_free_retries"] -= 1
-    row = world.free_retries[state["n_free_retries"]]
-    retry = world.retries[row]
-    retry["chunk"] = chunk
-    retry["attempt"] = attempt
-    retry["next"] = task["retry_head"]
-    task["retry_head"] = row
-    task["n_retry"] += 1
+    world.tasks[task_row]["n_retry"] += 1
+    return world.free_retries[state["n_free_retries"]]
 
 
 @compiled
-def pop_retry(world, task_row):
-    """Chunk and attempt number of one that awaits another attempt; the task must have one."""
+def push_retry(world, task_row, row, level):
+    """Put a filled row of `retries` among those of its task and ramCount that await another attempt."""
+    same = world.ram_levels[task_row, level]
+    world.retries[row]["next"] = same["head"]
+    same["head"] = row
+    same["waiting"] += 1
+
+
+@compiled
+def pop_retry(world, task_row, level):
+    """Row of `retries` that is next to be tried of a task and ramCount, of which there must be one.
+
+    It is free from now on, but holds what it held until somebody takes it.
+    """
     state = world.state[0]
-    task = world.tasks[task_row]
-    row = task["retry_head"]
-    retry = world.retries[row]
-    task["retry_head"] = retry["next"]
-    task["n_retry"] -= 1
+    same = world.ram_levels[task_row, level]
+    row = same["head"]
+    same["head"] = world.retries[row]["next"]
+    same["waiting"] -= 1
+    world.tasks[task_row]["n_retry"] -= 1
     world.free_retries[state["n_free_retries"]] = row
     state["n_free_retries"] += 1
-    return retry["chunk"], retry["attempt"]
+    return row
 
 
 @compiled

@@ -54,6 +54,7 @@ class World:
         self._lengthen("pending", state["n_pending"] + jobs + MARGIN)
         self._lengthen("holding", state["n_holding"] + MARGIN)
         self._lengthen("done_tasks", state["n_done_tasks"] + retries + MARGIN)
+        self._lengthen("lessons", state["n_lessons"] + retries + MARGIN)
         self._lengthen("events", state["n_events"] + state["total_cores"] - state["n_pilots"]
                        + 4 * len(self.arrays.transfers) + MARGIN)
 

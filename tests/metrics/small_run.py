@@ -23,7 +23,7 @@ def queue_columns(n_rows):
 
 
 def job(share="A", status=JobStatus.FINISHED, cause=Cause.NONE, cores=1, **hours):
-    """One job: its times in hours by status."""
+    """One job: its times in hours by status, and other columns by their names."""
     return share, status, cause, cores, hours
 
 
@@ -34,7 +34,10 @@ def job_rows(jobs):
         rows[k]["share"], rows[k]["status"], rows[k]["cause"] = SHARES.index(share), status, cause
         rows[k]["corecount"] = cores
         for name, hour in hours.items():
-            times[k, JobStatus.of(name)] = hour * HOUR
+            if name in JOBS.dtype.names:
+                rows[k][name] = hour
+            else:
+                times[k, JobStatus.of(name)] = hour * HOUR
     return rows, times
 
 

@@ -230,7 +230,8 @@ def test_every_table_is_tidy_and_survives_an_empty_run(fake, tmp_path):
                metrics.waiting_times, metrics.refusals, metrics.refusal_rates, metrics.brokerage_funnel,
                metrics.decisions, metrics.link_use, metrics.traffic_series,
                metrics.storage_series, metrics.storage_use, metrics.transfer_summary, metrics.failures,
-               metrics.task_turnaround, metrics.tasks_by_status]
+               metrics.memory_retries, metrics.attempts, metrics.rebrokerage, metrics.task_turnaround,
+               metrics.tasks_by_status]
     for figure in figures:
         for run in (fake, empty):
             table = figure(run)

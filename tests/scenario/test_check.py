@@ -35,6 +35,15 @@ def problems(key, value):
     return []
 
 
+def retry_rule(**fields):
+    plain = {"errorsource": "pilotErrorCode", "errorcode": 1212, "retryaction": "no_retry"}
+    return ("retry_rules",), [plain | fields]
+
+
+def error_class(**fields):
+    return ("error_classification",), [{"error_source": "pilotErrorCode", "error_code": 1099} | fields]
+
+
 def incident(**fields):
     return ("incidents",), [{"at": "1h", **fields}]
 
@@ -87,6 +96,11 @@ EXAMPLES = {
     "incident_values": (*incident(what="share_target", share="Analysis", value="x"), ("incidents[0].value", None)),
     "incident_after_the_end": (None, None, None),       # needs a file: see below
     "snapshot_after_the_end": (("record", "snapshots"), [-1], ("record.snapshots[0]", None)),
+    "unknown_error": (*retry_rule(errorcode=2212), ("retry_rules[0].errorcode", "1212")),
+    "bad_diagnostics": (*error_class(error_diag="(Failed"), ("error_classification[0].error_diag", None)),
+    "unknown_diagnostics": (*retry_rule(errordiag="Payload exceeds"), ("retry_rules[0].errordiag", None)),
+    "limit_without_number": (*retry_rule(retryaction="limit_retry"), ("retry_rules[0]", None)),
+    "rule_of_unknown_share": (*retry_rule(workqueue="MC siml"), ("retry_rules[0].workqueue", "MC simul")),
     "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
 }
 
@@ -111,6 +125,29 @@ def test_status_of_an_endpoint_in_an_incident(fields, found):
     assert problems(*incident(**plain)) == []
     said = problems(*incident(**plain | fields))
     assert (said[0][0], found[1] and said[0][1]) == found
+
+
+@pytest.mark.parametrize(("said", "found"), [
+    pytest.param(retry_rule(), [], id="a rule"),
+    pytest.param(retry_rule(errorsource="pilotErorCode"), [("retry_rules[0].errorsource", "pilotErrorCode")],
+                 id="a column that jobs do not have"),
+    pytest.param(retry_rule(errorsource="brokerageErrorCode"), [("retry_rules[0].errorsource", None)],
+                 id="a column that tells of no failure here"),
+    pytest.param(retry_rule(retryaction="increase_memry"), [("retry_rules[0].retryaction", "increase_memory")],
+                 id="an action that there is not"),
+    pytest.param(retry_rule(errordiag=".*memory"), [], id="diagnostics of the error"),
+    pytest.param(retry_rule(errordiag="(memory"), [("retry_rules[0].errordiag", None)], id="no expression"),
+    pytest.param(retry_rule(parameters={"maxAttempt": 2}), [("retry_rules[0].parameters.maxAttempt", None)],
+                 id="a limit that is not read"),
+    pytest.param(retry_rule(retryaction="limit_retry", parameters={"maxAttempt": 0}),
+                 [("retry_rules[0].parameters.maxAttempt", None)], id="less than one attempt"),
+    pytest.param(error_class(), [], id="a class"),
+    pytest.param(error_class(error_code=109), [("error_classification[0].error_code", "1099")], id="an unknown code"),
+    pytest.param(error_class(error_class="sytem"), [("error_classification[0].error_class", "system")],
+                 id="a class that there is not"),
+])
+def test_retry_rules(said, found):
+    assert problems(*said) == found
 
 
 def test_a_queue_is_named_once():

@@ -17,10 +17,10 @@ def test_a_new_world_is_sound_and_empty():
 
 
 def test_what_only_the_run_may_write_is_reset():
-    used = dict(next_chunk=3, n_finished=2, n_failed=1, retry_head=5, n_alive=9, used_hs06s=1.0, frozen_s=7.0)
+    used = dict(next_chunk=3, n_finished=2, n_failed=1, retry_class=5, n_alive=9, used_hs06s=1.0, frozen_s=7.0)
     task = Bench(None, used).arrays.tasks[0]
-    assert [task[name] for name in used if name not in ("retry_head", "frozen_s")] == [0] * 5
-    assert task["retry_head"] == -1 and np.isnan(task["frozen_s"])
+    assert [task[name] for name in used if name != "frozen_s"] == [0] * 6
+    assert np.isnan(task["frozen_s"])
 
 
 def test_the_list_of_tasks_is_not_written_to():

@@ -16,9 +16,9 @@ EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
 ALSO_READ = {"jeditaskid", "share", "nucleus", "ramunit", "fullchain", "parent", "status", "allowinputlan",
              "maxeventsperjob", "frozen_s", "resource_type"}
 """Columns with a way of their own from a snapshot."""
-OF_A_RUN = {"luck", "arrival_s", "modification_s", "next_chunk", "retry_head", "n_retry", "n_alive", "n_attempts",
-            "max_attempt", "server_retries", "old_status", "failed_attempts", "errordialog", "lost_walltime_s",
-            "used_hs06s"}
+OF_A_RUN = {"luck", "arrival_s", "modification_s", "next_chunk", "n_retry", "n_alive", "n_attempts",
+            "max_attempt", "max_failure", "retry_class", "server_retries", "old_status", "failed_attempts",
+            "errordialog", "lost_walltime_s", "used_hs06s"}
 """Columns that only a run needs."""
 
 

@@ -88,6 +88,24 @@ def one_attempt_too_many(bench):
     bench.arrays.jobs["attempt"][bench.live()[0]] = 99
 
 
+def one_attempt_more_than_a_rule_leaves(bench):
+    bench.arrays.jobs["attempt"][bench.live()[0]] = 2
+    bench.arrays.jobs["attempt_limit"][bench.live()[0]] = 1
+
+
+def one_failure_too_many(bench):
+    bench.arrays.tasks["max_failure"] = 2
+    bench.arrays.jobs["failures"][bench.live()[0]] = 2
+
+
+def retry_stands_nowhere(bench):
+    bench.arrays.tasks["n_retry"][0] += 1
+
+
+def failed_job_waits_for_the_retry_module(bench):
+    bench.world.state["n_lessons"] += 1
+
+
 def storage_is_overdrawn(bench):
     bench.arrays.storages["free_bytes"][0] = -1
 
@@ -144,7 +162,9 @@ SINS = {
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
     invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
-    invariants.attempts_stay_below_limit: (one_attempt_too_many,),
+    invariants.attempts_stay_below_limit: (one_attempt_too_many, one_attempt_more_than_a_rule_leaves,
+                                               one_failure_too_many),
+    invariants.retries_wait_in_lists: (retry_stands_nowhere, failed_job_waits_for_the_retry_module),
     invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_stands_twice,
                                              running_job_stands_in_line),

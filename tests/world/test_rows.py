@@ -45,18 +45,21 @@ def test_transfers_are_numbered_for_ever():
     assert again == first and arrays.transfers[again]["transfer_id"] == 2
 
 
-@given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 99)), max_size=30))
-def test_retries_of_a_task_are_a_stack_of_its_own(pushes):
+@given(st.lists(st.tuples(st.integers(0, 1), st.sampled_from([0, 6]), st.integers(0, 99)), max_size=30))
+def test_retries_of_a_task_and_a_ramcount_are_a_stack_of_their_own(pushes):
     arrays = Bench(None, {}, {}).arrays
-    known = {0: [], 1: []}
-    for task, chunk in pushes:
-        rows.push_retry(arrays, task, chunk, chunk + 1)
-        known[task].append(chunk)
-    for task, chunks in known.items():
-        assert arrays.tasks["n_retry"][task] == len(chunks)
-        assert [rows.pop_retry(arrays, task) for _ in chunks] == [(chunk, chunk + 1) for chunk in reversed(chunks)]
-    assert arrays.state[0]["n_free_retries"] == FIRST_ROWS
-    assert arrays.tasks["retry_head"].tolist() == [-1, -1]
+    known = {(task, level): [] for task in (0, 1) for level in (0, 6)}
+    for task, level, chunk in pushes:
+        row = rows.take_retry(arrays, task)
+        arrays.retries[row]["chunk"] = chunk
+        rows.push_retry(arrays, task, row, level)
+        known[task, level].append(chunk)
+    assert arrays.tasks["n_retry"].tolist() == [len(known[task, 0]) + len(known[task, 6]) for task in (0, 1)]
+    for (task, level), chunks in known.items():
+        assert arrays.ram_levels[task, level]["waiting"] == len(chunks)
+        assert [arrays.retries[rows.pop_retry(arrays, task, level)]["chunk"] for _ in chunks] == chunks[::-1]
+    assert arrays.state[0]["n_free_retries"] == FIRST_ROWS and not arrays.tasks["n_retry"].any()
+    assert (arrays.ram_levels["head"] == -1).all()
 
 
 def test_workers_of_a_pseudo_queue_leave_the_line_in_the_order_in_which_they_came():

@@ -1,0 +1,109 @@
+"""PanDA's retry module at work: which tasks fall under which rules, and what tasks and inputs learn from failed jobs.
+
+What lives here: `RetryModule`, which fills the fabric's table of retry rules, and raises the memory of inputs, the
+memory and the CPU time of tasks. What does not: the rules themselves (policy, scenario), counting attempts (fabric).
+"""
+
+from collections import Counter
+
+from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, RetryAction
+from simgrid_broker.policy import retry_module as rules
+from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.world.build import no_retry_rules
+
+ANYTHING = rules.Scope()
+"""Scope of tasks where no rule asks for any."""
+
+
+class RetryModule:
+    """The retry rules of a scenario in force; `learn` is what the fabric calls for a failed job."""
+
+    def __init__(self, control):
+        self.control = control
+        scenario = control.world.scenario
+        self.rules = tuple(rule_of(written) for written in scenario.retry_rules)
+        self.system = tuple(each for each in scenario.error_classification
+                            if each.active and each.error_class == "system")
+        self.scoped = any(rule.active and rule.scope != ANYTHING for rule in self.rules)
+        self.handlings: list[dict[Cause, rules.Handling]] = []
+        self.classes: dict[rules.Scope, int] = {}
+        self.memory_failures: Counter[int] = Counter()
+        self.with_more_cputime: set[int] = set()
+        self._class_of(ANYTHING)
+
+    def classify(self, row: int) -> None:
+        """Let a task that has its share fall under the rules that hold for it."""
+        if self.scoped:
+            task, words = self.control.world.arrays.tasks[row], self.control.world.vocabularies
+            task["retry_class"] = self._class_of(rules.Scope(
+                words["architectures"][task["architecture"]], words["transhomes"][task["transhome"]],
+                words["shares"][task["share"]]))
+
+    def learn(self, lesson) -> int:
+        """Do what the rules say about a failed job, a row of LESSON; returns the level of ramCount of its input."""
+        row, level = int(lesson["task"]), int(lesson["ram_level"])
+        task = self.control.world.arrays.tasks[row]
+        handling = self.handlings[task["retry_class"]][Cause(lesson["cause"])]
+        if handling.increase_memory:
+            level = self._increase_memory(row, task, lesson, level)
+        if handling.increase_cputime and row not in self.with_more_cputime:
+            self.with_more_cputime.add(row)
+            task["cputime"] = rules.increased_cputime(float(task["cputime"]), self._outlasted(task, lesson))
+        return level
+
+    def _class_of(self, scope) -> int:
+        """Number of the class of tasks with a scope; a new one gets its row in the fabric's table."""
+        number = self.classes.setdefault(scope, len(self.classes))
+        if number == len(self.handlings):
+            self.handlings.append({cause: rules.handling(self.rules, error, scope)
+                                   for cause, error in PANDA_ERRORS.items()})
+            self._fill_table()
+        return number
+
+    def _fill_table(self) -> None:
+        table = no_retry_rules(len(self.handlings))
+        for row, handlings in zip(table, self.handlings, strict=True):
+            for cause, handling in handlings.items():
+                row[cause] = (handling.max_attempt, self._is_system(PANDA_ERRORS[cause]),
+                              handling.increase_memory or handling.increase_cputime)
+        self.control.world.arrays = self.control.world.arrays._replace(retry_rules=table)
+
+    def _is_system(self, error) -> bool:
+        return any(rules.concerns(each.error_source, each.error_code, each.error_diag, error) for each in self.system)
+
+    def _increase_memory(self, row: int, task, lesson, level: int) -> int:
+        """Raise the memory of a task, or of one input; returns the level of the input."""
+        self.memory_failures[row] += 1
+        inputs = self.control.world.arrays.ram_levels["inputs"][row, 1:].tolist()
+        failure = rules.MemoryFailure(float(lesson["ramcount_mb"]), int(lesson["corecount"]),
+                                      float(lesson["maxpss_mb"]))
+        new = rules.increase_memory(self.control.edition, failure, rules.TaskMemory(
+            float(task["ramcount"]), RAM_UNITS[task["ramunit"]], float(task["baseramcount"]), int(task["n_jobs"]),
+            tuple((value, count) for value, count in zip(RAM_LIMITS_MB, inputs, strict=True) if count),
+            self.memory_failures[row]))
+        if new.of_task is not None:
+            del self.memory_failures[row]
+            task["ramcount"] = new.of_task
+            self._set_resource_type(task)
+        return level if new.of_input is None else max(level, 1 + RAM_LIMITS_MB.index(new.of_input))
+
+    def _set_resource_type(self, task) -> None:
+        """The resource type that fits the memory that a task now asks for; it keeps its own if none does."""
+        bounds = tuple(self.control.world.scenario.resource_types.values())
+        found = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]), RAM_UNITS[task["ramunit"]],
+                                 float(task["baseramcount"]))
+        if found != UNDEFINED:
+            task["resource_type"] = found
+
+    def _outlasted(self, task, lesson) -> rules.Outlasted:
+        return rules.Outlasted(float(self.control.world.arrays.queues["maxtime_s"][lesson["queue"]]),
+                               lesson["hs06_milli"] * 1e-3, int(lesson["n_events"]), float(task["basewalltime_s"]),
+                               float(task["cpuefficiency"]))
+
+
+def rule_of(written) -> rules.RetryRule:
+    """A rule as the policy reads it, of one in a scenario."""
+    return rules.RetryRule(written.errorsource, written.errorcode, RetryAction.of(written.retryaction),
+                           written.errordiag, rules.Scope(written.architecture, written.release, written.workqueue),
+                           written.parameters.maxAttempt or rules.NO_LIMIT, written.active)

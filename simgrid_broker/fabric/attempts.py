@@ -1,0 +1,92 @@
+"""What an attempt leaves to its input: whether it may be tried again, and what the retry module learns before.
+
+What lives here: counting attempts and failures against their limits, as the table of retry rules says, and the inbox of
+the retry module. What does not: what follows from which error, and what is learned from it (policy and agents).
+"""
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world.rows import push_retry, take_retry
+
+FAILED = int(JobStatus.FAILED)
+MOST_FAILURES = 255
+"""More are not counted."""
+
+
+@compiled
+def rule_of(world, job):
+    """What follows from the failure of a job, a row of RETRY_RULE."""
+    return world.retry_rules[world.tasks[job["task"]]["retry_class"], job["cause"]]
+
+
+@compiled
+def failures_after(world, job, status):
+    """Failures of the input that count for maxFailure, after an attempt that ended with `status`.
+
+    Only failed jobs count, and not those whose error is of class system; source: lifecycle reference, 3.2 and 3.4.
+    """
+    counts = status == FAILED and not rule_of(world, job)["system"] and job["failures"] < MOST_FAILURES
+    return job["failures"] + (1 if counts else 0)
+
+
+@compiled
+def limit_after(world, job, status):
+    """Attempts that retry rules leave to the input, after an attempt that ended with `status`; 0 = any number."""
+    limit = job["attempt_limit"]
+    if status != FAILED:
+        return limit
+    new = rule_of(world, job)["attempt_limit"]
+    return new if limit == 0 or 0 < new < limit else limit
+
+
+@compiled
+def may_try_again(world, job, failures, limit):
+    """Whether an input may have another attempt: while attemptNr < maxAttempt and failedAttempt < maxFailure.
+
+    Source: lifecycle reference, section 3.2.
+    """
+    task = world.tasks[job["task"]]
+    if job["attempt"] >= task["max_attempt"] or 0 < limit <= job["attempt"]:
+        return False
+    return task["max_failure"] == 0 or failures < task["max_failure"]
+
+
+@compiled
+def retry_of(world, job, failures, limit):
+    """Row of `retries` for the next attempt at the input of a job, in no list yet."""
+    row = take_retry(world, job["task"])
+    retry = world.retries[row]
+    retry["chunk"], retry["attempt"], retry["old_panda_id"] = job["chunk"], job["attempt"] + 1, job["panda_id"]
+    retry["failures"], retry["attempt_limit"] = failures, limit
+    return row
+
+
+@compiled
+def put_lesson(world, job, retry):
+    """Hand a failed job to the retry module; `retry` is the row of `retries` that waits for it, -1 = none.
+
+    Above its limit the pilot kills a payload, so nobody sees how much more memory it would have used.
+    """
+    state = world.state[0]
+    lesson = world.lessons[state["n_lessons"]]
+    lesson["task"], lesson["retry"], lesson["queue"] = job["task"], retry, job["queue"]
+    lesson["cause"], lesson["ram_level"], lesson["n_events"] = job["cause"], job["ram_level"], job["n_events"]
+    lesson["corecount"], lesson["hs06_milli"] = job["corecount"], job["hs06_milli"]
+    lesson["ramcount_mb"] = job["ramcount_mb"]
+    limit = PILOT_RSS_GRACE * world.pseudo_queues[job["pseudo_queue"]]["worker_mb"]
+    lesson["maxpss_mb"] = min(job["maxpss_mb"], limit)
+    state["n_lessons"] += 1
+
+
+@compiled
+def learned(world, place, level):
+    """Let the input of the lesson at a place await its next attempt with the ramCount of a level."""
+    lesson = world.lessons[place]
+    levels = world.ram_levels[lesson["task"]]
+    if lesson["ram_level"] > 0:
+        levels[lesson["ram_level"]]["inputs"] -= 1
+    if level > 0:
+        levels[level]["inputs"] += 1
+    if lesson["retry"] >= 0:
+        push_retry(world, lesson["task"], lesson["retry"], level)

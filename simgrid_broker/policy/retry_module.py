@@ -1,0 +1,202 @@
+"""The retry module: what PanDA learns from a failed job before its input is tried again.
+
+What lives here: which rules concern an error, and what their actions make of the limits of an input and of a task. What
+does not: the rules (scenario), the errors that stand for causes (`names`), and putting the results into the tables
+(agents; attempts are counted in the fabric).
+
+Sources: JEDI TWiki, Memory increase in job retry; lifecycle reference, section 3.4.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from simgrid_broker.names import RAM_LIMITS_MB, PandaError, RetryAction
+from simgrid_broker.policy.resource_types import COMPENSATION, PER_CORE_UNITS
+
+NO_LIMIT = 0
+"""Attempts that no rule limits."""
+WHOLE_TASK = 0.30
+"""Part of a task from which on memory is raised for all of it; source: JEDI TWiki, Memory increase in job retry."""
+FIXED_UNIT = "MBPerCoreFixed"
+"""Unit of ramCount with which a task's own value stays; source: lifecycle reference, section 3.4."""
+CPUTIME_MARGIN = 1.5
+"""Safety factor of a cpuTime that was measured; source: JEDI TWiki, HS06sPerEvent."""
+
+
+class Scope(NamedTuple):
+    """What of a task retry rules can ask for; in a rule None means that it does not matter."""
+
+    architecture: str | None = None
+    release: str | None = None
+    workqueue: str | None = None
+
+
+class RetryRule(NamedTuple):
+    """One row of RETRYERRORS with its action; `errordiag` is matched from the start, None = any diagnostics."""
+
+    errorsource: str
+    errorcode: int
+    retryaction: RetryAction
+    errordiag: str | None = None
+    scope: Scope = Scope()
+    max_attempt: int = NO_LIMIT
+    active: bool = True
+
+
+class Handling(NamedTuple):
+    """What happens to an input after an error: the attempts it may have, and whether memory or CPU time is raised.
+
+    max_attempt: 1 = no other attempt, NO_LIMIT = as many as the task gives it.
+    """
+
+    max_attempt: int = NO_LIMIT
+    increase_memory: bool = False
+    increase_cputime: bool = False
+
+
+def concerns(source: str, code: int, diag: str | None, error: PandaError) -> bool:
+    """Whether a rule is about an error: source and code are equal, and the diagnostics begin as the expression says.
+
+    A dot stands for a newline, too. Source: lifecycle reference, section 3.4.
+    """
+    if (source, code) != (error.source, error.code):
+        return False
+    return not diag or re.match(diag, error.diag, re.DOTALL) is not None
+
+
+def applies(rule: RetryRule, error: PandaError, scope: Scope) -> bool:
+    """Whether a rule holds for an error of a job of a task; only active rules do anything."""
+    in_scope = all(wanted is None or wanted == found for wanted, found in zip(rule.scope, scope, strict=True))
+    return rule.active and in_scope and concerns(rule.errorsource, rule.errorcode, rule.errordiag, error)
+
+
+def handling(rules: Sequence[RetryRule], error: PandaError, scope: Scope) -> Handling:
+    """What all rules together make of an error.
+
+    Of several limits the one with the narrowest scope holds, of equally narrow ones the lowest; no_retry is a limit
+    that every attempt has reached. Source: lifecycle reference, section 3.4; retryModule.preprocess_rules.
+    """
+    found = [rule for rule in rules if applies(rule, error, scope)]
+    actions = {rule.retryaction for rule in found}
+    limits = [(-_narrowness(rule.scope), rule.max_attempt) for rule in found
+              if rule.retryaction == RetryAction.LIMIT_RETRY]
+    limit = 1 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else NO_LIMIT
+    return Handling(limit, RetryAction.INCREASE_MEMORY in actions, RetryAction.INCREASE_CPUTIME in actions)
+
+
+def _narrowness(scope: Scope) -> int:
+    return sum(part is not None for part in scope)
+
+
+class MemoryFailure(NamedTuple):
+    """What is known of a job that ran out of memory: what it asked for (compensation included), cores, what it used."""
+
+    minramcount_mb: float
+    corecount: int
+    maxpss_mb: float
+
+
+class TaskMemory(NamedTuple):
+    """What a task asks for and how it fared.
+
+    raised: (ramCount, inputs) for each value that inputs were raised to; n_inputs: all its inputs; n_failed: jobs that
+    failed for memory since the task's own value was last raised, this one included.
+    """
+
+    ramcount: float
+    ramunit: str
+    baseramcount: float
+    n_inputs: int
+    raised: tuple[tuple[int, int], ...] = ()
+    n_failed: int = 1
+
+
+class NewMemory(NamedTuple):
+    """New ramCount of the whole task and of the job's own input, in the task's unit; None = as it was."""
+
+    of_task: float | None = None
+    of_input: float | None = None
+
+
+def increase_memory(edition: str, failure: MemoryFailure, task: TaskMemory) -> NewMemory:
+    """What the action increase_memory does in an edition."""
+    return increased_documented(failure, task) if edition == "documented" else increased_deployed(failure, task)
+
+
+def increased_documented(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
+    """The next value of the list above max(maxPSS, current ramCount); for all once 30 % of the jobs have failed so.
+
+    Both figures are taken per core, without baseRamCount, where the unit is per core; above the last value nothing is
+    raised. Source: JEDI TWiki, Memory increase in job retry.
+    """
+    asked = round(failure.minramcount_mb / COMPENSATION)
+    current, used = (_in_unit(asked, failure, task) if _per_core(task) else asked,
+                     _in_unit(failure.maxpss_mb, failure, task))
+    value = _next_above(max(used, current))
+    if task.ramunit != FIXED_UNIT and task.n_failed >= WHOLE_TASK * task.n_inputs:
+        value = _next_above(max(used, current, task.ramcount)) if task.ramcount <= max(used, current) else None
+        return NewMemory(of_task=value)
+    return NewMemory(of_input=value)
+
+
+def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
+    """The code's increase: only what was asked for counts, and the inputs with a raised value decide on the task.
+
+    Source: lifecycle reference, section 3.4, increase_memory in detail.
+    """
+    asked = _in_unit(int(failure.minramcount_mb / COMPENSATION), failure, task)
+    above = sum(count for value, count in task.raised if value > task.ramcount)
+    if task.ramunit != FIXED_UNIT and above / task.n_inputs > WHOLE_TASK:
+        highest = max((value for value, count in task.raised if count), default=0)
+        need = max(asked, 0)
+        need = highest - 1 if highest > need else need
+        if need > 0:
+            return NewMemory(of_task=_raised_task(need, task))
+    if asked >= RAM_LIMITS_MB[-1]:
+        return NewMemory()
+    value = _next_above(asked)
+    return NewMemory() if task.ramcount > value else NewMemory(of_input=value)
+
+
+def _raised_task(need: float, task: TaskMemory) -> float | None:
+    if task.ramcount > need or task.ramcount >= RAM_LIMITS_MB[-1]:
+        return None
+    return _next_above(max(task.ramcount, need)) or RAM_LIMITS_MB[-1]
+
+
+def _per_core(task: TaskMemory) -> bool:
+    return task.ramunit in PER_CORE_UNITS
+
+
+def _in_unit(total_mb: float, failure: MemoryFailure, task: TaskMemory) -> float:
+    """Memory of a whole job as a ramCount: without baseRamCount, and per core where the unit is."""
+    rest = total_mb - task.baseramcount
+    return rest / max(failure.corecount, 1) if _per_core(task) else rest
+
+
+def _next_above(value: float) -> int | None:
+    return next((limit for limit in RAM_LIMITS_MB if limit > value), None)
+
+
+class Outlasted(NamedTuple):
+    """A job that was killed at the end of its queue's time: maxtime and HS06 of the slot, and what the task claims."""
+
+    maxtime_s: float
+    slot_hs06: float
+    n_events: int
+    basewalltime_s: float
+    cpuefficiency: float           # %
+
+
+def increased_cputime(cputime: float, job: Outlasted) -> float:
+    """CPU time of an event, HS06 s, that a task claims once a job was killed for its time; not below what it was.
+
+    That which would be measured if the job had just ended: no document gives PanDA's own figure. With it brokerage
+    expects at least 1.5 times the wall time of that queue, base time aside, and finds a longer one.
+    Source of the measure: JEDI TWiki, HS06sPerEvent.
+    """
+    if job.maxtime_s == float("inf"):
+        return cputime
+    used = max(0.0, job.maxtime_s - job.basewalltime_s) * job.slot_hs06 * job.cpuefficiency / 100
+    return max(cputime, used * CPUTIME_MARGIN / job.n_events)

@@ -1,0 +1,133 @@
+"""What PanDA does about errors, as a scenario writes it: the rules of the retry module and classes of errors.
+
+What lives here: the models, the rules that hold by default, and what must hold of them. What does not: applying them
+(policy) and the errors themselves (`names`).
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Literal
+
+from pydantic import Field
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.names import ERROR_SOURCES, PANDA_ERRORS
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.part import Part
+
+SourceName = Literal[*ERROR_SOURCES]
+MOST_ATTEMPTS = 255
+"""Attempts that an input may have at the most."""
+
+
+class RetryParameters(Part):
+    """Parameters of a retry rule's action."""
+
+    maxAttempt: int | None = Field(None, description="Attempts that limit_retry leaves to the input, 1 to 255")
+
+
+class RetryRule(Part):
+    """A row of PanDA's table RETRYERRORS; what is left out matches everything."""
+
+    errorsource: SourceName = Field(description="Column of the job that holds the error code")
+    errorcode: int = Field(description="The code")
+    errordiag: str | None = Field(None, description="Regular expression for the diagnostics, matched from their start")
+    retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime"] = Field(
+        description="What to do")
+    parameters: RetryParameters = Field(RetryParameters(), description="Parameters of the action")
+    architecture: str | None = Field(None, description="Only for tasks with this architecture")
+    release: str | None = Field(None, description="Only for tasks with this transHome")
+    workqueue: str | None = Field(None, description="Only for tasks of this leaf share")
+    active: bool = Field(True, description="Whether the rule does anything")
+
+
+class ErrorClass(Part):
+    """A row of PanDA's table ERROR_CLASSIFICATION."""
+
+    error_source: SourceName = Field(description="Column of the job that holds the error code")
+    error_code: int = Field(description="The code")
+    error_diag: str = Field(".*", description="Regular expression for the diagnostics, matched from their start")
+    error_class: Literal["system", "user"] = Field("system", description="Failures of class system do not count for "
+                                                   "max_failure; the class user changes nothing")
+    active: bool = Field(True, description="Whether the row does anything")
+
+
+DEFAULT_RETRY_RULES = (RetryRule(errorsource="pilotErrorCode", errorcode=1212, retryaction="increase_memory"),)
+"""Out of memory: ask for more, the one rule that the JEDI TWiki tells of; the others in production are not public."""
+
+KEYS = (("retry_rules", "errorsource", "errorcode", "errordiag"),
+        ("error_classification", "error_source", "error_code", "error_diag"))
+"""Each list with its names of an error's source, code and diagnostics."""
+
+
+def unknown_error(scenario) -> Iterator[Finding]:
+    """The errors that rules are about can happen in a simulation."""
+    for part, source, code, _ in KEYS:
+        for position, rule in enumerate(getattr(scenario, part)):
+            known = {str(error.code): error.diag for error in PANDA_ERRORS.values()
+                     if error.source == getattr(rule, source)}
+            if not known:
+                yield Finding((part, position, source), getattr(rule, source), "no failure is told in this column; "
+                              "expected one of " + ", ".join(_sources()))
+            elif str(getattr(rule, code)) not in known:
+                told = ", ".join(f"{number} ({diag})" for number, diag in known.items())
+                yield Finding((part, position, code), getattr(rule, code),
+                              f"no failure has this code; there are {told}", nearest(str(getattr(rule, code)), known))
+
+
+def _sources() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(error.source for error in PANDA_ERRORS.values()))
+
+
+def bad_diagnostics(scenario) -> Iterator[Finding]:
+    """Diagnostics are regular expressions."""
+    for part, _, _, diag in KEYS:
+        for position, rule in enumerate(getattr(scenario, part)):
+            text = getattr(rule, diag)
+            try:
+                re.compile(text or "")
+            except re.error as error:
+                yield Finding((part, position, diag), text, f"is not a regular expression: {error}")
+
+
+def unknown_diagnostics(scenario) -> Iterator[Finding]:
+    """The diagnostics that rules ask for are those of some error."""
+    for part, source, code, diag in KEYS:
+        for position, rule in enumerate(getattr(scenario, part)):
+            known = [error.diag for error in PANDA_ERRORS.values()
+                     if (error.source, error.code) == (getattr(rule, source), getattr(rule, code))]
+            with suppress(re.error):
+                if known and not any(re.match(getattr(rule, diag) or "", one, re.DOTALL) for one in known):
+                    yield Finding((part, position, diag), getattr(rule, diag), "no failure with this code is told so; "
+                                  "expected what matches the start of " + " or ".join(map(repr, known)),
+                                  nearest(getattr(rule, diag), known))
+
+
+def limit_without_number(scenario) -> Iterator[Finding]:
+    """limit_retry says how many attempts it leaves, and no other action does."""
+    for position, rule in enumerate(scenario.retry_rules):
+        limit, key = rule.parameters.maxAttempt, ("retry_rules", position)
+        if rule.retryaction == "limit_retry" and limit is None:
+            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`")
+        elif limit is not None and not 1 <= limit <= MOST_ATTEMPTS:
+            yield Finding((*key, "parameters", "maxAttempt"), limit, f"expected 1 to {MOST_ATTEMPTS}")
+        elif rule.retryaction != "limit_retry" and limit is not None:
+            yield Finding((*key, "parameters", "maxAttempt"), limit, f"{rule.retryaction} does not read this")
+
+
+def rule_of_unknown_share(scenario) -> Iterator[Finding]:
+    """Rules that are for one work queue name a leaf share."""
+    leaves = _leaves(scenario.shares)
+    for position, rule in enumerate(scenario.retry_rules):
+        if rule.workqueue is not None and rule.workqueue not in leaves:
+            yield Finding(("retry_rules", position, "workqueue"), rule.workqueue, "no leaf share is called so",
+                          nearest(rule.workqueue, leaves))
+
+
+def _leaves(shares) -> list[str]:
+    return [name for share in shares for name in (_leaves(share.children) if share.children else [share.name])]
+
+
+RETRY_RULES = (unknown_error, bad_diagnostics, unknown_diagnostics, limit_without_number, rule_of_unknown_share)
+"""All rules of this module."""

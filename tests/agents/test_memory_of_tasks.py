@@ -1,0 +1,131 @@
+"""The retry module at work: rules in force, tasks and inputs that are raised, and how raised inputs are brokered."""
+
+import pytest
+from builders import S, Stage, T, put_job, scenario
+
+from simgrid_broker.agents.job_generator import input_left, job_generator
+from simgrid_broker.agents.statistics import statistics
+from simgrid_broker.names import Cause
+
+RULE = dict(errorsource="pilotErrorCode", errorcode=1212)
+TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), SCORE_HIMEM=dict(mincore=1, maxcore=1,
+                                                                                      minrampercore=2001))
+LARGE = {"HERE": dict(atlas_site="HERE", capability="ucore", corecount=8, maxrss=32_000)}
+
+
+def stage_of(*agents, rules=None, edition="documented", classes=(), n_jobs=10, **task):
+    """A stage with one task that claims 1 GB."""
+    said = {} if rules is None else dict(retry_rules=rules)
+    plan = scenario(queues=LARGE, resource_types=TYPES, edition=edition, error_classification=classes, **said)
+    return Stage(agents, plan, dict(n_jobs=n_jobs, ramcount=1000.0, maxpss_mb=1500.0, max_attempt=9,
+                                    status=T.RUNNING, **task))
+
+
+def fail(stage, cause=Cause.MEMORY_EXCEEDED, ramcount_mb=900.0, **columns):
+    """One more job of the task fails."""
+    task = stage.arrays.tasks[0]
+    row = put_job(stage, S.RUNNING, ramcount_mb=ramcount_mb, maxpss_mb=1500.0, n_events=1, transfer=-1,
+                  **dict(chunk=task["next_chunk"]) | columns)
+    task["next_chunk"] += 1
+    task["n_alive"] += 1
+    stage.take_back(row, S.FAILED, cause)
+
+
+def waiting(stage):
+    """Inputs that await another attempt, by level of ramCount."""
+    return stage.arrays.ram_levels["waiting"][0].tolist()
+
+
+def test_by_default_an_input_that_ran_out_of_memory_is_raised():
+    stage = stage_of()
+    fail(stage)
+    fail(stage, Cause.PAYLOAD_ERROR)
+    assert waiting(stage) == [1, 0, 1, 0, 0, 0, 0]
+    assert stage.arrays.tasks["ramcount"][0] == 1000
+
+
+@pytest.mark.parametrize(("edition", "claims"), [
+    pytest.param("documented", [1000, 1000, 2000, 2000, 2000], id="L20 when the third of ten jobs has failed"),
+    pytest.param("deployed", [1000, 1000, 1000, 1000, 2000], id="L20 when the fifth fails, as four inputs were raised"),
+])
+def test_then_the_task_is_raised(edition, claims):
+    stage, found = stage_of(edition=edition), []
+    for _ in range(5):
+        fail(stage)
+        found.append(int(stage.arrays.tasks["ramcount"][0]))
+    assert found == claims
+
+
+def test_a_task_that_is_raised_changes_its_resource_type():
+    stage = stage_of(n_jobs=1)
+    fail(stage, ramcount_mb=1900.0)
+    assert (stage.arrays.tasks["ramcount"][0], stage.arrays.tasks["resource_type"][0]) == (3000, 1)
+
+
+@pytest.mark.parametrize(("rules", "left"), [
+    pytest.param([], [1, 0, 0, 0, 0, 0, 0], id="without rules nothing is raised"),
+    pytest.param([RULE | dict(retryaction="increase_memory", active=False)], [1, 0, 0, 0, 0, 0, 0], id="not active"),
+    pytest.param([RULE | dict(retryaction="no_retry")], [0] * 7, id="no retry"),
+    pytest.param([RULE | dict(retryaction="limit_retry", parameters=dict(maxAttempt=1))], [0] * 7, id="one attempt"),
+    pytest.param([RULE | dict(retryaction="limit_retry", parameters=dict(maxAttempt=2))], [1, 0, 0, 0, 0, 0, 0],
+                 id="two attempts"),
+])
+def test_rules_of_a_scenario(rules, left):
+    stage = stage_of(rules=rules)
+    fail(stage)
+    assert waiting(stage) == left
+
+
+def test_errors_of_class_system_do_not_count_for_max_failure():
+    said = dict(error_source="pilotErrorCode", error_code=1099)
+    for changes, again in (({}, 1), (dict(active=False), 0), (dict(error_class="user"), 0)):
+        stage = stage_of(classes=[said | changes], max_failure=1)
+        fail(stage, Cause.SITE_ERROR)
+        assert stage.arrays.tasks["n_retry"][0] == again
+
+
+@pytest.mark.parametrize(("scope", "left"), [
+    pytest.param(dict(release="Athena-25"), 0, id="its release"),
+    pytest.param(dict(release="Athena-24"), 1, id="another release"),
+    pytest.param(dict(workqueue="All", architecture="x86"), 0, id="its share and architecture"),
+    pytest.param(dict(workqueue="All", architecture="arm"), 1, id="another architecture"),
+])
+def test_a_rule_with_a_scope_is_for_the_tasks_in_it(scope, left):
+    stage = stage_of(rules=[RULE | dict(retryaction="no_retry") | scope], transhome="Athena-25", architecture="x86")
+    stage.control.retry_module.classify(0)
+    fail(stage)
+    assert stage.arrays.tasks["n_retry"][0] == left
+
+
+def test_cpu_time_is_raised_once():
+    rules = [dict(errorsource="pilotErrorCode", errorcode=1213, retryaction="increase_cputime")]
+    stage = stage_of(rules=rules, cputime=10.0, cpuefficiency=100.0)
+    stage.arrays.queues["maxtime_s"] = 1000.0
+    fail(stage, Cause.WALLTIME_EXCEEDED)
+    assert stage.arrays.tasks["cputime"][0] == 1000.0 * 10 * 1.5
+    stage.arrays.queues["maxtime_s"] = 9000.0
+    fail(stage, Cause.WALLTIME_EXCEEDED)
+    assert stage.arrays.tasks["cputime"][0] == 1000.0 * 10 * 1.5
+
+
+def test_inputs_are_told_apart_by_what_they_were_raised_to():
+    stage = stage_of(n_jobs=20)
+    fail(stage)
+    fail(stage, ramcount_mb=2700.0)
+    fail(stage, Cause.PAYLOAD_ERROR)
+    assert input_left(stage.arrays, 0) == [(2, 1), (4, 1), (0, 18)]
+
+
+def test_raised_inputs_are_brokered_with_their_memory():
+    stage = stage_of(statistics, job_generator, n_jobs=20, edition="deployed")
+    stage.arrays.tasks["next_chunk"][0] = 12
+    stage.arrays.tasks["n_finished"][0] = 12
+    fail(stage)
+    fail(stage, ramcount_mb=2700.0)
+    fail(stage, Cause.PAYLOAD_ERROR)
+    stage.control.live_tasks.add([0])
+    stage.run(900.0)
+    stage.fabric.make_jobs()
+    jobs = stage.arrays.jobs[stage.live()]
+    found = sorted(jobs[["ramcount_mb", "resource_type", "attempt"]].tolist())
+    assert found == [(900.0, 0, 1)] * 5 + [(900.0, 0, 2), (1800.0, 0, 2), (3600.0, 1, 2)]

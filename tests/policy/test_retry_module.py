@@ -1,0 +1,150 @@
+"""The retry module: which rules an error meets, and what more memory or CPU time means in both editions."""
+
+import pytest
+from policy_builders import cfg
+
+from simgrid_broker.names import PANDA_ERRORS, PandaError, RetryAction
+from simgrid_broker.policy.retry_module import (
+    NO_LIMIT,
+    Handling,
+    MemoryFailure,
+    NewMemory,
+    Outlasted,
+    RetryRule,
+    Scope,
+    TaskMemory,
+    concerns,
+    handling,
+    increase_memory,
+    increased_cputime,
+)
+from simgrid_broker.policy.timeouts import rules
+
+ERROR = PandaError("pilotErrorCode", 1212, "Payload exceeded\nmaximum allowed memory")
+TASK = Scope("x86_64", "Athena-25.0.1", "MC simul")
+A = RetryAction
+
+
+def rule(action, limit=NO_LIMIT, **said):
+    """A rule about ERROR."""
+    return RetryRule(**dict(errorsource="pilotErrorCode", errorcode=1212, retryaction=action, max_attempt=limit) | said)
+
+
+@pytest.mark.parametrize(("source", "code", "diag", "found"), [
+    pytest.param("pilotErrorCode", 1212, None, True, id="any diagnostics"),
+    pytest.param("pilotErrorCode", 1213, None, False, id="another code"),
+    pytest.param("exeErrorCode", 1212, None, False, id="the same code of another source"),
+    pytest.param("pilotErrorCode", 1212, "Payload", True, id="the diagnostics begin so"),
+    pytest.param("pilotErrorCode", 1212, "maximum", False, id="they only hold it further on"),
+    pytest.param("pilotErrorCode", 1212, ".*maximum", True, id="a dot stands for a newline too"),
+])
+def test_an_error_that_a_rule_is_about(source, code, diag, found):
+    assert concerns(source, code, diag, ERROR) == found
+
+
+@pytest.mark.parametrize(("rules", "done"), [
+    pytest.param([], Handling(), id="no rule: nothing"),
+    pytest.param([rule(A.NO_RETRY)], Handling(1), id="no retry: the attempt was the last"),
+    pytest.param([rule(A.LIMIT_RETRY, 4)], Handling(4), id="limit"),
+    pytest.param([rule(A.LIMIT_RETRY, 4), rule(A.LIMIT_RETRY, 2)], Handling(2), id="of two limits the lower"),
+    pytest.param([rule(A.LIMIT_RETRY, 2), rule(A.LIMIT_RETRY, 7, scope=Scope(release="Athena-25.0.1"))], Handling(7),
+                 id="the narrower scope goes before"),
+    pytest.param([rule(A.LIMIT_RETRY, 7), rule(A.NO_RETRY)], Handling(1), id="no retry goes before any limit"),
+    pytest.param([rule(A.INCREASE_MEMORY), rule(A.LIMIT_RETRY, 3)], Handling(3, True), id="memory and a limit"),
+    pytest.param([rule(A.INCREASE_CPUTIME)], Handling(increase_cputime=True), id="CPU time"),
+    pytest.param([rule(A.NO_RETRY, active=False)], Handling(), id="a rule that is not active does nothing"),
+    pytest.param([rule(A.NO_RETRY, scope=Scope("x86_64", None, "MC simul"))], Handling(1), id="in scope"),
+    pytest.param([rule(A.NO_RETRY, scope=Scope("aarch64"))], Handling(), id="for another architecture"),
+    pytest.param([rule(A.NO_RETRY, scope=Scope(workqueue="Data"))], Handling(), id="for another work queue"),
+])
+def test_what_rules_make_of_an_error(rules, done):
+    assert handling(rules, ERROR, TASK) == done
+
+
+def new_memory(edition, asked_mb, used_mb, cores=1, **task):
+    """What becomes of a job that asked for so much (compensation not in it) and used so much, and its task."""
+    plain = dict(ramcount=1000, ramunit="MBPerCore", baseramcount=0, n_inputs=100)
+    return increase_memory(edition, MemoryFailure(asked_mb * 0.9, cores, used_mb), TaskMemory(**plain | task))
+
+
+@pytest.mark.parametrize(("asked", "used", "documented", "deployed"), [
+    pytest.param(999, 500, 1000, 1000, id="L19 asked for less than the first value"),
+    pytest.param(1000, 900, 2000, 2000, id="L19 asked for a value of the list: the next"),
+    pytest.param(1000, 2000, 3000, 2000, id="L19 used a value of the list: only the documents look at it"),
+    pytest.param(1000, 4500, 6000, 2000, id="L19 used much more than it asked for"),
+    pytest.param(3000, 1200, 4000, 4000, id="L19 used less than it asked for"),
+    pytest.param(7999, 7000, 8000, 8000, id="L19 just below the last value"),
+    pytest.param(8000, 7000, None, None, id="L19 above the last value there is nothing"),
+    pytest.param(1000, 9000, None, 2000, id="L19 used more than the last value"),
+])
+def test_memory_of_the_next_attempt(asked, used, documented, deployed):
+    assert new_memory("documented", asked, used) == NewMemory(of_input=documented)
+    assert new_memory("deployed", asked, used) == NewMemory(of_input=deployed)
+
+
+@pytest.mark.parametrize(("said", "documented", "deployed"), [
+    pytest.param(dict(asked_mb=8 * 1000, used_mb=8 * 2500, cores=8), 3000, 2000, id="per core"),
+    pytest.param(dict(asked_mb=8 * 1000 + 800, used_mb=8 * 2500, cores=8, baseramcount=800), 3000, 2000,
+                 id="without what is added once per job"),
+    pytest.param(dict(asked_mb=3500, used_mb=3600, cores=8, ramunit="MB"), 4000, 4000, id="per job"),
+    pytest.param(dict(asked_mb=3500, used_mb=1000, ramunit="MB", baseramcount=1000), 4000, 3000,
+                 id="per job with a base: the code takes off what was not in it"),
+])
+def test_memory_is_counted_in_the_unit_of_the_task(said, documented, deployed):
+    assert new_memory("documented", **said).of_input == documented
+    assert new_memory("deployed", **said).of_input == deployed
+
+
+def test_a_task_that_was_raised_meanwhile_raises_no_input_below_it():
+    assert new_memory("deployed", 1000, 900, ramcount=3000) == NewMemory()
+
+
+@pytest.mark.parametrize(("n_failed", "raised", "documented", "deployed"), [
+    pytest.param(1, 0, False, False, id="L20 the first job"),
+    pytest.param(29, 0, False, False, id="L20 29 of 100 jobs have failed, no input was raised"),
+    pytest.param(30, 0, True, False, id="L20 30 jobs have failed, no input was raised"),
+    pytest.param(29, 30, False, False, id="L20 30 inputs were raised"),
+    pytest.param(29, 31, False, True, id="L20 31 inputs were raised"),
+    pytest.param(31, 31, True, True, id="L20 both"),
+])
+def test_when_the_whole_task_is_raised(n_failed, raised, documented, deployed):
+    for edition, whole in (("documented", documented), ("deployed", deployed)):
+        new = new_memory(edition, 1000, 1500, n_failed=n_failed, raised=((2000, raised),) if raised else ())
+        assert new == (NewMemory(of_task=2000) if whole else NewMemory(of_input=2000))
+
+
+@pytest.mark.parametrize(("asked", "raised", "ramcount", "of_task"), [
+    pytest.param(1000, ((2000, 40),), 1000, 2000, id="to the value of the raised inputs"),
+    pytest.param(1000, ((2000, 39), (4000, 1)), 1000, 4000, id="to the highest of them"),
+    pytest.param(4000, ((2000, 40),), 1000, 6000, id="above what the job asked for"),
+    pytest.param(1000, ((2000, 20), (3000, 40)), 2000, 3000, id="inputs that are not above the task do not count"),
+    pytest.param(9000, ((8000, 40),), 6000, 8000, id="above the last value it is the last"),
+    pytest.param(9000, ((9500, 40),), 8500, None, id="a task above the last value stays"),
+])
+def test_what_the_code_raises_a_task_to(asked, raised, ramcount, of_task):
+    assert new_memory("deployed", asked, 500, raised=raised, ramcount=ramcount) == NewMemory(of_task=of_task)
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_a_fixed_ramcount_stays(edition):
+    new = new_memory(edition, 1000, 1500, ramunit="MBPerCoreFixed", n_failed=90, raised=((2000, 90),))
+    assert new == NewMemory(of_input=2000)
+
+
+JOB = Outlasted(maxtime_s=87_000.0, slot_hs06=80.0, n_events=1000, basewalltime_s=600.0, cpuefficiency=90.0)
+
+
+@pytest.mark.parametrize(("said", "claimed", "raised"), [
+    pytest.param({}, 1000.0, 9331.2, id="what it has used, times 1.5"),
+    pytest.param({}, 9400.0, 9400.0, id="never less than before"),
+    pytest.param(dict(cpuefficiency=0.0), 10.0, 10.0, id="a task that does not scale with events"),
+    pytest.param(dict(maxtime_s=float("inf")), 10.0, 10.0, id="a queue without a limit says nothing"),
+    pytest.param(dict(maxtime_s=500.0), 10.0, 10.0, id="less than the base time"),
+])
+def test_cpu_time_of_a_job_that_was_killed_for_its_time(said, claimed, raised):
+    assert increased_cputime(claimed, JOB._replace(**said)) == pytest.approx(raised)
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_every_timeout_that_fails_jobs_has_an_error(edition):
+    assert {rule.cause for rule in rules(cfg(), edition) if rule.action == "fail"} <= set(PANDA_ERRORS)
