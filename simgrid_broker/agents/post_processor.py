@@ -18,8 +18,8 @@ def post_processor(control):
                 set_status(control.world, row, TaskStatus(arrays.tasks["old_status"][row]), control.now)
             set_status(control.world, row, TaskStatus.PREPARED, control.now)
             set_status(control.world, row, final_status(arrays.tasks[row]), control.now)
-            control.write("tasks", arrays.tasks[row:row + 1], arrays.task_times[row:row + 1])
         if ended:
+            control.write("tasks", arrays.tasks[ended], arrays.task_times[ended])
             control.live_tasks.remove(ended)
     yield control.every(control.periods.post_processor, finish, "postproc")
 

@@ -50,7 +50,7 @@ class Snapshot:
     submitted and running workers; activity: columns of `views.LOAD` for all shares together. `placed` counts the jobs
     made since, (n_shares, n_queues): the live counter of JEDI; placed_by_type: the same by share and resource type.
     What brokers have looked up since: load, by share and resource type (None = all), (n_queues,) of `views.LOAD`;
-    store: (n_sites,) of `views.STORE`.
+    load_of_all: what of it is the same for all shares; store: (n_sites,) of `views.STORE`.
     """
 
     taken_at: float
@@ -62,6 +62,7 @@ class Snapshot:
     placed_by_type: list[list[int]]
     activity: dict[str, np.ndarray]
     load: dict = field(default_factory=lambda: defaultdict(dict))
+    load_of_all: np.ndarray | None = None
     store: np.ndarray | None = None
 
     def place(self, share: int, resource_type: int, queue: int, number: int) -> None:

@@ -138,14 +138,19 @@ def stats(world, snapshot, share: int, nucleus: int = -1, resource_type: int | N
 def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
     """Job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
     queues, numbers = world.arrays.queues, snapshot.by_share[share]
-    columns = dict(running=numbers[S.RUNNING], assigned=numbers[S.ASSIGNED], activated=numbers[S.ACTIVATED],
-                   starting=numbers[S.STARTING], defined=numbers[S.DEFINED], placed=snapshot.placed[share],
-                   n_batch_job=snapshot.workers, num_slots=queues["num_slots"], **snapshot.activity)
+    if snapshot.load_of_all is None:
+        snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
+                                             num_slots=queues["num_slots"], **snapshot.activity)
+    load = snapshot.load_of_all.copy()
+    for name, status in (("running", RUNNING), ("assigned", ASSIGNED), ("activated", ACTIVATED),
+                         ("starting", STARTING), ("defined", DEFINED)):
+        load[name] = numbers[status]
+    load["placed"] = snapshot.placed[share]
     if resource_type is not None:
         typed = snapshot.by_queue[:, share, resource_type]
-        columns |= dict(running_of_type=typed[:, S.RUNNING], assigned_of_type=typed[:, S.ASSIGNED],
-                        queued_of_type=typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])
-    return views.records(views.LOAD, len(queues), **columns)
+        load["running_of_type"], load["assigned_of_type"] = typed[:, RUNNING], typed[:, ASSIGNED]
+        load["queued_of_type"] = typed[:, DEFINED] + typed[:, ACTIVATED] + typed[:, STARTING]
+    return load
 
 
 def stores(world) -> np.ndarray:
