@@ -6,7 +6,7 @@ code behind it (the other modules of this room).
 
 import numpy as np
 
-from simgrid_broker.fabric import commands, incidents
+from simgrid_broker.fabric import commands, incidents, owners
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import submit
@@ -146,6 +146,24 @@ class Fabric:
             rows = rows[done:]
             if len(rows):
                 self.empty_outboxes()
+
+    def hold_back(self, rows, now: float) -> None:
+        """Throttle activated jobs."""
+        commands.throttle_jobs(self.world.arrays, rows, now)
+        raise_fault(self.world.arrays)
+
+    def let_go(self, rows, now: float) -> None:
+        """Activate throttled jobs."""
+        commands.activate_jobs(self.world.arrays, rows, now)
+        raise_fault(self.world.arrays)
+
+    def lift(self, rows, points: int) -> None:
+        """Raise the priority of activated jobs."""
+        owners.lift(self.world.arrays, rows, points)
+
+    def look_at_owners(self, *numbers) -> None:
+        """Count the jobs of owners; arguments as `owners.look_at_owners`."""
+        owners.look_at_owners(self.world.arrays, *numbers)
 
     def site_goes_down(self, site: int, now: float) -> None:
         """Begin the outage of a site."""
