@@ -133,6 +133,8 @@ class Simulation:
         self.write("transfers", unfinished_transfers(arrays))
         arrived = self.control.unwritten_tasks()
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
+        came = (arrays.tasks["arrival_s"] <= self.env.now) & (arrays.splitting["n_files"] > 0)
+        self.write("splitting", arrays.splitting[came])
         self.control.sampler.take()
         invariants.check(arrays)
 
@@ -146,7 +148,7 @@ class Simulation:
 
     def _manifest(self, status: str) -> dict:
         """Everything about the run that is not in its tables."""
-        tree, state = share_tree(self.scenario.shares), self.world.state
+        tree, state = share_tree(self.scenario.shares_in_use), self.world.state
         names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
                      empty_pilots="n_pilots_empty", total_cores="total_cores")
         return dict(

@@ -164,6 +164,25 @@ class QueueStatus(Word):
     MAINTENANCE = 6
 
 
+class ClosedBy(Word):
+    """What closed the list of input files of a job when it was cut from its task's input.
+
+    Source: lifecycle reference, section 2.6; the JEDI TWiki's names of the parameters stand in the descriptions of the
+    scenario.
+    """
+
+    NONE = 0                # the job is one of equal pieces
+    END = 1                 # of the input, or of what is tried again
+    BOUNDARY = 2            # the next file belongs to another lumi block or boundaryID
+    FILES = 3               # nFilesPerJob, nMaxFilesPerJob
+    SIZE = 4                # nGBPerJob, or the scratch disk
+    WALLTIME = 5            # maxWalltime, or the queue's maxtime
+    EVENTS = 6              # nEventsPerJob, tgtNumEventsPerJob
+    OUTPUT = 7              # largest primary output
+    DISK = 8                # the queue's maxwdir
+    ALL_FILES = 9           # master and secondary files together
+
+
 class Cause(Word):
     """Why a job attempt ended as it did, or was taken back.
 
@@ -299,3 +318,9 @@ is told by the commonest of its errors.
 
 RAM_LIMITS_MB = (1000, 2000, 3000, 4000, 6000, 8000)
 """Values that the retry module raises ramCount to; source: JEDI TWiki, Memory increase in job retry."""
+
+GROUP_ATTRIBUTES = {
+    "userName": "user", "workingGroup": "working_group", "processingType": "processing_type", "campaign": "campaign",
+    "taskName": "name", "transPath": "transpath", "gshare": "share", "prodSourceLabel": "label", "nucleus": "nucleus",
+}
+"""Attributes of tasks that GROUPBYATTR may name, and their columns."""

@@ -15,10 +15,10 @@ from pydantic_core import PydanticUndefined
 from simgrid_broker import units
 from simgrid_broker.cli.reference import Section, first_sentence
 from simgrid_broker.policy.registry import BUILT_IN, names
-from simgrid_broker.scenario.campaigns import BytesSpread, FractionSpread, MegabytesSpread, Spread
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.part import Part
 from simgrid_broker.scenario.snapshot import Snapshot
+from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 

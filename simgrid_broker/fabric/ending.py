@@ -10,6 +10,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import take_out
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, put_lesson, retry_of, rule_of
 from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import N_STATUS
 from simgrid_broker.world.rows import push_retry, release_job
@@ -34,7 +35,7 @@ def account(world, job, status, carried_on):
     task["n_alive"] -= 1
     task["used_hs06s"] += spent * job["hs06_milli"] * 1e-3
     if status == FINISHED:
-        task["n_finished"] += 1
+        task["n_finished"] += job["n_chunks"]
     else:
         task["lost_walltime_s"] += spent * job["corecount"]
         task["failed_attempts"] += 1 if status == FAILED else 0
@@ -51,11 +52,14 @@ def account(world, job, status, carried_on):
 def give_back(world, job, status):
     """Let the input of a job be tried again, or give it up; where a rule wants it the retry module looks first."""
     failures, limit = failures_after(world, job, status), limit_after(world, job, status)
+    if status == FAILED and is_bad(job["cause"]):
+        skip_bad(world, job, failures, limit)
+        return
     retry = -1
     if may_try_again(world, job, failures, limit):
         retry = retry_of(world, job, failures, limit)
     else:
-        world.tasks[job["task"]]["n_failed"] += 1
+        world.tasks[job["task"]]["n_failed"] += job["n_chunks"]
     if status == FAILED and rule_of(world, job)["learn"]:
         put_lesson(world, job, retry)
     elif retry >= 0:

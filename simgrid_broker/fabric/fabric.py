@@ -12,7 +12,7 @@ from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import submit
 from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
-from simgrid_broker.fabric.submission import make_jobs, set_up_jobs
+from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import ORDERED
@@ -78,6 +78,14 @@ class Fabric:
             resource_type = self.world.arrays.tasks["resource_type"][task_row]
         self.orders.append((now, task_row, number, count, ramcount_mb, ram_level, resource_type))
 
+    def cut_jobs(self, order: tuple, jobs: np.ndarray) -> None:
+        """Make jobs of the next pieces of a task's input, pending: one for each of `jobs`, (k,), with count, closed_by.
+
+        order: what `order_jobs` takes, in the order of ORDERED.
+        """
+        self.world.make_room(jobs=len(jobs))
+        cut_jobs(self.world.arrays, np.array([order], ORDERED), jobs)
+
     def make_jobs(self) -> None:
         """Make all jobs that were ordered, pending since then."""
         orders = np.array(self.orders, ORDERED)
@@ -99,7 +107,7 @@ class Fabric:
         """Fail, finish or move the output of every job that the Adder finds."""
         order = by_task_and_site(self.world.arrays)
         while len(order):
-            self.world.make_room(jobs=len(order), transfers=len(order), retries=len(order))
+            self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))
             done = add_jobs(self.world.arrays, order, now)
             raise_fault(self.world.arrays)
             self._learn()

@@ -1,20 +1,20 @@
 """The workload as a user writes it: production campaigns, groups of users, and a recorded trace.
 
-What lives here: the models, their defaults and limits, and the mean of a spread. What does not: drawing tasks from
-them (`synthetic`) and reading traces (`importers`).
+What lives here: the models, their defaults and limits. What does not: spreads (`spread`), drawing tasks from them
+(`synthetic`), files and the rules of splitting (`input_files`), and reading traces (`importers`).
 
 Work is written as PanDA counts it in `hs06sec`: wall time x cores x HS06 per core (workload statistics, section 5.5),
 because that is what is published. The CPU work of the payload is that times the CPU efficiency.
 """
 
-from math import exp, log
 from pathlib import Path
-from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
 
 CORES_WHEN_ANY = 8
 """Cores that a task with `corecount: 0` is taken to use on average; source: lifecycle reference, section 1.5."""
@@ -25,53 +25,6 @@ N_REPLICAS_MAX = 4
 
 CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
 """Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
-
-
-class Spread(Part):
-    """A log-normal quantity; a bare number is a quantity without spread. Draws above `max` become `max`."""
-
-    median: float = Field(ge=0, description="Median")
-    sigma: float = Field(0, ge=0, le=5, description="Standard deviation of the natural logarithm")
-    max: float | None = Field(None, gt=0, description="Largest value; None = open")
-
-    @model_validator(mode="before")
-    @classmethod
-    def bare_number(cls, value: Any) -> Any:
-        """Read `3878` as `{median: 3878}`."""
-        return value if isinstance(value, (dict, Spread)) else {"median": value}
-
-    @property
-    def mean(self) -> float:
-        """Mean of the quantity, the limit `max` included."""
-        if self.median == 0 or self.sigma == 0:
-            return self.median if self.max is None else min(self.median, self.max)
-        whole = self.median * exp(self.sigma**2 / 2)
-        if self.max is None:
-            return whole
-        limit = log(self.max / self.median) / self.sigma
-        normal = NormalDist()
-        return whole * normal.cdf(limit - self.sigma) + self.max * normal.cdf(-limit)
-
-
-class BytesSpread(Spread):
-    """A log-normal size, bytes."""
-
-    median: Bytes = Field(ge=0, description="Median, bytes")
-    max: Bytes | None = Field(None, gt=0, description="Largest value, bytes; None = open")
-
-
-class MegabytesSpread(Spread):
-    """A log-normal amount of memory, MB."""
-
-    median: Megabytes = Field(ge=0, description="Median, MB")
-    max: Megabytes | None = Field(None, gt=0, description="Largest value, MB; None = open")
-
-
-class FractionSpread(Spread):
-    """A log-normal fraction, never above 1."""
-
-    median: Fraction = Field(description="Median")
-    max: Fraction | None = Field(1, gt=0, description="Largest value")
 
 
 class Replicas(Part):
@@ -145,7 +98,7 @@ class JobRequirements(Part):
         return ",".join(self.site)
 
 
-class Payload(JobRequirements):
+class Payload(SplitRule, JobRequirements):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
     name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
@@ -156,6 +109,7 @@ class Payload(JobRequirements):
     campaign: str = Field("", description="Campaign, for shares")
     transpath: str = Field("", description="Transformation, for shares")
     gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
     priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
     corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
 
@@ -214,14 +168,18 @@ class Payload(JobRequirements):
 
     @property
     def mean_job_core_s(self) -> float:
-        """Mean wall time x cores of a job on cores of power `corepower`, s, staging left out."""
-        work = self.hs06sec_per_event.mean * self.events_per_job
-        return work / self.corepower + self.basewalltime * self.cores
+        """Mean wall time x cores of a job on cores of power `corepower`, s, staging left out.
+
+        A job that is cut from files counts with the files that are typical.
+        """
+        events = self.input.events_per_file * self.typical_files if self.input else self.events_per_job
+        return self.hs06sec_per_event.mean * events / self.corepower + self.basewalltime * self.cores
 
     @property
     def mean_task_core_s(self) -> float:
         """Mean wall time x cores of all jobs of a task, s, each job counted once."""
-        return self.jobs_per_task.mean * self.mean_job_core_s
+        jobs = self.input.files.mean / self.typical_files if self.input else self.jobs_per_task.mean
+        return jobs * self.mean_job_core_s
 
 
 class Campaign(Payload):

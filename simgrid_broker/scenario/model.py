@@ -17,6 +17,7 @@ from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Pa
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.whole import Whole
+from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 
 
 class Site(Part):
@@ -340,6 +341,7 @@ class Scenario(Whole):
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
                                                           description="Resource types; the first that fits is taken")
+    work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues beside those of the share tree")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
     retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "
@@ -349,3 +351,8 @@ class Scenario(Whole):
     agents: Agents = Field(Agents(), description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")
     record: Record = Field(Record(), description="What the run writes")
+
+    @property
+    def shares_in_use(self) -> tuple[Share, ...]:
+        """The share tree in force: `shares`, or the one that normal work queues and partitions make."""
+        return shares_in_use(self, Share)

@@ -106,7 +106,7 @@ def incident_fields(scenario: Scenario) -> Iterator[Finding]:
 def incident_names(scenario: Scenario) -> Iterator[Finding]:
     """An incident happens to things that exist."""
     grid = scenario.grid
-    shares = [share.name for _, share in shares_with_keys(scenario.shares)]
+    shares = [share.name for _, share in shares_with_keys(scenario.shares_in_use)]
     campaigns = [campaign.name for campaign in scenario.workload.campaigns]
     for position, incident in enumerate(scenario.incidents):
         for name, known, what in (

@@ -197,6 +197,11 @@ class Snapshot(Whole):
     tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
                                            "jeditaskid; without any there is nothing to ask")
 
+    @property
+    def shares_in_use(self) -> tuple[Share, ...]:
+        """The share tree in force; a run writes the one that was."""
+        return self.shares
+
     def scenario(self) -> Scenario:
         """The scenario without work in whose world the brokers are asked."""
         return Scenario(name=self.name, edition=self.edition, duration=self.time + 1, grid=self.grid,

@@ -10,6 +10,7 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
     Cause,
+    ClosedBy,
     DecisionKind,
     FullChain,
     InputLan,
@@ -19,6 +20,7 @@ from simgrid_broker.names import (
     TransferKind,
 )
 from simgrid_broker.scenario.link_table import link_table
+from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world import queue_tables
@@ -59,7 +61,8 @@ def build(scenario, task_list) -> World:
     only_tasks_that_come(scenario, task_list.rows["arrival_s"], task_list.vocabularies["task_names"])
     grid = scenario.grid
     tables = _grid_tables(scenario)
-    n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
+    n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares_in_use))
+    n_groups = n_shares * (1 + n_resource_queues(scenario.work_queues))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
     arrays = Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
@@ -69,15 +72,16 @@ def build(scenario, task_list) -> World:
         **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         share_order=np.arange(n_shares, dtype=np.int32),
-        counts=np.zeros((n_queues, n_shares, n_types, N_STATUS), np.int32),
-        running_cores=np.zeros((n_queues, n_shares, n_types), np.int32),
+        counts=np.zeros((n_queues, n_groups, n_types, N_STATUS), np.int32),
+        running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
         input_loss=_input_loss(scenario, task_list),
+        splitting=task_list.split(),
     )
     _no_work_yet(arrays.tasks)
-    return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
+    return World(arrays, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
 
 
 def _input_loss(scenario, task_list) -> np.ndarray:
@@ -221,8 +225,10 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
         preassigned=_with_queues_of_commands(scenario, task_list.vocabularies["preassigned"]),
         queues=queues, pseudo_queues=pseudo, candidates=queues + sites,
         brokered=pseudo + sites,
-        storages=tuple(scenario.grid.storages), shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares)),
+        storages=tuple(scenario.grid.storages),
+        shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),
+        work_queues=queue_names(scenario.work_queues),
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
-        queue_status=QueueStatus.words(), cause=Cause.words(), transfer_kind=TransferKind.words(),
+        queue_status=QueueStatus.words(), cause=Cause.words(), closed_by=ClosedBy.words(), transfer_kind=TransferKind.words(),
         decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=InputLan.words(),
     )

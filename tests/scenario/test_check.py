@@ -48,6 +48,11 @@ def incident(**fields):
     return ("incidents",), [{"at": "1h", **fields}]
 
 
+def work_queue(**said):
+    """Where a work queue for a dedicated facility stands, and what is said of it."""
+    return ("work_queues",), [{"name": "HPC", "function": "Resource", "order": 1} | said]
+
+
 EXAMPLES = {
     "queue_at_unknown_site": ((*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD",
                               ("grid.queues.CERN.atlas_site", "CERN-PROD")),
@@ -107,6 +112,15 @@ EXAMPLES = {
     "unknown_diagnostics": (*retry_rule(errordiag="Payload exceeds"), ("retry_rules[0].errordiag", None)),
     "limit_without_number": (*retry_rule(retryaction="limit_retry"), ("retry_rules[0]", None)),
     "rule_of_unknown_share": (*retry_rule(workqueue="MC siml"), ("retry_rules[0].workqueue", "MC simul")),
+    "queue_twice": (*work_queue(name="Analysis"), ("work_queues[0].name", None)),
+    "bad_order": (*work_queue(order=None), ("work_queues[0].order", None)),
+    "bad_criteria": (*work_queue(criteria="processingTyp = 'simul'"), ("work_queues[0].criteria", "processingType")),
+    "bad_partition": (*work_queue(partition="P"), ("work_queues[0].partition", None)),
+    "queues_of_nothing": (*work_queue(function="normal", share=0), ("work_queues", None)),
+    "unknown_queue_named": (("workload", "campaigns", 0, "workQueueName"), "HPC",
+                            ("workload.campaigns[0].workQueueName", None)),
+    "bad_group_attribute": (("gdpconfig", "GROUPBYATTR_Analysis"), "userNam",
+                            ("gdpconfig.GROUPBYATTR_Analysis", "userName")),
     "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
 }
 
