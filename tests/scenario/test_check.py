@@ -350,7 +350,7 @@ def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch
     from simgrid_broker.scenario import check
     monkeypatch.setitem(check.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")
     assert [text.split("'")[1] for text in remarks(Scenario.from_dict(plain_values() | {
-        "gdpconfig": {"NQUEUED_SAT_CAP": 3, "MIN_JOBS_TO_PAUSE_managed": 3}}))] == ["MIN_JOBS_TO_PAUSE_managed"]
+        "gdpconfig": {"NQUEUED_SAT_CAP": 3, "USER_PRESTAGE_LIMIT": 3}}))] == ["MIN_JOBS_TO_PAUSE_managed"]
 
 
 @pytest.mark.parametrize(("key", "value", "found"), [
