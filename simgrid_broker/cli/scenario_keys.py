@@ -153,10 +153,17 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, Part):
         return "its defaults"
     if isinstance(value, (dict, tuple)):
-        return ", ".join(map(str, value)) or "-"
+        return ", ".join(map(_written, value)) or "-"
     if isinstance(value, (bool, NoneType)) or value == "":
         return {True: "true", False: "false"}.get(value, "-") if value != "" else "-"
     return f"{value:.10g}" if isinstance(value, (int, float)) else str(value)
+
+
+def _written(element: Any) -> str:
+    """An element of a default list as it might be written."""
+    if not isinstance(element, Part):
+        return str(element)
+    return "{" + ", ".join(f"{name}: {value}" for name, value in element.model_dump(exclude_defaults=True).items()) + "}"
 
 
 def _bare(annotation: Any) -> Any:

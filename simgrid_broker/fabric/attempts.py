@@ -73,7 +73,7 @@ def put_lesson(world, job, retry):
     lesson["task"], lesson["retry"], lesson["queue"] = job["task"], retry, job["queue"]
     lesson["cause"], lesson["ram_level"], lesson["n_events"] = job["cause"], job["ram_level"], job["n_events"]
     lesson["corecount"], lesson["hs06_milli"] = job["corecount"], job["hs06_milli"]
-    lesson["ramcount_mb"] = job["ramcount_mb"]
+    lesson["ramcount_mb"], lesson["n_inputs"] = job["ramcount_mb"], job["n_chunks"]
     limit = PILOT_RSS_GRACE * world.pseudo_queues[job["pseudo_queue"]]["worker_mb"]
     lesson["maxpss_mb"] = min(job["maxpss_mb"], limit)
     state["n_lessons"] += 1
@@ -85,8 +85,8 @@ def learned(world, place, level):
     lesson = world.lessons[place]
     levels = world.ram_levels[lesson["task"]]
     if lesson["ram_level"] > 0:
-        levels[lesson["ram_level"]]["inputs"] -= 1
+        levels[lesson["ram_level"]]["inputs"] -= lesson["n_inputs"]
     if level > 0:
-        levels[level]["inputs"] += 1
+        levels[level]["inputs"] += lesson["n_inputs"]
     if lesson["retry"] >= 0:
         push_retry(world, lesson["task"], lesson["retry"], level)

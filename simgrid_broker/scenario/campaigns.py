@@ -124,7 +124,8 @@ class Payload(SplitRule, JobRequirements):
 
     ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
                                        "default: what scouts of the task would measure")
-    ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
+    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
+        "MBPerCore", description="What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is")
     baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     memory_per_core: MegabytesSpread = Field(MegabytesSpread(median=1000), description="True memory over tasks, MB")
     memory_spread: float = Field(0.1, ge=0, le=2, description="Sigma of the spread of memory between jobs of a task")

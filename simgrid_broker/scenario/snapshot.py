@@ -137,7 +137,8 @@ class SnapshotTask(JobRequirements):
     cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency, %; 0 = no claim")
     basewalltime: Seconds = Field(600, ge=0, description="Wall time beside the events, s")
     ramcount: Megabytes = Field(0, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim")
-    ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
+    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
+        "MBPerCore", description="What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is")
     baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     diskIO: float = Field(0, ge=0, description="Disk traffic of a job, kB/s; 0 = no claim")

@@ -237,7 +237,7 @@ def _fill_memory(rows, payload: Payload, seed: int, key: int, index) -> None:
     rows["baseramcount"] = payload.baseramcount
     if payload.ramcount is None:
         measured = rows["maxpss_mb"] * np.exp(payload.memory_spread * UPPER_QUARTILE) * RAM_MARGIN
-        cores = payload.cores if payload.ramunit == "MBPerCore" else 1
+        cores = 1 if payload.ramunit == "MB" else payload.cores
         rows["ramcount"] = np.ceil(np.maximum(measured - payload.baseramcount, 1) / cores)
     else:
         rows["ramcount"] = payload.ramcount

@@ -57,7 +57,7 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("working_group", "i2", "", JEDI + " workingGroup", "Working group", codes="working_groups"),
     Column("campaign", "i2", "", JEDI + " campaign", "Campaign, as the tagging of shares reads it", codes="campaigns"),
     Column("transpath", "i2", "", JEDI + " transPath", "Transformation", codes="transpaths"),
-    Column("ramunit", "i2", "", PARAMETER + " ramUnit", "MB or MBPerCore", codes="ramunits"),
+    Column("ramunit", "i2", "", PARAMETER + " ramUnit", "MB, MBPerCore or MBPerCoreFixed", codes="ramunits"),
     Column("work_queue", "i2", "", JEDI + " workQueue_ID", "Work queue beside those of the share tree; -1 = none",
            codes="work_queues"),
     Column("retry_class", "i2", "", OURS, "Row of the table of what the retry module does", recorded=False),
@@ -118,5 +118,5 @@ TASK_TIMES = tuple(f"{status.word}_s" for status in TaskStatus)
 N_REPLICAS = 4
 """Sites at which the input of a task may be found."""
 
-RAM_UNITS = ("MB", "MBPerCore")
+RAM_UNITS = ("MB", "MBPerCore", "MBPerCoreFixed")
 """Units of `ramcount`; source: lifecycle reference, section 1.5."""

@@ -67,6 +67,7 @@ LESSON = np.dtype([
     ("task", "i4"), ("retry", "i4"),                   # retry: row of the input that is held back, -1 = given up
     ("queue", "i4"), ("n_events", "i4"), ("hs06_milli", "i4"), ("ramcount_mb", "f4"),
     ("maxpss_mb", "f4"),                               # as far as the pilot saw it
+    ("n_inputs", "i4"),                                # pieces of input that it read
     ("corecount", "i2"), ("ram_level", "i2"), ("cause", "i2"),
 ])
 """A failed job as the retry module sees it, before its input may be tried again."""
