@@ -90,22 +90,6 @@ def _refine(control, row: int, rules, queues: WorkQueueMap) -> None:
         set_status(world, row, TaskStatus.READY, now)
 
 
-def send_on(control, row: int) -> None:
-    """Send a task that was refined before to job generation, or to brokerage if it needs a nucleus and has none."""
-    task = control.world.arrays.tasks[row]
-    if task["nucleus"] < 0 and control.world.vocabularies["labels"][task["label"]] in PRODUCTION_LABELS:
-        to_task_broker(control, row)
-    else:
-        set_status(control.world, row, TaskStatus.READY, control.now)
-
-
-def to_task_broker(control, row: int) -> None:
-    """Let a task await its nucleus; it is due at once."""
-    set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
-    task = control.world.arrays.tasks[row]
-    task["modification_s"], task["frozen_s"] = control.now - FIRST_TRY_S, control.now
-
-
 def map_task(world, row: int, queues: WorkQueueMap) -> bool:
     """Give a task its work queue, unless it names one; whether it has one or needs none.
 
@@ -121,6 +105,22 @@ def map_task(world, row: int, queues: WorkQueueMap) -> bool:
         return not queues.required
     task["share"] = queues.share_of.get(int(task["work_queue"]), int(task["share"]))
     return True
+
+
+def send_on(control, row: int) -> None:
+    """Send a task that was refined before to job generation, or to brokerage if it needs a nucleus and has none."""
+    task = control.world.arrays.tasks[row]
+    if task["nucleus"] < 0 and control.world.vocabularies["labels"][task["label"]] in PRODUCTION_LABELS:
+        to_task_broker(control, row)
+    else:
+        set_status(control.world, row, TaskStatus.READY, control.now)
+
+
+def to_task_broker(control, row: int) -> None:
+    """Let a task await its nucleus; it is due at once."""
+    set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
+    task = control.world.arrays.tasks[row]
+    task["modification_s"], task["frozen_s"] = control.now - FIRST_TRY_S, control.now
 
 
 def user_priority(priority: int) -> int:

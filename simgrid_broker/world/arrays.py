@@ -131,5 +131,5 @@ class Arrays(NamedTuple):
     ram_levels: np.ndarray         # (n_tasks, N_RAM_LEVELS)
     retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure
     lessons: np.ndarray            # inbox of the retry module
-    input_loss: np.ndarray         # (n_tasks,)
     splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
+    input_loss: np.ndarray         # (n_tasks,)
