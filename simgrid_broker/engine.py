@@ -131,8 +131,10 @@ class Simulation:
         self.counters |= {f"{name}_ended": self.counters[name] for name in ("jobs", "transfers")}
         self.write("jobs", *unfinished_jobs(arrays, self.env.now))
         self.write("transfers", unfinished_transfers(arrays))
-        arrived = self.control.live_tasks.rows
+        arrived = self.control.unwritten_tasks()
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
+        came = (arrays.tasks["arrival_s"] <= self.env.now) & (arrays.splitting["n_files"] > 0)
+        self.write("splitting", arrays.splitting[came])
         self.control.sampler.take()
         invariants.check(arrays)
 
@@ -146,7 +148,7 @@ class Simulation:
 
     def _manifest(self, status: str) -> dict:
         """Everything about the run that is not in its tables."""
-        tree, state = share_tree(self.scenario.shares), self.world.state
+        tree, state = share_tree(self.scenario.shares_in_use), self.world.state
         names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
                      empty_pilots="n_pilots_empty", total_cores="total_cores")
         return dict(
@@ -160,7 +162,7 @@ class Simulation:
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
-            timings=self._durations())
+            commands=self.control.commands.told(), timings=self._durations())
 
     def _broken_tasks(self) -> int:
         """Tasks that no share or resource type fits."""

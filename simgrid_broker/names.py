@@ -138,8 +138,8 @@ class FileStatus(Word):
 class TaskCommand(Word):
     """Command to a task, as JEDI's TaskCommando takes it; source: lifecycle reference, section 2.1.
 
-    Commands to change priority or share are incidents of their own; incexec and release are about datasets that grow
-    and files that are staged, which the simulator does not have.
+    Commands to change priority or share are incidents of their own; release is about files that are staged, which the
+    simulator does not have.
     """
 
     ABORT = 0
@@ -149,6 +149,7 @@ class TaskCommand(Word):
     RESUME = 4
     REASSIGN = 5
     AVALANCHE = 6
+    INCEXEC = 7
 
 
 class QueueStatus(Word):
@@ -161,6 +162,25 @@ class QueueStatus(Word):
     STANDBY = 4
     PAUSED = 5
     MAINTENANCE = 6
+
+
+class ClosedBy(Word):
+    """What closed the list of input files of a job when it was cut from its task's input.
+
+    Source: lifecycle reference, section 2.6; the JEDI TWiki's names of the parameters stand in the descriptions of the
+    scenario.
+    """
+
+    NONE = 0                # the job is one of equal pieces
+    END = 1                 # of the input, or of what is tried again
+    BOUNDARY = 2            # the next file belongs to another lumi block or boundaryID
+    FILES = 3               # nFilesPerJob, nMaxFilesPerJob
+    SIZE = 4                # nGBPerJob, or the scratch disk
+    WALLTIME = 5            # maxWalltime, or the queue's maxtime
+    EVENTS = 6              # nEventsPerJob, tgtNumEventsPerJob
+    OUTPUT = 7              # largest primary output
+    DISK = 8                # the queue's maxwdir
+    ALL_FILES = 9           # master and secondary files together
 
 
 class Cause(Word):
@@ -194,6 +214,8 @@ class Cause(Word):
     ANALYSIS_REBROKERAGE = 21
     TASK_ABORTED = 22
     TASK_FINISHED = 23
+    INPUT_LOST = 24
+    INPUT_BROKEN = 25
 
 
 class FullChain(Word):
@@ -296,3 +318,9 @@ is told by the commonest of its errors.
 
 RAM_LIMITS_MB = (1000, 2000, 3000, 4000, 6000, 8000)
 """Values that the retry module raises ramCount to; source: JEDI TWiki, Memory increase in job retry."""
+
+GROUP_ATTRIBUTES = {
+    "userName": "user", "workingGroup": "working_group", "processingType": "processing_type", "campaign": "campaign",
+    "taskName": "name", "transPath": "transpath", "gshare": "share", "prodSourceLabel": "label", "nucleus": "nucleus",
+}
+"""Attributes of tasks that GROUPBYATTR may name, and their columns."""

@@ -15,6 +15,10 @@ KEPT = -1
 """Code of a candidate that no rule refused."""
 
 
+PIECE = np.dtype([("unit", "i4"), ("retry", "i4"), ("boundary", "i4"), ("events", "f8"), ("bytes", "f8")])
+"""A master file of a task, or a part of one, that awaits a job; retry: what it is tried again with, -1 = it is new."""
+
+
 @dataclass(frozen=True)
 class Gdpconfig:
     """Values of gdpconfig in force, by (component, key); defaults are already in it."""

@@ -6,10 +6,14 @@ What lives here: `Control`, and the loop of an agent that wakes on a period. Wha
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.command_book import CommandBook
+from simgrid_broker.agents.contents_feeder import OpenInputs
 from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.policies import policies_in_use
 from simgrid_broker.agents.retry_module import RetryModule
+from simgrid_broker.agents.task_ledger import TaskLedger
+from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
@@ -39,6 +43,10 @@ class Control:
         self.queues = observe.queues(world)
         self.mask_cache = MaskCache()
         self.decisions = DecisionLog(world, scenario.record, self.seed)
+        self.commands = CommandBook(world)
+        self.ledger = TaskLedger(self)
+        self.open_inputs = OpenInputs(world)
+        self.lost_files = {}
         self.retry_module = RetryModule(self)
         if fabric is not None:                      # a dry run has none: nothing moves there
             fabric.retry_module = self.retry_module.learn
@@ -47,6 +55,19 @@ class Control:
     def now(self) -> float:
         """Simulated time, s."""
         return self.env.now
+
+    def end_tasks(self, rows) -> None:
+        """Let tasks that have just got a final status be looked at no more; unless one may come back it is recorded."""
+        self.live_tasks.remove(rows)
+        arrays = self.world.arrays
+        if not self.commands.bring_back and len(rows):
+            self.write("tasks", arrays.tasks[rows], arrays.task_times[rows])
+
+    def unwritten_tasks(self) -> np.ndarray:
+        """Rows of the tasks that have arrived and are not recorded yet, (n,)."""
+        if not self.commands.bring_back:
+            return self.live_tasks.rows
+        return np.flatnonzero(~np.isnan(self.world.arrays.task_times[:, TaskStatus.REGISTERED]))
 
     def set_config(self, name: str, value) -> None:
         """Change one key of gdpconfig from now on."""

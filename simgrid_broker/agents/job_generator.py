@@ -2,82 +2,35 @@
 
 Throttler, selection of tasks by priority, job brokerage, the draw of queues for blocks of jobs, submission. Source:
 Global Shares paper, section 2.3; PanDA brokerage documentation, production job brokerage; lifecycle reference, 2.2.
-Simplified: an input is split into jobs of fixed size, and analysis tasks go through the same rules as production.
+Simplified: analysis tasks go through the same rules as production.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from simgrid_broker import luck
-from simgrid_broker.names import RAM_LIMITS_MB, DecisionKind, TaskStatus
+from simgrid_broker.agents.job_splitter import JobSplitter
+from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
+from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import UNDEFINED, job_corecount, job_ramcount, resource_type_of
-from simgrid_broker.policy.throttle import throttle_limits
+from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
+from simgrid_broker.policy.task_selection import generates, most_jobs, selection
+from simgrid_broker.policy.throttle import passes_urgent, throttle_limits
 from simgrid_broker.world import observe
-from simgrid_broker.world.share_tree import leaf_shares
+from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.input_files import is_cut
+from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
 
 GENERATING = (TaskStatus.READY, TaskStatus.RUNNING)
 """Statuses of a task for which jobs are made."""
-NOTHING = np.zeros(0, np.int64)
-CHANGING = ("priority", "nucleus", "ramcount", "cputime")
-"""What of a task may change while brokers know it."""
-QUEUE_DRAW = luck.STREAMS["queue_draw"]
+QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
+POLL_PROBABILITY = 0.25
+"""Chance that a share and type without jobs is looked at in a cycle; source: lifecycle reference, section 1.6."""
 BLOCKS = 1 << 20
 """More than the blocks of jobs that one cycle makes of a task; so those of each ramCount have luck of their own."""
-
-
-class WorkQueues:
-    """Which tasks of each work queue have input to make jobs of, priority first; read anew when it is `age_s` old."""
-
-    def __init__(self, control, age_s: float):
-        self.control, self.age_s = control, age_s
-        self.read_at = -math.inf
-        self.views: dict[int, tuple] = {}
-        self.raised: dict[tuple[int, int], tuple] = {}
-        self.tasks: dict[tuple[int, int], np.ndarray] = {}
-
-    def tasks_of(self, share: int, resource_type: int) -> np.ndarray:
-        """Rows of the tasks of one work queue in the order in which they are served."""
-        if self.control.now - self.read_at >= self.age_s:
-            self._read()
-        return self.tasks.get((share, resource_type), NOTHING)
-
-    def view(self, row: int, level: int = 0) -> tuple:
-        """The task as the broker may know it and where its input is; made anew when something of it has changed.
-
-        level: what the ramCount of the input was raised to, 0 = it has that of the task.
-        """
-        world = self.control.world
-        tasks = world.arrays.tasks
-        state = tuple(tasks[name][row].item() for name in CHANGING)
-        known = self.views.get(row)
-        if known is None or known[0] != state:
-            known = state, observe.task(world, row), observe.job_input(world, row)
-            self.views[row] = known
-        return known[1:] if level == 0 else (self._raised(row, level, known[1]), known[2])
-
-    def _raised(self, row: int, level: int, task):
-        """A task's view for inputs whose ramCount was raised: memory and resource type are those of their jobs."""
-        known = self.raised.get((row, level))
-        if known is None or known[0] is not task:
-            ramcount = max(task.ramcount, RAM_LIMITS_MB[level - 1])
-            bounds = tuple(self.control.world.scenario.resource_types.values())
-            found = resource_type_of(bounds, task.corecount, ramcount, task.ramunit, task.baseramcount)
-            known = task, replace(task, ramcount=ramcount,
-                                  resource_type=task.resource_type if found == UNDEFINED else found)
-            self.raised[row, level] = known
-        return known[1]
-
-    def _read(self) -> None:
-        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.live_tasks.rows)
-        self.read_at = self.control.now
-        if len(self.views) > 2 * len(self.control.live_tasks.rows) + 100:
-            wanted = set(self.control.live_tasks.rows.tolist())
-            self.views = {row: view for row, view in self.views.items() if row in wanted}
-            self.raised = {key: view for key, view in self.raised.items() if key[0] in wanted}
 
 
 def input_left(arrays, row: int) -> list[tuple[int, int]]:
@@ -97,22 +50,20 @@ def job_generator(control):
     """The processes, one for each work queue."""
     period = control.periods.job_generator
     work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking))
-    shares = leaf_shares(control.world.scenario.shares)
-    number = 0
-    for share, leaf in enumerate(shares):
-        for resource_type in range(len(control.world.scenario.resource_types)):
-            generator = Generator(control, work_queues, share, resource_type, leaf.throttled)
-            number += 1
-            yield control.every(period, generator.cycle, "jobgen", number)
+    numbers = JobNumbers(control)
+    for number, queue in enumerate(aligned_queues(control.world.scenario), start=1):
+        generator = Generator(control, work_queues, numbers, queue, number)
+        yield control.every(period, generator.cycle, "jobgen", number)
 
 
-def question(control, task, parts, wanted: int) -> tuple:
+def question(control, task, parts, wanted: int, account: int | None = None) -> tuple:
     """What the job brokerage is handed to place `wanted` jobs of a task: the arguments of `broker_jobs` but the cache.
 
-    parts: where the input lies, as `observe.job_input` says.
+    parts: where the input lies, as `observe.job_input` says; account: where the jobs count, by default at the share.
     """
+    account = task.share if account is None else account
     type_asked = task.resource_type if control.edition == "deployed" else None
-    stats = observe.stats(control.world, control.snapshot, task.share, task.nucleus, type_asked)
+    stats = observe.stats(control.world, control.snapshot, account, task.nucleus, type_asked)
     return task, control.queues, stats, observe.locality(task, parts, wanted), control.cfg, control.edition
 
 
@@ -126,14 +77,12 @@ def levels_asked(limits) -> tuple[bool, bool, bool]:
 class Generator:
     """Job generation of one work queue."""
 
-    def __init__(self, control, work_queues: WorkQueues, share: int, resource_type: int, throttled: bool):
-        self.control, self.work_queues = control, work_queues
-        self.share, self.resource_type, self.throttled = share, resource_type, throttled
-        self.cfg = self.limits = None
-        words = control.world.vocabularies["resource_types"]
-        core_type = words[resource_type][:5]                       # SCORE or MCORE
-        self.levels = ([resource_type], [number for number, word in enumerate(words) if word.startswith(core_type)],
-                       list(range(len(words))))
+    def __init__(self, control, work_queues: WorkQueues, numbers: JobNumbers, queue: AlignedQueue, number: int):
+        self.control, self.work_queues, self.numbers = control, work_queues, numbers
+        self.queue, self.number = queue, number
+        self.cfg = None
+        self.limits, self.selection = {}, {}
+        self.splitter = JobSplitter(control, question)
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows, task by task; returns when to come back if there is more to make.
@@ -141,42 +90,81 @@ class Generator:
         JEDI lets go of a work queue that lacks jobs early, so that other generators serve it at once (JEDI TWiki, job
         throttling).
         """
-        rows = self.work_queues.tasks_of(self.share, self.resource_type)
-        if not len(rows):
+        rows = self.work_queues.tasks_of(self.queue)
+        if not len(rows) or not self._is_visited():
             return None
-        limits = self._limits()
-        counts = [observe.work_queue_counts(self.control.snapshot, self.share, types) if wanted else None
-                  for types, wanted in zip(self.levels, levels_asked(limits), strict=True)]
-        decision = self.control.policies.throttle(counts[0], limits, *counts[1:])
-        if decision.skip:
-            return None
-        left = decision.max_jobs
-        tasks = self.control.world.arrays.tasks
-        for row in rows.tolist():
-            if left <= 0:
-                break
-            if int(tasks["status"][row]) in GENERATING:
-                left -= self._generate(row, left)
-        return self.control.periods.job_generator_lacking if left <= 0 else None
+        self._read_config()
+        again = [self._serve(part, analysis) for analysis, part in self.work_queues.by_kind(rows)]
+        return self.control.periods.job_generator_lacking if any(again) else None
 
-    def _limits(self):
-        """The throttler's limits under gdpconfig as it now is."""
+    def _is_visited(self) -> bool:
+        """Whether jobs are generated here now: JEDI looks at an inactive share and type in one cycle of four only."""
         control = self.control
-        if self.cfg is not control.cfg:
-            words = control.world.vocabularies
-            self.cfg = control.cfg
-            self.limits = throttle_limits(
-                control.cfg, words["shares"][self.share], words["resource_types"][self.resource_type],
-                edition=control.edition, throttled=self.throttled)
-        return self.limits
+        if not generates(control.cfg):
+            return False
+        if control.edition == "documented" or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
+            return True
+        return luck.uniform(control.seed, INACTIVE_POLL, self.number, int(control.now * 1024), 0) < POLL_PROBABILITY
+
+    def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
+        """Make jobs of the tasks of production or of analysis; returns whether more are to be made at once."""
+        decision = self._throttle(self.limits[analysis])
+        left, least = decision.max_jobs, NO_PRIORITY
+        if decision.skip:
+            left, least = decision.urgent_jobs, self._urgent_priority(rows, analysis, decision)
+            if least is None:
+                return False
+        tasks, rule = self.control.world.arrays.tasks, self.selection[analysis]
+        if rule.attribute:
+            rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.number)
+        served = 0
+        for row in rows.tolist():
+            if left <= 0 or served >= rule.n_tasks:
+                break
+            if int(tasks["status"][row]) in GENERATING and tasks["priority"][row] >= least:
+                served += 1
+                left -= self._generate(row, most_jobs(left, int(tasks["n_input_files"][row]), rule))
+        return decision.lacking and left <= 0
+
+    def _throttle(self, limits):
+        """What the throttler says; it hears of the queued wall time only if that decides."""
+        queue, throttle = self.queue, self.control.policies.throttle
+        types = queue.types, queue.core_types, queue.all_types
+        counts = [self.numbers.of(queue, of) if wanted else None
+                  for of, wanted in zip(types, levels_asked(limits), strict=True)]
+        decision = throttle(counts[0], limits, *counts[1:])
+        if decision.by_walltime:
+            counts[0] = counts[0]._replace(walltime_s=self.numbers.walltime_s(queue))
+            decision = throttle(counts[0], limits, *counts[1:])
+        return decision
+
+    def _urgent_priority(self, rows: np.ndarray, analysis: bool, decision) -> int | None:
+        """Priority from which on tasks have jobs although the throttler skips the queue; None = none has."""
+        if analysis or decision.urgent_jobs <= 0:
+            return None
+        waiting = int(self.control.world.arrays.tasks["priority"][rows[0]])
+        return waiting if passes_urgent(waiting, *self.numbers.highest_priority(self.queue)) else None
+
+    def _read_config(self) -> None:
+        """Read limits and selection under gdpconfig as it now is."""
+        cfg, edition, queue = self.control.cfg, self.control.edition, self.queue
+        if self.cfg is cfg:
+            return
+        self.cfg = cfg
+        for analysis in (False, True):
+            component = "anal_job_throttler" if analysis else "prod_job_throttler"
+            self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
+                                                    component=component, throttled=queue.throttled)
+            self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
     def _generate(self, row: int, left: int) -> int:
         """Make jobs of a task, `left` at the most; returns how many. If some input finds no queue, the task waits."""
         made, refused_by = 0, None
+        make = self._cut if is_cut(self.control.world.arrays, row) else self._make
         for level, inputs in input_left(self.control.world.arrays, row):
             wanted = min(inputs, left - made)
             if wanted > 0:
-                placed, tag = self._make(row, wanted, level)
+                placed, tag = make(row, wanted, level)
                 made += placed
                 refused_by = refused_by if placed else tag
         if refused_by is not None:
@@ -190,7 +178,8 @@ class Generator:
         """
         control, now, world = self.control, self.control.now, self.control.world
         task, parts = self.work_queues.view(row, level)
-        verdict = control.policies.job_brokerage(*question(control, task, parts, wanted), control.mask_cache)
+        account = account_of(world.arrays, row)
+        verdict = control.policies.job_brokerage(*question(control, task, parts, wanted, account), control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
         first = level * BLOCKS
         uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
@@ -202,19 +191,31 @@ class Generator:
             self._submit(row, task, level, numbers, sizes)
         return made, verdict.last_tag
 
+    def _cut(self, row: int, wanted: int, level: int) -> tuple[int, str]:
+        """The same as `_make` for a task whose jobs are cut from files; about as many."""
+        task, parts = self.work_queues.view(row, level)
+        made, tag = self.splitter.make(row, task, parts, wanted, level, level * BLOCKS)
+        if made:
+            self._set_running(row)
+        return made, tag
+
     def _submit(self, row: int, task, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
         """Order the jobs from the server and count them for the brokers to come."""
-        control, now = self.control, self.control.now
-        world, snapshot = control.world, control.snapshot
+        control, now, snapshot = self.control, self.control.now, self.control.snapshot
+        account = account_of(control.world.arrays, row)
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.queues.queue_and_cores[number]
             ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
             control.fabric.order_jobs(row, number, size, ram, now, level, task.resource_type)
-            snapshot.place(self.share, task.resource_type, queue, size)
-        record = world.arrays.tasks[row]
+            snapshot.place(account, task.resource_type, queue, size)
+        self._set_running(row)
+
+    def _set_running(self, row: int) -> None:
+        """Note that a task has got jobs."""
+        record = self.control.world.arrays.tasks[row]
         record["frozen_s"] = np.nan
         if record["status"] == TaskStatus.READY:
-            set_status(world, row, TaskStatus.RUNNING, now)
+            set_status(self.control.world, row, TaskStatus.RUNNING, self.control.now)
 
 
 def hold(control, row: int, tag: str) -> None:

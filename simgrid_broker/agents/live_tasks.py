@@ -17,6 +17,11 @@ class LiveTasks:
         """Put tasks that arrive behind the others."""
         self.rows = np.concatenate([self.rows, np.asarray(rows, np.int64)])
 
+    def bring_back(self, row: int) -> None:
+        """Put a task that was over in its old place, if it is not there."""
+        if row not in self.rows:
+            self.rows = np.sort(np.append(self.rows, row))
+
     def remove(self, rows) -> None:
         """Take tasks that are over out."""
         self.rows = self.rows[~np.isin(self.rows, rows)]

@@ -8,6 +8,7 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.names import JobStatus, QueueStatus
+from simgrid_broker.world.groups import of_shares
 
 NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
 """Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
@@ -65,7 +66,7 @@ def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, 
     pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
     queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
     running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
-    activated = arrays.counts[:, :, :, JobStatus.ACTIVATED].copy()
+    activated = of_shares(arrays.counts[..., JobStatus.ACTIVATED].copy(), len(arrays.hs06_milli))
     plain = arrays.queues["unified"] == 0
     activated[plain, :, 0] = activated[plain].sum(axis=2)
     return views.PilotStatus(

@@ -1,4 +1,4 @@
-"""JEDI's PostProcessor: tasks of which nothing is left to do get their final status.
+"""JEDI's PostProcessor: tasks of which nothing is left to do get their final status, and those that were commanded to.
 
 Source: lifecycle reference, section 2.8, final status.
 """
@@ -6,26 +6,79 @@ Source: lifecycle reference, section 2.8, final status.
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.world.task_transitions import set_status
 
+T = TaskStatus
+
+PREPARABLE = (T.READY, T.RUNNING, T.MERGING, T.THROTTLED)
+"""Statuses from which a task of which nothing is left goes to its end."""
+COMMANDED = (T.ABORTING, T.TOABORT, T.FINISHING, T.PASSED, T.DONE, T.FINISHED, T.FAILED, T.ABORTED, T.BROKEN)
+"""Statuses of a task whose end is none of its own, or has come."""
+NO_PARENT_LEFT = (T.FAILED, T.BROKEN, T.ABORTED)
+
 
 def post_processor(control):
     """The process that ends tasks."""
+    waiting: dict[int, None] = {}
+
     def finish():
         arrays, state = control.world.arrays, control.world.state
-        ended = arrays.done_tasks[:state["n_done_tasks"]].tolist()
+        waiting.update(dict.fromkeys(arrays.done_tasks[:state["n_done_tasks"]].tolist()))
         state["n_done_tasks"] = 0
-        for row in ended:
-            if arrays.tasks["status"][row] == TaskStatus.PENDING:
-                set_status(control.world, row, TaskStatus(arrays.tasks["old_status"][row]), control.now)
-            set_status(control.world, row, TaskStatus.PREPARED, control.now)
-            set_status(control.world, row, final_status(arrays.tasks[row]), control.now)
-            control.write("tasks", arrays.tasks[row:row + 1], arrays.task_times[row:row + 1])
-        if ended:
-            control.live_tasks.remove(ended)
+        for row in [*waiting]:
+            if settled(control, row):
+                del waiting[row]
+        for row in control.live_tasks.in_status(T.TOABORT).tolist():
+            end(control, row, T.ABORTED)
+        for row in control.live_tasks.in_status(T.PASSED).tolist():
+            end(control, row, final_status(arrays.tasks, row))
+        for row in control.live_tasks.in_status(T.SCOUTED).tolist():
+            set_status(control.world, row, T.RUNNING, control.now)
     yield control.every(control.periods.post_processor, finish, "postproc")
 
 
-def final_status(task) -> TaskStatus:
-    """done if every input was processed, failed if none was, finished otherwise."""
+def settled(control, row: int) -> bool:
+    """End a task of which nothing was left when last seen; whether it need not be looked at again for that.
+
+    A task that is paused, scouting or without a nucleus is ended when it is not any more.
+    """
+    tasks = control.world.arrays.tasks
+    if tasks["n_finished"][row] + tasks["n_failed"][row] != tasks["n_jobs"][row] or tasks["status"][row] in COMMANDED:
+        return True
+    if tasks["status"][row] == T.PENDING and tasks["old_status"][row] in PREPARABLE:
+        set_status(control.world, row, T(tasks["old_status"][row]), control.now)
+    if tasks["status"][row] not in PREPARABLE:
+        return False
+    if control.open_inputs.is_open(row):
+        set_status(control.world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more has come
+        return True
+    set_status(control.world, row, T.PREPARED, control.now)
+    final = final_status(tasks, row)
+    if final is T.FINISHED and tasks["n_failed"][row] and uses_exhausted(control.world, row):
+        tasks["old_status"][row] = T.RUNNING                         # a retry goes on there
+        set_status(control.world, row, T.EXHAUSTED, control.now)
+    else:
+        end(control, row, final)
+    return True
+
+
+def uses_exhausted(world, row: int) -> bool:
+    """Whether a task waits for a person where some of its input was given up; source: JEDI TWiki, task status."""
+    name = world.vocabularies["task_names"][world.arrays.tasks["name"][row]]
+    return any(campaign.name == name and campaign.useExhausted for campaign in world.scenario.workload.campaigns)
+
+
+def end(control, row: int, status: TaskStatus) -> None:
+    """Give a task its final status."""
+    set_status(control.world, row, status, control.now)
+    control.end_tasks([row])
+
+
+def final_status(tasks, row: int) -> TaskStatus:
+    """done if every input was processed, failed if none was, finished otherwise.
+
+    A task with a parent is done only if that is, too, and failed if that came to nothing.
+    """
+    task = tasks[row]
     if task["n_finished"] == task["n_jobs"]:
-        return TaskStatus.DONE
-    return TaskStatus.FINISHED if task["n_finished"] else TaskStatus.FAILED
+        parent = T(tasks["status"][task["parent"] - 1]) if task["parent"] > 0 else T.DONE
+        return T.DONE if parent is T.DONE else T.FAILED if parent in NO_PARENT_LEFT else T.FINISHED
+    return T.FINISHED if task["n_finished"] else T.FAILED

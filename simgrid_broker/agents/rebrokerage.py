@@ -13,6 +13,7 @@ from simgrid_broker.fabric.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
 from simgrid_broker.policy.analysis_rebrokerage import QUIET_S, WaitingGroups, groups_to_rebroker, least_wait
 from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back, queues_left_alone
+from simgrid_broker.world.groups import in_resource_queue
 
 S = JobStatus
 NOBODY = np.zeros(0, np.int32)
@@ -26,13 +27,15 @@ ENDED_WELL = (S.FINISHED, S.CANCELLED)
 def piled_up(control) -> np.ndarray:
     """Rows of the jobs that fast rebrokerage takes back: the oldest of each queue and share that has too many."""
     arrays = control.world.arrays
-    queues, counts = arrays.queues, arrays.counts.sum(axis=2)        # (n_queues, n_shares, n_status)
+    queues, n_shares = arrays.queues, len(arrays.hs06_milli)
+    counts = arrays.counts[:, :n_shares].sum(axis=2)                 # (n_queues, n_shares, n_status)
     left_alone = queues_left_alone(queues["num_slots"], queues["status"], queues["disable_reassign"], control.edition)
     excess = jobs_to_take_back(counts[..., JOB_QUEUED].sum(axis=2), counts[..., S.RUNNING],
                                control.world.vocabularies["shares"], control.cfg, left_alone)
     if not excess.any():
         return NOBODY
     rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], JOB_QUEUED))
+    rows = rows[~in_resource_queue(arrays, arrays.jobs["task"][rows])]
     jobs = arrays.jobs[rows]
     rows = rows[np.lexsort((jobs["panda_id"], jobs["share"], jobs["queue"]))].astype(np.int32)
     pair = arrays.jobs["queue"][rows].astype(np.int64) * excess.shape[1] + arrays.jobs["share"][rows]

@@ -74,7 +74,7 @@ class RetryModule:
 
     def _increase_memory(self, row: int, task, lesson, level: int) -> int:
         """Raise the memory of a task, or of one input; returns the level of the input."""
-        self.memory_failures[row] += 1
+        self.memory_failures[row] += int(lesson["n_inputs"])
         inputs = self.control.world.arrays.ram_levels["inputs"][row, 1:].tolist()
         failure = rules.MemoryFailure(float(lesson["ramcount_mb"]), int(lesson["corecount"]),
                                       float(lesson["maxpss_mb"]))

@@ -9,6 +9,7 @@ from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.policy.shares import targets
 from simgrid_broker.schema import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
 from simgrid_broker.world import invariants, observe
+from simgrid_broker.world.groups import of_shares
 
 S = JobStatus
 
@@ -63,15 +64,17 @@ class Sampler:
     def _shares(self) -> np.ndarray:
         world = self.control.world
         arrays = world.arrays
-        numbers = arrays.counts.sum(axis=0, dtype=np.int64)          # (n_shares, n_types, n_status)
+        n_shares = len(arrays.hs06_milli)
+        counts, running = of_shares(arrays.counts, n_shares), of_shares(arrays.running_cores, n_shares)
+        numbers = counts.sum(axis=0, dtype=np.int64)                 # (n_shares, n_types, n_status)
         n_shares, n_types, _ = numbers.shape
         rows = SHARES.empty(n_shares * n_types)
         rows["share"], rows["resource_type"] = np.repeat(np.arange(n_shares), n_types), np.tile(np.arange(n_types),
                                                                                                  n_shares)
         usage = observe.share_usage(world)
         rows["target_hs06"] = np.repeat(targets(world.tree, usage)[world.tree.leaves], n_types)
-        cores = arrays.running_cores.sum(axis=0, dtype=np.int64)
-        power = (arrays.running_cores * arrays.queues["corepower"][:, None, None]).sum(axis=0)
+        cores = running.sum(axis=0, dtype=np.int64)
+        power = (running * arrays.queues["corepower"][:, None, None]).sum(axis=0)
         rows["running_cores"] = cores.ravel()
         rows["hs06"] = power.ravel()
         for name in ("running", "activated", "assigned", "transferring"):

@@ -10,6 +10,7 @@ from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.work_queues import WorkQueueMap, attributes
 
 FIRST_TRY_S = 6 * 3600.0
 """A task that enters `assigning` counts as last touched so long ago; source: brokerage reference, section 1.1."""
@@ -26,7 +27,8 @@ SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, T
 
 def task_refiner(control):
     """The process that refines tasks."""
-    rules = tag_rules(control.world.scenario.shares)
+    rules = tag_rules(control.world.scenario.shares_in_use)
+    queues = WorkQueueMap(control.world.scenario)
 
     def refine():
         tasks = control.world.arrays.tasks
@@ -34,9 +36,12 @@ def task_refiner(control):
             parent = int(tasks["parent"][row]) - 1
             if parent < 0 or tasks["status"][parent] in SUCCESS:
                 _take_output_of(control.world, parent, row)
-                _refine(control, row, rules)
+                _refine(control, row, rules, queues)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
+        for row in control.live_tasks.in_status(TaskStatus.REREFINE).tolist():
+            set_status(control.world, row, TaskStatus.DEFINED, control.now)
+            send_on(control, row)
     yield control.every(control.periods.task_refiner, refine, "refiner")
 
 
@@ -60,15 +65,14 @@ def _break(control, row: int) -> None:
     world = control.world
     set_status(world, row, TaskStatus.TOBROKEN, control.now)
     set_status(world, row, TaskStatus.BROKEN, control.now)
-    control.live_tasks.remove([row])
-    control.write("tasks", world.arrays.tasks[row:row + 1], world.arrays.task_times[row:row + 1])
+    control.end_tasks([row])
 
 
-def _refine(control, row: int, rules) -> None:
-    """Tag one task and send it on; without a share or a resource type it is broken."""
+def _refine(control, row: int, rules, queues: WorkQueueMap) -> None:
+    """Tag one task and send it on; without a share, a resource type or a work queue that it needs, it is broken."""
     world, now = control.world, control.now
     task = world.arrays.tasks[row]
-    if not tag_task(world, row, rules):
+    if not (map_task(world, row, queues) and tag_task(world, row, rules)):
         _break(control, row)
         return
     control.retry_module.classify(row)
@@ -81,10 +85,42 @@ def _refine(control, row: int, rules) -> None:
         task["server_retries"] = 0
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
-        set_status(world, row, TaskStatus.ASSIGNING, now)
-        task["modification_s"], task["frozen_s"] = now - FIRST_TRY_S, now
+        to_task_broker(control, row)
     else:
         set_status(world, row, TaskStatus.READY, now)
+
+
+def map_task(world, row: int, queues: WorkQueueMap) -> bool:
+    """Give a task its work queue, unless it names one; whether it has one or needs none.
+
+    Where queues take the place of the share tree, its share follows. Source: lifecycle reference, section 1.6.
+    """
+    if not queues.criteria:
+        return True
+    task = world.arrays.tasks[row]
+    if task["work_queue"] < 0:
+        named = queues.queue_of_share.get(int(task["share"]))
+        task["work_queue"] = queues.queue_of(attributes(world, row)) if named is None else named
+    if task["work_queue"] < 0:
+        return not queues.required
+    task["share"] = queues.share_of.get(int(task["work_queue"]), int(task["share"]))
+    return True
+
+
+def send_on(control, row: int) -> None:
+    """Send a task that was refined before to job generation, or to brokerage if it needs a nucleus and has none."""
+    task = control.world.arrays.tasks[row]
+    if task["nucleus"] < 0 and control.world.vocabularies["labels"][task["label"]] in PRODUCTION_LABELS:
+        to_task_broker(control, row)
+    else:
+        set_status(control.world, row, TaskStatus.READY, control.now)
+
+
+def to_task_broker(control, row: int) -> None:
+    """Let a task await its nucleus; it is due at once."""
+    set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
+    task = control.world.arrays.tasks[row]
+    task["modification_s"], task["frozen_s"] = control.now - FIRST_TRY_S, control.now
 
 
 def user_priority(priority: int) -> int:
@@ -104,8 +140,14 @@ def tag_task(world, row: int, rules) -> bool:
             prodsourcelabel=words["labels"][task["label"]],
             workinggroup=words["working_groups"][task["working_group"]],
             campaign=words["campaigns"][task["campaign"]], transpath=words["transpaths"][task["transpath"]],
-            processingtype=words["processing_types"][task["processing_type"]]))
+            processingtype=words["processing_types"][task["processing_type"]], rtype=_rtype(world, task)))
     bounds = tuple(world.scenario.resource_types.values())
     task["resource_type"] = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
                                              RAM_UNITS[task["ramunit"]], float(task["baseramcount"]))
     return task["share"] != UNDEFINED and task["resource_type"] != UNDEFINED
+
+
+def _rtype(world, task) -> str:
+    """Kind of infrastructure of the first queue that a task names, empty if it names none; lifecycle reference, 1.2."""
+    named = world.vocabularies["preassigned"][task["preassigned"]]
+    return world.scenario.grid.queues[named.split(",")[0]].resource_type if named else ""

@@ -4,6 +4,8 @@ What lives here: what each kind of incident does. What does not: tasks that arri
 task list like all others).
 """
 
+import numpy as np
+
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.world.queue_tables import OFF
 from simgrid_broker.world.share_tree import share_tree, with_value
@@ -69,8 +71,23 @@ def gdpconfig(control, incident) -> None:
 
 
 def task_priority(control, incident) -> None:
-    """A task and its jobs get another priority."""
-    control.fabric.set_priority(incident.task - 1, incident.priority)
+    """Tasks and their jobs get another priority."""
+    for row in control.commands.change(control, incident):
+        control.ledger.changes(row)
+        control.fabric.set_priority(row, incident.priority)
+
+
+def task_share(control, incident) -> None:
+    """Tasks and their jobs go to another share."""
+    share = control.world.vocabularies["shares"].index(incident.share)
+    for row in control.commands.change(control, incident):
+        control.ledger.changes(row)
+        control.fabric.set_share(row, share)
+
+
+def task_command(control, incident) -> None:
+    """The TaskCommando finds a command when it looks next."""
+    control.commands.give(control, incident)
 
 
 def storage_status(control, incident) -> None:
@@ -88,10 +105,31 @@ def _set_status(control, incident, status: str) -> None:
     control.world.arrays.storages[f"{incident.activity}_off"][storage] = OFF[status]
 
 
+def file_loss(control, incident) -> None:
+    """Files at a site are lost for good, or for a while; those with a complete copy elsewhere are copied back."""
+    arrays = control.world.arrays
+    held = arrays.replica_site == _site(control, incident.site)
+    elsewhere = np.where(held | (arrays.replica_site < 0), 0, arrays.replica_fraction).max(axis=1)
+    rows = np.flatnonzero(held.any(axis=1) & (elsewhere < 1))
+    before = arrays.input_loss["lost"][rows].copy()
+    here = np.where(held, arrays.replica_fraction, 0).max(axis=1)
+    gone = incident.fraction * np.minimum(1 - elsewhere[rows], here[rows])
+    arrays.input_loss["lost"][rows] = 1 - (1 - before) * (1 - gone)
+    control.lost_files[id(incident)] = rows, before
+
+
+def file_recovery(control, incident) -> None:
+    """The files are there again; tasks that are over want incremental execution to read them."""
+    rows, before = control.lost_files.pop(id(incident))
+    control.world.arrays.input_loss["lost"][rows] = before
+
+
 EFFECTS = {"queue_status": queue_status, "site_outage": site_outage, "link_outage": link_outage,
            "share_target": share_target, "gdpconfig": gdpconfig, "task_priority": task_priority,
-           "storage_status": storage_status}
+           "storage_status": storage_status, "task_command": task_command, "task_share": task_share,
+           "file_loss": file_loss}
 """What the beginning of an incident does, by its kind."""
 
-ENDS = {"site_outage": site_recovery, "link_outage": link_recovery, "storage_status": storage_status_ends}
+ENDS = {"site_outage": site_recovery, "link_outage": link_recovery, "storage_status": storage_status_ends,
+        "file_loss": file_recovery}
 """What the end of an outage does."""

@@ -56,7 +56,7 @@ def described_grid(scenario: "Scenario") -> str:
 def described_shares(scenario: "Scenario") -> str:
     """The leaves of the share tree with their parts of the whole."""
     from simgrid_broker.world.share_tree import share_tree
-    tree = share_tree(scenario.shares)
+    tree = share_tree(scenario.shares_in_use)
     leaves = ", ".join(f"{tree.names[node]} {tree.value[node]:.3g} %" for node in tree.leaves)
     return f"{count(len(tree.leaves), 'leaf', 'leaves')}: {leaves}"
 
@@ -64,7 +64,9 @@ def described_shares(scenario: "Scenario") -> str:
 def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
     """The work that arrives within the run, and what an importer could not use of a trace."""
     from simgrid_broker.scenario.synthetic import task_list
+    from simgrid_broker.world.build import only_tasks_that_come
     tasks, work = task_list(scenario), scenario.workload
+    only_tasks_that_come(scenario, tasks.rows["arrival_s"], tasks.vocabularies["task_names"])
     sources = [count(len(work.campaigns), "campaign")] if work.campaigns else []
     sources += [count(len(work.users), "group of users", "groups of users")] if work.users else []
     sources += [str(work.trace.file)] if work.trace else []

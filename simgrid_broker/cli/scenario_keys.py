@@ -15,10 +15,10 @@ from pydantic_core import PydanticUndefined
 from simgrid_broker import units
 from simgrid_broker.cli.reference import Section, first_sentence
 from simgrid_broker.policy.registry import BUILT_IN, names
-from simgrid_broker.scenario.campaigns import BytesSpread, FractionSpread, MegabytesSpread, Spread
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.part import Part
 from simgrid_broker.scenario.snapshot import Snapshot
+from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 
@@ -153,10 +153,17 @@ def _default(field: FieldInfo) -> str:
     if isinstance(value, Part):
         return "its defaults"
     if isinstance(value, (dict, tuple)):
-        return ", ".join(map(str, value)) or "-"
+        return ", ".join(map(_written, value)) or "-"
     if isinstance(value, (bool, NoneType)) or value == "":
         return {True: "true", False: "false"}.get(value, "-") if value != "" else "-"
     return f"{value:.10g}" if isinstance(value, (int, float)) else str(value)
+
+
+def _written(element: Any) -> str:
+    """An element of a default list as it might be written."""
+    if not isinstance(element, Part):
+        return str(element)
+    return "{" + ", ".join(f"{name}: {value}" for name, value in element.model_dump(exclude_defaults=True).items()) + "}"
 
 
 def _bare(annotation: Any) -> Any:

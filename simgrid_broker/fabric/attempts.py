@@ -6,10 +6,11 @@ the retry module. What does not: what follows from which error, and what is lear
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.rows import push_retry, take_retry
 
 FAILED = int(JobStatus.FAILED)
+INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
 MOST_FAILURES = 255
 """More are not counted."""
 
@@ -44,8 +45,11 @@ def limit_after(world, job, status):
 def may_try_again(world, job, failures, limit):
     """Whether an input may have another attempt: while attemptNr < maxAttempt and failedAttempt < maxFailure.
 
-    Source: lifecycle reference, section 3.2.
+    Files that are lost or broken are skipped from then on. Source: lifecycle reference, section 3.2; JEDI TWiki,
+    protection against lost/broken input files.
     """
+    if job["cause"] == INPUT_LOST or job["cause"] == INPUT_BROKEN:
+        return False
     task = world.tasks[job["task"]]
     if job["attempt"] >= task["max_attempt"] or 0 < limit <= job["attempt"]:
         return False
@@ -58,7 +62,7 @@ def retry_of(world, job, failures, limit):
     row = take_retry(world, job["task"])
     retry = world.retries[row]
     retry["chunk"], retry["attempt"], retry["old_panda_id"] = job["chunk"], job["attempt"] + 1, job["panda_id"]
-    retry["failures"], retry["attempt_limit"] = failures, limit
+    retry["failures"], retry["attempt_limit"], retry["n_chunks"] = failures, limit, job["n_chunks"]
     return row
 
 
@@ -73,7 +77,7 @@ def put_lesson(world, job, retry):
     lesson["task"], lesson["retry"], lesson["queue"] = job["task"], retry, job["queue"]
     lesson["cause"], lesson["ram_level"], lesson["n_events"] = job["cause"], job["ram_level"], job["n_events"]
     lesson["corecount"], lesson["hs06_milli"] = job["corecount"], job["hs06_milli"]
-    lesson["ramcount_mb"] = job["ramcount_mb"]
+    lesson["ramcount_mb"], lesson["n_inputs"] = job["ramcount_mb"], job["n_chunks"]
     limit = PILOT_RSS_GRACE * world.pseudo_queues[job["pseudo_queue"]]["worker_mb"]
     lesson["maxpss_mb"] = min(job["maxpss_mb"], limit)
     state["n_lessons"] += 1
@@ -85,8 +89,8 @@ def learned(world, place, level):
     lesson = world.lessons[place]
     levels = world.ram_levels[lesson["task"]]
     if lesson["ram_level"] > 0:
-        levels[lesson["ram_level"]]["inputs"] -= 1
+        levels[lesson["ram_level"]]["inputs"] -= lesson["n_inputs"]
     if level > 0:
-        levels[level]["inputs"] += 1
+        levels[level]["inputs"] += lesson["n_inputs"]
     if lesson["retry"] >= 0:
         push_retry(world, lesson["task"], lesson["retry"], level)

@@ -34,7 +34,7 @@ def account(world, job, status, carried_on):
     task["n_alive"] -= 1
     task["used_hs06s"] += spent * job["hs06_milli"] * 1e-3
     if status == FINISHED:
-        task["n_finished"] += 1
+        task["n_finished"] += job["n_chunks"]
     else:
         task["lost_walltime_s"] += spent * job["corecount"]
         task["failed_attempts"] += 1 if status == FAILED else 0
@@ -55,7 +55,7 @@ def give_back(world, job, status):
     if may_try_again(world, job, failures, limit):
         retry = retry_of(world, job, failures, limit)
     else:
-        world.tasks[job["task"]]["n_failed"] += 1
+        world.tasks[job["task"]]["n_failed"] += job["n_chunks"]
     if status == FAILED and rule_of(world, job)["learn"]:
         put_lesson(world, job, retry)
     elif retry >= 0:

@@ -6,14 +6,15 @@ code behind it (the other modules of this room).
 
 import numpy as np
 
-from simgrid_broker.fabric import incidents
+from simgrid_broker.fabric import commands, incidents
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import submit
 from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
-from simgrid_broker.fabric.submission import make_jobs, set_up_jobs
+from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
+from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import ORDERED
 from simgrid_broker.world.transitions import raise_fault
 
@@ -76,6 +77,14 @@ class Fabric:
         if resource_type is None:
             resource_type = self.world.arrays.tasks["resource_type"][task_row]
         self.orders.append((now, task_row, number, count, ramcount_mb, ram_level, resource_type))
+
+    def cut_jobs(self, order: tuple, jobs: np.ndarray) -> None:
+        """Make jobs of the next pieces of a task's input, pending: one for each of `jobs`, (k,), with count, closed_by.
+
+        order: what `order_jobs` takes, in the order of ORDERED.
+        """
+        self.world.make_room(jobs=len(jobs))
+        cut_jobs(self.world.arrays, np.array([order], ORDERED), jobs)
 
     def make_jobs(self) -> None:
         """Make all jobs that were ordered, pending since then."""
@@ -165,3 +174,30 @@ class Fabric:
     def set_priority(self, task_row: int, priority: int) -> None:
         """Change the priority of a task and its live jobs."""
         incidents.set_priority(self.world.arrays, task_row, priority)
+
+    def set_share(self, task_row: int, share: int) -> None:
+        """Give a task and its live jobs to another share."""
+        self.world.arrays.tasks["share"][task_row] = share
+        commands.set_share(self.world.arrays, commands.jobs_of(self.world.arrays, [task_row]), share)
+
+    def throttle_activated(self, task_rows, now: float) -> None:
+        """Throttle the activated jobs of tasks that are paused."""
+        arrays = self.world.arrays
+        commands.throttle_jobs(arrays, commands.jobs_of(arrays, task_rows, JobStatus.ACTIVATED), now)
+        raise_fault(arrays)
+
+    def activate_throttled(self, task_rows, now: float) -> None:
+        """Activate the throttled jobs of tasks that are resumed."""
+        arrays = self.world.arrays
+        commands.activate_jobs(arrays, commands.jobs_of(arrays, task_rows, JobStatus.THROTTLED), now)
+        raise_fault(arrays)
+
+    def try_again(self, task_row: int, given_up) -> None:
+        """Let pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, be tried again."""
+        self.world.make_room(retries=len(given_up))
+        commands.try_again(self.world.arrays, task_row, given_up)
+
+    def nothing_left(self, task_row: int) -> None:
+        """Tell the PostProcessor that nothing is left of a task."""
+        self.world.make_room()
+        commands.nothing_left(self.world.arrays, task_row)

@@ -18,7 +18,7 @@ from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
-NONE = int(Cause.NONE)
+NONE, INPUT_LOST = int(Cause.NONE), int(Cause.INPUT_LOST)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 FATE_TIME, SLOPPY = STREAMS["fate_time"], STREAMS["sloppy"]
 
@@ -114,6 +114,8 @@ def settle(world, job, payload_s):
         part = math.sqrt(luck)
         job["stage_out_s"] = 0.0
         whole = job["stage_in_s"] + payload_s * part
+        if job["cause"] == INPUT_LOST:          # there is nothing to work on
+            whole = job["stage_in_s"] = site["stage_latency_s"]
     if whole > queue["maxtime_s"]:
         job["cause"] = WALLTIME_EXCEEDED
         whole = queue["maxtime_s"]

@@ -12,18 +12,28 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
-from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
+from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.input_files import (
+    bytes_of,
+    events_of,
+    file_of,
+    is_cut,
+    last_file_of,
+    spread_factor,
+)
 from simgrid_broker.world.rows import pop_retry, take_job
 from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
 ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)
+INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
 MERGING = int(JobStatus.MERGING)
 NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
 INPUT = int(TransferKind.INPUT)
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
+INPUT_LOSS = STREAMS["input_loss"]
 
 JOBS_PER_BUNCH = 20
 """Jobs whose input moves together in one dispatch dataset; source: lifecycle reference, section 7.2."""
@@ -48,16 +58,6 @@ COMPLETE = 0.999999
 
 
 @compiled
-def spread_factor(seed, stream, task, chunk, sigma):
-    """Log-normal factor with mean 1 that belongs to a chunk of a task."""
-    if sigma <= 0:
-        return 1.0
-    sigma = np.float64(sigma)                    # NumPy alone would go on in single precision
-    luck = uniform(seed, stream, task["luck"], chunk, 0)
-    return math.exp(sigma * normal_quantile_of(luck) - 0.5 * sigma * sigma)
-
-
-@compiled
 def throw_dice(world, job, task, site):
     """Set what is true of a job whatever the policies do: work and memory of its chunk, fate of its attempt."""
     seed = world.settings[0]["seed"]
@@ -66,7 +66,12 @@ def throw_dice(world, job, task, site):
     memory = spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = NONE
-    if uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
+    loss = world.input_loss[job["task"]]
+    if loss["lost"] > 0 and uniform(seed, INPUT_LOSS, task["luck"], job["chunk"], 0) < loss["lost"]:
+        job["fate"] = INPUT_LOST
+    elif loss["broken"] > 0 and uniform(seed, INPUT_LOSS, task["luck"], job["chunk"], 1) < loss["broken"]:
+        job["fate"] = INPUT_BROKEN
+    elif uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
         job["fate"] = PAYLOAD_ERROR
     elif uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]) < site["failure_rate"]:
         job["fate"] = SITE_ERROR
@@ -105,7 +110,8 @@ def fill(world, row, task_row, number, ramcount_mb, resource_type):
     job["input_bytes"], job["output_bytes"] = task["input_bytes_per_job"], task["output_bytes_per_job"]
     job["ramcount_mb"] = ramcount_mb
     job["missing_bytes"] = job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = 0.0
-    job["due_sequence"] = job["server_attempt"] = 0
+    job["due_sequence"] = job["server_attempt"] = job["closed_by"] = 0
+    job["n_chunks"] = 1
     job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan
     job["source_site"] = job["transfer"] = job["child"] = job["sibling"] = job["previous"] = -1
@@ -134,27 +140,104 @@ def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, resource
 
 
 @compiled
+def give_files(world, row, n_pieces, closed_by):
+    """Give a new job of a task with files so many pieces of input: what it reads and writes, and what is true of it.
+
+    Work is the sum over its pieces, memory that of the piece that needs most. A file counts once, however many of its
+    events are read.
+    """
+    job = world.jobs[row]
+    task, split = world.tasks[job["task"]], world.splitting[job["task"]]
+    seed = world.settings[0]["seed"]
+    all_events, size, work, memory, last_file, n_files = 0.0, 0.0, 0.0, 0.0, np.int64(-1), 0
+    for piece in range(job["chunk"], job["chunk"] + n_pieces):
+        file, events = np.int64(file_of(split, piece)), events_of(world, job["task"], piece)
+        all_events += events
+        size += bytes_of(world, job["task"], piece, events)
+        work += events * spread_factor(seed, WORK, task, file, task["work_spread"])
+        memory = max(memory, spread_factor(seed, MEMORY, task, file, task["memory_spread"]))
+        end = np.int64(last_file_of(split, piece))
+        n_files += end - max(file - 1, last_file)
+        last_file = end
+    secondary = math.ceil(np.float64(split["secondary_ratio"]) * n_pieces)
+    job["n_chunks"], job["closed_by"] = n_pieces, closed_by
+    job["n_events"], job["n_input_files"] = np.int32(all_events), n_files + secondary
+    job["input_bytes"] = size + secondary * split["secondary_bytes"]
+    job["output_bytes"] = all_events * split["output_bytes_per_event"]
+    job["work_hs06s"] = work * task["work_hs06s_per_event"]
+    job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
+
+
+@compiled
+def remember(world, row, retry, level):
+    """Tell a new job what it tries again, a row of `retries`."""
+    job = world.jobs[row]
+    job["old_panda_id"], job["ram_level"] = retry["old_panda_id"], level
+    job["failures"], job["attempt_limit"] = retry["failures"], retry["attempt_limit"]
+
+
+@compiled
+def put_pending(world, row):
+    """Put a new job into the inbox of the Setupper."""
+    state = world.state[0]
+    inbox = world.pending[state["n_pending"]]
+    inbox["panda_id"], inbox["row"] = world.jobs[row]["panda_id"], row
+    state["n_pending"] += 1
+
+
+@compiled
 def make_job(world, order):
     """Make the next job that an order is about: a chunk that awaits another attempt first, else a new one.
 
     An order is for chunks of one ramCount, and new chunks have that of the task; source: lifecycle reference, 2.3.
     """
-    state, task_row, level = world.state[0], order["task"], order["ram_level"]
+    task_row, level = order["task"], order["ram_level"]
     number, now = order["pseudo_queue"], order["time_s"]
     ramcount_mb, resource_type = order["ramcount_mb"], order["resource_type"]
     if world.ram_levels[task_row, level]["waiting"] > 0:
         retry = world.retries[pop_retry(world, task_row, level)]
         row = begin_attempt(world, task_row, number, retry["chunk"], retry["attempt"], ramcount_mb, resource_type, now)
-        job = world.jobs[row]
-        job["old_panda_id"], job["ram_level"] = retry["old_panda_id"], level
-        job["failures"], job["attempt_limit"] = retry["failures"], retry["attempt_limit"]
+        remember(world, row, retry, level)
     else:
         task = world.tasks[task_row]
         row = begin_attempt(world, task_row, number, task["next_chunk"], 1, ramcount_mb, resource_type, now)
         task["next_chunk"] += 1
-    inbox = world.pending[state["n_pending"]]
-    inbox["panda_id"], inbox["row"] = world.jobs[row]["panda_id"], row
-    state["n_pending"] += 1
+    put_pending(world, row)
+
+
+@compiled
+def cut_job(world, order, n_pieces, closed_by):
+    """Make a job that an order is about of the next pieces of its task's input; those tried again come first.
+
+    A range of pieces that is tried again may be cut into several jobs, here and at other queues; ranges are not joined.
+    """
+    task_row, level = order["task"], order["ram_level"]
+    number, now = order["pseudo_queue"], order["time_s"]
+    ramcount_mb, resource_type = order["ramcount_mb"], order["resource_type"]
+    same = world.ram_levels[task_row, level]
+    if same["waiting"] > 0:
+        retry = world.retries[same["head"]]
+        row = begin_attempt(world, task_row, number, retry["chunk"], retry["attempt"], ramcount_mb, resource_type, now)
+        remember(world, row, retry, level)
+        if retry["n_chunks"] == n_pieces:
+            pop_retry(world, task_row, level)
+        else:
+            retry["chunk"] += n_pieces
+            retry["n_chunks"] -= n_pieces
+            same["waiting"] -= n_pieces
+    else:
+        task = world.tasks[task_row]
+        row = begin_attempt(world, task_row, number, task["next_chunk"], 1, ramcount_mb, resource_type, now)
+        task["next_chunk"] += n_pieces
+    give_files(world, row, n_pieces, closed_by)
+    put_pending(world, row)
+
+
+@compiled
+def cut_jobs(world, orders, jobs):
+    """Make jobs of the next pieces of input of a task, as the one of `orders` says; of each, `jobs`, (k,) of CUT."""
+    for k in range(len(jobs)):
+        cut_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"])
 
 
 @compiled
@@ -176,6 +259,8 @@ def retry_by_server(world, row, now):
     retry["priority"] = job["priority"] - RETRY_PRIORITY_LOSS
     retry["old_panda_id"], retry["ram_level"] = job["panda_id"], job["ram_level"]
     retry["failures"], retry["attempt_limit"] = failures, limit
+    if is_cut(world, job["task"]):
+        give_files(world, again, job["n_chunks"], job["closed_by"])
     move(world, again, DEFINED, now)
     move(world, again, ACTIVATED, now)
     put_activated(world, again)

@@ -100,8 +100,8 @@ class MemoryFailure(NamedTuple):
 class TaskMemory(NamedTuple):
     """What a task asks for and how it fared.
 
-    raised: (ramCount, inputs) for each value that inputs were raised to; n_inputs: all its inputs; n_failed: jobs that
-    failed for memory since the task's own value was last raised, this one included.
+    raised: (ramCount, inputs) for each value that inputs were raised to; n_inputs: all its inputs; n_failed: inputs of
+    jobs that failed for memory since the task's own value was last raised, this one included.
     """
 
     ramcount: float

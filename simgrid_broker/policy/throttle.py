@@ -1,10 +1,11 @@
 """Job throttler: whether a work queue gets more jobs in this cycle, and how many.
 
-What lives here: the limits of a work queue, resolved once, and the rule. What does not: counting jobs (world), the lift
-for waiting tasks of higher priority, and the work queue `eventservice`.
+What lives here: the limits of a work queue, resolved once, the rule, and its lift for tasks of high priority. What does
+not: counting jobs (world), and choosing tasks (`task_selection`).
 
 Each work queue (share x resource type) aims at about two queued jobs for each running one. Sources: JEDI TWiki, job
-throttling; Global Shares paper, section 2.3; lifecycle reference, section 2.4.
+throttling; Global Shares paper, section 2.3; lifecycle reference, section 2.4. What the TWiki does not tell (total wall
+time, the lift, defined and waiting jobs, standby slots, the two shares with longer bunches) is in `deployed` alone.
 """
 
 import sys
@@ -24,8 +25,16 @@ LACK_FRACTION = 0.9
 """Below this part of NQUEUELIMIT jobs are lacking; source: JEDI TWiki, job throttling."""
 MIN_WALLTIME_S = 5e7
 """Queued work below this never stops generation in the code; source: lifecycle reference, section 2.4."""
+FEW_URGENT = 500
+"""Fewer queued jobs of the highest priority than this let tasks of the same priority pass; lifecycle reference, 2.4."""
+LONG_BUNCHES = ("Heavy Ion", "Reprocessing default")
+"""Work queues whose bunches fill up to the limit; source: lifecycle reference, section 2.4."""
+EVENT_SERVICE = "eventservice"
+"""Work queue whose wall time does not count, and whose numbers are those of all resource types."""
 DEFAULT_THRESHOLD = 2.0
 UNLIMITED = sys.maxsize
+MANY_JOBS, OVER_RUNNING = "queued > threshold x running and > NQUEUELIMIT", "running > NRUNNINGCAP"
+MUCH_WORK = f"{MANY_JOBS}, of much wall time"
 LEVELS = ("resource type", "core type", "share")
 """Levels at which a limit compares counts: NQUEUELIMIT_<queue>_<rtype>, _MCORE* or _SCORE*, and <queue> itself."""
 
@@ -35,11 +44,18 @@ GDPCONFIG = ("THROTTLE_THRESHOLD", "THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE", "NQUE
 
 
 class Throttle(NamedTuple):
-    """The decision: skip = no new jobs in this cycle; max_jobs: most jobs to make; reason: in words."""
+    """The decision: skip = no new jobs in this cycle; max_jobs: most jobs to make; reason: in words.
+
+    lacking: jobs are lacking, so that several processes may fill the queue; urgent_jobs: most jobs for tasks of high
+    priority in spite of `skip`, 0 = none; by_walltime: the skip holds only if much wall time is queued.
+    """
 
     skip: bool
     max_jobs: int
     reason: str
+    lacking: bool = True
+    urgent_jobs: int = 0
+    by_walltime: bool = False
 
 
 class Limit(NamedTuple):
@@ -58,18 +74,22 @@ class ThrottleLimits(NamedTuple):
     running_cap: Limit = Limit()
     throttled: bool = True
     deployed: bool = False
+    name: str = ""
 
 
 def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition: str = "documented",
                     component: str = "prod_job_throttler", throttled: bool = True) -> ThrottleLimits:
-    """The limits of one work queue from gdpconfig; resolve them again when gdpconfig changes."""
+    """The limits of one work queue from gdpconfig; resolve them again when gdpconfig changes.
+
+    gshare: name of the share or other work queue; resource_type: empty = the queue is for all of them.
+    """
     shortage = cfg.values.get(("core", "WORK_SHORTAGE"))
     key = "THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE" if shortage else "THROTTLE_THRESHOLD"
     threshold = cfg.values.get((component, key))
     families = (_limit(cfg, component, family, gshare, resource_type)
                 for family in ("NQUEUELIMIT", "NQUEUECAP", "NRUNNINGCAP"))
     return ThrottleLimits(DEFAULT_THRESHOLD if threshold is None else threshold, *families, throttled,
-                          edition == "deployed")
+                          edition == "deployed", gshare)
 
 
 def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQueueCounts | None = None,
@@ -83,10 +103,26 @@ def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQue
         return Throttle(False, UNLIMITED, "the share is exempt")
     levels = (counts, core_type or counts, share or counts)
     bunch = min(max(MIN_BUNCH, int(counts.running * limits.threshold - counts.not_running)), MAX_BUNCH)
-    reason = _why_deployed(counts, limits, levels, bunch) if limits.deployed else _why(counts, limits, levels)
+    if not limits.deployed:
+        reason = _why(counts, limits, levels)
+        return Throttle(True, 0, reason) if reason else _pass(counts, limits, levels, bunch)
+    least = BUNCHES_PER_LIMIT * bunch if limits.queue_limit.jobs is None else limits.queue_limit.jobs
+    missing = least - _queued(levels[limits.queue_limit.level])
+    if limits.name in LONG_BUNCHES and missing > bunch:
+        bunch = min(missing, MAX_BUNCH)
+    reason, soft = _why_deployed(counts, limits, levels, bunch, least)
     if reason:
-        return Throttle(True, 0, reason)
-    return Throttle(False, _max_jobs(counts, limits, levels, bunch), "jobs are lacking")
+        return Throttle(True, 0, reason, False, _normal(limits, bunch) if soft else 0, reason == MUCH_WORK)
+    return _pass(counts, limits, levels, bunch, least)
+
+
+def passes_urgent(waiting: int, queued: int, n_highest: int) -> bool:
+    """Whether a skip is lifted for tasks that wait with a high priority, in `deployed` and never for analysis.
+
+    waiting: highest priority of the tasks that wait; queued: highest of the queued jobs; n_highest: queued jobs of that
+    priority. Only tasks of the priority `waiting` or above may have jobs then. Source: lifecycle reference, 2.4.
+    """
+    return waiting > queued or waiting == queued and n_highest < FEW_URGENT
 
 
 def _why(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...]) -> str:
@@ -99,42 +135,53 @@ def _why(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueu
 
 
 def _why_deployed(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...],
-                  bunch: int) -> str:
-    """Why generation stops in the code; source: lifecycle reference, section 2.4, conditions 1, 3 and 5 to 8."""
-    lower = limits.queue_limit
-    least = BUNCHES_PER_LIMIT * bunch if lower.jobs is None else lower.jobs
-    enough_work = counts.walltime_s is None or counts.walltime_s > MIN_WALLTIME_S
+                  bunch: int, least: int) -> tuple[str, bool]:
+    """Why generation stops in the code, empty = it does not, and whether tasks of high priority may pass.
+
+    Source: lifecycle reference, section 2.4, conditions 1 to 8. L8: queued > 2 x running is not enough.
+    """
+    lower = levels[limits.queue_limit.level]
+    by_walltime = limits.name != EVENT_SERVICE
+    enough_work = not by_walltime or counts.walltime_s is None or counts.walltime_s > MIN_WALLTIME_S
     many = counts.running == 0 or _queued(counts) > limits.threshold * counts.running
-    if many and enough_work and _queued(levels[lower.level]) > least:
-        return "queued > threshold x running and > NQUEUELIMIT"
-    if levels[lower.level].defined > least:
-        return "defined > NQUEUELIMIT"
+    if many and enough_work and _queued(lower) > least:
+        return (MUCH_WORK if by_walltime else MANY_JOBS), True
+    if lower.defined > least:
+        return "defined > NQUEUELIMIT", True
     if counts.waiting > max(4 * counts.running, 2 * bunch):
-        return "too many waiting jobs"
-    return _over_caps(limits, levels)
+        return "too many waiting jobs", True
+    reason = _over_caps(limits, levels)
+    return reason, reason != OVER_RUNNING
 
 
 def _over_caps(limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...]) -> str:
     running, queued = limits.running_cap, limits.queue_cap
     if running.jobs is not None and levels[running.level].running > running.jobs:
-        return "running > NRUNNINGCAP"
+        return OVER_RUNNING
     if queued.jobs is not None and _queued(levels[queued.level]) > queued.jobs:
         return "queued > NQUEUECAP"
     return ""
 
 
-def _max_jobs(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...], bunch: int) -> int:
-    """Most jobs of a cycle: half a bunch or a part of the cap, and more where jobs are lacking below the limit."""
-    normal = bunch // 2 if limits.queue_cap.jobs is None else limits.queue_cap.jobs // CAP_PART
-    least, level = limits.queue_limit
+def _normal(limits: ThrottleLimits, bunch: int) -> int:
+    """Most jobs of a cycle: half a bunch, or a part of the cap."""
+    return bunch // 2 if limits.queue_cap.jobs is None else limits.queue_cap.jobs // CAP_PART
+
+
+def _pass(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...], bunch: int,
+          least: int | None = None) -> Throttle:
+    """The decision to go on, with more jobs where they are lacking below the limit.
+
+    least: limit in force in the code; as documented there is only one that is set.
+    """
+    normal = _normal(limits, bunch)
+    least = limits.queue_limit.jobs if least is None else least
     if least is None:
-        if not limits.deployed:
-            return normal
-        least = BUNCHES_PER_LIMIT * bunch
-    lacking = _queued(levels[level]) < LACK_FRACTION * least
+        return Throttle(False, normal, "jobs are lacking")
+    lacking = _queued(levels[limits.queue_limit.level]) < LACK_FRACTION * least
     if limits.deployed:
         lacking = lacking or _queued(counts) < counts.running
-    return max(normal, int(least / LIMIT_PART)) if lacking else normal
+    return Throttle(False, max(normal, int(least / LIMIT_PART)) if lacking else normal, "jobs are lacking", lacking)
 
 
 def _queued(counts: WorkQueueCounts) -> int:
@@ -144,8 +191,8 @@ def _queued(counts: WorkQueueCounts) -> int:
 def _limit(cfg: Gdpconfig, component: str, family: str, gshare: str, resource_type: str) -> Limit:
     """The first key of a family that is set and not 0, from the most to the least special, and its level."""
     core_type = "MCORE*" if resource_type.startswith("MCORE") else "SCORE*"
-    for level, key in enumerate((f"{family}_{gshare}_{resource_type}", f"{family}_{gshare}_{core_type}",
-                                 f"{family}_{gshare}")):
+    special = (f"{family}_{gshare}_{resource_type}", f"{family}_{gshare}_{core_type}") if resource_type else ()
+    for level, key in enumerate((*special, f"{family}_{gshare}"), start=0 if resource_type else 2):
         if value := cfg.values.get((component, key)):
             return Limit(int(value), level)
     return Limit()

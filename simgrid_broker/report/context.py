@@ -14,7 +14,7 @@ from simgrid_broker.report.palette import share_colours
 from simgrid_broker.report.words import spoken
 from simgrid_broker.units import format_seconds
 
-INCIDENT_OBJECTS = ("queue", "site", "share", "key", "task", "campaign")
+INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
 """Fields that say what an incident is about, first one that is set."""
 
 MOST_NAMED = 3
@@ -53,7 +53,8 @@ def _incident(one: dict) -> str:
     about = next((str(one[name]) for name in INCIDENT_OBJECTS if one.get(name) is not None), "")
     if one.get("source"):
         about = f"{one['source']} → {one.get('destination') or 'all'}"
-    return f"{spoken(one['what'])} {about}".strip()
+    what = f"{one['command']} task" if one.get("command") else spoken(one["what"])
+    return f"{what} {about}".strip()
 
 
 def warnings_of(run: Run) -> tuple[str, ...]:
@@ -72,7 +73,16 @@ def warnings_of(run: Run) -> tuple[str, ...]:
                      "figures over the window are empty, and curves show the warm-up only.")
     if run.manifest["status"] == "complete":
         found += _tasks_without_place(run)
-    return (*found, *run.remarks)
+    return (*found, *_commands_ignored(run), *run.remarks)
+
+
+def _commands_ignored(run: Run) -> list[str]:
+    """Commands that tasks did not take when they came, a sentence each."""
+    return [f"{spoken(one['command'])} of task {one['task']} at {format_seconds(one['at_s'])}: "
+            f"{'ignored' if one['n_done'] == 0 else 'ignored for some'}"
+            + "".join(f"{', ' if place else ' ('}{number} {reason}" for place, (reason, number) in
+                      enumerate(one["ignored"].items())) + (")." if one["ignored"] else ".")
+            for one in run.manifest.get("commands", ()) if one["n_done"] < one["n_tasks"] or not one["n_tasks"]]
 
 
 def _tasks_without_place(run: Run) -> list[str]:

@@ -1,20 +1,20 @@
 """The workload as a user writes it: production campaigns, groups of users, and a recorded trace.
 
-What lives here: the models, their defaults and limits, and the mean of a spread. What does not: drawing tasks from
-them (`synthetic`) and reading traces (`importers`).
+What lives here: the models, their defaults and limits. What does not: spreads (`spread`), drawing tasks from them
+(`synthetic`), files and the rules of splitting (`input_files`), and reading traces (`importers`).
 
 Work is written as PanDA counts it in `hs06sec`: wall time x cores x HS06 per core (workload statistics, section 5.5),
 because that is what is published. The CPU work of the payload is that times the CPU efficiency.
 """
 
-from math import exp, log
 from pathlib import Path
-from statistics import NormalDist
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
+from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
 
 CORES_WHEN_ANY = 8
 """Cores that a task with `corecount: 0` is taken to use on average; source: lifecycle reference, section 1.5."""
@@ -27,53 +27,6 @@ CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
 """Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
 
-class Spread(Part):
-    """A log-normal quantity; a bare number is a quantity without spread. Draws above `max` become `max`."""
-
-    median: float = Field(ge=0, description="Median")
-    sigma: float = Field(0, ge=0, le=5, description="Standard deviation of the natural logarithm")
-    max: float | None = Field(None, gt=0, description="Largest value; None = open")
-
-    @model_validator(mode="before")
-    @classmethod
-    def bare_number(cls, value: Any) -> Any:
-        """Read `3878` as `{median: 3878}`."""
-        return value if isinstance(value, (dict, Spread)) else {"median": value}
-
-    @property
-    def mean(self) -> float:
-        """Mean of the quantity, the limit `max` included."""
-        if self.median == 0 or self.sigma == 0:
-            return self.median if self.max is None else min(self.median, self.max)
-        whole = self.median * exp(self.sigma**2 / 2)
-        if self.max is None:
-            return whole
-        limit = log(self.max / self.median) / self.sigma
-        normal = NormalDist()
-        return whole * normal.cdf(limit - self.sigma) + self.max * normal.cdf(-limit)
-
-
-class BytesSpread(Spread):
-    """A log-normal size, bytes."""
-
-    median: Bytes = Field(ge=0, description="Median, bytes")
-    max: Bytes | None = Field(None, gt=0, description="Largest value, bytes; None = open")
-
-
-class MegabytesSpread(Spread):
-    """A log-normal amount of memory, MB."""
-
-    median: Megabytes = Field(ge=0, description="Median, MB")
-    max: Megabytes | None = Field(None, gt=0, description="Largest value, MB; None = open")
-
-
-class FractionSpread(Spread):
-    """A log-normal fraction, never above 1."""
-
-    median: Fraction = Field(description="Median")
-    max: Fraction | None = Field(1, gt=0, description="Largest value")
-
-
 class Replicas(Part):
     """Where the input of a task lies: the first replica is complete, each further one may be incomplete."""
 
@@ -82,6 +35,13 @@ class Replicas(Part):
                                             "means any site with a storage if the grid has no nucleus with one")
     incomplete: Fraction = Field(0.3, description="Probability that a further replica is incomplete")
     tape: Fraction = Field(0, description="Probability that a replica is on tape, not on disk")
+
+
+class OpenInput(Part):
+    """An input dataset to which files are added after the task was submitted, at an even rate until it is frozen."""
+
+    at_first: Fraction = Field(0.1, description="Part of the files that is there when the task arrives, at least one")
+    frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
 
 
 class JobRequirements(Part):
@@ -138,7 +98,7 @@ class JobRequirements(Part):
         return ",".join(self.site)
 
 
-class Payload(JobRequirements):
+class Payload(SplitRule, JobRequirements):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
     name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
@@ -149,6 +109,7 @@ class Payload(JobRequirements):
     campaign: str = Field("", description="Campaign, for shares")
     transpath: str = Field("", description="Transformation, for shares")
     gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
     priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
     corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
 
@@ -163,7 +124,8 @@ class Payload(JobRequirements):
 
     ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
                                        "default: what scouts of the task would measure")
-    ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
+    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
+        "MBPerCore", description="What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is")
     baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     memory_per_core: MegabytesSpread = Field(MegabytesSpread(median=1000), description="True memory over tasks, MB")
     memory_spread: float = Field(0.1, ge=0, le=2, description="Sigma of the spread of memory between jobs of a task")
@@ -185,6 +147,13 @@ class Payload(JobRequirements):
                                     "taken back not counted; default: no limit but max_attempt; of analysis in the "
                                     "edition deployed 3")
 
+    lost_input: Fraction = Field(0, description="Part of the input that is gone since the task was submitted; its jobs "
+                                 "find nothing, and it is skipped from then on")
+    broken_input: Fraction = Field(0, description="Part of the input that is corrupt; its jobs fail, and it is skipped "
+                                   "from then on")
+    open_input: OpenInput | None = Field(None, description="How files come while the input dataset is open; default: "
+                                         "all are there when the task arrives")
+
     offered_cores: float | None = Field(None, gt=0, description="Mean load in cores; sets the rate of arrivals")
     corepower: float = Field(13.6, gt=0, description="HS06 per core at which `offered_cores` is counted")
     backlog_time: Seconds = Field(0, ge=0, description="At the start as much is waiting as arrives in this time")
@@ -200,14 +169,18 @@ class Payload(JobRequirements):
 
     @property
     def mean_job_core_s(self) -> float:
-        """Mean wall time x cores of a job on cores of power `corepower`, s, staging left out."""
-        work = self.hs06sec_per_event.mean * self.events_per_job
-        return work / self.corepower + self.basewalltime * self.cores
+        """Mean wall time x cores of a job on cores of power `corepower`, s, staging left out.
+
+        A job that is cut from files counts with the files that are typical.
+        """
+        events = self.input.events_per_file * self.typical_files if self.input else self.events_per_job
+        return self.hs06sec_per_event.mean * events / self.corepower + self.basewalltime * self.cores
 
     @property
     def mean_task_core_s(self) -> float:
         """Mean wall time x cores of all jobs of a task, s, each job counted once."""
-        return self.jobs_per_task.mean * self.mean_job_core_s
+        jobs = self.input.files.mean / self.typical_files if self.input else self.jobs_per_task.mean
+        return jobs * self.mean_job_core_s
 
 
 class Campaign(Payload):
@@ -216,6 +189,8 @@ class Campaign(Payload):
     username: str = Field("prodsys", description="Owner of the tasks")
     parent: str | None = Field(None, description="Campaign whose tasks make the input: with each of its tasks comes "
                                "one of these and waits for it, so there is no rate and no backlog of its own")
+    useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and waits "
+                               "for a command or the end of `agents.exhausted`")
     fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Whether the tasks want a bare "
                                                                     "nucleus; default: they are normal tasks")
     t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")

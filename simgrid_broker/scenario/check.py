@@ -17,8 +17,11 @@ from simgrid_broker.scenario.retry_rules import RETRY_RULES
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
+from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
+from simgrid_broker.scenario.work_queues import by_queue
 
-CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (*GRID_RULES, *SHARE_RULES, *WORK_RULES, *RETRY_RULES)
+CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
+    *GRID_RULES, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
@@ -41,6 +44,8 @@ def no_work(scenario: Scenario) -> Iterator[str]:
 
 def work_without_share(scenario: Scenario) -> Iterator[str]:
     """Campaigns and users that no leaf share takes: PanDA declares such tasks broken."""
+    if by_queue(scenario):
+        return
     leaves = [share for _, share in shares_with_keys(scenario.shares) if not share.children]
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
         if stream.gshare is None and not any(_takes(leaf, stream) for leaf in leaves):

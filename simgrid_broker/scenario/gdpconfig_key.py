@@ -39,6 +39,12 @@ READ_BY: dict[str, str] = {
     "rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO": "policy.fast_rebrokerage.jobs_to_take_back",
     "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_<gshare>": "policy.fast_rebrokerage.jobs_to_take_back",
     "rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC": "policy.fast_rebrokerage.jobs_to_take_back",
+    "retry_task.JOB_MAX_ATTEMPT_<label>": "policy.task_commands.retry_refused",
+    "retry_task.MAX_FAILED_HEP_SCORE_HOURS_<label>": "policy.task_commands.retry_refused",
+    "retry_task.MAX_FAILED_HEP_SCORE_RATE_<label>": "policy.task_commands.retry_refused",
+    "retry_task.MAX_JOB_FAILURE_RATE_<label>": "policy.task_commands.retry_refused",
+    "retry_task.MIN_CPU_EFFICIENCY_<label>": "policy.task_commands.retry_refused",
+    "retry_task.TASK_MAX_ATTEMPT_<label>": "policy.task_commands.retry_refused",
     "taskbrokerage.DATA_LOCATION_CHECK_PERIOD":
         "policy.task_brokerage.locality.too_few_files, policy.task_brokerage.locality.too_few_files_deployed, "
         "policy.task_brokerage.locality.too_little_input, "
@@ -70,6 +76,12 @@ READ_BY: dict[str, str] = {
         "policy.task_brokerage.weight.local_input, policy.task_brokerage.weight.local_input_deployed",
     "taskbrokerage.NQUEUED_NUC_CAP":
         "policy.task_brokerage.nuclei.transfer_backlog, policy.task_brokerage.nuclei.transfer_backlog_deployed",
+    "watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
+    "watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
+    "watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
+    "watchdog.MIN_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
+    "watchdog.MIN_REMAINING_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
+    "watchdog.PENDING_TIMEOUT_<label>": "policy.task_watchdogs.gives_up_pending",
     "watcher.HEARTBEAT_TIMEOUT_<workflow>": "policy.timeouts.rules",
     "watcher.HEARTBEAT_TIMEOUT_analysis": "policy.timeouts.rules",
     "watcher.HEARTBEAT_TIMEOUT_production": "policy.timeouts.rules",

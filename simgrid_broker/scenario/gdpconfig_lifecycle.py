@@ -115,6 +115,8 @@ RETRY_AND_REFINE = (
          "pauses a task"),
         ("MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]", "float", None, "fraction", "Failed part of HEP-score "
          "hours that pauses a task"),
+        ("MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]", "float", None, "fraction", "The same, as the "
+         "documentation calls it"),
         ("MIN_JOBS_TO_PAUSE_<label>", "int", 1000, "jobs", "Jobs that a task needs to be paused"),
         ("MIN_REMAINING_JOBS_TO_PAUSE_<label>", "int", 100, "jobs", "Remaining jobs that a task needs to be paused"),
     )),

@@ -17,6 +17,7 @@ from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Pa
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.whole import Whole
+from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 
 
 class Site(Part):
@@ -237,20 +238,32 @@ class Incident(Part):
 
     at: Seconds = Field(ge=0, description="When, from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
-                  "task_arrival", "storage_status"] = Field(description="Kind of incident")
-    until: Seconds | None = Field(None, description="When an outage ends; default: never")
-    queue: str | None = Field(None, description="PanDA queue that gets another status")
+                  "task_arrival", "storage_status", "task_command", "task_share",
+                  "file_loss"] = Field(
+                      description="Kind of incident")
+    until: Seconds | None = Field(None, description="When an outage ends, or lost files are back; default: never")
+    queue: str | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
+                              "reassigned")
     status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
-    site: str | None = Field(None, description="Site that is out")
+    site: str | None = Field(None, description="Site that is out, or that loses files")
     source: str | None = Field(None, description="Site at which the link that is out begins")
     destination: str | None = Field(None, description="Site at which it ends")
-    share: str | None = Field(None, description="Share that gets another value")
+    share: str | None = Field(None, description="Share that gets another value, or to which a task goes")
     value: Any = Field(None, description="New value of the share or of the gdpconfig key")
     key: str | None = Field(None, description="gdpconfig key, as KEY or component.KEY")
-    task: int | None = Field(None, description="jeditaskid, counted from 1 in order of arrival")
+    task: int | str | None = Field(None, description="jeditaskid, counted from 1 in order of arrival, or the name of "
+                                   "a stream of work: all of its tasks that have arrived by then")
+    command: Literal["abort", "finish", "retry", "incexec", "pause", "resume", "reassign", "avalanche"] | None = Field(
+        None, description="What the TaskCommando is told to do with the task")
+    soft: bool | None = Field(None, description="finish: jobs may end first; reassign: jobs stay where they are; "
+                              "default: jobs are killed")
+    nucleus: str | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
+                                "task brokerage finds one")
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
-    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives")
+    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or those that the input of a task "
+                             "has grown by when incexec reads it again")
+    fraction: Fraction | None = Field(None, description="Part of the files at the site that are lost")
     storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
     activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
         None, description="What the endpoint is used for")
@@ -270,8 +283,15 @@ class Agents(Part):
     adder: Seconds = Field(60, gt=0, description="Ended payloads are looked at this often")
     post_processor: Seconds = Field(60, gt=0, description="Tasks of which nothing is left are ended this often")
     watch_dog: Seconds = Field(300, gt=0, description="Tasks on hold are looked at this often")
+    contents_feeder: Seconds = Field(300, gt=0, description="Open datasets are read again this often")
+    task_commando: Seconds = Field(60, gt=0, description="Commands to tasks are carried out this often")
+    command_again: Seconds = Field(300, gt=0, description="A command not yet carried out is repeated after this")
+    heartbeat: Seconds = Field(1800, gt=0, description="Pilots tell of running jobs, and hear that they are to be "
+                               "killed, this often")
     pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
+    exhausted: Seconds | None = Field(None, gt=0, description="An exhausted task is finished after this; default: 10 "
+                                      "days; in the edition deployed 48 h")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
     network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
@@ -321,6 +341,7 @@ class Scenario(Whole):
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
                                                           description="Resource types; the first that fits is taken")
+    work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues beside those of the share tree")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
     retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "
@@ -330,3 +351,8 @@ class Scenario(Whole):
     agents: Agents = Field(Agents(), description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")
     record: Record = Field(Record(), description="What the run writes")
+
+    @property
+    def shares_in_use(self) -> tuple[Share, ...]:
+        """The share tree in force: `shares`, or the one that normal work queues and partitions make."""
+        return shares_in_use(self, Share)

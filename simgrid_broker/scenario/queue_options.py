@@ -3,7 +3,7 @@
 What lives here: finding the value. What does not: what an option does (world, policy).
 """
 
-NUMBERS = ("max_io_intensity", "minEventsForJumbo", "jobChunkSize")
+NUMBERS = ("max_io_intensity", "minEventsForJumbo", "jobChunkSize", "nStandby")
 """Options that are numbers, from 0 up."""
 
 

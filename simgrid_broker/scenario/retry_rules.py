@@ -65,8 +65,7 @@ def unknown_error(scenario) -> Iterator[Finding]:
     """The errors that rules are about can happen in a simulation."""
     for part, source, code, _ in KEYS:
         for position, rule in enumerate(getattr(scenario, part)):
-            known = {str(error.code): error.diag for error in PANDA_ERRORS.values()
-                     if error.source == getattr(rule, source)}
+            known = _known_codes(getattr(rule, source))
             if not known:
                 yield Finding((part, position, source), getattr(rule, source), "no failure is told in this column; "
                               "expected one of " + ", ".join(_sources()))
@@ -74,6 +73,16 @@ def unknown_error(scenario) -> Iterator[Finding]:
                 told = ", ".join(f"{number} ({diag})" for number, diag in known.items())
                 yield Finding((part, position, code), getattr(rule, code),
                               f"no failure has this code; there are {told}", nearest(str(getattr(rule, code)), known))
+
+
+def _known_codes(source: str) -> dict[str, str]:
+    """The codes of an error source to their diagnostics."""
+    known: dict[str, str] = {}
+    for error in PANDA_ERRORS.values():
+        if error.source == source:
+            code = str(error.code)
+            known[code] = f"{known[code]}; {error.diag}" if code in known else error.diag
+    return known
 
 
 def _sources() -> tuple[str, ...]:

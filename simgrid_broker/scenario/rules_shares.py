@@ -32,7 +32,7 @@ def shares_with_keys(shares: tuple[Share, ...], key: tuple = ("shares",)) -> Ite
 
 def leaf_names(scenario: Scenario) -> list[str]:
     """Names of the leaf shares."""
-    return [share.name for _, share in shares_with_keys(scenario.shares) if not share.children]
+    return [share.name for _, share in shares_with_keys(scenario.shares_in_use) if not share.children]
 
 
 def share_twice(scenario: Scenario) -> Iterator[Finding]:
@@ -107,10 +107,11 @@ def setting_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
 
 def unknown_member(scenario: Scenario, key: tuple, name: str, value) -> Iterator[Finding]:
     """A finding if the gdpconfig key `name` names a share that is no leaf."""
-    leaves = leaf_names(scenario)
+    leaves = [*leaf_names(scenario), *(queue.name for queue in getattr(scenario, "work_queues", ()))]
     for member in dict.fromkeys(share for match in find(name) for share in _shares_in(match.members)):
         if member not in (*leaves, *WORK_QUEUES_BESIDE_SHARES):
-            yield Finding(key, value, f"no leaf share is called {member!r}", nearest(member, leaves), unknown=member)
+            yield Finding(key, value, f"no leaf share or work queue is called {member!r}", nearest(member, leaves),
+                          unknown=member)
 
 
 def _shares_in(members: Mapping[str, str]) -> list[str]:

@@ -9,6 +9,7 @@ from numbers import Real
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import QueueStatus
+from simgrid_broker.scenario.commands import COMMAND_RULES
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find, settings
 from simgrid_broker.scenario.model import Incident, Scenario
@@ -23,6 +24,9 @@ READS = {
     "task_priority": (("task", "priority"), ()),
     "task_arrival": (("campaign",), ("jobs",)),
     "storage_status": (("storage", "activity", "status"), ("until",)),
+    "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs")),
+    "task_share": (("task", "share"), ()),
+    "file_loss": (("site", "fraction"), ("until",)),
 }
 """Fields that each kind of incident needs, and those that it may have."""
 
@@ -102,7 +106,7 @@ def incident_fields(scenario: Scenario) -> Iterator[Finding]:
 def incident_names(scenario: Scenario) -> Iterator[Finding]:
     """An incident happens to things that exist."""
     grid = scenario.grid
-    shares = [share.name for _, share in shares_with_keys(scenario.shares)]
+    shares = [share.name for _, share in shares_with_keys(scenario.shares_in_use)]
     campaigns = [campaign.name for campaign in scenario.workload.campaigns]
     for position, incident in enumerate(scenario.incidents):
         for name, known, what in (
@@ -128,8 +132,6 @@ def incident_values(scenario: Scenario) -> Iterator[Finding]:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if incident.what == "share_target" and value is not None and not (is_number and value >= 0):
             yield Finding((*key, "value"), value, "expected a number, 0 or above")
-        if incident.what == "task_priority" and incident.task is not None and incident.task < 1:
-            yield Finding((*key, "task"), incident.task, "expected the number of a task, 1 or above")
         if incident.what == "gdpconfig" and incident.key is not None:
             for found in settings({incident.key: value})[1]:
                 wrong = "value" if find(incident.key) else "key"
@@ -185,6 +187,6 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 WORK_RULES = (
     warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
     incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
-    nucleus_of_campaign, queues_of_work,
+    nucleus_of_campaign, queues_of_work, *COMMAND_RULES,
 )
 """All rules of this module."""

@@ -137,7 +137,8 @@ class SnapshotTask(JobRequirements):
     cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency, %; 0 = no claim")
     basewalltime: Seconds = Field(600, ge=0, description="Wall time beside the events, s")
     ramcount: Megabytes = Field(0, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim")
-    ramunit: Literal["MB", "MBPerCore"] = Field("MBPerCore", description="What `ramcount` counts: a job or a core")
+    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
+        "MBPerCore", description="What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is")
     baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     diskIO: float = Field(0, ge=0, description="Disk traffic of a job, kB/s; 0 = no claim")
@@ -196,6 +197,11 @@ class Snapshot(Whole):
     work: tuple[AssignedWork, ...] = Field((), description="Work assigned to nuclei")
     tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
                                            "jeditaskid; without any there is nothing to ask")
+
+    @property
+    def shares_in_use(self) -> tuple[Share, ...]:
+        """The share tree in force; a run writes the one that was."""
+        return self.shares
 
     def scenario(self) -> Scenario:
         """The scenario without work in whose world the brokers are asked."""

@@ -16,17 +16,21 @@ import numpy as np
 from simgrid_broker.luck import normal_quantile, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS, FullChain, InputLan
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
-from simgrid_broker.scenario.campaigns import Campaign, Payload, Spread, UserActivity
+from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
+from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
+from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.scenario.tasklist import TaskList, merged, new_rows, no_replicas
+from simgrid_broker.scenario.work_queues import queue_names
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
 
 UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
 """What scouts claim of memory: the 75th percentile of their jobs (in sigmas) and 10 %; lifecycle reference, 2.7."""
 
 _JOBS, _WORK, _CPUTIME, _MEMORY, _INPUT, _OUTPUT, _FAILURE = range(7)
+_FILES, _FILE_SIZE = 40, 41
 _REPLICA = 16
 _TAPE = 32
 _COMPLETENESS = (0.05, 0.95)
@@ -155,8 +159,12 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     _fill_requirements(rows, payload)
     if isinstance(payload, Campaign):
         _fill_parameters(rows, payload, scenario)
+    splitting = _splitting(payload, scenario, key, index)
+    fill_pieces(rows, splitting, payload)
     if payload.gshare is not None:
         rows["share"] = leaf_names(scenario).index(payload.gshare)
+    if payload.workQueueName is not None:
+        rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
     owners = users or (payload.username,)
     return TaskList(rows, *places, {
@@ -166,7 +174,16 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
         "architectures": (payload.architecture,), "transhomes": (payload.transhome,),
         "container_names": (payload.container_name,), "preassigned": (payload.preassigned,),
         "connectivities": (payload.ipConnectivity,)},
-        replica_tape=_on_tape(payload, scenario, key, index))
+        replica_tape=_on_tape(payload, scenario, key, index), splitting=splitting)
+
+
+def _splitting(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
+    """How the input of each task is split, (n,) of SPLITTING: number and size of its files are drawn here."""
+    if payload.input is None:
+        return splitting_rows(payload, np.zeros(len(index)), np.zeros(len(index)), scenario.edition)
+    n_files = draw(payload.input.files, scenario.seed, key, index, _FILES)
+    file_bytes = draw(payload.input.file_size, scenario.seed, key, index, _FILE_SIZE)
+    return splitting_rows(payload, n_files, file_bytes, scenario.edition)
 
 
 def attempts_of(payload: Payload, edition: str) -> tuple[int, int]:
@@ -220,7 +237,7 @@ def _fill_memory(rows, payload: Payload, seed: int, key: int, index) -> None:
     rows["baseramcount"] = payload.baseramcount
     if payload.ramcount is None:
         measured = rows["maxpss_mb"] * np.exp(payload.memory_spread * UPPER_QUARTILE) * RAM_MARGIN
-        cores = payload.cores if payload.ramunit == "MBPerCore" else 1
+        cores = 1 if payload.ramunit == "MB" else payload.cores
         rows["ramcount"] = np.ceil(np.maximum(measured - payload.baseramcount, 1) / cores)
     else:
         rows["ramcount"] = payload.ramcount

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from simgrid_broker.names import InputLan, TaskStatus
-from simgrid_broker.schema import TASKS
+from simgrid_broker.schema import SPLITTING, TASKS
 from simgrid_broker.schema.tasks import N_REPLICAS
 
 VOCABULARY_OF = {
@@ -32,7 +32,8 @@ class TaskList:
     held there, 0 to 1. A task without input has no replicas. vocabularies: meaning of the codes in `task_names`,
     `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`,
     `architectures`, `transhomes`, `container_names`, `preassigned`, `connectivities`. remarks: what an importer could
-    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk.
+    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk. splitting: (n,) of
+    `schema.SPLITTING`, how jobs are cut from files; None = no task has files.
     """
 
     rows: np.ndarray
@@ -41,10 +42,17 @@ class TaskList:
     vocabularies: Mapping[str, tuple[str, ...]]
     remarks: tuple[str, ...] = ()
     replica_tape: np.ndarray | None = None
+    splitting: np.ndarray | None = None
 
     def tape(self) -> np.ndarray:
         """Whether each replica is on tape, (n, N_REPLICAS) bool."""
         return np.zeros(self.replica_site.shape, bool) if self.replica_tape is None else self.replica_tape
+
+    def split(self) -> np.ndarray:
+        """How the input of each task is split, (n,) of `schema.SPLITTING`."""
+        found = SPLITTING.empty(len(self.rows)) if self.splitting is None else self.splitting.copy()
+        found["jeditaskid"] = self.rows["jeditaskid"]
+        return found
 
 
 def new_rows(n: int) -> np.ndarray:
@@ -53,7 +61,7 @@ def new_rows(n: int) -> np.ndarray:
     rows["status"] = TaskStatus.REGISTERED
     rows["old_status"] = TaskStatus.REGISTERED
     rows["frozen_s"] = np.nan
-    for column in ("share", "resource_type", "nucleus", "errordialog"):
+    for column in ("share", "resource_type", "nucleus", "work_queue", "errordialog"):
         rows[column] = -1
     rows["n_es_consumers"] = 1
     rows["allowinputlan"] = InputLan.USE
@@ -82,8 +90,9 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
     site = np.concatenate([site, *(part.replica_site for part in parts)])[order]
     fraction = np.concatenate([fraction, *(part.replica_fraction for part in parts)])[order]
     tape = np.concatenate([site[:0] > 0, *(part.tape() for part in parts)])[order]
+    splitting = np.concatenate([SPLITTING.empty(0), *(part.split() for part in parts)])[order]
     remarks = tuple(remark for part in parts for remark in part.remarks)
-    return TaskList(rows, site, fraction, vocabularies, remarks, tape)
+    return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting)
 
 
 def _codes_in(numbers: dict[str, int], words: tuple[str, ...]) -> np.ndarray:

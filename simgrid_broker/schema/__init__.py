@@ -16,18 +16,20 @@ from simgrid_broker.schema.series import (
     SHARES,
     STORAGE_SERIES,
 )
+from simgrid_broker.schema.splitting import SPLITTING
 from simgrid_broker.schema.tasks import TASK_TIMES, TASKS
 
 RECORDED = {
-    "jobs": JOBS, "tasks": TASKS, "transfers": TRANSFERS, "decisions": DECISIONS,
+    "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "transfers": TRANSFERS, "decisions": DECISIONS,
     "candidates": CANDIDATES, "factors": FACTORS, "refusals": REFUSALS,
     "shares": SHARES, "queues": QUEUE_SERIES, "links": LINK_SERIES, "storages": STORAGE_SERIES,
 }
 """The tables that a run leaves as Parquet, by the name of the file."""
 
-WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LINKS, STORAGES, TRANSFERS, JOBS, TASKS)}
+WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LINKS, STORAGES, TRANSFERS, JOBS, TASKS,
+                                        SPLITTING)}
 """The tables that a world is made of."""
 
-__all__ = ["Column", "Table", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS", "SITES", "QUEUES",
-           "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES", "QUEUE_SERIES", "LINK_SERIES",
+__all__ = ["Column", "Table", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS", "SPLITTING", "SITES",
+           "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES", "QUEUE_SERIES", "LINK_SERIES",
            "STORAGE_SERIES", "DECISIONS", "CANDIDATES", "FACTORS", "REFUSALS"]

@@ -17,8 +17,8 @@ TASKS = Table("tasks", "one JEDI task", (
            recorded=False),
     Column("work_hs06s_per_event", "f8", "HS06 s", OURS, "True mean CPU work of one event", hidden=True),
     Column("cputime", "f8", "HS06 s", PARAMETER + " cpuTime", "CPU work of one event that the task claims"),
-    Column("input_bytes_per_job", "f8", "bytes", PARAMETER, "Input of one job"),
-    Column("output_bytes_per_job", "f8", "bytes", PARAMETER + " outDiskCount", "Output of one job"),
+    Column("input_bytes_per_job", "f8", "bytes", PARAMETER, "Input of one job, or of a piece on average"),
+    Column("output_bytes_per_job", "f8", "bytes", PARAMETER + " outDiskCount", "Output of one job, or of a piece on average"),
     Column("work_spread", "f4", "", OURS, "Sigma of the log-normal spread of work between jobs", hidden=True),
     Column("memory_spread", "f4", "", OURS, "Sigma of the log-normal spread of memory between jobs", hidden=True),
     Column("maxpss_mb", "f4", "MB", OURS, "True median memory of a job, all cores together", hidden=True),
@@ -31,11 +31,12 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("diskio", "f4", "kB/s", JEDI + " diskIO", "Disk traffic of a job", zero_means="none"),
     Column("cpuefficiency", "f4", "%", PARAMETER + " cpuEfficiency", "CPU efficiency that the task claims"),
     Column("basewalltime_s", "f4", "s", PARAMETER + " baseWalltime", "Wall time beside the events"),
-    Column("n_jobs", "i4", "jobs", JEDI, "Number of input chunks, each one job if nothing fails"),
-    Column("n_events_per_job", "i4", "events", PARAMETER + " nEventsPerJob", "Events of one job"),
-    Column("n_input_files", "i4", "files", PARAMETER + " nFilesPerJob", "Input files of one job"),
+    Column("n_jobs", "i4", "jobs", JEDI, "Pieces of input: each one job if nothing fails, or files, or parts of "
+           "files, from which jobs are cut"),
+    Column("n_events_per_job", "i4", "events", PARAMETER + " nEventsPerJob", "Events of one job, or of a piece of input on average"),
+    Column("n_input_files", "i4", "files", PARAMETER + " nFilesPerJob", "Input files of one job, or those of a piece"),
     Column("next_chunk", "i4", "", OURS, "First chunk for which no job was ever made", recorded=False),
-    Column("n_retry", "i4", "chunks", OURS, "Chunks that await another attempt", recorded=False),
+    Column("n_retry", "i4", "", OURS, "Runs of pieces that await another attempt", recorded=False),
     Column("n_alive", "i4", "jobs", OURS, "Jobs that are alive", recorded=False),
     Column("n_finished", "i4", "jobs", JEDI + " nFilesFinished", "Chunks that were processed"),
     Column("n_failed", "i4", "jobs", JEDI + " nFilesFailed", "Chunks that used up their attempts"),
@@ -56,7 +57,9 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("working_group", "i2", "", JEDI + " workingGroup", "Working group", codes="working_groups"),
     Column("campaign", "i2", "", JEDI + " campaign", "Campaign, as the tagging of shares reads it", codes="campaigns"),
     Column("transpath", "i2", "", JEDI + " transPath", "Transformation", codes="transpaths"),
-    Column("ramunit", "i2", "", PARAMETER + " ramUnit", "MB or MBPerCore", codes="ramunits"),
+    Column("ramunit", "i2", "", PARAMETER + " ramUnit", "MB, MBPerCore or MBPerCoreFixed", codes="ramunits"),
+    Column("work_queue", "i2", "", JEDI + " workQueue_ID", "Work queue beside those of the share tree; -1 = none",
+           codes="work_queues"),
     Column("retry_class", "i2", "", OURS, "Row of the table of what the retry module does", recorded=False),
     Column("nucleus", "i2", "", JEDI + " nucleus", "Site that collects the output; -1 = none yet", codes="sites"),
     Column("status", "i2", "", JEDI + " status", "Status", codes="task_status"),
@@ -115,5 +118,5 @@ TASK_TIMES = tuple(f"{status.word}_s" for status in TaskStatus)
 N_REPLICAS = 4
 """Sites at which the input of a task may be found."""
 
-RAM_UNITS = ("MB", "MBPerCore")
+RAM_UNITS = ("MB", "MBPerCore", "MBPerCoreFixed")
 """Units of `ramcount`; source: lifecycle reference, section 1.5."""

@@ -48,13 +48,14 @@ EVENT = np.dtype([("time_s", "f8"), ("sequence", "i8"), ("kind", "i4"), ("row", 
 RETRY = np.dtype([
     ("old_panda_id", "i8"),          # the job that tried it last
     ("chunk", "i4"), ("attempt", "i4"), ("next", "i4"),
+    ("n_chunks", "i4"),              # pieces of input, from `chunk` on
     ("failures", "u1"), ("attempt_limit", "u1"),   # as in the row of a job
 ])
 """A piece of a task's input that awaits another attempt."""
 
 RAM_LEVEL = np.dtype([
     ("head", "i4"),                  # first retry of the list, -1 = none
-    ("waiting", "i4"),               # retries in the list
+    ("waiting", "i4"),               # pieces of input in the list
     ("inputs", "i4"),                # pieces of input that have been raised to this level
 ])
 """What of a task's input has one ramCount: that of the task, level 0, or one that the retry module raised it to."""
@@ -66,6 +67,7 @@ LESSON = np.dtype([
     ("task", "i4"), ("retry", "i4"),                   # retry: row of the input that is held back, -1 = given up
     ("queue", "i4"), ("n_events", "i4"), ("hs06_milli", "i4"), ("ramcount_mb", "f4"),
     ("maxpss_mb", "f4"),                               # as far as the pilot saw it
+    ("n_inputs", "i4"),                                # pieces of input that it read
     ("corecount", "i2"), ("ram_level", "i2"), ("cause", "i2"),
 ])
 """A failed job as the retry module sees it, before its input may be tried again."""
@@ -75,6 +77,9 @@ ORDERED = np.dtype([
     ("ram_level", "i2"), ("resource_type", "i2"),
 ])
 """Jobs that the JobGenerator has placed and the server has yet to make: so many of a task at a pseudo-queue."""
+
+INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
+"""Parts of a task's input that are gone since it was submitted, and that are corrupt."""
 
 SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
 """Workers of one pseudo-queue that were submitted together and wait in the batch system."""
@@ -111,8 +116,8 @@ class Arrays(NamedTuple):
     events: np.ndarray
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
     share_order: np.ndarray        # (n_shares,), most under-served first
-    counts: np.ndarray             # (n_queues, n_shares, n_resource_types, n_status), jobs
-    running_cores: np.ndarray      # (n_queues, n_shares, n_resource_types), cores of running jobs
+    counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `groups`
+    running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
     user_counts: np.ndarray        # (n_users, n_status), jobs
     pending: np.ndarray            # inbox of the Setupper
@@ -126,3 +131,5 @@ class Arrays(NamedTuple):
     ram_levels: np.ndarray         # (n_tasks, N_RAM_LEVELS)
     retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure
     lessons: np.ndarray            # inbox of the retry module
+    splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
+    input_loss: np.ndarray         # (n_tasks,)

@@ -10,6 +10,7 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
     Cause,
+    ClosedBy,
     DecisionKind,
     FullChain,
     InputLan,
@@ -19,11 +20,13 @@ from simgrid_broker.names import (
     TransferKind,
 )
 from simgrid_broker.scenario.link_table import link_table
+from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world import queue_tables
 from simgrid_broker.world.arrays import (
     EVENT,
+    INPUT_LOSS,
     LESSON,
     N_RAM_LEVELS,
     N_STATUS,
@@ -55,10 +58,11 @@ def build(scenario, task_list) -> World:
 
     Raises ScenarioError if an incident is about a task that never comes.
     """
-    _only_tasks_that_come(scenario, len(task_list.rows), task_list.vocabularies["task_names"])
+    only_tasks_that_come(scenario, task_list.rows["arrival_s"], task_list.vocabularies["task_names"])
     grid = scenario.grid
     tables = _grid_tables(scenario)
-    n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares))
+    n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares_in_use))
+    n_groups = n_shares * (1 + n_resource_queues(scenario.work_queues))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
     arrays = Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
@@ -68,37 +72,65 @@ def build(scenario, task_list) -> World:
         **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         share_order=np.arange(n_shares, dtype=np.int32),
-        counts=np.zeros((n_queues, n_shares, n_types, N_STATUS), np.int32),
-        running_cores=np.zeros((n_queues, n_shares, n_types), np.int32),
+        counts=np.zeros((n_queues, n_groups, n_types, N_STATUS), np.int32),
+        running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
+        splitting=task_list.split(),
+        input_loss=_input_loss(scenario, task_list),
     )
     _no_work_yet(arrays.tasks)
-    return World(arrays, scenario, share_tree(scenario.shares), vocabularies(scenario, task_list, tables))
+    return World(arrays, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
 
 
-def _only_tasks_that_come(scenario, n_tasks: int, names: tuple[str, ...]) -> None:
+def _input_loss(scenario, task_list) -> np.ndarray:
+    """Lost and broken parts of the input of each task, (n_tasks,) of INPUT_LOSS, as its stream says."""
+    loss, names = np.zeros(len(task_list.rows), INPUT_LOSS), task_list.vocabularies["task_names"]
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        if stream.name in names:
+            loss[task_list.rows["name"] == names.index(stream.name)] = stream.lost_input, stream.broken_input
+    return loss
+
+
+def _with_queues_of_commands(scenario, preassigned: tuple[str, ...]) -> tuple[str, ...]:
+    """The words for pre-assigned queues, with those to which commands reassign tasks."""
+    wanted = [incident.queue for incident in scenario.incidents if incident.command == "reassign" and incident.queue]
+    return tuple(dict.fromkeys((*preassigned, *wanted)))
+
+
+def only_tasks_that_come(scenario, arrival_s: np.ndarray, names: tuple[str, ...]) -> None:
     """Refuse what is said of tasks that do not exist; which there are is known only when they have been drawn."""
-    problems = [_unknown_task(scenario, position, task, n_tasks, names)
-                for position, task in enumerate(scenario.record.tasks)
-                if not (1 <= task <= n_tasks if isinstance(task, int) else task in names)]
+    n_tasks = len(arrival_s)
+    problems = [_unknown_task(scenario, f"record.tasks[{position}]", task, n_tasks, names)
+                for position, task in enumerate(scenario.record.tasks) if not _comes(task, n_tasks, names)]
     for position, incident in enumerate(scenario.incidents):
-        if incident.what == "task_priority" and incident.task > n_tasks:
-            key = f"incidents[{position}].task"
-            origin = scenario.origin(key)
-            problems.append(Problem(origin.file, origin.line, key, incident.task,
-                                    f"expected a task that arrives within the run, 1 to {n_tasks}"))
+        if incident.task is None or incident.at >= scenario.duration:
+            continue
+        if not _comes(incident.task, n_tasks, names):
+            problems.append(_unknown_task(scenario, f"incidents[{position}].task", incident.task, n_tasks, names))
+        elif isinstance(incident.task, int) and arrival_s[incident.task - 1] > incident.at:
+            problems.append(_problem(scenario, f"incidents[{position}].at", incident.at, "must not be before the task "
+                                     f"arrives, at {arrival_s[incident.task - 1]:.15g} s"))
     if problems:
         raise ScenarioError(problems)
 
 
-def _unknown_task(scenario, position: int, task: int | str, n_tasks: int, names: tuple[str, ...]) -> Problem:
-    """The problem with an entry of record.tasks."""
-    key = f"record.tasks[{position}]"
+def _comes(task: int | str, n_tasks: int, names: tuple[str, ...]) -> bool:
+    """Whether a task of that number or name arrives within the run; bags of user work may be too few to come at all."""
+    return 1 <= task <= n_tasks if isinstance(task, int) else task in names
+
+
+def _unknown_task(scenario, key: str, task: int | str, n_tasks: int, names: tuple[str, ...]) -> Problem:
+    """The problem with a key that names no task."""
+    return _problem(scenario, key, task, f"expected the name of a task, or the number of one that arrives within the "
+                    f"run, 1 to {n_tasks}", nearest(str(task), names))
+
+
+def _problem(scenario, key: str, value, expected: str, close: tuple[str, ...] = ()) -> Problem:
+    """A problem with a key, at the place where it was written."""
     origin = scenario.origin(key)
-    return Problem(origin.file, origin.line, key, task, f"expected the name of a task, or the number of one that "
-                   f"arrives within the run, 1 to {n_tasks}", nearest(str(task), names))
+    return Problem(origin.file, origin.line, key, value, expected, close)
 
 
 def _grid_tables(scenario) -> dict[str, np.ndarray]:
@@ -189,10 +221,14 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
     pseudo = tuple(queues[p["queue"]] + (f"/{types[p['resource_type']]}" if p["resource_type"] >= 0 else "")
                    for p in tables["pseudo_queues"])
     return dict(
-        task_list.vocabularies, sites=sites, queues=queues, pseudo_queues=pseudo, candidates=queues + sites,
+        task_list.vocabularies, sites=sites,
+        preassigned=_with_queues_of_commands(scenario, task_list.vocabularies["preassigned"]),
+        queues=queues, pseudo_queues=pseudo, candidates=queues + sites,
         brokered=pseudo + sites,
-        storages=tuple(scenario.grid.storages), shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares)),
+        storages=tuple(scenario.grid.storages),
+        shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),
+        work_queues=queue_names(scenario.work_queues),
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
-        queue_status=QueueStatus.words(), cause=Cause.words(), transfer_kind=TransferKind.words(),
+        queue_status=QueueStatus.words(), cause=Cause.words(), closed_by=ClosedBy.words(), transfer_kind=TransferKind.words(),
         decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=InputLan.words(),
     )

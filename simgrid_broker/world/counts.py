@@ -12,6 +12,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.activity import activity
+from simgrid_broker.world.groups import account_of, of_accounts
 
 PENDING = int(JobStatus.PENDING)
 
@@ -41,6 +42,7 @@ def tally(counts, row_of):
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
 
+    Where shares are counted, the Resource queues stand behind them (`groups`, accounts): theirs are no share's jobs.
     by_queue: (n_queues, n_shares, n_resource_types, n_status), None unless it was asked for; by_share: (n_shares,
     n_status, n_queues); by_type: the same numbers by share, resource type and status, as lists; workers: (n_queues,)
     submitted and running workers; activity: columns of `views.LOAD` for all shares together. `placed` counts the jobs
@@ -74,16 +76,19 @@ def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snap
     Jobs that are pending or only ordered, which no statistics show, go on counting as placed; orders: those of the
     fabric, fields of ORDERED each.
     """
-    n_queues, n_shares, n_types, n_status = arrays.counts.shape
-    by_share = np.zeros((n_shares, n_status, n_queues), np.int64)
-    by_type = np.zeros((n_shares, n_types, n_status), np.int64)
+    n_queues, n_groups, n_types, n_status = arrays.counts.shape
+    by_share = np.zeros((n_groups, n_status, n_queues), np.int64)
+    by_type = np.zeros((n_groups, n_types, n_status), np.int64)
     sum_counts(arrays.counts, by_share, by_type)
+    n_shares = len(arrays.hs06_milli)
+    by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
     pseudo = arrays.pseudo_queues
     workers = np.bincount(pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"], n_queues).astype(np.int64)
     placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].tolist()
     for _, row, number, count, _, _, resource_type in orders:
-        share = arrays.tasks["share"][row]
-        placed[share, pseudo["queue"][number]] += count
-        placed_by_type[share][resource_type] += count
-    return Snapshot(now, arrays.counts.copy() if by_queue else None, by_share, by_type.tolist(), workers, placed,
+        account = account_of(arrays, row)
+        placed[account, pseudo["queue"][number]] += count
+        placed_by_type[account][resource_type] += count
+    counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
+    return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
                     placed_by_type, activity(arrays, by_share, now))

@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.world.groups import in_resource_queue
 
 EXECUTING = (JobStatus.SENT, JobStatus.RUNNING)
 RUNNING, ACTIVATED = int(JobStatus.RUNNING), int(JobStatus.ACTIVATED)
@@ -19,11 +20,17 @@ def live(arrays) -> np.ndarray:
     return np.flatnonzero(arrays.jobs["panda_id"])
 
 
+def groups(arrays, jobs: np.ndarray) -> np.ndarray:
+    """Group in which each job is counted: by share and Resource queue."""
+    special = in_resource_queue(arrays, jobs["task"]) * (arrays.tasks["work_queue"][jobs["task"]].astype(np.int64) + 1)
+    return jobs["share"] + len(arrays.hs06_milli) * special
+
+
 def counts_equal_recount(arrays):
     """Counts by queue, share, resource type, status and by user equal those of the rows."""
     jobs = arrays.jobs[live(arrays)]
     counts, users = np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts)
-    np.add.at(counts, (jobs["queue"], jobs["share"], jobs["resource_type"], jobs["status"]), 1)
+    np.add.at(counts, (jobs["queue"], groups(arrays, jobs), jobs["resource_type"], jobs["status"]), 1)
     np.add.at(users, (jobs["user"], jobs["status"]), 1)
     if not np.array_equal(counts, arrays.counts):
         yield f"counts differ from a recount in {np.count_nonzero(counts != arrays.counts)} places"
@@ -38,7 +45,7 @@ def usage_equals_recount(arrays):
     hs06, cores = np.zeros_like(arrays.hs06_milli), np.zeros_like(arrays.running_cores)
     np.add.at(hs06, busy["share"], busy["hs06_milli"])
     running = jobs[jobs["status"] == RUNNING]
-    np.add.at(cores, (running["queue"], running["share"], running["resource_type"]), running["corecount"])
+    np.add.at(cores, (running["queue"], groups(arrays, running), running["resource_type"]), running["corecount"])
     if not np.array_equal(hs06, arrays.hs06_milli):
         yield "power in use by share differs from a recount"
     if not np.array_equal(cores, arrays.running_cores):
@@ -72,8 +79,11 @@ def no_input_is_lost(arrays):
     """Every chunk of every task is new, alive, waiting for another attempt, processed or given up."""
     tasks = arrays.tasks
     made = tasks["next_chunk"]
-    known = tasks["n_alive"] + tasks["n_retry"] + tasks["n_finished"] + tasks["n_failed"]
-    alive = np.bincount(arrays.jobs[live(arrays)]["task"], minlength=len(tasks))
+    jobs = arrays.jobs[live(arrays)]
+    alive = np.bincount(jobs["task"], minlength=len(tasks))
+    pieces = np.bincount(jobs["task"], jobs["n_chunks"], minlength=len(tasks)).astype(np.int64)
+    waiting = arrays.ram_levels["waiting"].sum(axis=1)
+    known = pieces + waiting + tasks["n_finished"] + tasks["n_failed"]
     for row in np.flatnonzero(made != known):
         yield f"task {tasks[row]['jeditaskid']}: {made[row]} chunks were given out, {known[row]} are accounted for"
     for row in np.flatnonzero(alive != tasks["n_alive"]):
@@ -95,7 +105,8 @@ def attempts_stay_below_limit(arrays):
 def retries_wait_in_lists(arrays):
     """What awaits another attempt stands in one list of its task, and nothing is left with the retry module."""
     waiting = arrays.ram_levels["waiting"].sum(axis=1)
-    for row in np.flatnonzero(waiting != arrays.tasks["n_retry"]):
+    runs = arrays.splitting["n_files"] > 0
+    for row in np.flatnonzero(np.where(runs, waiting < arrays.tasks["n_retry"], waiting != arrays.tasks["n_retry"])):
         yield (f"task {arrays.tasks[row]['jeditaskid']}: {waiting[row]} chunks await another attempt, "
                f"{arrays.tasks[row]['n_retry']} are counted")
     if arrays.state[0]["n_lessons"]:

@@ -12,6 +12,8 @@ from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.world.groups import n_special
+from simgrid_broker.world.input_files import pieces_at_once
 
 S = JobStatus
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
@@ -66,10 +68,10 @@ def values_of(table: np.ndarray, row: int) -> dict:
 
 
 def task(world, row: int) -> views.Task:
-    """A task as the brokers may know it."""
+    """A task as the brokers may know it; of one whose jobs are cut from files the smallest job stands for all."""
     t, words = values_of(world.arrays.tasks, row), world.vocabularies
     n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
-    counted = counted_inputs(world, row)
+    counted, at_once = counted_inputs(world, row), pieces_at_once(world.arrays, row)
     parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
     return views.Task(
         jeditaskid=t["jeditaskid"], share=t["share"], gshare=words["shares"][t["share"]],
@@ -78,8 +80,9 @@ def task(world, row: int) -> views.Task:
         corecount=t["corecount"], resource_type=t["resource_type"], ramcount=t["ramcount"],
         ramunit=RAM_UNITS[t["ramunit"]], baseramcount=t["baseramcount"], cputime=t["cputime"],
         cpuefficiency=t["cpuefficiency"], basewalltime_s=t["basewalltime_s"],
-        n_events_per_job=t["n_events_per_job"], n_files_per_job=t["n_input_files"],
-        input_bytes_per_job=t["input_bytes_per_job"], output_bytes_per_job=t["output_bytes_per_job"],
+        n_events_per_job=at_once * t["n_events_per_job"], n_files_per_job=at_once * t["n_input_files"],
+        input_bytes_per_job=at_once * t["input_bytes_per_job"],
+        output_bytes_per_job=at_once * t["output_bytes_per_job"],
         workdisk_bytes=t["workdiskcount_mb"] * 1e6, iointensity=t["iointensity"], n_jobs=n_jobs,
         total_input_bytes=counted * t["input_bytes_per_job"], nucleus=t["nucleus"],
         total_input_files=round(counted * t["n_input_files"]),
@@ -122,27 +125,29 @@ def counted_inputs(world, row: int) -> float:
     return int(t["n_jobs"]) * (1.0 - float(t["secondary_fraction"]) * int(t["taskbrokeronmaster"]))
 
 
-def stats(world, snapshot, share: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
+def stats(world, snapshot, account: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
     """What JEDI knows of the grid for one share and nucleus; jobs made since the snapshot count as placed.
 
+    account: the share, or n_shares + k for the k-th Resource queue, which has no numbers by resource type (`groups`).
     With a resource type also the numbers of that type alone, which only the edition `deployed` asks for.
     """
-    load = snapshot.load[share].get(resource_type)
+    load = snapshot.load[account].get(resource_type)
     if load is None:
-        load = snapshot.load[share][resource_type] = _load(world, snapshot, share, resource_type)
+        load = snapshot.load[account][resource_type] = _load(world, snapshot, account, resource_type)
     if snapshot.store is None:
         snapshot.store = stores(world)
     return views.Stats(snapshot.taken_at, load, snapshot.store, world.network.links_to(nucleus))
 
 
-def _load(world, snapshot, share: int, resource_type: int | None) -> np.ndarray:
+def _load(world, snapshot, account: int, resource_type: int | None) -> np.ndarray:
     """Job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
-    queues, numbers = world.arrays.queues, snapshot.by_share[share]
+    queues, numbers = world.arrays.queues, snapshot.by_share[account]
     columns = dict(running=numbers[S.RUNNING], assigned=numbers[S.ASSIGNED], activated=numbers[S.ACTIVATED],
-                   starting=numbers[S.STARTING], defined=numbers[S.DEFINED], placed=snapshot.placed[share],
+                   starting=numbers[S.STARTING], defined=numbers[S.DEFINED], placed=snapshot.placed[account],
                    n_batch_job=snapshot.workers, num_slots=queues["num_slots"], **snapshot.activity)
     if resource_type is not None:
-        typed = snapshot.by_queue[:, share, resource_type]
+        of_types = snapshot.by_queue[:, account]
+        typed = of_types[:, resource_type] if account < len(world.arrays.hs06_milli) else of_types.sum(axis=1)
         columns |= dict(running_of_type=typed[:, S.RUNNING], assigned_of_type=typed[:, S.ASSIGNED],
                         queued_of_type=typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])
     return views.records(views.LOAD, len(queues), **columns)
@@ -163,27 +168,35 @@ def stores(world) -> np.ndarray:
 
 
 @compiled
-def generating(tasks, rows, n_types, found, keys):
+def generating(tasks, rows, n_types, n_shares, n_special, found, keys):
     """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
 
-    Sorted by key they stand by share, resource type and priority, the highest first. Returns how many there are.
+    Sorted by key they stand by account (share or Resource queue), resource type and priority, the highest first.
+    Returns how many there are.
     """
     n = 0
     for row in rows:
         task = tasks[row]
         if ((task["status"] == READY or task["status"] == RUNNING_TASK)
                 and task["n_retry"] + task["n_jobs"] > task["next_chunk"]):
-            place = np.int64(task["share"]) * n_types + task["resource_type"]
+            account = np.int64(task["share"])
+            if 0 <= task["work_queue"] < n_special:
+                account = np.int64(n_shares) + task["work_queue"]
+            place = account * n_types + task["resource_type"]
             found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"]
             n += 1
     return n
 
 
 def tasks_by_work_queue(world, rows) -> dict[tuple[int, int], np.ndarray]:
-    """Rows of the tasks of which jobs can be made now, by share and resource type, the highest priority first."""
+    """Rows of the tasks of which jobs can be made now, by account and resource type, the highest priority first.
+
+    Accounts are those of `groups`: the shares without the tasks of Resource queues, then these.
+    """
     found, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     n_types = len(world.scenario.resource_types)
-    n = generating(world.arrays.tasks, rows, n_types, found, keys)
+    arrays = world.arrays
+    n = generating(arrays.tasks, rows, n_types, len(arrays.hs06_milli), n_special(arrays), found, keys)
     order = np.argsort(keys[:n], kind="stable")
     place, found = keys[order] >> PRIORITY_BITS, found[order]
     begins = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
@@ -233,9 +246,9 @@ def share_usage(world) -> np.ndarray:
     return world.arrays.hs06_milli * 1e-3
 
 
-def work_queue_counts(snapshot, share: int, resource_types) -> views.WorkQueueCounts:
+def work_queue_counts(snapshot, account: int, resource_types) -> views.WorkQueueCounts:
     """Job numbers of a share in some resource types; jobs made since the snapshot are defined."""
-    of_types, placed = snapshot.by_type[share], snapshot.placed_by_type[share]
+    of_types, placed = snapshot.by_type[account], snapshot.placed_by_type[account]
     running = not_running = defined = waiting = 0
     for kind in resource_types:
         numbers = of_types[kind]

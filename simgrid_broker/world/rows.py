@@ -46,11 +46,16 @@ def release_transfer(world, row):
 
 @compiled
 def take_retry(world, task_row):
-    """Row of `retries` that is free, for a piece of a task's input that will be tried again; the caller fills it."""
+    """Row of `retries` that is free, for a piece of a task's input that will be tried again; the caller fills it.
+
+    It is for one piece, unless the caller says that it is for some that follow each other.
+    """
     state = world.state[0]
     state["n_free_retries"] -= 1
     world.tasks[task_row]["n_retry"] += 1
-    return world.free_retries[state["n_free_retries"]]
+    row = world.free_retries[state["n_free_retries"]]
+    world.retries[row]["n_chunks"] = 1
+    return row
 
 
 @compiled
@@ -59,7 +64,7 @@ def push_retry(world, task_row, row, level):
     same = world.ram_levels[task_row, level]
     world.retries[row]["next"] = same["head"]
     same["head"] = row
-    same["waiting"] += 1
+    same["waiting"] += world.retries[row]["n_chunks"]
 
 
 @compiled
@@ -72,7 +77,7 @@ def pop_retry(world, task_row, level):
     same = world.ram_levels[task_row, level]
     row = same["head"]
     same["head"] = world.retries[row]["next"]
-    same["waiting"] -= 1
+    same["waiting"] -= world.retries[row]["n_chunks"]
     world.tasks[task_row]["n_retry"] -= 1
     world.free_retries[state["n_free_retries"]] = row
     state["n_free_retries"] += 1

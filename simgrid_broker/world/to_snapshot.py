@@ -74,7 +74,7 @@ def _grid(world) -> dict:
 
 def _jobs(world, statistics) -> list[dict]:
     """Job numbers by queue, share and resource type, where there are any."""
-    words, counts = world.vocabularies, statistics.by_queue[..., list(COUNTED)]
+    words, counts = world.vocabularies, statistics.by_queue[:, :len(world.vocabularies["shares"]), :, list(COUNTED)]
     rows = []
     for queue, share, kind in zip(*np.nonzero(counts.any(axis=-1)), strict=True):
         numbers = counts[queue, share, kind].tolist()
@@ -89,7 +89,7 @@ def _placed(world, statistics) -> list[dict]:
     words = world.vocabularies
     return [dict(queue=words["queues"][queue], share=words["shares"][share],
                  jobs=int(statistics.placed[share, queue]))
-            for share, queue in zip(*np.nonzero(statistics.placed), strict=True)]
+            for share, queue in zip(*np.nonzero(statistics.placed[:len(words["shares"])]), strict=True)]
 
 
 def _queues(world, statistics) -> dict[str, dict]:

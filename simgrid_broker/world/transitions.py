@@ -10,6 +10,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import ForbiddenMove
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.groups import group_of
 from simgrid_broker.world.states import JOB
 
 S = JobStatus
@@ -39,7 +40,7 @@ def enter(world, row, status, now):
     job["status"] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
-    world.counts[job["queue"], job["share"], job["resource_type"], status] += 1
+    world.counts[job["queue"], group_of(world, job), job["resource_type"], status] += 1
     world.user_counts[job["user"], status] += 1
 
 
@@ -54,16 +55,16 @@ def move(world, row, status, now):
         fault["fault_old"] = old
         fault["fault_new"] = status
         return False
-    queue, share, resource_type = job["queue"], job["share"], job["resource_type"]
-    world.counts[queue, share, resource_type, old] -= 1
-    world.counts[queue, share, resource_type, status] += 1
+    queue, group, resource_type = job["queue"], group_of(world, job), job["resource_type"]
+    world.counts[queue, group, resource_type, old] -= 1
+    world.counts[queue, group, resource_type, status] += 1
     world.user_counts[job["user"], old] -= 1
     world.user_counts[job["user"], status] += 1
     if executing(old) != executing(status):
-        world.hs06_milli[share] += job["hs06_milli"] if executing(status) else -job["hs06_milli"]
+        world.hs06_milli[job["share"]] += job["hs06_milli"] if executing(status) else -job["hs06_milli"]
     if old == RUNNING or status == RUNNING:
         cores = np.int32(job["corecount"])
-        world.running_cores[queue, share, resource_type] += cores if status == RUNNING else -cores
+        world.running_cores[queue, group, resource_type] += cores if status == RUNNING else -cores
     job["status"] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
@@ -71,10 +72,26 @@ def move(world, row, status, now):
 
 
 @compiled
+def change_share(world, row, share):
+    """Let a live job belong to another share; an activated one must stand in no heap meanwhile."""
+    job = world.jobs[row]
+    old, status, queue, resource_type = job["share"], job["status"], job["queue"], job["resource_type"]
+    world.counts[queue, old, resource_type, status] -= 1
+    world.counts[queue, share, resource_type, status] += 1
+    if executing(status):
+        world.hs06_milli[old] -= job["hs06_milli"]
+        world.hs06_milli[share] += job["hs06_milli"]
+    if status == RUNNING:
+        world.running_cores[queue, old, resource_type] -= np.int32(job["corecount"])
+        world.running_cores[queue, share, resource_type] += np.int32(job["corecount"])
+    job["share"] = share
+
+
+@compiled
 def leave(world, row):
     """Take a job whose attempt has ended out of the counts."""
     job = world.jobs[row]
-    world.counts[job["queue"], job["share"], job["resource_type"], job["status"]] -= 1
+    world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] -= 1
     world.user_counts[job["user"], job["status"]] -= 1
 
 

@@ -28,7 +28,7 @@ class World:
         self.arrays = arrays
         self.scenario = scenario
         self.tree = tree
-        self.shares = scenario.shares
+        self.shares = scenario.shares_in_use
         self.vocabularies = vocabularies
         self.queues_version = 0
         self.software = queue_software(scenario.grid)

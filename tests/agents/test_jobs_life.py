@@ -32,10 +32,10 @@ def open_doors(stage):
 
 @pytest.mark.parametrize(("edition", "gdpconfig", "n_jobs"), [
     pytest.param("documented", {}, 250, id="one cycle, then queued > 2 x running"),
-    pytest.param("documented", {"prod_job_throttler.NQUEUELIMIT_All": 600}, 750,
+    pytest.param("documented", {"anal_job_throttler.NQUEUELIMIT_All": 600}, 750,
                  id="NQUEUELIMIT lets the queue grow until it is above"),
-    pytest.param("documented", {"prod_job_throttler.NQUEUECAP_All": 100}, 20, id="NQUEUECAP: a fifth of it"),
-    pytest.param("deployed", {}, 2250, id="the code goes on until more than four bunches wait"),
+    pytest.param("documented", {"anal_job_throttler.NQUEUECAP_All": 100}, 20, id="NQUEUECAP: a fifth of it"),
+    pytest.param("deployed", {}, 8 * 260, id="the code goes on until four bunches wait, and reads ten files more"),
 ])
 def test_the_throttle_stops_a_work_queue(edition, gdpconfig, n_jobs):
     plan = scenario(edition=edition, gdpconfig=gdpconfig, agents=dict(task_refiner=10))
@@ -62,7 +62,7 @@ def test_a_limit_of_the_share_counts_all_its_resource_types():
     types = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
     queues = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8)}
     plan = scenario({"HERE": dict(cores=64)}, queues, resource_types=types,
-                    gdpconfig={"prod_job_throttler.NQUEUELIMIT_All": 400})
+                    gdpconfig={"anal_job_throttler.NQUEUELIMIT_All": 400})
     stage = Stage(GENERATION, plan, USERS | dict(n_jobs=9000), USERS | dict(n_jobs=9000, corecount=8, resource_type=1))
     stage.control.policies = replace(stage.control.policies, job_brokerage=lambda task, queues, *_: only(
         task.resource_type, len(queues.queue)))

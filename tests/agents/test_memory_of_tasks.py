@@ -24,7 +24,7 @@ def stage_of(*agents, rules=None, edition="documented", classes=(), n_jobs=10, *
 def fail(stage, cause=Cause.MEMORY_EXCEEDED, ramcount_mb=900.0, **columns):
     """One more job of the task fails."""
     task = stage.arrays.tasks[0]
-    row = put_job(stage, S.RUNNING, ramcount_mb=ramcount_mb, maxpss_mb=1500.0, n_events=1, transfer=-1,
+    row = put_job(stage, S.RUNNING, ramcount_mb=ramcount_mb, maxpss_mb=1500.0, n_events=1, n_chunks=1, transfer=-1,
                   **dict(chunk=task["next_chunk"]) | columns)
     task["next_chunk"] += 1
     task["n_alive"] += 1
@@ -54,6 +54,14 @@ def test_then_the_task_is_raised(edition, claims):
         fail(stage)
         found.append(int(stage.arrays.tasks["ramcount"][0]))
     assert found == claims
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_the_claim_of_a_task_stays_where_its_unit_is_fixed(edition):
+    stage = stage_of(edition=edition, ramunit="MBPerCoreFixed")
+    for _ in range(9):
+        fail(stage)
+    assert stage.arrays.tasks["ramcount"][0] == 1000 and waiting(stage)[2] == 9
 
 
 def test_a_task_that_is_raised_changes_its_resource_type():

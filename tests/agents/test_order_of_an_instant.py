@@ -5,9 +5,9 @@ from builders import S, Stage, scenario
 
 from simgrid_broker.agents import AGENTS, control, start_agents
 
-PERIODS = dict.fromkeys(("task_refiner", "task_broker", "job_generator", "setupper", "pilot_streaming", "adder",
-                         "post_processor", "watch_dog", "copy_archive", "network_metrics", "statistics",
-                         "sampler"), 60)
+PERIODS = dict.fromkeys(("task_commando", "task_refiner", "task_broker", "job_generator", "setupper",
+                         "pilot_streaming", "adder", "post_processor", "watch_dog", "copy_archive", "network_metrics",
+                         "statistics", "sampler"), 60)
 
 
 def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
@@ -24,7 +24,8 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
     monkeypatch.setattr(control.Control, "every", watched)
     start_agents(stage.control)
     stage.run(61.0)
-    names = ["network_metrics", "statistics", "refiner", "taskbroker", "adder", "postproc", "watchdog", "copyarch",
+    names = ["network_metrics", "statistics", "taskcmd", "refiner", "taskbroker", "adder",
+             "postproc", "watchdog", "prodwatc", "copyarch",
              "jobgen", "setupper", "pilots"]
     assert [(now, name) for now, name in woken] == [(now, name) for now in (0.0, 60.0) for name in names]
 
@@ -32,7 +33,7 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
 def test_every_agent_is_started():
     stage = Stage((), None, {})
     start_agents(stage.control)
-    assert len(AGENTS) == 15
+    assert len(AGENTS) == 18
     stage.run(1.0)
     assert stage.control.live_tasks.rows.tolist() == [0]           # the source has run
     assert "storages" in stage.kept                                # and the sampler

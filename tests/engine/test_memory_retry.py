@@ -6,6 +6,7 @@ import pytest
 
 from simgrid_broker import metrics
 from simgrid_broker.engine import simulate
+from simgrid_broker.report.terminal import terminal_summary
 from simgrid_broker.scenario import load_scenario
 
 PLAN = Path(__file__).parents[2] / "scenarios" / "memory_retry.yaml"
@@ -61,6 +62,7 @@ def test_with_enough_memory_they_finish(run):
 
 def test_the_figures_tell_of_it(run):
     _, run = run
+    assert "jobs ran out of memory and lost" in terminal_summary(run)
     table = metrics.wide(metrics.memory_retries(run))
     assert table.out_of_memory.sum() == (run.jobs.cause == "memory_exceeded").sum()
     history = metrics.retry_history(run)

@@ -163,18 +163,26 @@ ACTS = ["make", "set up", "workers", "run", "collect", "take back", "down", "up"
 @settings(max_examples=200)
 @given(st.lists(st.tuples(st.sampled_from(ACTS), st.integers(0, 3), st.integers(1, 7)), min_size=10, max_size=60))
 def test_the_world_stays_sound_whatever_happens(steps):
-    """No order of what agents may do breaks an invariant, and in the end every chunk is accounted for."""
+    """No order of what agents may do breaks an invariant, and in the end every chunk is accounted for.
+
+    Failures of payloads are learned from, those of sites leave two attempts, and some are the system's.
+    """
     link = dict(bandwidth=1e5, failure_rate=0.2, max_active_files=3, latency=5)
     far, near = dict(input_bytes_per_job=1e6, n_input_files=2, replicas={1: 1.0}), dict(replicas={0: 1.0})
-    said = [dict(n_jobs=40, failure_rate=0.3, nucleus=nucleus, output_bytes_per_job=1e6, work_spread=0.5) | where
-            for where in (far, near) for nucleus in (0, 1)]
-    bench = Bench(two_sites(here=dict(cores=3), there=dict(cores=2), link=link), *said)
+    said = [dict(n_jobs=40, failure_rate=0.3, nucleus=nucleus, output_bytes_per_job=1e6, work_spread=0.5,
+                 max_failure=2 * nucleus) | where for where in (far, near) for nucleus in (0, 1)]
+    bench = Bench(two_sites(here=dict(cores=3, failure_rate=0.2), there=dict(cores=2), link=link), *said)
+    bench.arrays.retry_rules["learn"][0, Cause.PAYLOAD_ERROR] = True
+    bench.arrays.retry_rules["attempt_limit"][0, Cause.SITE_ERROR] = 2
+    bench.arrays.retry_rules["system"][0, Cause.TRANSFER_ERROR] = True
+    bench.fabric.retry_module = lambda lesson: min(int(lesson["ram_level"]) + 1, 2)
     is_down = [False, False]
     for what, which, number in steps:
         if what == "make":
             left = bench.arrays.tasks[which]
             number = min(number, int(left["n_retry"] + left["n_jobs"] - left["next_chunk"]))
-            bench.make(number, task=which, queue=which % 2)
+            bench.fabric.order_jobs(which, which % 2, number, 900.0, bench.now, number % 3)
+            bench.fabric.make_jobs()
         elif what == "set up":
             bench.fabric.set_up_jobs(bench.now)
         elif what == "workers":

@@ -115,7 +115,7 @@ def test_work_shortage_has_its_own_threshold(shortage, expected):
 
 
 def test_nothing_set():
-    assert throttle_limits(cfg(), "MC 16", "SCORE") == ThrottleLimits()
+    assert throttle_limits(cfg(), "MC 16", "SCORE") == ThrottleLimits(name="MC 16")
 
 
 def test_another_component():

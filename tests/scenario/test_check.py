@@ -48,6 +48,11 @@ def incident(**fields):
     return ("incidents",), [{"at": "1h", **fields}]
 
 
+def work_queue(**said):
+    """Where a work queue for a dedicated facility stands, and what is said of it."""
+    return ("work_queues",), [{"name": "HPC", "function": "Resource", "order": 1} | said]
+
+
 EXAMPLES = {
     "queue_at_unknown_site": ((*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD",
                               ("grid.queues.CERN.atlas_site", "CERN-PROD")),
@@ -93,6 +98,12 @@ EXAMPLES = {
     "incident_names": (*incident(what="site_outage", site="BN"), ("incidents[0].site", "BNL")),
     "incident_on_link_to_itself": (*incident(what="link_outage", source="BNL", destination="BNL"),
                                    ("incidents[0].destination", None)),
+    "command_options": (*incident(what="task_command", task=1, command="pause", soft=True),
+                        ("incidents[0].soft", None)),
+    "command_names": (*incident(what="task_command", task=1, command="reassign", nucleus="BNLL"),
+                      ("incidents[0].nucleus", "BNL")),
+    "task_of_command": (*incident(what="task_share", task=0, share="Analysis"), ("incidents[0].task", None)),
+    "impossible_command": (*incident(what="task_command", task=1, command="resume"), ("incidents[0].command", None)),
     "incident_values": (*incident(what="share_target", share="Analysis", value="x"), ("incidents[0].value", None)),
     "incident_after_the_end": (None, None, None),       # needs a file: see below
     "snapshot_after_the_end": (("record", "snapshots"), [-1], ("record.snapshots[0]", None)),
@@ -101,6 +112,15 @@ EXAMPLES = {
     "unknown_diagnostics": (*retry_rule(errordiag="Payload exceeds"), ("retry_rules[0].errordiag", None)),
     "limit_without_number": (*retry_rule(retryaction="limit_retry"), ("retry_rules[0]", None)),
     "rule_of_unknown_share": (*retry_rule(workqueue="MC siml"), ("retry_rules[0].workqueue", "MC simul")),
+    "queue_twice": (*work_queue(name="Analysis"), ("work_queues[0].name", None)),
+    "bad_order": (*work_queue(order=None), ("work_queues[0].order", None)),
+    "bad_criteria": (*work_queue(criteria="processingTyp = 'simul'"), ("work_queues[0].criteria", "processingType")),
+    "bad_partition": (*work_queue(partition="P"), ("work_queues[0].partition", None)),
+    "queues_of_nothing": (*work_queue(function="normal", share=0), ("work_queues", None)),
+    "unknown_queue_named": (("workload", "campaigns", 0, "workQueueName"), "HPC",
+                            ("workload.campaigns[0].workQueueName", None)),
+    "bad_group_attribute": (("gdpconfig", "GROUPBYATTR_Analysis"), "userNam",
+                            ("gdpconfig.GROUPBYATTR_Analysis", "userName")),
     "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
 }
 
@@ -212,12 +232,64 @@ def test_every_check_finds_its_example(name):
     pytest.param(*incident(what="task_priority", task=1, priority=900), [], id="the first task"),
     pytest.param(*incident(what="task_priority", task=0, priority=900), [("incidents[0].task", None)],
                  id="there is no task 0"),
+    pytest.param(*incident(what="task_priority", task="mc", priority=900), [], id="the tasks of a campaign"),
+    pytest.param(*incident(what="task_priority", task="mcc", priority=900), [("incidents[0].task", "mc")],
+                 id="a name that nobody has"),
+    pytest.param(*incident(what="task_share", task=1, share="Production"), [("incidents[0].share", None)],
+                 id="an inner share takes no task"),
+    pytest.param(*incident(what="task_share", task=1, share="Analysis"), [], id="a leaf takes tasks"),
+    pytest.param(*incident(what="task_command", task=1, command="abort"), [], id="a task is aborted"),
+    pytest.param(*incident(what="task_command", task=1, command="kill"),
+                 [("incidents[0].command", None), ("incidents[0]", None)], id="no such command"),
+    pytest.param(*incident(what="task_command", task=1), [("incidents[0]", None)], id="a command is missing"),
+    pytest.param(*incident(what="task_command", task=1, command="abort", soft=True), [("incidents[0].soft", None)],
+                 id="abort is never soft"),
+    pytest.param(*incident(what="task_command", task=1, command="reassign", nucleus="BNLL"),
+                 [("incidents[0].nucleus", "BNL")], id="a nucleus that is no site"),
+    pytest.param(*incident(what="task_command", task=1, command="reassign", queue="CER"),
+                 [("incidents[0].queue", "CERN")], id="a queue that is none"),
+    pytest.param(*incident(what="task_command", task=1, command="resume"), [("incidents[0].command", None)],
+                 id="nothing pauses the task"),
     pytest.param(*incident(what="task_arrival", campaign="mc", jobs=5), [], id="a task more"),
     pytest.param(*incident(what="task_arrival", campaign="mcc"), [("incidents[0].campaign", "mc")],
                  id="a task of no campaign"),
 ])
 def test_borders_of_the_checks(key, value, found):
     assert problems(key, value) == found
+
+
+@pytest.mark.parametrize(("commands", "refused"), [
+    pytest.param(["1 pause", "1 resume"], [], id="pause and resume"),
+    pytest.param(["1 pause", "2 resume"], [1], id="another task was paused"),
+    pytest.param(["mc pause", "1 resume"], [], id="the task may be one of those that were paused"),
+    pytest.param(["1 pause", "mc resume"], [], id="one of them may have been paused"),
+    pytest.param(["1 pause", "1 pause"], [1], id="paused already"),
+    pytest.param(["mc pause", "mc pause"], [], id="more tasks may have arrived"),
+    pytest.param(["1 pause", "1 resume", "1 resume"], [2], id="resumed already"),
+    pytest.param(["1 abort", "1 pause"], [1], id="aborted"),
+    pytest.param(["mc abort", "1 pause"], [], id="may not have been aborted"),
+    pytest.param(["1 abort", "1 incexec", "1 pause"], [], id="brought back"),
+    pytest.param(["1 abort", "1 abort"], [1], id="aborted already"),
+    pytest.param(["1 finish", "1 abort"], [], id="abort while it is being finished"),
+    pytest.param(["1 finish", "1 reassign"], [1], id="nothing is reassigned that is finished"),
+    pytest.param(["1 retry"], [], id="it may be over"),
+])
+def test_commands_that_cannot_be_carried_out(commands, refused):
+    said = []
+    for number, text in enumerate(commands, 1):
+        task, command = text.split()
+        said.append(dict(at=number, what="task_command", command=command, task=int(task) if task.isdigit() else task))
+    assert problems(("incidents",), said) == [(f"incidents[{place}].command", None) for place in refused]
+
+
+@pytest.mark.parametrize(("where", "value"), [
+    pytest.param(("gdpconfig", "MAX_JOB_FAILURE_RATE_TO_PAUSE_managed"), 0.5, id="automatic pause"),
+    pytest.param(("workload", "campaigns", 0, "max_attempt"), 6, id="throttled after many attempts"),
+])
+def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
+    values = changed(where, value)
+    values["incidents"] = [dict(at=1, what="task_command", command="resume", task=1)]
+    Scenario.from_dict(values)
 
 
 @pytest.mark.parametrize(("look", "key", "value"), [

@@ -69,7 +69,7 @@ def test_every_key_of_the_compiled_list_is_known():
     pytest.param("MIN_FILES_READY_managed_FC", ["queue_filler.MIN_FILES_READY_<label>_FC"],
                  id="the more literal family wins"),
     pytest.param("HEARTBEAT_TIMEOUT_push", ["watcher.HEARTBEAT_TIMEOUT_<workflow>"], id="a workflow"),
-    pytest.param("MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_managed", [], id="a label has no underscores"),
+    pytest.param("MAX_FAILED_HEP_SCORE_RATE_TO_managed", [], id="a label has no underscores"),
     pytest.param("NQUEUELIMIT_", [], id="a family without member"),
     pytest.param("nqueued_sat_cap", [], id="case counts"),
 ])

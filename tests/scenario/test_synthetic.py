@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from simgrid_broker.names import InputLan
 from simgrid_broker.scenario.arrivals import bags, even_time, poisson_times, zipf_ranks
-from simgrid_broker.scenario.campaigns import N_REPLICAS_MAX, Campaign, Spread, UserActivity, Workload
+from simgrid_broker.scenario.campaigns import N_REPLICAS_MAX, Campaign, UserActivity, Workload
 from simgrid_broker.scenario.model import Grid, Incident, Scenario
+from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.scenario.synthetic import draw, holders, task_list
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import DAY, HOUR, WEEK

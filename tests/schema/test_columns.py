@@ -27,7 +27,7 @@ VOCABULARIES = {
     "brokered", "campaigns", "candidates", "cause", "decision_kind", "full_chain", "job_status", "labels", "pools",
     "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
     "factors", "storages", "tags", "architectures", "transhomes", "container_names",
-    "preassigned", "connectivities", "input_lan",
+    "preassigned", "connectivities", "input_lan", "work_queues",
     "task_names", "task_status", "transfer_kind", "transpaths", "users", "working_groups",
 }
 NUMBERS_WITHOUT_UNIT = {

@@ -41,7 +41,14 @@ def test_an_incident_is_about_a_task_that_comes(task, refused):
     with pytest.raises(ScenarioError) as told:
         Bench(plan, {}, {})
     assert str(told.value.problems[0]) == (
-        "incidents[1].task = 3: expected a task that arrives within the run, 1 to 2")
+        "incidents[1].task = 3: expected the name of a task, or the number of one that arrives within the run, 1 to 2")
+
+
+def test_a_command_comes_after_its_task():
+    plan = scenario(incidents=[dict(at=6, what="task_command", task=2, command="abort")])
+    Bench(plan, {}, dict(arrival_s=6.0))
+    with pytest.raises(ScenarioError, match=r"incidents\[0\].at = 6.0: must not be before the task arrives, at 7 s"):
+        Bench(plan, {}, dict(arrival_s=7.0))
 
 
 @pytest.mark.parametrize(("task", "expected"), [

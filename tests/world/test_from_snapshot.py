@@ -18,7 +18,7 @@ ALSO_READ = {"jeditaskid", "share", "nucleus", "ramunit", "fullchain", "parent",
 """Columns with a way of their own from a snapshot."""
 OF_A_RUN = {"luck", "arrival_s", "modification_s", "next_chunk", "n_retry", "n_alive", "n_attempts",
             "max_attempt", "max_failure", "retry_class", "server_retries", "old_status", "failed_attempts",
-            "errordialog", "lost_walltime_s", "used_hs06s"}
+            "errordialog", "lost_walltime_s", "used_hs06s", "work_queue"}
 """Columns that only a run needs."""
 
 

@@ -42,7 +42,7 @@ def of_task(task: Task, edition: str) -> dict:
         base_ram_mb=0.0 if deployed and not per_core else task.baseramcount,
         scratch_bytes=scratch_deployed_bytes(task) if deployed else scratch_documented_bytes(task),
         single_core=task.corecount in (0, 1) and not task.event_service,
-        reads_lan=task.allowinputlan != "" and not task.uselocalio,
+        reads_lan=reads_lan(task),
         counts_hs06=counts_hs06(task), walltime_is_known=walltime_is_known(task),
         **_work_of_jobs(task))
 
@@ -90,6 +90,11 @@ def scratch_deployed_bytes(task: Task) -> float:
 def counts_hs06(task: Task) -> bool:
     """Whether cpuTime, not walltime, says how long a job takes."""
     return task.cputimeunit in HS06_UNITS
+
+
+def reads_lan(task: Task) -> bool:
+    """Whether the task lets its jobs read input from the storage."""
+    return task.allowinputlan != "" and not task.uselocalio
 
 
 def walltime_is_known(task: Task) -> bool:
@@ -165,11 +170,17 @@ def scratch_deployed_mib(ask, queue):
 
 @compiled
 def reads_directly(ask, queue):
+    """Whether the code reads the input of jobs that ask for so much directly."""
+    return is_read_directly(ask["is_merging"], ask["reads_lan"], queue)
+
+
+@compiled
+def is_read_directly(is_merging, lan, queue):
     """Whether the code reads input directly: always, or if the task allows it and the queue can; merge jobs never do.
 
     Source: brokerage reference, section 8.2.
     """
-    return not ask["is_merging"] and (queue["always_direct_io"] or (queue["direct_io"] and ask["reads_lan"]))
+    return not is_merging and (queue["always_direct_io"] or (queue["direct_io"] and lan))
 
 
 @compiled

@@ -122,6 +122,7 @@ COMMANDED = (
     Move((T.FINISHING,), T.PASSED, "TaskCommando", "no job is left", STATES),
     Move(RETRIABLE, T.TORETRY, "TaskCommando", "command retry", RETRIED),
     *_each((T.TORETRY,), (T.READY, T.RUNNING, T.SCOUTING), "TaskCommando", "there is input to try again", RETRIED),
+    Move((T.TORETRY,), T.ASSIGNING, "TaskCommando", "the same, and it never got a nucleus", RETRIED),
     *_each((T.TORETRY,), RETRIABLE, "TaskCommando", "there is none, or the retry is refused", RETRIED),
     Move((*RETRIABLE, T.DONE), T.TOINCEXEC, "TaskCommando", "command incexec", RETRIED),
     Move((T.TOINCEXEC,), T.REREFINE, "TaskCommando", "datasets are to be read again", RETRIED),

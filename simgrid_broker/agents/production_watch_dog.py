@@ -1,0 +1,115 @@
+"""JEDI's watchdog of production: tasks that are nearly done are boosted, those that fail too often paused or throttled.
+
+Source: JEDI TWiki, automatic priority boosting, task status; lifecycle reference, 2.8 and 2.10 to 2.12.
+Simplified: each piece of input counts as one file and one job; a request type is a processing type.
+"""
+
+import numpy as np
+
+from simgrid_broker.agents.task_commando import pause
+from simgrid_broker.fabric.commands import jobs_of, waiting_retries
+from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus
+from simgrid_broker.policy.task_watchdogs import (
+    ATTEMPTS_A_STEP,
+    BOOST_PRIORITY,
+    EXPRESS,
+    LOOK_AGAIN_S,
+    may_pause,
+    nearly_done,
+    pauses,
+    remaining_jobs,
+    throttle_step,
+    throttled_for_s,
+)
+from simgrid_broker.world.task_transitions import set_status
+
+T = TaskStatus
+
+
+def production_watch_dog(control):
+    """The process that looks at production tasks at work."""
+    dog = ProductionWatchDog(control)
+    yield control.every(control.periods.watch_dog, dog.cycle, "prodwatc")
+
+
+class ProductionWatchDog:
+    """Remembers when it looked at each task, (n_tasks,), and how often and until when it throttled some."""
+
+    def __init__(self, control):
+        self.control = control
+        words = control.world.vocabularies
+        self.production = np.isin(words["labels"], PRODUCTION_LABELS)
+        self.looked_s = np.full(len(control.world.arrays.tasks), -np.inf)
+        self.cfg, self.may_pause = None, False
+        self.n_throttled: dict[int, int] = {}
+        self.until_s: dict[int, float] = {}
+        self.express = words["shares"].index(EXPRESS) if EXPRESS in words["shares"] else -1
+
+    def cycle(self) -> None:
+        """Release what was throttled for long enough; boost, pause and throttle."""
+        self._release()
+        rows = self.control.live_tasks.in_status(T.RUNNING)
+        tasks = self.control.world.arrays.tasks
+        rows = rows[self.production[tasks["label"][rows]]]
+        tried_again = tasks["n_attempts"][rows] - tasks["next_chunk"][rows]
+        for row in rows[(tasks["max_attempt"][rows] > ATTEMPTS_A_STEP) & (tried_again >= ATTEMPTS_A_STEP - 1)].tolist():
+            self._throttle(row)
+        rows = rows[self.control.now - self.looked_s[rows] >= LOOK_AGAIN_S]
+        self.looked_s[rows] = self.control.now
+        self._boost(rows)
+        if self.cfg is not self.control.cfg:
+            self.cfg, self.may_pause = self.control.cfg, may_pause(self.control.cfg)
+        if self.may_pause:
+            self._pause(rows)
+
+    def _boost(self, rows: np.ndarray) -> None:
+        """Give tasks that are nearly done priority 900 and the share Express, their jobs with them."""
+        control, tasks = self.control, self.control.world.arrays.tasks
+        n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
+        for row in rows[nearly_done(tasks["n_jobs"][rows], n_over, tasks["n_jobs"][rows], control.edition)].tolist():
+            control.ledger.changes(row)
+            if tasks["priority"][row] < BOOST_PRIORITY:
+                control.fabric.set_priority(row, BOOST_PRIORITY)
+            if self.express >= 0 and tasks["share"][row] != self.express:
+                control.fabric.set_share(row, self.express)
+
+    def _pause(self, rows: np.ndarray) -> None:
+        """Pause tasks that fail too often, and with each all that run for the same kind of request."""
+        control, tasks, words = self.control, self.control.world.arrays.tasks, self.control.world.vocabularies
+        for row in rows[tasks["failed_attempts"][rows] > 0].tolist():
+            task = tasks[row]
+            if task["status"] != T.RUNNING:
+                continue
+            left = int(remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], task["n_jobs"]))
+            if pauses(words["labels"][task["label"]], words["shares"][task["share"]], (int(task["n_jobs"]), left),
+                      control.ledger.failure_rates(row), control.cfg, control.edition):
+                running = control.live_tasks.in_status(T.RUNNING)
+                same = running[(tasks["processing_type"][running] == task["processing_type"])
+                               & (tasks["label"][running] == task["label"])]
+                for other in same.tolist():
+                    pause(control, other)
+
+    def _throttle(self, row: int) -> None:
+        """Let a task make no jobs for a while if attempts at its input have failed too often."""
+        control, arrays = self.control, self.control.world.arrays
+        jobs, waiting = arrays.jobs[jobs_of(arrays, [row])], waiting_retries(arrays, row)
+        n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
+        attempts = np.concatenate([jobs["attempt"], waiting["attempt"]]) - 1
+        failures = int(jobs["failures"].sum()) + int(waiting["failures"].sum())
+        step = throttle_step(int(attempts.max(initial=0)), failures / max(len(attempts) + n_new, 1),
+                             self.n_throttled.get(row, 0), control.edition)
+        if step:
+            self.n_throttled[row] = step
+            self.until_s[row] = control.now + throttled_for_s(step)
+            arrays.tasks["old_status"][row] = arrays.tasks["status"][row]
+            set_status(control.world, row, T.THROTTLED, control.now)
+
+    def _release(self) -> None:
+        """Let tasks go on that were throttled for long enough; those that a command took away are forgotten."""
+        control, tasks = self.control, self.control.world.arrays.tasks
+        for row, until_s in [*self.until_s.items()]:
+            if tasks["status"][row] != T.THROTTLED:
+                del self.until_s[row]
+            elif control.now >= until_s:
+                del self.until_s[row]
+                set_status(control.world, row, T(tasks["old_status"][row]), control.now)

@@ -1,0 +1,110 @@
+"""What tasks have gone through that their rows do not tell: pieces of input that were given up, HEP-score hours.
+
+What lives here: `TaskLedger`, a watcher of ended attempts that works only where a scenario can ask it. What does not:
+what follows from it (policy).
+"""
+
+import numpy as np
+
+from simgrid_broker.fabric.attempts import MOST_FAILURES
+from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_retries
+from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.policy.task_commands import INCREMENT, Past
+
+FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
+SECONDS_AN_HOUR = 3600.0
+
+ASKED_BY = ("retry_task.", "TASK_MAX_ATTEMPT", "MAX_FAILED_HEP_SCORE", "MAX_JOB_FAILURE_RATE", "JOB_MAX_ATTEMPT",
+            "MIN_CPU_EFFICIENCY", "MAX_HEP_SCORE_FAILURE_RATE")
+"""Beginnings of the keys of gdpconfig that ask for HEP-score hours and efficiencies."""
+
+
+class TaskLedger:
+    """Books by row of the task; `times_tried` and those of the HEP-score, (n_tasks,)."""
+
+    def __init__(self, control):
+        self.control = control
+        n_tasks = len(control.world.arrays.tasks)
+        scenario = control.world.scenario
+        keys = [*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents)]
+        self.times_tried = np.ones(n_tasks, np.int32)
+        self.hs06s, self.failed_hs06s = np.zeros(n_tasks), np.zeros(n_tasks)
+        self.efficiencies: dict[int, list[float]] = {}
+        self.unfinished: dict[int, dict[int, tuple]] = {}        # task to chunk to cause, GIVEN_UP
+        self.before: dict[int, tuple[int, int]] = {}
+        self.of_hs06 = any(key.split(".", 1)[-1].startswith(ASKED_BY) for key in keys)
+        self.of_chunks = control.commands.bring_back
+        if self.of_hs06 or self.of_chunks:
+            control.fabric.watchers.append(self.watch)
+
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Enter attempts that have ended."""
+        if self.of_chunks:
+            self._watch_chunks(rows)
+        if self.of_hs06:
+            spent = rows["walltime_s"].astype(float) * rows["hs06_milli"] * 1e-3
+            failed = rows["status"] == FAILED
+            np.add.at(self.hs06s, rows["task"], spent)
+            np.add.at(self.failed_hs06s, rows["task"][failed], spent[failed])
+            done = rows[rows["status"] == FINISHED]
+            part = 100 * done["cputime_s"] / np.maximum(done["walltime_s"] * done["corecount"], 1e-9)
+            for task, efficiency in zip(done["task"].tolist(), part.tolist(), strict=True):
+                self.efficiencies.setdefault(task, []).append(efficiency)
+
+    def given_up(self, row: int, lost: bool = False) -> np.ndarray:
+        """Pieces of a task's input that have used up their attempts, in order, (k,) of GIVEN_UP.
+
+        Lost ones are left out unless they are asked for, and broken ones always.
+        """
+        left_out = {Cause.INPUT_BROKEN} if lost else {Cause.INPUT_BROKEN, Cause.INPUT_LOST}
+        self.control.fabric.empty_outboxes()
+        arrays = self.control.world.arrays
+        busy = {*arrays.jobs["chunk"][jobs_of(arrays, [row])].tolist(), *waiting_retries(arrays, row)["chunk"].tolist()}
+        return np.array([piece for chunk, (cause, piece) in sorted(self.unfinished.get(row, {}).items())
+                         if chunk not in busy and cause not in left_out], GIVEN_UP)
+
+    def failure_rates(self, row: int) -> tuple[float, float]:
+        """Failed part of the jobs of a task that failed or finished, and of their HEP-score hours; NaN = none yet."""
+        if self.of_hs06:
+            self.control.fabric.empty_outboxes()
+        task = self.control.world.arrays.tasks[row]
+        failed, finished = int(task["failed_attempts"]), int(task["n_finished"])
+        return (failed / (failed + finished) if failed + finished else np.nan,
+                self.failed_hs06s[row] / self.hs06s[row] if self.hs06s[row] else np.nan)
+
+    def changes(self, row: int) -> None:
+        """Remember priority and share of a task before they are changed."""
+        task = self.control.world.arrays.tasks[row]
+        self.before.setdefault(row, (int(task["priority"]), int(task["share"])))
+
+    def take_back_changes(self, row: int) -> None:
+        """Give a task its own priority and share again."""
+        if row in self.before:
+            priority, share = self.before.pop(row)
+            self.control.fabric.set_priority(row, priority)
+            self.control.fabric.set_share(row, share)
+
+    def past(self, row: int) -> Past:
+        """What a task has gone through."""
+        jobs, hours = self.failure_rates(row)
+        efficiencies = self.efficiencies.get(row)
+        median = float(np.median(efficiencies)) if efficiencies else np.nan
+        return Past(int(self.times_tried[row]), self.failed_hs06s[row] / SECONDS_AN_HOUR, hours, jobs,
+                    int(self.control.world.arrays.tasks["max_attempt"][row]), median)
+
+    def _watch_chunks(self, rows: np.ndarray) -> None:
+        """Remember the last attempt at every chunk that is not processed."""
+        arrays = self.control.world.arrays
+        bad = rows[rows["status"] != FINISHED]
+        rules = arrays.retry_rules[arrays.tasks["retry_class"][bad["task"]], bad["cause"]]
+        failed = bad["status"] == FAILED
+        new_limit = np.where(failed, rules["attempt_limit"], 0)
+        for job, counts, limit in zip(bad, (failed & ~rules["system"]).tolist(), new_limit.tolist(), strict=True):
+            chunk, attempt = int(job["chunk"]), int(job["attempt"])
+            limits = [one for one in (int(job["attempt_limit"]), limit) if one]
+            self.unfinished.setdefault(int(job["task"]), {})[chunk] = int(job["cause"]), (
+                chunk, attempt + 1, job["panda_id"], min(job["failures"] + counts, MOST_FAILURES),
+                min(max(min(limits), attempt) + INCREMENT, MOST_FAILURES) if limits else 0, job["ram_level"])
+        late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]
+        for task, chunk in zip(late["task"].tolist(), late["chunk"].tolist(), strict=True):
+            self.unfinished.get(task, {}).pop(chunk, None)

@@ -1,0 +1,168 @@
+"""What the JobGenerator knows of its work queues: their tasks, their job numbers, and what their queued jobs ask for.
+
+What lives here: reading these, each as old as PanDA's statistics are. What does not: the generators (`job_generator`),
+and which queues there are (world).
+
+Sources: lifecycle reference, sections 1.6, 2.3 and 2.4.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus
+from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.task_selection import in_turn
+from simgrid_broker.views import WorkQueueCounts
+from simgrid_broker.world import observe
+from simgrid_broker.world.queued_work import queued_work
+from simgrid_broker.world.work_queues import AlignedQueue
+
+NOTHING = np.zeros(0, np.int64)
+CHANGING = ("priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
+"""What of a task may change while brokers know it."""
+PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
+"""Age that the highest priority and the wall time of queued jobs reach; source: lifecycle reference, 1.3 and 2.4."""
+
+
+class WorkQueues:
+    """Which tasks of each work queue have input to make jobs of, priority first; read anew when it is `age_s` old."""
+
+    def __init__(self, control, age_s: float):
+        self.control, self.age_s = control, age_s
+        self.read_at = -math.inf
+        self.views: dict[int, tuple] = {}
+        self.raised: dict[tuple[int, int], tuple] = {}
+        self.tasks: dict[tuple[int, int], np.ndarray] = {}
+        self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
+
+    def tasks_of(self, queue: AlignedQueue) -> np.ndarray:
+        """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
+        if self.control.now - self.read_at >= self.age_s:
+            self._read()
+        if len(queue.accounts) == len(queue.types) == 1:
+            return self.tasks.get((queue.accounts[0], queue.types[0]), NOTHING)
+        found = [self.tasks[key] for key in ((account, kind) for account in queue.accounts for kind in queue.types)
+                 if key in self.tasks]
+        if len(found) < 2:
+            return found[0] if found else NOTHING
+        rows = np.concatenate(found)
+        return rows[np.lexsort((rows, -self.control.world.arrays.tasks["priority"][rows].astype(np.int64)))]
+
+    def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
+        """Tasks of production and of analysis apart, with whether they are analysis; JEDI generates for each label."""
+        if not self.analysis.any():
+            return [(False, rows)]
+        analysis = self.analysis[self.control.world.arrays.tasks["label"][rows]]
+        parts = [(False, rows[~analysis]), (True, rows[analysis])]
+        return [part for part in parts if len(part[1])]
+
+    def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, number: int) -> np.ndarray:
+        """Tasks in the order in which groups of one value of an attribute take turns; number: of the generator."""
+        column = GROUP_ATTRIBUTES.get(attribute)
+        if column is None or len(rows) < 2:
+            return rows
+        tasks, cycle = self.control.world.arrays.tasks, int(self.control.now * 1024)
+        kinds = 3 * np.arange(len(rows)) + np.arange(3)[:, None]
+        uniforms = luck.uniforms(self.control.seed, "task_selection", number, cycle, kinds)
+        return rows[in_turn(tasks["priority"][rows], tasks[column][rows], express_ratio, uniforms)]
+
+    def view(self, row: int, level: int = 0) -> tuple:
+        """The task as the broker may know it and where its input is; made anew when something of it has changed.
+
+        level: what the ramCount of the input was raised to, 0 = it has that of the task.
+        """
+        world = self.control.world
+        tasks = world.arrays.tasks
+        state = tuple(tasks[name][row].item() for name in CHANGING)
+        known = self.views.get(row)
+        if known is None or known[0] != state:
+            known = state, observe.task(world, row), observe.job_input(world, row)
+            self.views[row] = known
+        return known[1:] if level == 0 else (self._raised(row, level, known[1]), known[2])
+
+    def _raised(self, row: int, level: int, task):
+        """A task's view for inputs whose ramCount was raised: memory and resource type are those of their jobs."""
+        known = self.raised.get((row, level))
+        if known is None or known[0] is not task:
+            ramcount = max(task.ramcount, RAM_LIMITS_MB[level - 1])
+            bounds = tuple(self.control.world.scenario.resource_types.values())
+            found = resource_type_of(bounds, task.corecount, ramcount, task.ramunit, task.baseramcount)
+            known = task, replace(task, ramcount=ramcount,
+                                  resource_type=task.resource_type if found == UNDEFINED else found)
+            self.raised[row, level] = known
+        return known[1]
+
+    def _read(self) -> None:
+        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.live_tasks.rows)
+        self.read_at = self.control.now
+        if len(self.views) > 2 * len(self.control.live_tasks.rows) + 100:
+            wanted = set(self.control.live_tasks.rows.tolist())
+            self.views = {row: view for row, view in self.views.items() if row in wanted}
+            self.raised = {key: view for key, view in self.raised.items() if key[0] in wanted}
+
+
+class JobNumbers:
+    """Job numbers of work queues as the throttler compares them, with what it asks for now and then."""
+
+    def __init__(self, control):
+        self.control = control
+        self.read_at: dict[str, float] = {}
+        self.known: dict[str, object] = {}
+        queues = control.world.scenario.grid.queues.values()
+        slots = [queue.params.get("nStandby", _option(queue.catchall, "nStandby")) for queue in queues]
+        self.standby = [(number, int(text)) for number, text in enumerate(slots)
+                        if text is not None and str(text).isdigit()]
+
+    def of(self, queue: AlignedQueue, types: tuple[int, ...]) -> WorkQueueCounts:
+        """Numbers of a work queue in some resource types; in `deployed` standby slots count (lifecycle, 2.4)."""
+        found = [observe.work_queue_counts(self.control.snapshot, account, types) for account in queue.accounts]
+        counts = found[0] if len(found) == 1 else WorkQueueCounts(*(sum(column) for column in zip(
+            *(each[:4] for each in found), strict=True)))
+        if not self.standby or self.control.edition != "deployed":
+            return counts
+        static, starting = self._standby(queue, types)
+        return counts._replace(running=counts.running + static + starting, not_running=counts.not_running - starting)
+
+    def walltime_s(self, queue: AlignedQueue) -> float | None:
+        """Wall time that the queued jobs of a work queue ask for, at most five minutes old; None = unknown."""
+        total = self._queued("walltime", WALLTIME_AGE_S).walltime_s[np.ix_(queue.accounts, queue.types)].sum()
+        return None if math.isnan(total) else float(total)
+
+    def highest_priority(self, queue: AlignedQueue) -> tuple[int, int]:
+        """Highest priority of the queued jobs of a work queue, and how many have it; at most a minute old."""
+        work, at = self._queued("priority", PRIORITY_AGE_S), np.ix_(queue.accounts, queue.types)
+        highest = work.priority[at].max()
+        return int(highest), int(work.n_highest[at][work.priority[at] == highest].sum())
+
+    def has_jobs(self, queue: AlignedQueue) -> bool:
+        """Whether statistics know any job of a work queue: else it is inactive."""
+        snapshot = self.control.snapshot
+        return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
+                   for account in queue.accounts for kind in queue.types)
+
+    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> tuple[int, int]:
+        """Slots in advance at queues in standby: a fixed number, or with 0 the jobs that are starting."""
+        status, by_queue = self.control.world.arrays.queues["status"], self.control.snapshot.by_queue
+        static = starting = 0
+        for number, slots in self.standby:
+            if status[number] == QueueStatus.STANDBY:
+                static += slots
+                if slots == 0:
+                    starting += int(by_queue[number][np.ix_(queue.accounts, types)][..., JobStatus.STARTING].sum())
+        return static, starting
+
+    def _queued(self, name: str, age_s: float):
+        """What queued jobs ask for, read anew when it is so old."""
+        now = self.control.now
+        if now - self.read_at.get(name, -math.inf) >= age_s:
+            self.known[name], self.read_at[name] = queued_work(self.control.world.arrays), now
+        return self.known[name]
+
+
+def _option(catchall: str, key: str) -> str | None:
+    """Value of an option in `catchall`, None if it is not there."""
+    items = (item.partition("=") for item in catchall.split(","))
+    return next((value.strip() for name, _, value in items if name.strip() == key), None)

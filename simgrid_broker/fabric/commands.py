@@ -1,0 +1,93 @@
+"""What commands to tasks and their watchdogs do to the data plane.
+
+What lives here: finding the jobs of tasks, throttling and activating them, moving them to another share, and letting
+input that was given up be tried again. What does not: when (agents), and taking jobs back (`ending`).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import put_activated, take_out
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world.rows import push_retry, take_retry
+from simgrid_broker.world.transitions import change_share, move
+
+ACTIVATED, THROTTLED = int(JobStatus.ACTIVATED), int(JobStatus.THROTTLED)
+
+GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"), ("failures", "i4"),
+                     ("attempt_limit", "i4"), ("ram_level", "i4")])
+"""A piece of input that has used up its attempts: the next attempt, and what a job of it keeps of its file."""
+
+
+def jobs_of(arrays, task_rows, *statuses) -> np.ndarray:
+    """Rows of the live jobs of tasks in the order in which they were made; only those in `statuses`, if any."""
+    wanted = np.zeros(len(arrays.tasks), bool)
+    wanted[np.asarray(task_rows, np.int64)] = True
+    jobs = arrays.jobs
+    mask = (jobs["panda_id"] > 0) & wanted[jobs["task"]]
+    if statuses:
+        mask &= np.isin(jobs["status"], [int(status) for status in statuses])
+    rows = np.flatnonzero(mask)
+    return rows[np.argsort(jobs["panda_id"][rows])].astype(np.int32)
+
+
+@compiled
+def throttle_jobs(world, rows, now):
+    """Let activated jobs wait where no pilot finds them."""
+    for row in rows:
+        take_out(world, row)
+        move(world, row, THROTTLED, now)
+
+
+@compiled
+def activate_jobs(world, rows, now):
+    """Let throttled jobs be found by pilots again."""
+    for row in rows:
+        move(world, row, ACTIVATED, now)
+        put_activated(world, row)
+
+
+@compiled
+def set_share(world, rows, share):
+    """Give live jobs to another share; activated ones wait in its line from now on."""
+    for row in rows:
+        if world.jobs[row]["status"] == ACTIVATED:
+            take_out(world, row)
+            change_share(world, row, share)
+            put_activated(world, row)
+        else:
+            change_share(world, row, share)
+
+
+@compiled
+def try_again(world, task_row, given_up):
+    """Put pieces of input that were given up, (k,) of GIVEN_UP, among those that await an attempt; room is made before.
+
+    Each keeps what its file knows: failures, the last job, and the ramCount to which it was raised.
+    """
+    for place in range(len(given_up)):
+        piece = given_up[place]
+        row = take_retry(world, task_row)
+        retry = world.retries[row]
+        retry["chunk"], retry["attempt"] = piece["chunk"], piece["attempt"]
+        retry["old_panda_id"], retry["failures"] = piece["old_panda_id"], piece["failures"]
+        retry["attempt_limit"] = piece["attempt_limit"]
+        push_retry(world, task_row, row, piece["ram_level"])
+    world.tasks[task_row]["n_failed"] -= len(given_up)
+
+
+def waiting_retries(arrays, task_row: int) -> np.ndarray:
+    """Pieces of a task's input that await another attempt, (k,) rows of `retries`."""
+    found = []
+    for row in arrays.ram_levels["head"][task_row].tolist():
+        while row >= 0:
+            found.append(row)
+            row = int(arrays.retries["next"][row])
+    return arrays.retries[np.array(found, np.int64)]
+
+
+def nothing_left(arrays, task_row: int) -> None:
+    """Tell the PostProcessor that nothing is left of a task; room is made before."""
+    state = arrays.state[0]
+    arrays.done_tasks[state["n_done_tasks"]] = task_row
+    state["n_done_tasks"] += 1

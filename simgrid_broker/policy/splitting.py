@@ -1,0 +1,317 @@
+"""The splitter: how many files or events of a task's input the next job at a queue gets.
+
+What lives here: the limits of one job at one queue, the greedy loop, and how many files are read in a cycle. What does
+not: which queue gets jobs (`job_brokerage.selection`), sizes of files (world), making jobs (fabric).
+
+Sources: lifecycle reference, sections 2.3 and 2.6 (PanDA's `InputChunk.getSubChunk`); JEDI TWiki, nGBPerJob,
+tgtMaxOutputForNG, HS06sPerEvent, event-level splitting. Where the JEDI TWiki is silent both editions are the reference.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import ClosedBy
+from simgrid_broker.policy.job_brokerage.estimates import (
+    MIB,
+    MIN_OUTPUT_MIB,
+    MIN_WORKDISK_BYTES,
+    WORKDISK_MARGIN_MIB,
+    counts_hs06,
+    is_read_directly,
+    reads_lan,
+)
+from simgrid_broker.views import Gdpconfig, Queues, Task
+
+GIB = 1024**3
+MAX_FILES = 200
+"""Most master files of a job if the task says nothing; source: lifecycle reference, section 2.6."""
+MAX_ALL_FILES = 1000
+"""Most files of a job, secondary ones included; source: the same."""
+MAX_OUTPUT_BYTES = 10 * GIB
+"""Most primary output of a job; source: the same."""
+MIN_OUTPUT_TWIKI_BYTES = 2.5e9
+"""Least output that counts towards nGBPerJob; source: JEDI TWiki, nGBPerJob."""
+DEFAULT_SIZE_BYTES = 20 * GIB
+"""Most input, output and work space of a job at a queue without maxwdir; source: lifecycle reference, section 2.6."""
+DIRECT_SIZE_BYTES, DIRECT_SIZE_SCOUT_BYTES = 500_000 * MIB, 50_000 * MIB
+"""The same where input is read directly, after the scouts and for them; source: the same."""
+NG_BOUNDS_GB = (1.0, 100.0)
+"""Least and most nGBPerJob that tgtMaxOutputForNG leads to; source: lifecycle reference, section 2.7."""
+TYPICAL_FILES = 5
+"""Files of a job if nobody says; source: lifecycle reference, section 2.3."""
+MOST_FILES_READ = 1000
+"""nFiles, the most files that are read of a task in a cycle; source: lifecycle reference, 2.2, the label managed."""
+MIN_FILES_READ, EXTRA_FILES_READ = 100, 10
+"""Least files that are read of a task in a cycle, and those beyond the jobs that are wanted; source: the same."""
+PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
+"""Of these task parameters the first that is given counts alone; source: lifecycle reference, section 2.6."""
+
+OPEN, END, BOUNDARY, FILES, SIZE, WALLTIME, EVENTS, OUTPUT, DISK, ALL_FILES = map(int, ClosedBy)
+
+CUT = np.dtype([("first", "i8"), ("count", "i8"), ("closed_by", "i8")])
+"""A job: its first piece of input, how many it has, and the code of `ClosedBy`."""
+
+
+class Splitting(NamedTuple):
+    """The task parameters of splitting, in PanDA's names and units, and what JEDI knows of the files; 0 = not given.
+
+    maxWalltime in h, nGBPerJob and tgtMaxOutputForNG in GB. A piece is a master file, or a part of one if events are
+    split; events, bytes: means of a piece; output_per_event: bytes. secondary_ratio: secondary files for each piece,
+    of secondary_bytes each. respects_boundary: lumi blocks or boundaryIDs are kept apart.
+    """
+
+    nFilesPerJob: int = 0
+    nGBPerJob: float = 0.0
+    nEventsPerJob: int = 0
+    maxWalltime: float = 0.0
+    nMaxFilesPerJob: int = 0
+    tgtMaxOutputForNG: float = 0.0
+    tgtNumEventsPerJob: int = 0
+    respects_boundary: bool = False
+    events: float = 1.0
+    bytes: float = 0.0
+    output_per_event: float = 0.0
+    secondary_ratio: float = 0.0
+    secondary_bytes: float = 0.0
+
+
+class JobLimits(NamedTuple):
+    """Limits of one job at one queue, and what its sizes follow from; numbers only, inf = no limit.
+
+    step: pieces that are taken at once. least_output_bytes: output counts as so much towards the size. offset_bytes:
+    work space. s_per_mib: wall time x cores of a MiB of input where CPU time is unknown. efficiency: 0 = only base_s.
+    """
+
+    files: float
+    all_files: float
+    events: float
+    size_bytes: float
+    output_bytes: float
+    disk_bytes: float
+    walltime_s: float
+    step: int
+    least_output_bytes: float
+    offset_bytes: float
+    copies_input: bool
+    respects_boundary: bool
+    output_per_event: float
+    secondary_ratio: float
+    secondary_bytes: float
+    cputime: float
+    cores: float
+    corepower: float
+    efficiency: float
+    base_s: float
+    s_per_mib: float
+    consumers: float
+    whole_seconds: bool
+
+
+def preferred(splitting: Splitting) -> Splitting:
+    """The parameters with those cleared that another one takes precedence over."""
+    given = [name for name in PRECEDENCE if getattr(splitting, name)]
+    return splitting._replace(**dict.fromkeys(given[1:], 0))
+
+
+def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, edition: str) -> JobLimits:
+    """Limits of a job of a task at candidate `number`; `splitting` as `preferred` leaves it.
+
+    Source: lifecycle reference, section 2.6, the table of limits. L9: the JEDI TWiki counts max(output, 2.5 GB) within
+    nGBPerJob; the code counts at least 1500 MB and adds them to nGBPerJob.
+    """
+    copies = not is_read_directly(task.is_merging, reads_lan(task), queues.records[number])
+    offset = offset_bytes(task, edition)
+    size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
+    given_s = splitting.maxWalltime * 3600 or math.inf
+    by_work = counts_hs06(task)
+    return JobLimits(
+        files=files_limit(task, splitting), all_files=float(MAX_ALL_FILES),
+        events=float(splitting.nEventsPerJob or splitting.tgtNumEventsPerJob or math.inf), size_bytes=size,
+        output_bytes=float(MAX_OUTPUT_BYTES), disk_bytes=float(queues.maxwdir_mb[number] * MIB),
+        walltime_s=float(min(given_s, queues.maxtime_s[number])), step=splitting.nFilesPerJob or 1,
+        least_output_bytes=least, offset_bytes=offset, copies_input=bool(copies),
+        respects_boundary=bool(splitting.respects_boundary), output_per_event=float(splitting.output_per_event),
+        secondary_ratio=float(splitting.secondary_ratio), secondary_bytes=float(splitting.secondary_bytes),
+        cputime=float(task.cputime if by_work else 0), cores=float(max(queues.corecount[number], 1)),
+        corepower=float(queues.corepower[number]), efficiency=task.cpuefficiency / 100,
+        base_s=float(task.basewalltime_s), s_per_mib=0.0 if by_work else float(task.walltime_s_per_mib),
+        consumers=float(task.n_es_consumers if task.event_service else 1), whole_seconds=edition == "deployed")
+
+
+def files_limit(task: Task, splitting: Splitting) -> float:
+    """Most master files of a job: nFilesPerJob, else 1 for scouts that do not split by events, else nMaxFilesPerJob."""
+    if splitting.nFilesPerJob:
+        return float(splitting.nFilesPerJob)
+    if task.is_scout and not splitting.nEventsPerJob:
+        return 1.0
+    return float(splitting.nMaxFilesPerJob or MAX_FILES)
+
+
+def offset_bytes(task: Task, edition: str) -> float:
+    """Work space of a job with its margin, bytes; source: brokerage reference, section 8.2 (D50)."""
+    if edition == "documented":
+        return float(max(MIN_WORKDISK_BYTES, task.workdisk_bytes))
+    return float(task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB if task.workdisk_bytes else 0)
+
+
+def size_limit(task: Task, splitting: Splitting, maxwdir_bytes: float, copies: bool, offset: float,
+               edition: str) -> tuple[float, float]:
+    """Most input, output and work space of a job together, and the least that output counts as, bytes (L9)."""
+    least = float(MIN_OUTPUT_MIB * MIB)
+    n_gb = splitting.nGBPerJob or ng_for_target(splitting, offset, edition)
+    if n_gb and edition == "documented":
+        return n_gb * 1e9, MIN_OUTPUT_TWIKI_BYTES
+    if n_gb:
+        return n_gb * GIB + least + offset, least
+    known = maxwdir_bytes if math.isfinite(maxwdir_bytes) else 0.0
+    if copies:
+        return known or float(DEFAULT_SIZE_BYTES), least
+    if splitting.nFilesPerJob or splitting.nEventsPerJob:
+        return math.inf, least
+    return float(max(DIRECT_SIZE_SCOUT_BYTES if task.is_scout else DIRECT_SIZE_BYTES, known)), least
+
+
+def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
+    """nGBPerJob with which the largest output comes near to tgtMaxOutputForNG, GB; 0 without a target.
+
+    That output, the input that it takes and the work space, in the code less 1500 MB, clamped to 1..100. Source: JEDI
+    TWiki, tgtMaxOutputForNG; lifecycle reference, section 2.7.
+    """
+    if not splitting.tgtMaxOutputForNG or not splitting.output_per_event:
+        return 0.0
+    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, MIN_OUTPUT_MIB * MIB)
+    output = splitting.tgtMaxOutputForNG * unit
+    bytes_per_event = (splitting.bytes + splitting.secondary_ratio * splitting.secondary_bytes) / splitting.events
+    whole = output + output / splitting.output_per_event * bytes_per_event + offset - reserve
+    return min(max(whole / unit, NG_BOUNDS_GB[0]), NG_BOUNDS_GB[1])
+
+
+def typical_files(splitting: Splitting, cfg: Gdpconfig, label: str, work_queue: str, processing_type: str) -> int:
+    """Files that a job is reckoned to have: nFilesPerJob, or as many as nEventsPerJob needs, or TYPNFILES, or 5.
+
+    Source: lifecycle reference, section 2.3.
+    """
+    if splitting.nFilesPerJob:
+        return splitting.nFilesPerJob
+    if splitting.nEventsPerJob:
+        return max(1, int(splitting.nEventsPerJob // splitting.events))
+    if splitting.tgtNumEventsPerJob and splitting.tgtNumEventsPerJob < 2 * splitting.events:
+        return 1
+    for queue in (work_queue, ""):
+        if found := cfg.values.get(("jobgen", f"TYPNFILES_{label}_{queue}_{processing_type}")):
+            return int(found)
+    return TYPICAL_FILES
+
+
+def most_files_read(cfg: Gdpconfig, work_queue: str) -> int:
+    """nFiles of a work queue: NFILES, or that of the configuration; source: lifecycle reference, section 2.2."""
+    return int(cfg.values.get(("jobgen", f"NFILES_{work_queue}")) or MOST_FILES_READ)
+
+
+def files_to_read(most_files: int, typical: int, max_jobs: int) -> int:
+    """Files that are read of a task in one cycle for at most `max_jobs` jobs; source: lifecycle reference, 2.3."""
+    return max(MIN_FILES_READ, min(most_files, typical * max_jobs + EXTRA_FILES_READ))
+
+
+@compiled
+def cut_jobs(pieces, first, limits, jobs):
+    """Cut the pieces of input from `first` on into jobs until they or `jobs`, (k,) of CUT, end; returns how many.
+
+    pieces: (n,) of views.PIECE, in order. Every job gets consecutive pieces.
+    """
+    n = 0
+    while n < len(jobs) and first < len(pieces):
+        count, closed_by = next_job(pieces, first, limits)
+        jobs[n]["first"], jobs[n]["count"], jobs[n]["closed_by"] = first, count, closed_by
+        first += count
+        n += 1
+    return n
+
+
+@compiled
+def next_job(pieces, first, limits):
+    """How many pieces the next job gets, and which limit closed it (a code of ClosedBy).
+
+    A job is closed when one step more would break a limit; its first step is taken whatever its size. Source:
+    lifecycle reference, section 2.6, the greedy loop.
+    """
+    count, events, size, seconds = 0, 0.0, 0.0, 0.0
+    while True:
+        end = first + count + step_length(pieces, first + count, limits)
+        for k in range(first + count, end):
+            n_bytes = pieces[k]["bytes"] if pieces[k]["bytes"] > 0 else 1.0 * MIB      # unknown counts 1 MiB
+            events += pieces[k]["events"]
+            size += n_bytes
+            seconds += piece_walltime(pieces[k]["events"], n_bytes, limits)
+        broken = limit_broken(end - first, events, size, seconds, limits)
+        if broken != OPEN and count > 0:
+            return count, broken
+        count = end - first
+        if end == len(pieces) or pieces[end]["retry"] != pieces[first]["retry"]:
+            return count, END
+        if limits.respects_boundary and pieces[end]["boundary"] != pieces[first]["boundary"]:
+            return count, BOUNDARY
+
+
+@compiled
+def step_length(pieces, first, limits):
+    """Pieces that are taken at once: nFilesPerJob of them, unless a boundary or the end comes before."""
+    n = 1
+    while (n < limits.step and first + n < len(pieces) and pieces[first + n]["retry"] == pieces[first]["retry"]
+           and (not limits.respects_boundary or pieces[first + n]["boundary"] == pieces[first]["boundary"])):
+        n += 1
+    return n
+
+
+@compiled
+def piece_walltime(events, size, limits):
+    """Wall time that a piece of input adds to its job, s: cpuTime x events / (cores x corepower x cpuEfficiency).
+
+    Without cpuEfficiency it adds nothing, without CPU time in HS06 s it is wall time x MiB / cores. The code rounds
+    down file by file. Source: JEDI TWiki, HS06sPerEvent; lifecycle reference, section 2.6.
+    """
+    if limits.s_per_mib > 0:
+        return limits.s_per_mib * (size / MIB) / limits.cores
+    if limits.efficiency <= 0:
+        return 0.0
+    seconds = limits.cputime * events / limits.cores / limits.corepower / limits.efficiency
+    return math.floor(seconds) if limits.whole_seconds else seconds
+
+
+@compiled
+def expected_walltime(seconds, limits):
+    """Wall time of a job whose pieces take so many seconds; 0 = unknown. Consumers of event service share it."""
+    if limits.cputime <= 0 and limits.s_per_mib <= 0:
+        return 0.0
+    base = 0.0 if limits.s_per_mib > 0 else limits.base_s
+    return (base + seconds) / limits.consumers
+
+
+@compiled
+def limit_broken(files, events, master_bytes, seconds, limits):
+    """The first limit that a job with so many pieces, events and bytes breaks, a code of ClosedBy; OPEN = none.
+
+    The code's second rule of size, for jobs with little output, is the same
+    as counting at least 1500 MB of output. Source: lifecycle reference, section 2.6.
+    """
+    secondary = math.ceil(limits.secondary_ratio * files)
+    size = master_bytes + secondary * limits.secondary_bytes
+    output = limits.output_per_event * events
+    if files > limits.files:
+        return FILES
+    if size + max(output, limits.least_output_bytes) + limits.offset_bytes > limits.size_bytes:
+        return SIZE
+    if expected_walltime(seconds, limits) > limits.walltime_s:
+        return WALLTIME
+    if events > limits.events:
+        return EVENTS
+    if output > limits.output_bytes:
+        return OUTPUT
+    if (size if limits.copies_input else 0.0) + output > limits.disk_bytes:
+        return DISK
+    if files + secondary > limits.all_files:
+        return ALL_FILES
+    return OPEN

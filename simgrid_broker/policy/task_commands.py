@@ -1,0 +1,75 @@
+"""Commands to tasks: to which statuses they are for, and what exhausts or forbids a retry.
+
+What lives here: decisions. What does not: the moves that a task can make at all (world), and carrying commands out
+(agents).
+"""
+
+from dataclasses import dataclass
+
+from simgrid_broker.names import TASK_ENDS, TaskCommand, TaskStatus
+
+C, T = TaskCommand, TaskStatus
+
+NOT_FINAL = frozenset(status for status in T if status not in TASK_ENDS)
+REASSIGNED = frozenset((T.REGISTERED, T.DEFINED, T.READY, T.RUNNING, T.SCOUTING, T.SCOUTED, T.PENDING, T.ASSIGNING,
+                        T.EXHAUSTED))
+RETRIED = frozenset((T.FINISHED, T.FAILED, T.EXHAUSTED))
+
+ACCEPTED = {
+    C.ABORT: NOT_FINAL - {T.ABORTING, T.TOABORT}, C.FINISH: NOT_FINAL - {T.FINISHING, T.PASSED, T.ABORTING, T.TOABORT},
+    C.RETRY: RETRIED, C.INCEXEC: RETRIED | {T.ABORTED, T.DONE},
+    C.PAUSE: NOT_FINAL - {T.PAUSED, T.ABORTING, T.TOABORT}, C.RESUME: frozenset((T.PAUSED, T.THROTTLED)),
+    C.REASSIGN: REASSIGNED, C.AVALANCHE: frozenset((T.SCOUTING,)),
+}
+"""Statuses of a task in which it takes a command; source: lifecycle reference, section 2.8."""
+
+NOT_RETRIED_WITH_PARENT = frozenset((T.ABORTED, T.BROKEN, T.FAILED))
+"""Statuses of children that a retry of their parent leaves alone; source: JEDI TWiki, task retry."""
+
+INCREMENT = 5
+"""Attempts that a retry adds to files that have used up theirs; source: lifecycle reference, section 2.13."""
+
+
+def accepts(command: TaskCommand, status: TaskStatus, edition: str) -> bool:
+    """Whether a task in that status takes a command; JEDI itself retries aborted tasks, too (L15)."""
+    if command is C.RETRY and edition == "deployed" and status is T.ABORTED:
+        return True
+    return status in ACCEPTED[command]
+
+
+@dataclass(frozen=True)
+class Past:
+    """What a task has gone through when it is to be retried; parts are NaN where there is nothing to count.
+
+    attempt: how often it was tried before, this one included; failed_hs06_hours and failed_hs06_part: of its HEP-score
+    hours; failure_part: failed of all jobs that failed or finished; max_attempt: largest maxAttempt of its files;
+    cpu_efficiency: median of its finished jobs, %.
+    """
+
+    attempt: int
+    failed_hs06_hours: float
+    failed_hs06_part: float
+    failure_part: float
+    max_attempt: int
+    cpu_efficiency: float
+
+
+def retry_refused(past: Past, label: str, cfg, edition: str) -> tuple[bool, str]:
+    """Whether a retry exhausts the task, and the key of gdpconfig by which it is not done, empty if it is.
+
+    The first that matches counts; 0 is off, but for JOB_MAX_ATTEMPT in the code (L37), which rejects the command and
+    leaves the task as it was. Source: lifecycle reference, 2.13 and 8.5.
+    """
+    for prefix, value in (("TASK_MAX_ATTEMPT", past.attempt), ("MAX_FAILED_HEP_SCORE_HOURS", past.failed_hs06_hours),
+                          ("MAX_FAILED_HEP_SCORE_RATE", past.failed_hs06_part),
+                          ("MAX_JOB_FAILURE_RATE", past.failure_part)):
+        limit = cfg.family("retry_task", prefix, label)
+        if limit and value >= limit:
+            return True, f"{prefix}_{label}"
+    limit = cfg.family("retry_task", "JOB_MAX_ATTEMPT", label)
+    if limit is not None and (limit or edition == "deployed") and past.max_attempt >= limit:
+        return False, f"JOB_MAX_ATTEMPT_{label}"
+    limit = cfg.family("retry_task", "MIN_CPU_EFFICIENCY", label)
+    if limit and past.cpu_efficiency < limit:
+        return True, f"MIN_CPU_EFFICIENCY_{label}"
+    return False, ""

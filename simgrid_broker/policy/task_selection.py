@@ -1,0 +1,90 @@
+"""Which tasks a cycle of job generation takes, in which order, and how much of each.
+
+What lives here: the two modes, by priority and fair between groups, and the limits on tasks and files. What does not:
+finding the tasks that have input (world), and the throttler (`throttle`).
+
+Sources: JEDI TWiki, typical usages of the JEDI_Tasks table; lifecycle reference, section 2.3.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.views import Gdpconfig
+
+EXPRESS_PRIORITY = 1500
+"""Tasks of this priority are express where groups take turns; source: lifecycle reference, section 2.3."""
+DEFAULT_RATIO = 30.0
+N_TASKS, N_FILES = 50, 5000
+"""Tasks of a cycle and files of a task, as JEDI's configuration has them; source: lifecycle reference, section 2.1."""
+SPARE_FILES, LEAST_FILES = 10, 100
+"""Files beyond what the jobs need, and the least that is read of a task; source: lifecycle reference, section 2.3."""
+USER = "userName"
+
+
+class Selection(NamedTuple):
+    """How a work queue chooses its tasks: attribute to be fair between (empty = by priority), limits, chance in %."""
+
+    attribute: str
+    n_tasks: int
+    n_files: int
+    express_ratio: float
+    reads_more: bool
+
+
+def selection(cfg: Gdpconfig, queue: str, analysis: bool, edition: str) -> Selection:
+    """How the tasks of a work queue are chosen under gdpconfig.
+
+    L7: without GROUPBYATTR_<queue> the code goes by priority alone; as documented, users of analysis take turns.
+    """
+    values = cfg.values
+    attribute = values.get(("jobgen", f"GROUPBYATTR_{queue}"))
+    if attribute is None:
+        attribute = USER if analysis and edition == "documented" else ""
+    ratio = values.get(("dbproxy", "SUPER_HIGH_PRIO_TASK_RATIO"))
+    return Selection(attribute, values.get(("jobgen", f"NTASKS_{queue}")) or N_TASKS,
+                     values.get(("jobgen", f"NFILES_{queue}")) or N_FILES,
+                     DEFAULT_RATIO if ratio is None else ratio, edition == "deployed")
+
+
+def generates(cfg: Gdpconfig) -> bool:
+    """Whether jobs are generated at all."""
+    return cfg.values.get(("jobgen", "JOB_SUBMISSION")) is not False
+
+
+def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float, uniforms: np.ndarray) -> np.ndarray:
+    """Order in which tasks are served if groups take turns, (n,) numbers of tasks.
+
+    priority, group: (n,), in base order (priority, then age); uniforms: (3, n) in (0, 1): for the order of express
+    tasks of one priority, for the order of groups, and for whether an express task comes before each turn. What is left
+    of the express tasks comes last.
+    """
+    is_express = priority >= EXPRESS_PRIORITY
+    express = np.flatnonzero(is_express)
+    express = express[np.lexsort((uniforms[0, express], -priority[express].astype(np.int64)))]
+    others = np.flatnonzero(~is_express)
+    _, first, place = np.unique(group[others], return_index=True, return_inverse=True)
+    by_group = np.argsort(place, kind="stable")
+    begins = np.flatnonzero(np.diff(place[by_group], prepend=-1))
+    turn = np.empty(len(others), np.int64)
+    turn[by_group] = np.arange(len(others)) - np.repeat(begins, np.diff(np.append(begins, len(others))))
+    others = others[np.lexsort((uniforms[1, first][place], turn))]
+    return _with_express(others, express, uniforms[2] * 100 < express_ratio)
+
+
+def _with_express(others: np.ndarray, express: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """`others`, with the next express task put in before each of them for which `chosen` says so."""
+    before = np.flatnonzero(chosen[:len(others)])[:len(express)]
+    return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
+
+
+def most_jobs(left: int, n_files_per_job: int, rule: Selection) -> int:
+    """Jobs that may be made of one task while the throttler leaves `left`.
+
+    The code reads some files more than the jobs that are left need, and at least a hundred, so that the last task of a
+    cycle may get more jobs; source: lifecycle reference, section 2.3.
+    """
+    per_job = max(n_files_per_job, 1)
+    if not rule.reads_more:
+        return min(left, max(rule.n_files // per_job, 1))
+    return max(max(min(rule.n_files, per_job * left + SPARE_FILES), LEAST_FILES) // per_job, 1)

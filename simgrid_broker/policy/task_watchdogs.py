@@ -1,0 +1,100 @@
+"""What the watchdogs of production decide about tasks: boost, automatic pause, throttling, and how long tasks wait.
+
+What lives here: decisions. What does not: looking at tasks and moving them (agents).
+"""
+
+import numpy as np
+
+from simgrid_broker.units import DAY, HOUR
+
+BOOST_PRIORITY = 900
+"""Priority of a task that is nearly done; JEDI TWiki, automatic priority boosting; lifecycle reference, 2.11."""
+BOOST_FROM, BOOST_JOBS = 0.95, 100
+"""Part of the input that must be over, and jobs that may be left."""
+EXPRESS = "Express"
+"""Share of tasks that are nearly done."""
+LOOK_AGAIN_S = 1200.0
+"""A task is looked at for boost and pause at most this often; source: lifecycle reference, 2.12."""
+
+TO_PAUSE = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
+            "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
+"""Beginnings of the keys that limit failures."""
+
+ATTEMPTS_A_STEP = 5
+"""Attempts after each of which a task is throttled."""
+WAIT_FOR_THROTTLED_S = 7200.0
+"""How long the first time; later times go with the square; JEDI TWiki, task status; lifecycle reference, 2.10."""
+
+EXHAUSTED_S = {"documented": 10 * DAY, "deployed": 48 * HOUR}
+"""After this an exhausted task is finished (L16); source: JEDI TWiki, task status; lifecycle reference, 2.8."""
+HURRY_S = ((950, 600.0), (900, 1800.0))
+"""From a priority on, managed tasks stay pending for so long only; source: lifecycle reference, 2.9."""
+
+
+def remaining_jobs(n_files, n_over, n_jobs) -> np.ndarray:
+    """Jobs that are left of tasks, (n,): those of all files, in the part of the files that is not over."""
+    return ((n_files - n_over) * n_jobs / np.maximum(n_files, 1)).astype(np.int64)
+
+
+def nearly_done(n_files, n_over, n_jobs, edition: str) -> np.ndarray:
+    """Which tasks are boosted, (n,) bool: 95 % over and less than 100 jobs left (documented) or at most 100 (deployed).
+
+    n_files: input files; n_over: those finished or given up; n_jobs: jobs of all of them.
+    """
+    left = remaining_jobs(n_files, n_over, n_jobs)
+    few = left < BOOST_JOBS if edition == "documented" else left <= BOOST_JOBS
+    return (n_over >= BOOST_FROM * n_files) & few
+
+
+def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, float], cfg, edition: str) -> bool:
+    """Whether a task fails too often to go on.
+
+    jobs: all and those that are left; rates: failed part of the jobs that finished or failed, and of their HEP-score
+    hours, NaN if there are none. Limits that are not set are off. Source: lifecycle reference, 2.11.
+    """
+    n_jobs, left = jobs
+    if (n_jobs < cfg.family("watchdog", "MIN_JOBS_TO_PAUSE", label)
+            or left < cfg.family("watchdog", "MIN_REMAINING_JOBS_TO_PAUSE", label)):
+        return False
+    of_hours = (f"MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_{label}" if edition == "documented" else
+                f"MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_{label}")                         # two names of one limit (L18)
+    limits = (cfg.family("watchdog", f"MAX_JOB_FAILURE_RATE_TO_PAUSE_{label}", queue),
+              cfg.family("watchdog", of_hours, queue))
+    return any(limit is not None and rate >= limit for rate, limit in zip(rates, limits, strict=True))
+
+
+def may_pause(cfg) -> bool:
+    """Whether any limit of the automatic pause is set."""
+    return any(component == "watchdog" and key.startswith(TO_PAUSE) and value is not None
+               for (component, key), value in cfg.values.items())
+
+
+def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, edition: str) -> int:
+    """How often a task will have been throttled if it must be now, else 0 (L17).
+
+    As documented the largest number of attempts at a file counts, in steps of 5. The code takes the mean failures of
+    the files that are left, and goes on by one, whatever the step.
+    """
+    if edition == "documented":
+        step = largest_attempt // ATTEMPTS_A_STEP
+        return step if step > n_throttled else 0
+    return n_throttled + 1 if int(mean_failures / ATTEMPTS_A_STEP) > n_throttled else 0
+
+
+def throttled_for_s(step: int) -> float:
+    """How long a task is throttled the `step`-th time, s."""
+    return WAIT_FOR_THROTTLED_S * step ** 2
+
+
+def pending_for_s(label: str, priority: int, usual_s: float) -> float:
+    """How long a task stays on hold, s: managed tasks of high priority come back earlier."""
+    if label == "managed":
+        for at_least, short_s in HURRY_S:
+            if priority >= at_least:
+                return min(short_s, usual_s)
+    return usual_s
+
+
+def gives_up_pending(label: str, waited_s: float, cfg) -> bool:
+    """Whether a broker has looked in vain for so long that the task is exhausted; source: lifecycle reference, 2.9."""
+    return waited_s >= cfg.family("watchdog", "PENDING_TIMEOUT", label) * HOUR

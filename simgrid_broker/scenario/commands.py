@@ -1,0 +1,136 @@
+"""What must hold of commands to tasks: they name tasks that come, and are not impossible whatever the run brings.
+
+What lives here: one function for each rule, scenario to findings. What does not: carrying commands out (agents), and
+what is known only when the tasks have been drawn (`world.build`).
+"""
+
+from collections.abc import Iterator
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.names import PRODUCTION_LABELS
+from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.model import Incident, Scenario
+from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
+
+TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
+"""Kinds of incidents that name a task."""
+
+OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",)}
+"""Fields that single commands read beside the task; the others read none."""
+
+PAUSING = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
+           "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
+"""Beginnings of the keys of gdpconfig by which tasks are paused without a command."""
+
+THROTTLED_FROM = 6
+"""Attempts that inputs must have for a task to be throttled; source: lifecycle reference, section 2.10."""
+
+LIVE, HELD, ENDING, ENDED, ABORTED = "at work", "paused", "finishing", "over", "aborted"
+"""What a task can be as far as commands go; `at work` has exhausted tasks in it, `paused` throttled ones."""
+
+EFFECT = {
+    "abort": ((LIVE, HELD, ENDING), ABORTED), "finish": ((LIVE, HELD), ENDING), "pause": ((LIVE, ENDING), HELD),
+    "resume": ((HELD,), LIVE), "reassign": ((LIVE,), LIVE), "avalanche": ((LIVE,), LIVE),
+    "incexec": ((LIVE, ENDED, ABORTED), LIVE),
+}
+"""Where a command can be carried out, and what the task is then; source: lifecycle reference, section 2.8."""
+
+RETRY = {"documented": ((LIVE, ENDED), LIVE), "deployed": ((LIVE, ENDED, ABORTED), LIVE)}
+"""The same of retry, which the code accepts for aborted tasks, too (L15)."""
+
+
+def command_options(scenario: Scenario) -> Iterator[Finding]:
+    """A command gets no field that it does not read."""
+    for key, incident in _of_kind(scenario, "task_command"):
+        for name in ("soft", "nucleus", "queue", "jobs"):
+            if getattr(incident, name) is not None and name not in OPTIONS.get(incident.command, ()):
+                reads = ", ".join(OPTIONS.get(incident.command, ())) or "nothing but the task"
+                yield Finding((*key, name), getattr(incident, name), f"{incident.command} does not read this; it reads "
+                              f"{reads}")
+
+
+def command_names(scenario: Scenario) -> Iterator[Finding]:
+    """Nucleus and queue of a task that is reassigned exist, and a task goes to a share that takes tasks."""
+    grid, leaves = scenario.grid, leaf_names(scenario)
+    inner = [share.name for _, share in shares_with_keys(scenario.shares) if share.children]
+    for key, incident in _of_kind(scenario, "task_command"):
+        for name, known, what in (("nucleus", grid.sites, "site"), ("queue", grid.queues, "queue")):
+            value = getattr(incident, name)
+            if value is not None and value not in known:
+                yield Finding((*key, name), value, f"no {what} is called so", nearest(value, known))
+    for key, incident in _of_kind(scenario, "task_share"):
+        if incident.share in inner:
+            yield Finding((*key, "share"), incident.share, "expected a share without children, as only those take "
+                          "tasks", nearest(incident.share, leaves))
+
+
+def task_of_command(scenario: Scenario) -> Iterator[Finding]:
+    """The task of an incident is the number of one, or the name of a stream of work; a trace has names of its own."""
+    work = scenario.workload
+    names = [stream.name for stream in (*work.campaigns, *work.users)]
+    for what in TASK_INCIDENTS:
+        for key, incident in _of_kind(scenario, what):
+            task = incident.task
+            if isinstance(task, int) and task < 1:
+                yield Finding((*key, "task"), task, "expected the number of a task, 1 or above")
+            elif isinstance(task, str) and task not in names and work.trace is None:
+                yield Finding((*key, "task"), task, "no campaign and no group of users is called so",
+                              nearest(task, names))
+
+
+def impossible_command(scenario: Scenario) -> Iterator[Finding]:
+    """A command can be carried out in some run: nobody resumes what nothing pauses, or pauses what was aborted."""
+    said = [(key, incident) for key, incident in _of_kind(scenario, "task_command")
+            if incident.task is not None and incident.command is not None]
+    said.sort(key=lambda one: one[1].at)
+    for place, (key, incident) in enumerate(said):
+        possible = _possible(scenario, incident.task, [other for _, other in said[:place]])
+        where = _effect(scenario, incident)[0]
+        if not possible & set(where):
+            yield Finding((*key, "command"), incident.command, f"the task can only be {' or '.join(sorted(possible))} "
+                          f"by then, and {incident.command} needs one that is {' or '.join(where)}")
+
+
+def _possible(scenario: Scenario, task: int | str, before: list[Incident]) -> set[str]:
+    """What a task can be after some commands; of those to others only such count as may be about the same task.
+
+    A name stands for many tasks, and more may arrive later.
+    """
+    first = {LIVE, ENDED} | ({HELD} if _held_by_itself(scenario) else set())
+    possible = set(first)
+    for incident in before:
+        same, related = incident.task == task, isinstance(incident.task, str) != isinstance(task, str)
+        if not (same or related):
+            continue
+        where, after = _effect(scenario, incident)
+        met = possible & set(where)
+        left = possible - met if same and isinstance(task, int) else possible
+        possible = left | ({after} if met else set())
+        if possible & {LIVE, HELD, ENDING}:
+            possible |= first if LIVE in possible else {ENDED} if ENDING in possible else set()
+    return possible
+
+
+def _effect(scenario: Scenario, incident: Incident) -> tuple[tuple[str, ...], str]:
+    """Where the command of an incident can be carried out, and what the task is then."""
+    return RETRY[scenario.edition] if incident.command == "retry" else EFFECT[incident.command]
+
+
+def _held_by_itself(scenario: Scenario) -> bool:
+    """Whether tasks may be paused or throttled without a command."""
+    keys = (*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents if one.what == "gdpconfig"))
+    work = scenario.workload
+    return (work.trace is not None or any(name.split(".")[-1].startswith(PAUSING) for name in keys)
+            or any((stream.max_attempt or 0) >= THROTTLED_FROM and stream.prodsourcelabel in PRODUCTION_LABELS
+                   for stream in (*work.campaigns, *work.users)))
+
+
+def _of_kind(scenario: Scenario, what: str) -> Iterator[tuple[tuple, Incident]]:
+    """Incidents of one kind with their keys."""
+    for position, incident in enumerate(scenario.incidents):
+        if incident.what == what:
+            yield ("incidents", position), incident
+
+
+COMMAND_RULES = (command_options, command_names, task_of_command, impossible_command)
+"""All rules of this module."""

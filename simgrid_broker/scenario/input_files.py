@@ -1,0 +1,117 @@
+"""The input of tasks as files, and the task parameters by which it is split into jobs.
+
+What lives here: the models, what contradicts itself in them, and means. What does not: drawing the files of a task
+(`input_draw`), and splitting (policy).
+"""
+
+import math
+
+from pydantic import Field, model_validator
+
+from simgrid_broker.scenario.part import Bytes, Part
+from simgrid_broker.scenario.spread import BytesSpread, Spread
+
+MOST_FILES_OF_JOB = 1000
+"""Most files of a job, secondary ones included; source: lifecycle reference, section 2.6."""
+TYPICAL_FILES = 5
+"""Files of a job if nobody says; source: lifecycle reference, section 2.3."""
+FIXED_SIZE = ("jobs_per_task", "events_per_job", "files_per_job", "input_per_event", "input_per_job",
+              "output_per_job", "secondary_input")
+"""Keys of tasks whose jobs are all of one size."""
+
+
+class InputFiles(Part):
+    """The files that a task reads, from which its jobs are cut; the same file is the same under every policy."""
+
+    files: Spread = Field(description="Master files of a task, over tasks")
+    events_per_file: int = Field(1000, ge=1, description="Mean number of events of a file")
+    events_spread: float = Field(0, ge=0, le=3, description="Sigma of the spread of events between files of a task")
+    file_size: BytesSpread = Field(BytesSpread(median=0), description="Mean size of the files of a task, over tasks")
+    size_spread: float = Field(0, ge=0, le=3, description="Sigma of the spread of sizes of files of equal events")
+    files_per_lumiblock: int = Field(0, ge=0, description="Files of a lumi block; 0 = files know none")
+    files_per_boundary: int = Field(0, ge=0, description="Files with the same boundaryID; 0 = files have none")
+    secondary_ratio: float = Field(0, ge=0, le=999, description="Secondary files that a job reads for each master file")
+    secondary_file_size: Bytes = Field(0, ge=0, description="Size of a secondary file, bytes")
+
+
+class SplitRule(Part):
+    """How input is split into jobs, in PanDA's names of task parameters; of the first five the first given counts.
+
+    They stand in the order of precedence nEventsPerJob, nFilesPerJob, nGBPerJob, tgtNumEventsPerJob, tgtMaxOutputForNG
+    (lifecycle reference, section 2.6).
+    """
+
+    input: InputFiles | None = Field(None, description="Files from which jobs are cut as JEDI does; default: all jobs "
+                                     "of a task have one size, jobs_per_task and the like")
+    nEventsPerJob: int = Field(0, ge=0, description="Most events of a job; below those of a file, files are split; "
+                               "0 = not given")
+    nFilesPerJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Master files of a job; 0 = not given")
+    nGBPerJob: float = Field(0, ge=0, description="Most input, output and work space of a job, GB; 0 = not given")
+    tgtNumEventsPerJob: int = Field(0, ge=0, description="Events of a job that are aimed at: files with more are split "
+                                    "evenly; 0 = not given")
+    tgtMaxOutputForNG: float = Field(0, ge=0, description="Largest output of a job that is aimed at through nGBPerJob, "
+                                     "GB; 0 = not given")
+    maxWalltime: float = Field(0, ge=0, description="Longest job, h; 0 = as long as the queue allows")
+    nMaxFilesPerJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Most master files of a job "
+                                 "(maxNumFilesPerJob); 0 = 200")
+    respectLB: bool = Field(False, description="No job has files of two lumi blocks")
+    groupBoundaryID: bool = Field(False, description="No job has files of two boundaryIDs")
+
+    @model_validator(mode="after")
+    def needs_files(self) -> "SplitRule":
+        """Refuse rules of splitting without files, and jobs of one size beside files."""
+        given = [name for name in SplitRule.model_fields if name != "input" and getattr(self, name)]
+        if self.input is None:
+            if given:
+                raise ValueError(f"{given[0]} needs input, the files of a task")
+            return self
+        fixed = [name for name in FIXED_SIZE if name in self.model_fields_set]
+        if fixed:
+            raise ValueError(f"{fixed[0]} is for tasks whose jobs are all of one size: leave it out beside input "
+                             "(files, events_per_file, file_size, secondary_ratio, output_per_event)")
+        return self
+
+    @model_validator(mode="after")
+    def files_fit_the_rules(self) -> "SplitRule":
+        """Refuse boundaries that no file has, jobs of too many files, and files of unequal events that are split."""
+        files = self.input
+        if files is None:
+            return self
+        if self.respectLB and not files.files_per_lumiblock:
+            raise ValueError("respectLB needs input.files_per_lumiblock")
+        if self.groupBoundaryID and not files.files_per_boundary:
+            raise ValueError("groupBoundaryID needs input.files_per_boundary")
+        if self.whole_files * (1 + files.secondary_ratio) > MOST_FILES_OF_JOB:
+            raise ValueError(f"nFilesPerJob with the secondary files is more than {MOST_FILES_OF_JOB} files of a job")
+        if self.events_per_piece and files.events_spread:
+            raise ValueError(f"files of {files.events_per_file} events are split into jobs of fewer: leave out "
+                             "input.events_spread, as then all files have the same number of events")
+        return self
+
+    @property
+    def whole_files(self) -> int:
+        """Files that every job has, as far as nFilesPerJob is in force; else 1."""
+        return self.nFilesPerJob if self.nFilesPerJob and not self.nEventsPerJob else 1
+
+    @property
+    def events_per_piece(self) -> int:
+        """Events of the pieces into which files are split; 0 = files stay whole.
+
+        tgtNumEventsPerJob splits a file into as many equal pieces as are needed. Source: JEDI TWiki, event-level
+        splitting; lifecycle reference, section 2.6 (precedence).
+        """
+        events = self.input.events_per_file if self.input else 0
+        if self.nEventsPerJob:
+            return self.nEventsPerJob if self.nEventsPerJob < events else 0
+        target = 0 if self.nFilesPerJob or self.nGBPerJob else self.tgtNumEventsPerJob
+        return math.ceil(events / math.ceil(events / target)) if 0 < target < events else 0
+
+    @property
+    def typical_files(self) -> float:
+        """Files, or parts of one, that a job is reckoned to have; source: lifecycle reference, section 2.3."""
+        events = self.input.events_per_file if self.input else 1
+        if self.nEventsPerJob:
+            return (self.events_per_piece or self.nEventsPerJob) / events
+        if self.nFilesPerJob:
+            return self.nFilesPerJob
+        return self.events_per_piece / events or TYPICAL_FILES

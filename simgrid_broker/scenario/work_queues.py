@@ -1,0 +1,83 @@
+"""JEDI's work queues beside those of the share tree: the model, and what follows from it for a whole scenario.
+
+What lives here: `WorkQueue`, the shares that normal and partition queues stand for, the order of names. What does not:
+the grammar of criteria (`criteria`), checks (`rules_work_queues`), mapping tasks (world).
+
+Sources: JEDI TWiki, work queues, shares and the JEDI_Work_Queue table; lifecycle reference, section 1.6.
+"""
+
+from typing import Literal
+
+from pydantic import Field
+
+from simgrid_broker.scenario.part import Part
+
+NORMAL, PARTITION, RESOURCE = "normal", "partition", "Resource"
+
+
+class WorkQueue(Part):
+    """A row of JEDI_Work_Queue."""
+
+    name: str = Field(min_length=1, description="QUEUE_NAME; gdpconfig keys name it")
+    function: Literal["normal", "partition", "Resource"] = Field(
+        "normal", description="normal: takes the tasks that pass its criteria; partition: is made of sub queues; "
+        "Resource: for dedicated facilities, with a throttler of its own for all resource types together. Normal and "
+        "partition queues take the place of the share tree in `documented`; in `deployed` they have no effect on jobs")
+    order: int | None = Field(None, description="QUEUE_ORDER: queues are tried from the lowest; not for partitions")
+    criteria: str = Field("", description="Selection criteria in SQL, such as `processingType IN (:p1,:p2)`; empty = "
+                          "every task passes")
+    variables: str = Field("", description="Values of the variables in the criteria, such as `p1:evgen,p2:simul`")
+    share: float | None = Field(None, ge=0, description="QUEUE_SHARE: part of the power, relative to the queues of the "
+                                "same partition or outside of all; null = the queue is not throttled, and is served "
+                                "last")
+    partition: str | None = Field(None, description="Partition of which this is a sub queue")
+    stretchable: bool = Field(False, description="Whether it comes first where queues without tasks leave power")
+    status: Literal["active", "inactive"] = Field("active", description="Inactive queues are left out")
+
+
+def active(queues: tuple[WorkQueue, ...]) -> list[WorkQueue]:
+    """Queues that are not left out."""
+    return [queue for queue in queues if queue.status == "active"]
+
+
+def selecting(queues: tuple[WorkQueue, ...]) -> list[WorkQueue]:
+    """Queues that tasks are mapped to, in the order in which they are tried."""
+    found = [queue for queue in active(queues) if queue.function != PARTITION]
+    return sorted(found, key=lambda queue: queue.order if queue.order is not None else 0)
+
+
+def queue_names(queues: tuple[WorkQueue, ...]) -> tuple[str, ...]:
+    """Names of the queues that tasks are mapped to: the codes of tasks' `work_queue`, Resource queues first."""
+    return tuple(queue.name for queue in sorted(selecting(queues), key=lambda queue: queue.function != RESOURCE))
+
+
+def n_resource_queues(queues: tuple[WorkQueue, ...]) -> int:
+    """How many of `queue_names` are Resource queues."""
+    return sum(queue.function == RESOURCE for queue in active(queues))
+
+
+def by_queue(scenario) -> bool:
+    """Whether normal and partition queues take the place of the share tree: JEDI TWiki; L4: not in the code."""
+    return scenario.edition == "documented" and has_normal(scenario)
+
+
+def has_normal(scenario) -> bool:
+    """Whether there are normal queues, so that every task must pass the criteria of some queue."""
+    return any(queue.function == NORMAL for queue in active(scenario.work_queues))
+
+
+def shares_in_use(scenario, share: type) -> tuple:
+    """The share tree that is in force: that of the scenario, or the one that its normal queues and partitions make.
+
+    share: the model of a share. A Resource queue beside normal ones has a share like them.
+    """
+    if not by_queue(scenario):
+        return scenario.shares
+    queues = active(scenario.work_queues)
+    return tuple(_share(queue, queues, share) for queue in queues if queue.partition is None)
+
+
+def _share(queue: WorkQueue, queues: list[WorkQueue], share: type):
+    """The share that a queue stands for, with its sub queues below."""
+    children = tuple(_share(sub, queues, share) for sub in queues if sub.partition == queue.name)
+    return share(name=queue.name, value=queue.share or 0.0, throttled=queue.share is not None, children=children)

@@ -1,0 +1,83 @@
+"""What the jobs that await a slot ask for: wall time, and the highest priority among them.
+
+What lives here: the pass over the jobs that the throttler of the production code needs. What does not: job numbers
+(`counts`), and the throttler (policy).
+
+Source: lifecycle reference, sections 2.4 and 2.6 (maxWalltime of a job).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import JobStatus
+
+DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
+ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
+NO_PRIORITY = -(2**31)
+"""Highest priority where there are no jobs."""
+
+
+class QueuedWork(NamedTuple):
+    """By account (`groups`) and resource type, (n_accounts, n_types) each.
+
+    walltime_s: wall time asked for by defined, activated and starting jobs, scaled up for those without a limit, NaN =
+    none has one; priority: highest of the defined, assigned
+    and activated ones; n_highest: how many of these have it.
+    """
+
+    walltime_s: np.ndarray
+    priority: np.ndarray
+    n_highest: np.ndarray
+
+
+@compiled
+def max_walltime(world, job):
+    """maxWalltime of a job, s: what its task claims at the power of the slot, else the limit of the queue."""
+    task = world.tasks[job["task"]]
+    if task["cputime"] <= 0:
+        return world.queues[job["queue"]]["maxtime_s"]
+    if task["cpuefficiency"] <= 0:
+        return np.float64(task["basewalltime_s"])
+    return task["basewalltime_s"] + task["cputime"] * job["n_events"] / (
+        job["hs06_milli"] * 1e-3 * task["cpuefficiency"] / 100.0)
+
+
+@compiled
+def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_known):
+    """Fill the three tables of `QueuedWork`, which hold 0, NO_PRIORITY and 0 before, and count the jobs that ask.
+
+    n_jobs: all whose wall time counts, n_known: those that have one; both hold 0 before.
+    """
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        status = job["status"]
+        if job["panda_id"] == 0 or not (status == DEFINED or status == ASSIGNED or status == ACTIVATED
+                                        or status == STARTING):
+            continue
+        account, kind = np.int64(job["share"]), job["resource_type"]
+        work_queue = world.tasks[job["task"]]["work_queue"]
+        if 0 <= work_queue < n_special:
+            account = np.int64(len(world.hs06_milli)) + work_queue
+        if status != ASSIGNED:
+            walltime = max_walltime(world, job)
+            n_jobs[account, kind] += 1
+            if walltime < np.inf:
+                n_known[account, kind] += 1
+                walltime_s[account, kind] += walltime
+        if status != STARTING:
+            if job["priority"] > priority[account, kind]:
+                priority[account, kind], n_highest[account, kind] = job["priority"], 0
+            n_highest[account, kind] += job["priority"] == priority[account, kind]
+
+
+def queued_work(arrays) -> QueuedWork:
+    """What the jobs of each account and resource type ask for now."""
+    special = arrays.counts.shape[1] // len(arrays.hs06_milli) - 1
+    shape = len(arrays.hs06_milli) + special, arrays.counts.shape[2]
+    walltime_s, priority, n_highest = np.zeros(shape), np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64)
+    n_jobs, n_known = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    look_at_queued(arrays, special, walltime_s, priority, n_highest, n_jobs, n_known)
+    scaled = walltime_s * n_jobs / np.where(n_known > 0, n_known, np.nan)
+    return QueuedWork(np.where(n_jobs > 0, scaled, 0.0), priority, n_highest)

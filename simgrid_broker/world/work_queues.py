@@ -1,0 +1,120 @@
+"""The work queues of a run: which queue a task belongs to, and the queues for which jobs are generated.
+
+What lives here: mapping by criteria, and the aligned queues. What does not: the criteria's grammar and the model
+(scenario), and generating jobs (agents).
+
+Sources: JEDI TWiki, work queues; lifecycle reference, section 1.6.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.scenario.criteria import parse, passes, variables_of
+from simgrid_broker.scenario.work_queues import (
+    RESOURCE,
+    active,
+    by_queue,
+    has_normal,
+    n_resource_queues,
+    queue_names,
+    selecting,
+)
+from simgrid_broker.world.share_tree import leaf_shares
+
+EVENT_SERVICE = "eventservice"
+"""Work queue that is throttled as a whole and not by resource type; source: JEDI TWiki, job throttling."""
+NO_QUEUE = -1
+
+
+class AlignedQueue(NamedTuple):
+    """A queue of which job generation has a process, for some resource types together.
+
+    accounts: where its jobs are counted (`groups`); types: resource types; core_types: those of the same beginning,
+    SCORE or MCORE; all_types: every one. resource_type: the one it is for, empty = all.
+    """
+
+    name: str
+    accounts: tuple[int, ...]
+    types: tuple[int, ...]
+    core_types: tuple[int, ...]
+    all_types: tuple[int, ...]
+    resource_type: str
+    throttled: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is the queue that is throttled as a whole."""
+        return self.name == EVENT_SERVICE
+
+
+class WorkQueueMap:
+    """Maps tasks to work queues by their criteria: the first that a task passes, by order."""
+
+    def __init__(self, scenario):
+        names = queue_names(scenario.work_queues)
+        self.codes = {name: code for code, name in enumerate(names)}
+        self.criteria = [(self.codes[queue.name], parse(queue.criteria, variables_of(queue.variables)))
+                         for queue in selecting(scenario.work_queues)]
+        self.required = has_normal(scenario)
+        leaves = [leaf.name for leaf in leaf_shares(scenario.shares_in_use)]
+        self.share_of = {code: leaves.index(name) for name, code in self.codes.items()} if by_queue(scenario) else {}
+        self.queue_of_share = {share: code for code, share in self.share_of.items()}
+
+    def queue_of(self, task) -> int:
+        """Number of the first queue whose criteria a task passes, NO_QUEUE if there is none; `task` by attribute."""
+        return next((code for code, tree in self.criteria if passes(tree, task)), NO_QUEUE)
+
+
+def attributes(world, row: int) -> dict:
+    """What criteria may ask of a task."""
+    task, words = world.arrays.tasks[row], world.vocabularies
+    texts = dict(prodSourceLabel="label", workingGroup="working_group", processingType="processing_type",
+                 campaign="campaign", site="preassigned", userName="user", taskName="name", transPath="transpath",
+                 architecture="architecture", transHome="transhome")
+    kinds = dict(label="labels", working_group="working_groups", processing_type="processing_types",
+                 campaign="campaigns", preassigned="preassigned", user="users", name="task_names",
+                 transpath="transpaths", architecture="architectures", transhome="transhomes")
+    found = {attribute: words[kinds[column]][task[column]] for attribute, column in texts.items()}
+    return found | dict(coreCount=float(task["corecount"]), eventService=float(task["eventservice"]),
+                        currentPriority=float(task["priority"]), ramCount=float(task["ramcount"]))
+
+
+def aligned_queues(scenario) -> list[AlignedQueue]:
+    """Queues for which jobs are generated: leaf shares, or normal queues and partitions; then the Resource queues.
+
+    A partition is served as one queue, whatever its sub queues; a Resource queue for all resource types together.
+    """
+    names, shares = list(scenario.resource_types), scenario.shares_in_use
+    leaves = leaf_shares(shares)
+    number = {leaf.name: leaf_number for leaf_number, leaf in enumerate(leaves)}
+    special = queue_names(scenario.work_queues)[:n_resource_queues(scenario.work_queues)]
+    nodes = shares if by_queue(scenario) else leaves
+    found = []
+    for node in nodes:
+        if node.name not in special:
+            accounts = tuple(number[leaf.name] for leaf in leaf_shares((node,)))
+            found += _of_types(node.name, accounts, names, node.throttled)
+    throttled = {queue.name: queue.share is not None or not by_queue(scenario) for queue in
+                 active(scenario.work_queues) if queue.function == RESOURCE}
+    every = tuple(range(len(names)))
+    return found + [AlignedQueue(name, (len(leaves) + k,), every, every, every, "", throttled[name])
+                    for k, name in enumerate(special)]
+
+
+def stretchable_nodes(world) -> np.ndarray | None:
+    """Which nodes of the share tree are stretchable, (n_nodes,) bool; None where shares are no work queues (L1)."""
+    if not by_queue(world.scenario):
+        return None
+    names = {queue.name for queue in active(world.scenario.work_queues) if queue.stretchable}
+    return np.array([name in names for name in world.tree.names])
+
+
+def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled: bool) -> list[AlignedQueue]:
+    """A queue for each resource type, or one for all."""
+    every = tuple(range(len(types)))
+    if name == EVENT_SERVICE:
+        return [AlignedQueue(name, accounts, every, every, every, "", throttled)]
+    alike = {kind: tuple(k for k, other in enumerate(types) if other.startswith(kind[:5])) for kind in types}
+    return [AlignedQueue(name, accounts, (number,), alike[kind], every, kind, throttled)
+            for number, kind in enumerate(types)]

@@ -1,0 +1,230 @@
+"""Watchdogs of tasks: boost, automatic pause, throttled tasks, timeouts of pending and exhausted ones."""
+
+import numpy as np
+import pytest
+from builders import Stage, T, scenario
+
+from simgrid_broker.agents.post_processor import post_processor
+from simgrid_broker.agents.production_watch_dog import ProductionWatchDog, production_watch_dog
+from simgrid_broker.agents.task_commando import task_commando
+from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.timeline import timeline
+from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.policy.task_watchdogs import nearly_done, pauses, pending_for_s, throttle_step, throttled_for_s
+from simgrid_broker.scenario.gdpconfig import in_force
+from simgrid_broker.views import Gdpconfig
+from simgrid_broker.world.task_transitions import set_status
+
+DOGS = (timeline, task_source, task_commando, post_processor, watch_dog, production_watch_dog)
+WITH_EXPRESS = [dict(name="All", value=1), dict(name="Express", value=1)]
+
+
+@pytest.mark.parametrize(("n_files", "n_over", "boosted"), [
+    pytest.param(1000, 949, (False, False), id="less than 95 % is over"),
+    pytest.param(1000, 950, (True, True), id="95 % is over, and 50 jobs are left"),
+    pytest.param(2000, 1899, (False, False), id="101 jobs are left"),
+    pytest.param(2000, 1900, (False, True), id="100 jobs are left: too many as documented, few enough in the code"),
+    pytest.param(2000, 1901, (True, True), id="99 jobs are left"),
+])
+def test_what_is_nearly_done(n_files, n_over, boosted):
+    found = [bool(nearly_done(np.array([n_files]), np.array([n_over]), np.array([n_files]), edition)[0])
+             for edition in ("documented", "deployed")]
+    assert tuple(found) == boosted
+
+
+def running(stage, row=0, status=T.RUNNING) -> None:
+    """Say that a task is at work."""
+    stage.arrays.tasks["status"][row] = status
+    stage.arrays.tasks["modification_s"][row] = stage.now
+
+
+def at_work(task, shares=None, agents=DOGS, **others) -> Stage:
+    """A task at work since 1 s, and the dogs."""
+    stage = Stage(agents, scenario(shares=shares or WITH_EXPRESS, **others), task)
+    stage.run(1.0)
+    running(stage)
+    return stage
+
+
+@pytest.mark.parametrize(("priority", "expected"), [(899, 900), (900, 900), (950, 950)])
+def test_a_task_that_is_nearly_done_goes_to_express_with_its_jobs(priority, expected):
+    stage = at_work(dict(n_jobs=20, n_finished=19, priority=priority))
+    stage.submit()
+    stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["next_chunk"][0] = 19, 20
+    stage.run(302.0)
+    job = stage.arrays.jobs[stage.live()[0]]
+    assert (stage.arrays.tasks["priority"][0], stage.arrays.tasks["share"][0]) == (expected, 1)
+    assert (job["priority"], job["share"]) == (expected, 1)
+    stage.check()
+
+
+def test_without_a_share_express_there_is_only_the_priority():
+    stage = at_work(dict(n_jobs=20), shares=[dict(name="All", value=1)])
+    stage.arrays.tasks["n_finished"][0] = 19
+    stage.run(302.0)
+    assert (stage.arrays.tasks["priority"][0], stage.arrays.tasks["share"][0]) == (900, 0)
+
+
+def test_a_task_is_looked_at_every_twenty_minutes():
+    stage = at_work(dict(n_jobs=20))
+    stage.run(302.0)
+    stage.arrays.tasks["n_finished"][0] = 19
+    stage.run(1201.0)
+    assert stage.arrays.tasks["priority"][0] == 500
+    stage.run(1802.0)
+    assert stage.arrays.tasks["priority"][0] == 900
+
+
+def test_analysis_is_not_boosted():
+    stage = at_work(dict(n_jobs=20, label="user"))
+    stage.arrays.tasks["n_finished"][0] = 19
+    stage.run(3600.0)
+    assert stage.arrays.tasks["priority"][0] == 500
+
+
+LIMITS = {"watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_managed": 0.5}
+
+
+@pytest.mark.parametrize(("jobs", "rates", "paused"), [
+    pytest.param((1000, 100), (0.5, 0.0), True, id="at the limit of all"),
+    pytest.param((999, 100), (0.5, 0.0), False, id="too few jobs"),
+    pytest.param((1000, 99), (0.5, 0.0), False, id="too few are left"),
+    pytest.param((1000, 100), (0.49, 0.9), False, id="fails less; the other limit is off"),
+    pytest.param((1000, 100), (np.nan, np.nan), False, id="nothing has run"),
+])
+def test_automatic_pause(jobs, rates, paused):
+    cfg = Gdpconfig(in_force(scenario(gdpconfig=LIMITS)))
+    for edition in ("documented", "deployed"):
+        assert pauses("managed", "All", jobs, rates, cfg, edition) == paused
+        assert not pauses("test", "All", jobs, rates, cfg, edition)
+
+
+def test_a_limit_of_a_share_wins():
+    limits = LIMITS | {"watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_managed_All": 0.9}
+    cfg = Gdpconfig(in_force(scenario(gdpconfig=limits)))
+    assert not pauses("managed", "All", (1000, 100), (0.8, 0.0), cfg, "documented")
+    assert pauses("managed", "Express", (1000, 100), (0.8, 0.0), cfg, "documented")
+
+
+@pytest.mark.parametrize(("edition", "key", "paused"), [
+    pytest.param("documented", "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE", True, id="L18 documented name"),
+    pytest.param("documented", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE", False, id="L18 documented: not the code's name"),
+    pytest.param("deployed", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE", True, id="L18 the code's name"),
+    pytest.param("deployed", "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE", False, id="L18 the code: not the documented name"),
+])
+def test_l18_limit_of_hep_score_hours(edition, key, paused):
+    cfg = Gdpconfig(in_force(scenario(gdpconfig={f"watchdog.{key}_managed": 0.3})))
+    assert pauses("managed", "All", (1000, 100), (0.0, 0.3), cfg, edition) == paused
+
+
+def test_a_task_that_fails_too_often_is_paused_with_its_kind():
+    plan = scenario(gdpconfig=LIMITS)
+    tasks = (dict(n_jobs=1000), dict(processing_type="evgen"), {}, dict(label="test"))
+    stage = Stage(DOGS, plan, *tasks)
+    stage.run(1.0)
+    for row in range(4):
+        running(stage, row)
+    stage.arrays.tasks["failed_attempts"][0], stage.arrays.tasks["n_finished"][0] = 10, 10
+    stage.run(302.0)
+    assert [stage.task(row) for row in range(4)] == ["paused", "running", "paused", "running"]
+
+
+@pytest.mark.parametrize(("edition", "largest", "mean", "before", "step"), [
+    pytest.param("documented", 4, 0.0, 0, 0, id="L17 documented: 4 attempts"),
+    pytest.param("documented", 5, 0.0, 0, 1, id="L17 documented: 5 attempts at one file"),
+    pytest.param("documented", 5, 9.0, 1, 0, id="L17 documented: once is enough"),
+    pytest.param("documented", 15, 0.0, 1, 3, id="L17 documented: the step is that of the largest"),
+    pytest.param("deployed", 9, 4.9, 0, 0, id="L17 the code: the mean failures count"),
+    pytest.param("deployed", 9, 5.0, 0, 1, id="L17 the code: 5 failures in the mean"),
+    pytest.param("deployed", 20, 16.0, 1, 2, id="L17 the code: one more each time"),
+])
+def test_l17_when_a_task_is_throttled(edition, largest, mean, before, step):
+    assert throttle_step(largest, mean, before, edition) == step
+
+
+def test_how_long_a_task_is_throttled():
+    assert [throttled_for_s(step) for step in (1, 2, 3)] == [7200, 4 * 7200, 9 * 7200]
+
+
+@pytest.mark.parametrize(("edition", "others", "throttled"), [
+    pytest.param("documented", 1, True, id="L17 documented: one file is enough"),
+    pytest.param("deployed", 1, False, id="L17 the code: in the mean it failed 2.5 times"),
+    pytest.param("deployed", 0, True, id="L17 the code: the only file left"),
+])
+def test_l17_a_task_is_throttled_and_released(edition, others, throttled):
+    stage = at_work(dict(n_jobs=1 + others, max_attempt=20), edition=edition, agents=(timeline, task_source))
+    stage.submit()
+    job = stage.arrays.jobs[stage.live()[0]]
+    job["attempt"], job["failures"], stage.arrays.tasks["n_attempts"][0] = 6, 5, 6
+    stage.run(10.0)
+    dog = ProductionWatchDog(stage.control)
+    dog.cycle()
+    assert stage.task() == ("throttled" if throttled else "running")
+    if throttled:
+        stage.run(10.0 + 7200.0 - 1)
+        dog.cycle()
+        assert stage.task() == "throttled"
+        stage.run(10.0 + 7200.0)
+        dog.cycle()
+        assert stage.task() == "running" and dog.n_throttled == {0: 1}      # and it is not throttled for that again
+
+
+@pytest.mark.parametrize(("label", "priority", "waits_s"), [
+    pytest.param("managed", 899, 3600, id="usual"), pytest.param("managed", 900, 1800, id="priority 900"),
+    pytest.param("managed", 950, 600, id="priority 950"), pytest.param("user", 950, 3600, id="only managed tasks"),
+])
+def test_tasks_of_high_priority_come_back_earlier(label, priority, waits_s):
+    assert pending_for_s(label, priority, 3600.0) == waits_s
+
+
+@pytest.mark.parametrize(("limit", "hours"), [({}, 168), ({"watchdog.PENDING_TIMEOUT_managed": 10}, 10)])
+def test_a_task_that_is_pending_for_too_long_is_exhausted(limit, hours):
+    stage = at_work({}, gdpconfig=limit)
+    stage.arrays.tasks["old_status"][0], stage.arrays.tasks["frozen_s"][0] = T.RUNNING, 1.0
+    set_status(stage.world, 0, T.PENDING, stage.now)
+    stage.arrays.tasks["modification_s"][0] = 1e9
+    stage.run(hours * 3600.0 - 400)
+    assert stage.task() == "pending"
+    stage.run(hours * 3600.0 + 302.0)
+    assert stage.task() == "exhausted"
+
+
+def test_a_parent_at_work_protects_from_that():
+    stage = Stage(DOGS, scenario(gdpconfig={"watchdog.PENDING_TIMEOUT_managed": 1}), dict(n_jobs=2), dict(parent=1))
+    stage.run(1.0)
+    running(stage)
+    running(stage, 1, T.PENDING)
+    stage.arrays.tasks["frozen_s"][1], stage.arrays.tasks["modification_s"][1] = 1.0, 1e9
+    stage.run(4 * 3600.0)
+    assert stage.task(1) == "pending"
+
+
+@pytest.mark.parametrize(("edition", "periods", "hours"), [
+    pytest.param("documented", {}, 240, id="L16 documented: 10 days"),
+    pytest.param("deployed", {}, 48, id="L16 the code: configured, 48 h in the template"),
+    pytest.param("deployed", dict(exhausted="240h"), 240, id="L16 the code: configured, as the test bed has it"),
+])
+def test_l16_an_exhausted_task_is_finished(edition, periods, hours):
+    stage = Stage(DOGS, scenario(edition=edition, agents=periods), dict(n_jobs=3))
+    stage.run(1.0)
+    running(stage, 0, T.EXHAUSTED)
+    stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["next_chunk"][0] = 1, 1
+    stage.run(hours * 3600.0)
+    assert stage.task() == "exhausted"
+    stage.run(hours * 3600.0 + 1000.0)
+    assert stage.task() == "finished"
+
+
+@pytest.mark.parametrize(("exhausts", "n_failed", "status"), [
+    pytest.param(True, 1, "exhausted", id="it waits for a person"), pytest.param(False, 1, "finished", id="by default"),
+    pytest.param(True, 0, "done", id="nothing to wait for"), pytest.param(True, 3, "failed", id="nothing was processed"),
+])
+def test_a_task_whose_input_is_given_up_may_be_exhausted(exhausts, n_failed, status):
+    plan = scenario(workload=dict(campaigns=[dict(name="mine", hs06sec_per_event=1, useExhausted=exhausts)]))
+    stage = Stage(DOGS, plan, dict(name="mine", n_jobs=3))
+    stage.run(1.0)
+    running(stage)
+    stage.arrays.tasks["n_finished"][0], stage.arrays.tasks["n_failed"][0] = 3 - n_failed, n_failed
+    stage.fabric.nothing_left(0)
+    stage.run(100.0)
+    assert stage.task() == status

@@ -1,0 +1,289 @@
+"""The splitter: what the next job at a queue gets, at each limit."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from policy_builders import cfg, queues, task
+
+from simgrid_broker.names import ClosedBy
+from simgrid_broker.policy.splitting import (
+    CUT,
+    GIB,
+    Splitting,
+    cut_jobs,
+    expected_walltime,
+    files_to_read,
+    job_limits,
+    next_job,
+    ng_for_target,
+    piece_walltime,
+    preferred,
+    size_limit,
+    typical_files,
+)
+from simgrid_broker.views import PIECE
+
+MIB = 1024**2
+EDITIONS = ("documented", "deployed")
+
+
+def pieces(n=1000, events=100.0, size=1.0 * MIB, boundary=None, retry=None):
+    """New master files, all alike."""
+    table = np.zeros(n, PIECE)
+    table["unit"], table["events"], table["bytes"] = np.arange(n), events, size
+    table["boundary"] = 0 if boundary is None else boundary
+    table["retry"] = -1 if retry is None else retry
+    return table
+
+
+def limits(edition="documented", *, task_=None, queue=None, **parameters):
+    """Limits at a queue without limits, for a task of 10 s an event, but for what is said."""
+    known = dict(events=100.0, bytes=1.0 * MIB) | parameters
+    return job_limits(task_ or task(), preferred(Splitting(**known)), queues(**(queue or {})), 0, edition)
+
+
+def first_job(table, bound):
+    """Pieces of the first job, and what closed it."""
+    count, closed_by = next_job(table, 0, bound)
+    return count, ClosedBy(closed_by).word
+
+
+@pytest.mark.parametrize(("parameters", "expected"), [
+    pytest.param({}, (200, "files"), id="200 files if nobody says"),
+    pytest.param({"nMaxFilesPerJob": 7}, (7, "files"), id="nMaxFilesPerJob"),
+    pytest.param({"nFilesPerJob": 9, "nMaxFilesPerJob": 7}, (9, "files"), id="nFilesPerJob wins over nMaxFilesPerJob"),
+    pytest.param({"nEventsPerJob": 300}, (3, "events"), id="exactly nEventsPerJob is still fine"),
+    pytest.param({"nEventsPerJob": 299}, (2, "events"), id="one event too many"),
+    pytest.param({"tgtNumEventsPerJob": 250}, (2, "events"), id="tgtNumEventsPerJob"),
+    pytest.param({"nEventsPerJob": 50}, (1, "events"), id="a single file is taken whatever it breaks"),
+    pytest.param({"secondary_ratio": 9.0}, (100, "all_files"), id="1000 files with the secondary ones are still fine"),
+    pytest.param({"secondary_ratio": 9.5}, (95, "all_files"), id="a fraction of a secondary file is a whole one"),
+    pytest.param({"output_per_event": 10.0 * GIB / 500}, (5, "output"), id="10 GB of output are still fine"),
+    pytest.param({"output_per_event": 10.0 * GIB / 499}, (4, "output"), id="more than 10 GB of output"),
+])
+def test_limits_of_the_task(parameters, expected):
+    bound = limits("deployed", queue=dict(direct_io=[True]), task_=task(allowinputlan="use"), **parameters)
+    assert first_job(pieces(), bound) == expected
+
+
+@pytest.mark.parametrize(("hours", "maxtime_s", "expected"), [
+    pytest.param(0, 3000, (3, "walltime"), id="exactly maxtime of the queue is still fine"),
+    pytest.param(0, 2999, (2, "walltime"), id="a second too long"),
+    pytest.param(0.5, 86400, (1, "walltime"), id="maxWalltime, h, when it is less than maxtime"),
+    pytest.param(48, 3000, (3, "walltime"), id="maxtime when it is less than maxWalltime"),
+    pytest.param(0, math.inf, (200, "files"), id="no limit"),
+])
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_limits_of_time(edition, hours, maxtime_s, expected):
+    bound = limits(edition, maxWalltime=hours, queue=dict(maxtime_s=[maxtime_s]))
+    assert first_job(pieces(), bound) == expected
+
+
+@pytest.mark.parametrize(("fields", "seconds"), [
+    pytest.param({}, 1000, id="cpuTime x events / corepower"),
+    pytest.param(dict(basewalltime_s=600.0), 1600, id="baseWalltime once per job"),
+    pytest.param(dict(cpuefficiency=50.0), 2000, id="cpuEfficiency"),
+    pytest.param(dict(cpuefficiency=0.0, basewalltime_s=600.0), 600, id="cpuEfficiency 0 leaves baseWalltime"),
+    pytest.param(dict(cputime=0.0, basewalltime_s=600.0), 0, id="nothing is known without cpuTime"),
+    pytest.param(dict(cputimeunit="", walltime_s_per_mib=30.0), 60, id="walltime x MB without CPU time"),
+    pytest.param(dict(event_service=True, n_es_consumers=4), 250, id="consumers of event service share it"),
+])
+def test_expected_walltime(fields, seconds):
+    bound = limits(task_=task(**fields))
+    assert expected_walltime(piece_walltime(100.0, 2.0 * MIB, bound), bound) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("edition", "seconds"), [
+    pytest.param("documented", 9.9, id="the formula of the JEDI TWiki"),
+    pytest.param("deployed", 9, id="whole seconds for each file in the code"),
+])
+def test_rounding_of_walltime(edition, seconds):
+    assert piece_walltime(1.0, 1.0, limits(edition, task_=task(cputime=99.0))) == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("edition", "output_per_event", "files"), [
+    pytest.param("documented", 0.0, 6, id="L9 the TWiki counts 2.5 GB of output within nGBPerJob"),
+    pytest.param("deployed", 0.0, 10, id="L9 the code adds 1500 MB to nGBPerJob and counts them as output"),
+    pytest.param("documented", 3e7, 2, id="L9 the TWiki counts output of more than 2.5 GB as it is"),
+    pytest.param("deployed", 3e7, 3, id="L9 the code has those 1500 MB more for it"),
+])
+def test_size(edition, output_per_event, files):
+    """nGBPerJob 10 GB; work space of 300 MB is part of it, in the code it is not."""
+    bound = limits(edition, nGBPerJob=10, output_per_event=output_per_event, task_=task(workdisk_bytes=3e8))
+    assert first_job(pieces(size=1.05e9), bound) == (files, "size")
+
+
+@pytest.mark.parametrize(("size_gb", "files"), [
+    pytest.param(7.2 / 3, 3, id="input, 2.5 GB and 300 MB make exactly nGBPerJob"),
+    pytest.param(7.2001 / 3, 2, id="a bit more"),
+])
+def test_size_documented_at_its_limit(size_gb, files):
+    bound = limits(nGBPerJob=10)
+    assert first_job(pieces(size=size_gb * 1e9), bound)[0] == files
+
+
+@pytest.mark.parametrize(("size_gib", "files"), [
+    pytest.param(2.5, 4, id="L9 10 GB of input and 1500 MB of output are still fine in the code"),
+    pytest.param(2.5001, 3, id="L9 a bit more"),
+])
+def test_size_deployed_at_its_limit(size_gib, files):
+    bound = limits("deployed", nGBPerJob=10)
+    assert first_job(pieces(size=size_gib * GIB), bound)[0] == files
+
+
+@pytest.mark.parametrize(("parameters", "maxwdir_gib", "copies", "scout", "gib"), [
+    pytest.param({}, 14.0, True, False, 14, id="maxwdir where input is copied"),
+    pytest.param({}, 0.0, True, False, 20, id="20 GB if nothing is known"),
+    pytest.param({}, 14.0, False, False, 500_000 / 1024, id="500 000 MB where it is read directly"),
+    pytest.param({}, 14.0, False, True, 50_000 / 1024, id="50 000 MB for scouts"),
+    pytest.param({}, 600.0, False, False, 600, id="maxwdir when that is more"),
+    pytest.param({"nFilesPerJob": 3}, 14.0, False, False, math.inf, id="none with nFilesPerJob and direct reading"),
+    pytest.param({"nEventsPerJob": 3}, 14.0, False, False, math.inf, id="none with nEventsPerJob and direct reading"),
+    pytest.param({"nFilesPerJob": 3}, 14.0, True, False, 14, id="maxwdir with nFilesPerJob where it is copied"),
+])
+def test_size_without_ngbperjob(parameters, maxwdir_gib, copies, scout, gib):
+    found, least = size_limit(task(is_scout=scout), Splitting(**parameters), (maxwdir_gib or math.inf) * GIB, copies,
+                              0.0, "deployed")
+    assert (found / GIB, least) == (gib, 1500 * MIB)
+
+
+def test_scratch_disk():
+    """At a queue that copies, input and output must fit maxwdir; one that reads directly minds the output alone."""
+    table = pieces(size=1.0 * GIB)
+    said = dict(nGBPerJob=100, output_per_event=0.2 * GIB / 100)
+    wdir = dict(maxwdir_mb=[6 * 1024])
+    assert first_job(table, limits("deployed", queue=wdir, **said)) == (5, "disk")
+    direct = limits("deployed", queue=wdir | dict(direct_io=[True]), task_=task(allowinputlan="use"), **said)
+    assert first_job(table, direct) == (30, "disk")
+
+
+@pytest.mark.parametrize(("parameters", "files"), [
+    pytest.param({}, 1, id="one file"),
+    pytest.param({"nFilesPerJob": 4}, 4, id="unless nFilesPerJob"),
+    pytest.param({"nEventsPerJob": 300}, 3, id="unless nEventsPerJob"),
+])
+def test_files_of_scouts(parameters, files):
+    assert first_job(pieces(), limits(task_=task(is_scout=True), **parameters))[0] == files
+
+
+@pytest.mark.parametrize(("parameters", "counts", "closed_by"), [
+    pytest.param({"respects_boundary": True}, [3, 3, 1], ["boundary", "boundary", "end"], id="respected"),
+    pytest.param({}, [7], ["end"], id="not respected"),
+    pytest.param({"respects_boundary": True, "nFilesPerJob": 2}, [2, 1, 2, 1, 1],
+                 ["files", "boundary", "files", "boundary", "end"], id="with nFilesPerJob"),
+])
+def test_boundaries(parameters, counts, closed_by):
+    table = pieces(7, boundary=np.arange(7) // 3)
+    assert cut(table, limits(**parameters)) == (counts, closed_by)
+
+
+def test_what_is_tried_again_is_never_joined():
+    table = pieces(6, retry=[4, 4, 2, 2, -1, -1])
+    assert cut(table, limits(nFilesPerJob=3)) == ([2, 2, 2], ["end"] * 3)
+
+
+def test_files_of_unknown_size_count_a_mebibyte():
+    bound = limits("deployed", queue=dict(maxwdir_mb=[1500 + 50]))
+    assert first_job(pieces(size=0.0), bound) == (50, "size")
+
+
+def test_precedence():
+    everything = dict(nEventsPerJob=1, nFilesPerJob=2, nGBPerJob=3.0, tgtNumEventsPerJob=4, tgtMaxOutputForNG=5.0)
+    for name in everything.copy():
+        found = preferred(Splitting(**everything))
+        assert [other for other in everything if getattr(found, other)] == [name]
+        del everything[name]
+
+
+@pytest.mark.parametrize(("edition", "target", "n_gb"), [
+    pytest.param("documented", 2, 2 + 4 + 0.3, id="output, its input and work space"),
+    pytest.param("deployed", 2, 2 + 4 - 1500 / 1024, id="1500 MB less in the code"),
+    pytest.param("documented", 0.1, 1, id="at least 1 GB"),
+    pytest.param("documented", 99, 100, id="at most 100 GB"),
+    pytest.param("documented", 0, 0, id="no target"),
+])
+def test_target_of_output(edition, target, n_gb):
+    offset = 3e8 if edition == "documented" else 0.0
+    known = Splitting(tgtMaxOutputForNG=target, events=10.0, bytes=20e6, output_per_event=1e6)
+    assert ng_for_target(known, offset, edition) == pytest.approx(n_gb)
+
+
+def test_jobs_come_near_to_the_target_of_output():
+    bound = limits(tgtMaxOutputForNG=5, output_per_event=1e6, events=100.0, bytes=1e8)
+    count, closed_by = first_job(pieces(size=1e8), bound)
+    assert (count * 100 * 1e6, closed_by) == (5e9, "size")
+
+
+@pytest.mark.parametrize(("parameters", "known", "expected"), [
+    pytest.param({"nFilesPerJob": 8}, {}, 8, id="nFilesPerJob"),
+    pytest.param({"nEventsPerJob": 50}, {}, 1, id="a part of a file"),
+    pytest.param({"nEventsPerJob": 350}, {}, 3, id="the files that hold nEventsPerJob"),
+    pytest.param({}, {}, 5, id="5 if nobody says"),
+    pytest.param({}, {"TYPNFILES_managed__simul": 12}, 12, id="TYPNFILES of every queue"),
+    pytest.param({}, {"TYPNFILES_managed_MC_simul": 3, "TYPNFILES_managed__simul": 12}, 3, id="TYPNFILES of the queue"),
+    pytest.param({"nFilesPerJob": 8}, {"TYPNFILES_managed__simul": 12}, 8, id="nFilesPerJob wins over TYPNFILES"),
+])
+def test_typical_files(parameters, known, expected):
+    splitting = Splitting(events=100.0, **parameters)
+    assert typical_files(splitting, cfg(jobgen=known), "managed", "MC", "simul") == expected
+
+
+@pytest.mark.parametrize(("most", "typical", "jobs", "expected"), [
+    pytest.param(1000, 5, 50, 260, id="those of the jobs and ten more"),
+    pytest.param(200, 5, 50, 200, id="no more than nFiles"),
+    pytest.param(1000, 1, 5, 100, id="at least a hundred"),
+])
+def test_files_read_in_a_cycle(most, typical, jobs, expected):
+    assert files_to_read(most, typical, jobs) == expected
+
+
+def cut(table, bound, most=1000):
+    """Pieces of each job, and what closed them."""
+    jobs = np.zeros(most, CUT)
+    n = cut_jobs(table, 0, bound, jobs)
+    return jobs["count"][:n].tolist(), [ClosedBy(code).word for code in jobs["closed_by"][:n].tolist()]
+
+
+INPUTS = st.lists(st.tuples(st.integers(1, 5000), st.floats(0, 30e9), st.integers(0, 3), st.booleans()), min_size=1,
+                  max_size=60)
+PARAMETERS = st.fixed_dictionaries({}, optional=dict(
+    nFilesPerJob=st.integers(1, 20), nGBPerJob=st.floats(1, 50), nEventsPerJob=st.integers(1, 9000),
+    maxWalltime=st.floats(0.1, 48), nMaxFilesPerJob=st.integers(1, 40), tgtMaxOutputForNG=st.floats(1, 20),
+    respects_boundary=st.booleans(), secondary_ratio=st.floats(0, 40), secondary_bytes=st.floats(0, 1e9),
+    output_per_event=st.floats(0, 1e7)))
+
+
+@given(files=INPUTS, parameters=PARAMETERS, maxtime_s=st.floats(600, 1e6), maxwdir_mb=st.floats(100, 1e5),
+       direct=st.booleans(), edition=st.sampled_from(EDITIONS))
+def test_every_file_is_in_one_job_and_no_limit_is_exceeded(files, parameters, maxtime_s, maxwdir_mb, direct, edition):
+    table = pieces(len(files), *map(np.array, list(zip(*files, strict=True))[:2]))
+    table["boundary"] = np.cumsum([jump for _, _, jump, _ in files])
+    table["retry"] = np.cumsum([new for *_, new in files]) - len(files)
+    bound = limits(edition, task_=task(allowinputlan="use" if direct else "", basewalltime_s=60.0),
+                   queue=dict(maxtime_s=[maxtime_s], maxwdir_mb=[maxwdir_mb], direct_io=[True]), **parameters)
+    jobs = np.zeros(len(files), CUT)
+    n = cut_jobs(table, 0, bound, jobs)
+    assert jobs["count"][:n].min() >= 1
+    assert jobs["first"][:n].tolist() == [0, *np.cumsum(jobs["count"][:n])[:-1].tolist()]
+    assert jobs["count"].sum() == len(files)
+    for job in jobs[:n]:
+        own = table[job["first"]:job["first"] + job["count"]]
+        assert len(set(own["retry"])) == 1
+        assert not bound.respects_boundary or len(set(own["boundary"])) == 1
+        if len(own) > bound.step:
+            assert within(own, bound)
+
+
+def within(own, bound):
+    """Whether some files keep every limit of a job, reckoned anew."""
+    events, secondary = own["events"].sum(), math.ceil(bound.secondary_ratio * len(own))
+    size = np.where(own["bytes"] > 0, own["bytes"], MIB).sum() + secondary * bound.secondary_bytes
+    output = events * bound.output_per_event
+    seconds = sum(int(10.0 * e) if bound.whole_seconds else 10.0 * e for e in own["events"]) + bound.base_s
+    return (len(own) <= bound.files and len(own) + secondary <= 1000 and events <= bound.events
+            and size + max(output, bound.least_output_bytes) + bound.offset_bytes <= bound.size_bytes * 1.0000001
+            and output <= 10 * GIB and seconds <= bound.walltime_s * 1.0000001
+            and output + size * bound.copies_input <= bound.disk_bytes * 1.0000001)
