@@ -1,6 +1,6 @@
 """Progress of tasks: which phases they went through, and how long they stayed in each.
 
-What lives here: phases of tasks, time in each status. What does not: turnaround and counts (`tasks`), jobs of a task.
+What lives here: phases of tasks, time in each phase. What does not: turnaround and counts (`tasks`), jobs of a task.
 """
 
 import numpy as np
@@ -17,8 +17,15 @@ MOST_TASKS = 40
 """Tasks whose phases still fit a picture."""
 WORDS = np.array(TaskStatus.words(), object)
 TIMES = [f"{word}_s" for word in WORDS]
+PHASES = {"waits for a nucleus": ("registered", "defined", "topreprocess", "preprocessing", "assigning"),
+          "input is staged": ("staging", "staged"), "ready or pending": ("ready", "pending"),
+          "scouting": ("scouting", "scouted"), "running": ("running", "prepared", "merging", "passed"),
+          "held": ("throttled", "paused", "exhausted")}
+"""Statuses between which a task goes back and forth are one phase: earlier stays are not taken for something else."""
+LEAVING = "is being ended"
+"""Phase of all other statuses that are not final."""
 UNITS = {"tasks": "tasks", "time_mean": "h", "time_p50": "h", "time_p95": "h", "time_total": "task h"}
-"""Figures of `time_in_status` and their units."""
+"""Figures of `time_in_phase` and their units."""
 
 
 def task_phases(run: Run, most: int = MOST_TASKS) -> pd.DataFrame:
@@ -40,21 +47,30 @@ def task_phases(run: Run, most: int = MOST_TASKS) -> pd.DataFrame:
     return tidy(table, ["jeditaskid", "name", "status"], {"start": "s", "end": "s"}, f"up to {run.end_s / HOUR:g} h")
 
 
-def time_in_status(run: Run) -> pd.DataFrame:
-    """How long tasks stayed in each status that they leave again, within the window, as `task_phases` knows it.
+def phase_of(status: str) -> str:
+    """The phase of a task's life to which a status that is not final belongs."""
+    return next((phase for phase, statuses in PHASES.items() if status in statuses), LEAVING)
 
-    Dimension status, in PanDA's order. Metrics: tasks that were in it; time_mean, time_p50 and time_p95, h, over these;
-    time_total, task h.
+
+def time_in_phase(run: Run) -> pd.DataFrame:
+    """How long tasks stayed in each phase within the window, as `task_phases` knows it.
+
+    Dimensions phase, and statuses that belong to it, in the order of a task's life. Metrics: tasks that were in it;
+    time_mean, time_p50 and time_p95, h, over these; time_total, task h.
     """
     window = window_of(run)
-    _, status, start, end = _stays(run.table("tasks", TIMES).to_numpy(), run.end_s)
+    row, status, start, end = _stays(run.table("tasks", TIMES).to_numpy(), run.end_s)
     hours = (np.minimum(end, window.end_s) - np.maximum(start, window.start_s)) / HOUR
     stayed = (hours >= 0) & ~np.isin(WORDS[status], FINAL)
-    groups = pd.Series(hours[stayed]).groupby(status[stayed])
+    order = [*PHASES, LEAVING]
+    phase = np.array([order.index(phase_of(word)) for word in WORDS])[status[stayed]]
+    by_task = pd.Series(hours[stayed]).groupby([phase, row[stayed]]).sum()
+    groups = by_task.groupby(level=0)
     table = groups.agg(tasks="size", time_mean="mean", time_p50="median", time_total="sum")
     table["time_p95"] = groups.quantile(0.95)
-    table.insert(0, "status", WORDS[table.index.to_numpy(int)])
-    return tidy(table, ["status"], UNITS, window)
+    table.insert(0, "phase", [order[k] for k in table.index])
+    table.insert(1, "statuses", [", ".join(PHASES.get(phase, ())) for phase in table.phase])
+    return tidy(table, ["phase", "statuses"], UNITS, window)
 
 
 def _stays(times: np.ndarray, until_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -32,7 +32,7 @@ LIFE = (
      {"jobs": "Jobs", "lost_core_hours": "Lost core h", "lost_wait_hours": "Waited in vain, h"}),
     ("moves", "Moves from queue to queue", ("source", "destination", "cause"), {"moves": "Jobs"}),
     ("attempts", "Attempts by number and outcome", ("attempt", "outcome"), {"jobs": "Attempts"}),
-    ("phases", "Time of tasks in each status", ("status",),
+    ("phases", "Time of tasks in each phase", ("phase",),
      {"tasks": "Tasks", "time_mean": "Mean, h", "time_p95": "95 %, h"}),
 )
 """Tables on the life of tasks and jobs, in the same form as REST."""

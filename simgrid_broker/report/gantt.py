@@ -8,19 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from simgrid_broker.metrics import FINAL_TASK, wide
+from simgrid_broker.metrics import FINAL_TASK, phase_of, wide
 from simgrid_broker.report.canvas import NO_MARKS, Marks, dress, legend, rows_axis, time_axis
 from simgrid_broker.report.palette import INK, PHASE_COLOURS
 from simgrid_broker.report.words import shortened
 
 LONGEST = 34
 """Letters of a task's name that fit beside the axes."""
-PHASES = {"waits for a nucleus": ("registered", "defined", "topreprocess", "preprocessing", "assigning"),
-          "input is staged": ("staging", "staged"), "ready or pending": ("ready", "pending"),
-          "scouting": ("scouting", "scouted"), "running": ("running", "prepared", "merging", "passed"),
-          "held": ("throttled", "paused", "exhausted")}
-"""Statuses between which a task goes back and forth are one phase, so earlier stays are not shown as something else."""
-PHASE_OF = {status: phase for phase, statuses in PHASES.items() for status in statuses}
 ENDS = {"done": ("o", "#009E73"), "finished": ("D", "#56B4E9"), "failed": ("X", "#D55E00"),
         "aborted": ("s", "#CC79A7"), "broken": ("P", INK)}
 """Mark and colour of each end of a task."""
@@ -35,7 +29,7 @@ def gantt(table: pd.DataFrame, axes: Axes, end_s: float, marks: Marks = NO_MARKS
     dress(axes, ylabel="task: jeditaskid and name", grid="x")
     unit = time_axis(axes, end_s, marks)
     rows = rows.assign(y=rows.jeditaskid.map(place))
-    rows["phase"] = rows.status.map(PHASE_OF).fillna("is being ended")
+    rows["phase"] = rows.status.map(phase_of)
     for phase, one in rows[~rows.status.isin(FINAL_TASK)].groupby("phase"):
         axes.barh(one.y, (one.end - one.start) / unit, 0.74, one.start / unit, linewidth=0,
                   color=PHASE_COLOURS[phase])

@@ -38,9 +38,9 @@ def progress(view: Context) -> Section:
             "last entered each status: an earlier stay counts for the phase before." + choice,
             (10, 1.3 + 0.19 * max(n_shown, 5))),
             "no task has entered any status."),
-        TableBlock("Time in each status", wide(metrics.time_in_status(run)),
-                   "Of all tasks, within the window; of several stays in a status the last counts, and stays that go "
-                   "on at the end are counted up to there."),
+        TableBlock("Time in each phase", wide(metrics.time_in_phase(run)),
+                   "Of all tasks, within the window, up to its end. A phase is all statuses between which a task goes "
+                   "back and forth, as a task keeps only when it last entered each."),
         TableBlock("Turnaround by campaign", wide(turnaround), "From arrival to the end of tasks that ended in the "
                    "window; tasks that were still open at the end are counted beside them."),
         TableBlock("Tasks by status at the end", wide(by_status))))

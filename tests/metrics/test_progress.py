@@ -52,11 +52,11 @@ def test_tasks_with_a_name_of_their_own_come_before_larger_ones(tmp_path):
     assert [task for task, *_ in phases(run_of(tmp_path, 0, 10, tasks=(rows, times)), most=2)] == [2, 3]
 
 
-def test_time_in_status_counts_within_the_window(tmp_path):
+def test_time_in_a_phase_counts_within_the_window(tmp_path):
     run = run_of(tmp_path, 2, 10, tasks=tasks((1, dict(pending=0, running=4, done=9)), (1, dict(pending=0, running=1)),
                                               (1, dict(pending=0))))
-    rows = wide(metrics.time_in_status(run)).set_index("status")
-    assert rows.index.tolist() == ["pending", "running"]
+    rows = wide(metrics.time_in_phase(run)).set_index("phase")
+    assert rows.index.tolist() == ["ready or pending", "running"]
     assert rows.tasks.tolist() == [2, 2]
     assert rows.time_total.tolist() == [(4 - 2) + (10 - 2), (9 - 4) + (10 - 2)]
 
