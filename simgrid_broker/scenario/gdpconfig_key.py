@@ -44,8 +44,6 @@ READ_BY: dict[str, str] = {
     "jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT": "policy.job_brokerage.ask.asked",
     "jobbroker.STORAGE_MIN_FREE_SIZE": "policy.job_brokerage.ask.asked",
     "jobdispatch.SLOPPY_DISPATCH_RATIO": "policy.dispatch.sloppy_fraction",
-    "jobgen.NFILES_<queue>": "policy.task_selection.selection",
-    "jobgen.TYPNFILES_<label>_<queueOrNone>_<type>": "policy.splitting.typical_files",
     "prod_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
