@@ -107,7 +107,7 @@ class Fabric:
         """Fail, finish or move the output of every job that the Adder finds."""
         order = by_task_and_site(self.world.arrays)
         while len(order):
-            self.world.make_room(jobs=len(order), transfers=len(order), retries=len(order))
+            self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))
             done = add_jobs(self.world.arrays, order, now)
             raise_fault(self.world.arrays)
             self._learn()
@@ -189,14 +189,17 @@ class Fabric:
         settings["by_share"], settings["by_priority"] = share, priority
         settings["sloppy_fraction"] = sloppy_fraction
 
-    def set_priority(self, task_row: int, priority: int) -> None:
-        """Change the priority of a task and its live jobs."""
-        incidents.set_priority(self.world.arrays, task_row, priority)
+    def set_priority(self, task_rows, priority: int) -> None:
+        """Change the priority of tasks and of their live jobs."""
+        arrays = self.world.arrays
+        arrays.tasks["priority"][task_rows] = priority
+        commands.set_priority(arrays, commands.jobs_of(arrays, task_rows), priority)
 
-    def set_share(self, task_row: int, share: int) -> None:
-        """Give a task and its live jobs to another share."""
-        self.world.arrays.tasks["share"][task_row] = share
-        commands.set_share(self.world.arrays, commands.jobs_of(self.world.arrays, [task_row]), share)
+    def set_share(self, task_rows, share: int) -> None:
+        """Give tasks and their live jobs to another share."""
+        arrays = self.world.arrays
+        arrays.tasks["share"][task_rows] = share
+        commands.set_share(arrays, commands.jobs_of(arrays, task_rows), share)
 
     def throttle_activated(self, task_rows, now: float) -> None:
         """Throttle the activated jobs of tasks that are paused."""

@@ -91,9 +91,12 @@ READ_BY: dict[str, str] = {
         "policy.task_brokerage.weight.local_input, policy.task_brokerage.weight.local_input_deployed",
     "taskbrokerage.NQUEUED_NUC_CAP":
         "policy.task_brokerage.nuclei.transfer_backlog, policy.task_brokerage.nuclei.transfer_backlog_deployed",
-    "watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
-    "watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
-    "watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
+    "watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
+    "watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
+    "watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
     "watchdog.MIN_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
     "watchdog.MIN_REMAINING_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
     "watchdog.PENDING_TIMEOUT_<label>": "policy.task_watchdogs.gives_up_pending",
