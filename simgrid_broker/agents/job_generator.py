@@ -16,7 +16,7 @@ from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, most_jobs, selection
-from simgrid_broker.policy.throttle import passes_urgent, throttle_limits
+from simgrid_broker.policy.throttle import COMPONENTS, passes_urgent, throttle_limits
 from simgrid_broker.world import observe
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import is_cut
@@ -152,9 +152,8 @@ class Generator:
             return
         self.cfg = cfg
         for analysis in (False, True):
-            component = "anal_job_throttler" if analysis else "prod_job_throttler"
             self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
-                                                    component=component, throttled=queue.throttled)
+                                                    component=COMPONENTS[analysis], throttled=queue.throttled)
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
     def _generate(self, row: int, left: int, rule: Selection) -> int:

@@ -81,8 +81,8 @@ class TaskLedger:
         """Give a task its own priority and share again."""
         if row in self.before:
             priority, share = self.before.pop(row)
-            self.control.fabric.set_priority(row, priority)
-            self.control.fabric.set_share(row, share)
+            self.control.fabric.set_priority([row], priority)
+            self.control.fabric.set_share([row], share)
 
     def past(self, row: int) -> Past:
         """What a task has gone through."""

@@ -11,6 +11,21 @@ from functools import cached_property
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 
 READ_BY: dict[str, str] = {
+    "anal_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "anal_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "anal_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "anal_job_throttler.THROTTLE_THRESHOLD": "policy.throttle.throttle_limits",
+    "anal_job_throttler.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE": "policy.throttle.throttle_limits",
+    "dbproxy.SUPER_HIGH_PRIO_TASK_RATIO": "policy.task_selection.selection",
+    "jobgen.GROUPBYATTR_<queue>": "policy.task_selection.selection",
+    "jobgen.JOB_SUBMISSION": "policy.task_selection.generates",
+    "jobgen.TYPNFILES_<label>_<queueOrNone>_<type>": "policy.splitting.typical_files",
+    "jobgen.NFILES_<queue>": "policy.splitting.most_files_read, policy.task_selection.selection",
+    "jobgen.NTASKS_<queue>": "policy.task_selection.selection",
+    "prio_mgr.CAP_RUNNING_GROUP_CORES": "policy.user_caps.caps",
+    "prio_mgr.CAP_RUNNING_GROUP_JOBS": "policy.user_caps.caps",
+    "prio_mgr.CAP_RUNNING_USER_CORES": "policy.user_caps.caps",
+    "prio_mgr.CAP_RUNNING_USER_JOBS": "policy.user_caps.caps",
     "core.WORK_SHORTAGE": "policy.job_brokerage.ask.asked, policy.throttle.throttle_limits",
     "job_timeout.TIMEOUT_defined": "policy.timeouts.rules",
     "job_timeout.TIMEOUT_holding": "policy.timeouts.rules",
