@@ -1,7 +1,7 @@
 """JEDI's watchdog of production: tasks that are nearly done are boosted, those that fail too often paused or throttled.
 
 Source: JEDI TWiki, automatic priority boosting, task status; lifecycle reference, 2.8 and 2.10 to 2.12.
-Simplified: each piece of input counts as one file and one job; a request type is a processing type. JEDI boosts and
+Simplified: each piece of input counts as one file; a request type is a processing type. JEDI boosts and
 pauses at most every 20 min task by task, here all tasks together.
 """
 
@@ -69,7 +69,7 @@ class ProductionWatchDog:
         """Give tasks that are nearly done priority 900 and the share Express, their jobs with them."""
         control, tasks = self.control, self.control.world.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
-        rows = rows[nearly_done(tasks["n_jobs"][rows], n_over, tasks["n_jobs"][rows], control.edition)]
+        rows = rows[nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
         low = rows[tasks["priority"][rows] < BOOST_PRIORITY]
         slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
         for row in np.union1d(low, slow).tolist():
@@ -79,6 +79,14 @@ class ProductionWatchDog:
         if len(slow):
             control.fabric.set_share(slow, self.express)
 
+    def _jobs(self, rows: np.ndarray) -> np.ndarray:
+        """Jobs of tasks, (n,): pieces of input, or where jobs are cut from files as many as the first of them tell."""
+        arrays = self.control.world.arrays
+        tasks = arrays.tasks
+        cut = arrays.splitting["n_files"][rows] > 0
+        told = tasks["n_jobs"][rows] * tasks["n_attempts"][rows] // np.maximum(tasks["next_chunk"][rows], 1)
+        return np.where(cut, told, tasks["n_jobs"][rows])
+
     def _pause(self, rows: np.ndarray) -> None:
         """Pause tasks that fail too often, and with each all that run for the same kind of request."""
         control, tasks, words = self.control, self.control.world.arrays.tasks, self.control.world.vocabularies
@@ -86,8 +94,9 @@ class ProductionWatchDog:
             task = tasks[row]
             if task["status"] != T.RUNNING:
                 continue
-            left = int(remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], task["n_jobs"]))
-            if pauses(words["labels"][task["label"]], words["shares"][task["share"]], (int(task["n_jobs"]), left),
+            n_jobs = int(self._jobs(np.array([row]))[0])
+            left = int(remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
+            if pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
                       control.ledger.failure_rates(row), control.cfg, control.edition):
                 running = control.live_tasks.in_status(T.RUNNING)
                 same = running[(tasks["processing_type"][running] == task["processing_type"])

@@ -15,8 +15,8 @@ from simgrid_broker.world.transitions import change_share, move
 ACTIVATED, THROTTLED = int(JobStatus.ACTIVATED), int(JobStatus.THROTTLED)
 
 GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"), ("failures", "i4"),
-                     ("attempt_limit", "i4"), ("ram_level", "i4")])
-"""A piece of input that has used up its attempts: the next attempt, and what a job of it keeps of its file."""
+                     ("attempt_limit", "i4"), ("ram_level", "i4"), ("n_chunks", "i4")])
+"""A run of pieces of input that have used up their attempts: the next attempt, and what a job keeps of its files."""
 
 
 def jobs_of(arrays, task_rows, *statuses) -> np.ndarray:
@@ -96,9 +96,9 @@ def try_again(world, task_row, given_up):
         retry = world.retries[row]
         retry["chunk"], retry["attempt"] = piece["chunk"], piece["attempt"]
         retry["old_panda_id"], retry["failures"] = piece["old_panda_id"], piece["failures"]
-        retry["attempt_limit"] = piece["attempt_limit"]
+        retry["attempt_limit"], retry["n_chunks"] = piece["attempt_limit"], piece["n_chunks"]
         push_retry(world, task_row, row, piece["ram_level"])
-    world.tasks[task_row]["n_failed"] -= len(given_up)
+        world.tasks[task_row]["n_failed"] -= piece["n_chunks"]
 
 
 def waiting_retries(arrays, task_row: int) -> np.ndarray:

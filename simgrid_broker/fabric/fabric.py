@@ -107,7 +107,7 @@ class Fabric:
         """Fail, finish or move the output of every job that the Adder finds."""
         order = by_task_and_site(self.world.arrays)
         while len(order):
-            self.world.make_room(jobs=len(order), transfers=len(order), retries=len(order))
+            self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))
             done = add_jobs(self.world.arrays, order, now)
             raise_fault(self.world.arrays)
             self._learn()

@@ -4,6 +4,8 @@ What lives here: outcomes by attempt number, moves from queue to queue. What doe
 cost (`failures`).
 """
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 
@@ -18,12 +20,14 @@ NOWHERE = "(no attempt yet)"
 
 def attempts(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window; dimensions attempt (its number) and outcome: finished, or the cause."""
-    window = window_of(run)
-    jobs = selected_jobs(run, ["attempt", "status", "cause", *JOB_END_TIMES],
-                         lambda rows: window.holds(end_times(rows)))
-    outcome = np.where(jobs.status == "finished", "finished", jobs.cause)
-    table = jobs.groupby([jobs.attempt, pd.Series(outcome, name="outcome", dtype=object)]).size()
-    return tidy(table.rename("jobs").reset_index(), ["attempt", "outcome"], {"jobs": "jobs"}, window)
+    window, counts = window_of(run), Counter()
+    for rows in run.batches("jobs", ["attempt", "status", "cause", *JOB_END_TIMES]):
+        ended = rows[window.holds(end_times(rows))]
+        outcome = np.where(ended.status == "finished", "finished", ended.cause.astype(object))
+        counts.update(zip(ended.attempt.tolist(), outcome.tolist(), strict=True))
+    table = pd.DataFrame([(*which, jobs) for which, jobs in sorted(counts.items())],
+                         columns=["attempt", "outcome", "jobs"])
+    return tidy(table, ["attempt", "outcome"], {"jobs": "jobs"}, window)
 
 
 def rebrokerage(run: Run) -> pd.DataFrame:

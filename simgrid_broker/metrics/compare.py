@@ -6,7 +6,9 @@ not: whether a difference is real, which takes more than two runs (experiments).
 
 import pandas as pd
 
-from simgrid_broker.metrics.failures import failures
+from simgrid_broker.metrics.attempts import attempts, rebrokerage
+from simgrid_broker.metrics.failures import failures, rule_losses
+from simgrid_broker.metrics.progress import time_in_phase
 from simgrid_broker.metrics.refusals import refusals
 from simgrid_broker.metrics.shares import share_compliance
 from simgrid_broker.metrics.summary import summary
@@ -35,7 +37,8 @@ def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
 def comparison(base: Run, changed: Run) -> dict[str, pd.DataFrame]:
     """The tables in which two runs are compared, by name."""
     figures = {"summary": summary, "shares": share_compliance, "waiting": waiting_times, "sites": _mean_cores,
-               "failures": failures, "refusals": _refusals_by_tag, "tasks": task_turnaround}
+               "failures": failures, "refusals": _refusals_by_tag, "tasks": task_turnaround, "attempts": attempts,
+               "rules": rule_losses, "moves": rebrokerage, "phases": time_in_phase}
     return {name: difference(figure(base), figure(changed)) for name, figure in figures.items()}
 
 

@@ -1,6 +1,7 @@
 """Attempts that did not finish: how many, why, and what they cost.
 
-What lives here: counts, lost core-hours and lost waiting by status and cause. What does not: jobs by status alone (`summary`).
+What lives here: counts, lost core-hours and lost waiting by status and cause, of all causes or of timeout rules and
+rebrokerage. What does not: jobs by status alone (`summary`).
 """
 
 import numpy as np
@@ -9,6 +10,7 @@ import pandas as pd
 from simgrid_broker.metrics.job_times import RUN_TIMES, end_times, run_times, selected_jobs
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
+from simgrid_broker.names import Cause
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
@@ -20,6 +22,11 @@ SILENT = "lost_heartbeat"
 
 UNITS = {"jobs": "jobs", "lost_core_hours": "core h", "lost_wait_hours": "h"}
 """Figures of `failures` and their units."""
+
+
+RULES = (SILENT, "fast_rebrokerage", "analysis_rebrokerage", "reassigned",
+         *(cause for cause in Cause.words() if cause.startswith("timeout_")))
+"""Causes that are a rule of the server which ended a job that did not come on."""
 
 
 def failures(run: Run) -> pd.DataFrame:
@@ -38,3 +45,9 @@ def failures(run: Run) -> pd.DataFrame:
     table = lost.groupby([jobs.status, jobs.cause]).sum().reset_index()
     table = table.sort_values(["jobs", "cause"], ascending=[False, True])
     return tidy(table, ["status", "cause"], UNITS, window)
+
+
+def rule_losses(run: Run) -> pd.DataFrame:
+    """The part of `failures` for which a timeout rule or a rebrokerage stands."""
+    table = failures(run)
+    return table[table.cause.isin(RULES)].reset_index(drop=True)

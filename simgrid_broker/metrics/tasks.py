@@ -1,6 +1,6 @@
 """Tasks: how many ended how, and how long they took from arrival to end.
 
-What lives here: turnaround by campaign, tasks for which there was no place. What does not: the jobs of a task.
+What lives here: turnaround by campaign, tasks for which there was no place. What does not: phases (`progress`).
 """
 
 import numpy as np

@@ -79,7 +79,7 @@ def cause_bars(table: pd.DataFrame, axes: np.ndarray, metrics: Sequence[tuple[st
         dress(panel, xlabel=label, grid="x")
         panel.barh(rows.index, rows[metric], 0.7, color=BASE[3])
         rows_axis(panel, names if k == 0 else [""] * len(names))
-        panel.set_xlim(0, max(1.15 * rows[metric].max(), 1e-9))
+        panel.set_xlim(0, 1.15 * rows[metric].max() or 1.0)
         thousands(panel.xaxis)
         for y, value in rows[metric].items():
             panel.text(value, y, f" {number(round(value))}", fontsize=7.5, va="center", color=INK)

@@ -27,6 +27,17 @@ ABSENT = "–"
 """What stands for a setting that one run does not have."""
 SIDES = ("A", "B", "B\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}A")
 """Columns of a metric that is compared."""
+LIFE = (
+    ("rules", "Timeout rules and rebrokerage", ("status", "cause"),
+     {"jobs": "Jobs", "lost_core_hours": "Lost core h", "lost_wait_hours": "Waited in vain, h"}),
+    ("moves", "Moves from queue to queue", ("source", "destination", "cause"), {"moves": "Jobs"}),
+    ("attempts", "Attempts by number and outcome", ("attempt", "outcome"), {"jobs": "Attempts"}),
+    ("phases", "Time of tasks in each phase", ("phase",),
+     {"tasks": "Tasks", "time_mean": "Mean, h", "time_p95": "95 %, h"}),
+)
+"""Tables on the life of tasks and jobs, in the same form as REST."""
+MOST_ROWS = 20
+"""Rows of such a table: those that are largest in either run."""
 REST = (
     ("refusals", "Refusals by broker and rule", ("kind", "tag"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
@@ -44,7 +55,7 @@ def write_comparison(run_a: Run, run_b: Run, folder: Path) -> Path:
     if marks != context(run_b).marks:
         marks = NO_MARKS                       # marks of one run would be read as marks of both
     sections = [_differences(run_a, run_b, tables), _shares(tables["shares"], run_b), _curves(run_a, run_b, marks),
-                _waiting(run_a, run_b, tables["waiting"]), _rest(tables)]
+                _waiting(run_a, run_b, tables["waiting"]), _life(tables), _rest(tables)]
     text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", sections,
                 lambda plot: save_plot(plot, folder / "plots"),
                 "Made by simgrid_broker. Pictures and their tables also stand in plots/.")
@@ -143,6 +154,33 @@ def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
                           "75 %, mark median.", (10, 1.2 + 0.36 * max(both.share.nunique(), 3))),
                      "no job started to run."),
         TableBlock("In figures", _side_by_side(table, ["share"], columns))))
+
+
+def _life(tables: Mapping[str, pd.DataFrame]) -> Section:
+    """Timeout rules, moves, attempts and phases of tasks."""
+    rules = tables["rules"][tables["rules"].metric == "jobs"]
+    drawn = rules.groupby("cause", sort=False)[["base", "changed"]].sum().reset_index()
+    drawn = drawn.assign(cause=drawn.cause.map(spoken), value=drawn.changed)
+    blocks: list[Block] = [plot_or_note(Plot(
+        "rules", "Timeout rules and rebrokerage", drawn,
+        partial(pair_bars, by="cause", xlabel="jobs ended in the window"),
+        "Jobs that each rule ended: pairs of bars, A above B; the longest first.",
+        (10, 1.0 + 0.32 * max(len(drawn), 3))), "no rule ended a job in either run.")]
+    for name, title, by, columns in LIFE:
+        table = _largest(tables[name], list(by), next(iter(columns)))
+        if len(table):
+            named = [column for column in by if column in ("cause", "outcome")]
+            table = table.assign(**{column: table[column].map(spoken) for column in named})
+            blocks.append(TableBlock(title, _side_by_side(table, list(by), columns)))
+    return Section("life", "Attempts, timeouts and tasks", tuple(blocks))
+
+
+def _largest(table: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
+    """The rows of a table of differences whose `metric` is largest in either run, in their order."""
+    size = table[table.metric == metric].set_index(by)[["base", "changed"]].max(axis=1)
+    kept = size.sort_values(ascending=False, kind="stable").index[:MOST_ROWS]
+    keys = pd.MultiIndex.from_frame(table[by]) if len(by) > 1 else pd.Index(table[by[0]])
+    return table[keys.isin(kept)]
 
 
 def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:

@@ -13,6 +13,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.report.bars import cause_bars, link_bars, stacked_bars, waiting_boxes
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
 from simgrid_broker.report.context import Context
+from simgrid_broker.report.life import attempts, progress
 from simgrid_broker.report.maps import heat_map
 from simgrid_broker.report.overview import overview
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
@@ -230,22 +231,5 @@ def failures(view: Context) -> Section:
     return Section("failures", "Failures", tuple(blocks))
 
 
-def tasks(view: Context) -> Section:
-    """Tasks by campaign and by status."""
-    turnaround, by_status = metrics.task_turnaround(view.run), metrics.tasks_by_status(view.run)
-    if not len(turnaround):
-        return Section("tasks", "Tasks", (Note("No task is on record."),))
-    blocks = [
-        TableBlock("Turnaround by campaign", wide(turnaround), "From arrival to the end of tasks that ended in the "
-                   "window; tasks that were still open at the end are counted beside them."),
-        TableBlock("Tasks by status at the end", wide(by_status))]
-    cut = metrics.cut_jobs(view.run)
-    if len(cut):
-        blocks.append(TableBlock("Jobs cut from files", wide(cut).head(MOST_ROWS), "Jobs made in the window, by the "
-                                 "limit at which they got no further file; files, events and input of a job in the "
-                                 "mean."))
-    return Section("tasks", "Tasks", tuple(blocks))
-
-
-SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, tasks)
+SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, attempts, progress)
 """Every section of a run's report, in order; each is a function of the context."""

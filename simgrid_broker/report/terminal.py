@@ -17,6 +17,8 @@ from simgrid_broker.report.words import number, shortened, spoken
 
 WIDTH = 100
 LONGEST_NAME = 34
+MOST_CAUSES = 5
+"""Causes that are listed."""
 MOST_SHARES = 40
 """Nodes of the share tree that are listed; deeper levels go first if there are more."""
 
@@ -44,8 +46,37 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             f"          {value['still_waiting']} were still waiting at the end, "
             f"{value['taken_back']} were taken back before they ran",
             *_out_of_memory(run),
+            *_lost(run),
+            *_tasks(run),
             f"shares    {value['share_misplaced']} % of the power went beyond the shares' targets",
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per real second"]
+
+
+def _lost(run: Run) -> list[str]:
+    """What was lost by which cause, and what each rule took back and how much waiting was in vain; nothing if none."""
+    table = wide(metrics.failures(run))
+    if not len(table):
+        return []
+    lost = table.groupby("cause", sort=False)[["jobs", "lost_core_hours"]].sum().sort_values(
+        "lost_core_hours", ascending=False, kind="stable")
+    lost = lost[lost.lost_core_hours > 0]
+    back = table[(table.status == "closed") & table.cause.isin(metrics.RULES)]
+    causes = [f"{spoken(cause)} {number(round(row.lost_core_hours))}" for cause, row in lost.iterrows()]
+    rules = [f"{spoken(row.cause)} {number(row.jobs)} ({number(round(row.lost_wait_hours))} h waited in vain)"
+             for row in back.itertuples()]
+    return [*_listed("lost      core h: ", causes), *_listed("closed    by rules: ", rules)]
+
+
+def _tasks(run: Run) -> list[str]:
+    """Tasks by status at the end; nothing if there are none."""
+    rows = wide(metrics.tasks_by_status(run))
+    return _listed("tasks     ", [f"{spoken(row.status)} {number(row.tasks)}" for row in rows.itertuples()], len(rows))
+
+
+def _listed(head: str, parts: Sequence[str], most: int = MOST_CAUSES) -> list[str]:
+    """Lines that begin with `head` and list the first parts; nothing if there are none."""
+    more = [f"{len(parts) - most} others"] if len(parts) > most else []
+    return wrap(head + ", ".join([*parts[:most], *more]), WIDTH, subsequent_indent=" " * 10) if parts else []
 
 
 def _out_of_memory(run: Run) -> list[str]:

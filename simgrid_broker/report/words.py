@@ -36,7 +36,9 @@ COLUMN_LABELS = {
     "decisions": "Decisions", "without_candidate": "Without a candidate", "placed": "Jobs placed", "tasks": "Tasks",
     "metric": "Figure", "unit": "Unit", "relative": "Relative, %", "site": "Site", "key": "Key", "value": "Value",
     "attempt": "Attempt", "memory": "Memory per core", "finished": "Finished", "out_of_memory": "Out of memory",
-    "origin": "Origin", "figure": "Figure", "when": "When", "what": "What",
+    "origin": "Origin", "figure": "Figure", "outcome": "Outcome", "phase": "Phase", "statuses": "Statuses",
+    "moves": "Jobs", "lost_wait_hours": "Waited in vain, h", "time_mean": "Mean, h", "time_p50": "Median, h",
+    "time_p95": "95 %, h", "time_total": "All tasks, h", "when": "When", "what": "What",
 }
 """Heads of table columns."""
 

@@ -44,8 +44,6 @@ READ_BY: dict[str, str] = {
     "jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT": "policy.job_brokerage.ask.asked",
     "jobbroker.STORAGE_MIN_FREE_SIZE": "policy.job_brokerage.ask.asked",
     "jobdispatch.SLOPPY_DISPATCH_RATIO": "policy.dispatch.sloppy_fraction",
-    "jobgen.NFILES_<queue>": "policy.task_selection.selection",
-    "jobgen.TYPNFILES_<label>_<queueOrNone>_<type>": "policy.splitting.typical_files",
     "prod_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
@@ -93,9 +91,12 @@ READ_BY: dict[str, str] = {
         "policy.task_brokerage.weight.local_input, policy.task_brokerage.weight.local_input_deployed",
     "taskbrokerage.NQUEUED_NUC_CAP":
         "policy.task_brokerage.nuclei.transfer_backlog, policy.task_brokerage.nuclei.transfer_backlog_deployed",
-    "watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
-    "watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
-    "watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
+    "watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
+    "watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
+    "watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
     "watchdog.MIN_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
     "watchdog.MIN_REMAINING_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
     "watchdog.PENDING_TIMEOUT_<label>": "policy.task_watchdogs.gives_up_pending",

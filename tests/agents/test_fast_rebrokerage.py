@@ -60,8 +60,8 @@ def test_its_turn_among_the_rules(edition, rebrokered, timed_out):
 
 
 @pytest.mark.parametrize(("edition", "n_taken"), [
-    pytest.param("documented", 0, id="lifecycle 4.4: documented, a paused queue is left alone"),
-    pytest.param("deployed", 9, id="lifecycle 4.4: deployed, it is not"),
+    pytest.param("documented", 0, id="L28 documented, a paused queue is left alone"),
+    pytest.param("deployed", 9, id="L28 deployed, it is not"),
 ])
 def test_a_paused_queue(edition, n_taken):
     stage, _ = piled_up(30, {KEY: 20}, edition, status="paused")

@@ -1,4 +1,4 @@
-"""The scenarios of fast rebrokerage and of a site outage: what happens to jobs behind a queue that does not run them."""
+"""The scenarios of fast rebrokerage and of a site outage: what becomes of jobs behind a queue that runs none."""
 
 from pathlib import Path
 

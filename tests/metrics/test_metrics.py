@@ -231,7 +231,7 @@ def test_every_table_is_tidy_and_survives_an_empty_run(fake, tmp_path):
                metrics.decisions, metrics.link_use, metrics.traffic_series,
                metrics.storage_series, metrics.storage_use, metrics.transfer_summary, metrics.failures,
                metrics.memory_retries, metrics.attempts, metrics.rebrokerage, metrics.task_turnaround,
-               metrics.tasks_by_status]
+               metrics.tasks_by_status, metrics.task_phases, metrics.time_in_phase, metrics.rule_losses]
     for figure in figures:
         for run in (fake, empty):
             table = figure(run)

@@ -88,7 +88,7 @@ def taken(queued, running, others=0, config=None, **options):
 
 
 @pytest.mark.parametrize(("queued", "running", "others", "expected"), [
-    pytest.param(300, 10, 0, 209, id="what is too much for the fraction of all, less one"),
+    pytest.param(300, 10, 0, 209, id="L27 what is too much for the fraction of all, less one"),
     pytest.param(300, 99, 0, 2, id="what is above three times the running, less one"),
     pytest.param(300, 100, 0, 0, id="three times the running is still fine"),
     pytest.param(60, 0, 0, 9, id="what is above the share's own limit, less one"),
@@ -109,8 +109,8 @@ def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_
 @pytest.mark.parametrize(("num_slots", "status", "disabled", "documented", "deployed"), [
     pytest.param(-1, "online", 0, False, False, id="a plain queue"),
     pytest.param(0, "online", 0, True, True, id="slots asked for, even none"),
-    pytest.param(-1, "paused", 0, True, False, id="lifecycle 4.4: the code does not heed a paused queue"),
-    pytest.param(-1, "online", 1, True, False, id="lifecycle 4.4: nor disableReassign"),
+    pytest.param(-1, "paused", 0, True, False, id="L28 the code does not heed a paused queue"),
+    pytest.param(-1, "online", 1, True, False, id="L28 nor disableReassign"),
     pytest.param(-1, "offline", 0, False, False, id="an offline queue"),
 ])
 def test_queues_that_fast_rebrokerage_leaves_alone(num_slots, status, disabled, documented, deployed):

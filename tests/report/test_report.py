@@ -69,8 +69,8 @@ def test_the_page_stands_alone(report, run):
     assert page.fetched == []
     assert set(page.inner_links) <= page.ids
     assert page.inner_links == ["summary", "shares", "cores", "jobs", "waiting", "brokerage", "data", "failures",
-                                "tasks"]
-    assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 17
+                                "attempts", "tasks"]
+    assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 21
 
 
 def test_every_plot_has_its_table_beside_it(report, run):
@@ -165,7 +165,7 @@ def test_a_comparison_shows_what_was_changed(tmp_path, run, only_drawn):
     text = write_comparison(run, other, tmp_path / "compared").read_text(encoding="utf-8")
     page = Page(text)
     assert page.fetched == []
-    assert page.images == 7
+    assert page.images == 8
     assert "different seeds" in text
 
 
