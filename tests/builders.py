@@ -16,7 +16,9 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
+from simgrid_broker.scenario.input_draw import n_pieces
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows, no_replicas
+from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.views import KEPT, Verdict
 from simgrid_broker.world import build, invariants, rows
@@ -80,7 +82,8 @@ def two_sites(here=None, there=None, link=None, **others) -> Scenario:
 def tasks(*said: dict) -> TaskList:
     """Tasks, each plain but for what is said of it; `replicas` is site number to the part that lies there.
 
-    Words (user, label, ...) are given as words; `ramunit` likewise. Sorted by arrival before they are numbered.
+    Words (user, label, ...) are given as words; `ramunit` likewise. `split` says how jobs are cut from files, in columns
+    of SPLITTING. Sorted by arrival before they are numbered.
     """
     said = sorted(said, key=lambda one: one.get("arrival_s", 0.0))
     table = new_rows(len(said))
@@ -94,11 +97,22 @@ def tasks(*said: dict) -> TaskList:
             words += [] if word in words else [word]
             row[column] = words.index(word)
         for column, value in (TASK | one).items():
-            if column not in ("replicas", "ramunit", *WORDS):
+            if column not in ("replicas", "ramunit", "split", *WORDS):
                 row[column] = value
         row["ramunit"] = RAM_UNITS.index(one.get("ramunit", "MB"))
         row["jeditaskid"] = number + 1
-    return TaskList(table, site, fraction, {name: tuple(words) for name, words in vocabularies.items()})
+    return TaskList(table, site, fraction, {name: tuple(words) for name, words in vocabularies.items()},
+                    splitting=_splitting(table, said))
+
+
+def _splitting(table, said) -> np.ndarray:
+    """How the input of each task is split; tasks with files have as many pieces as those make."""
+    rows = SPLITTING.empty(len(said))
+    for row, one in zip(rows, said, strict=True):
+        for column, value in one.get("split", {}).items():
+            row[column] = value
+    table["n_jobs"] = np.where(rows["n_files"] > 0, n_pieces(rows), table["n_jobs"])
+    return rows
 
 
 class Bench:

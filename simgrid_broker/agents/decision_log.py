@@ -55,6 +55,7 @@ class DecisionLog:
         self.world, self.seed = world, seed
         self.of_decisions, self.of_candidates = max(record.decisions, record.candidates), record.candidates
         self.whole = tasks_of(world, record.tasks)
+        self.queues = world.arrays.pseudo_queues["queue"].astype(np.int64)
         self.rows: list[tuple] = []
         self.candidates: list[tuple[tuple[str, ...], np.ndarray]] = []
         self.factors: list[np.ndarray] = []
@@ -109,20 +110,17 @@ class DecisionLog:
         return rows
 
     def _count(self, kind: DecisionKind, share: int, verdict: Verdict, sites: np.ndarray | None) -> None:
-        """Count who was refused by which rule; then a row for those that were kept, and one for who is no candidate."""
-        refused_by, kept = verdict.refused_by, len(verdict.tags)
-        if sites is not None:
-            refused_by = np.full(len(self.world.arrays.sites), kept + 1)
-            refused_by[sites] = np.where(verdict.refused_by == KEPT, kept, verdict.refused_by)
+        """Count who was refused by which rule, site by site or PanDA queue by PanDA queue; the last row is of the kept.
+        """
         found = self.refusals.get((kind, share))
         if found is None:
-            rows = kept + 1 if sites is None else kept + 2
-            found = (verdict.tags, np.zeros((rows, len(refused_by)), np.int64))
+            columns = len(self.world.arrays.queues if sites is None else self.world.arrays.sites)
+            found = (verdict.tags, np.zeros((len(verdict.tags) + 1, columns), np.int64))
             self.refusals[kind, share] = found
-        tally(found[1], refused_by)
+        tally(found[1], verdict.refused_by, self.queues if sites is None else sites)
 
-    def flush(self, now: float, of_pseudo_queue: np.ndarray, tag_codes: dict[str, int], write):
-        """Write what has come since the last time; counts of pseudo-queues are added up to their PanDA queue."""
+    def flush(self, now: float, tag_codes: dict[str, int], write):
+        """Write what has come since the last time."""
         if self.rows:
             write("decisions", np.array(self.rows, DECISIONS.dtype))
         for tags, rows in self.candidates:
@@ -131,24 +129,16 @@ class DecisionLog:
         for rows in self.factors:
             write("factors", rows)
         for (kind, share), (tags, counts) in self.refusals.items():
-            sums = self._by_candidate(kind, counts[:len(tags) + 1], of_pseudo_queue)
-            rule, where = np.nonzero(sums)
+            rule, where = np.nonzero(counts)
             rows = REFUSALS.empty(len(rule))
             rows["time_s"], rows["kind"], rows["share"] = now, kind, share
-            rows["candidate"], rows["count"] = where, sums[rule, where]
+            rows["candidate"] = where if kind == DecisionKind.JOB_BROKERAGE else len(self.world.arrays.queues) + where
+            rows["count"] = counts[rule, where]
             rows["tag"] = _codes(tags, tag_codes)[rule]
             if len(rows):
                 write("refusals", rows)
         for books in (self.rows, self.candidates, self.factors, self.refusals):
             books.clear()
-
-    def _by_candidate(self, kind: int, counts: np.ndarray, of_pseudo_queue: np.ndarray) -> np.ndarray:
-        """Counts (n_rules, n) added up to PanDA queues and sites, (n_rules, n_queues + n_sites)."""
-        n_queues = len(self.world.arrays.queues)
-        candidate = of_pseudo_queue if kind == DecisionKind.JOB_BROKERAGE else n_queues + np.arange(counts.shape[1])
-        sums = np.zeros((len(counts), n_queues + len(self.world.arrays.sites)), np.int64)
-        np.add.at(sums.T, candidate, counts.T)
-        return sums
 
 
 def tasks_of(world, wanted: Iterable[int | str]) -> frozenset[int]:

@@ -15,8 +15,8 @@ from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
-from simgrid_broker.policy.task_selection import generates, most_jobs, selection
-from simgrid_broker.policy.throttle import passes_urgent, throttle_limits
+from simgrid_broker.policy.task_selection import Selection, generates, most_jobs, selection
+from simgrid_broker.policy.throttle import COMPONENTS, passes_urgent, throttle_limits
 from simgrid_broker.world import observe
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import is_cut
@@ -123,7 +123,7 @@ class Generator:
                 break
             if int(tasks["status"][row]) in GENERATING and tasks["priority"][row] >= least:
                 served += 1
-                left -= self._generate(row, most_jobs(left, int(tasks["n_input_files"][row]), rule))
+                left -= self._generate(row, left, rule)
         return decision.lacking and left <= 0
 
     def _throttle(self, limits):
@@ -152,19 +152,22 @@ class Generator:
             return
         self.cfg = cfg
         for analysis in (False, True):
-            component = "anal_job_throttler" if analysis else "prod_job_throttler"
             self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
-                                                    component=component, throttled=queue.throttled)
+                                                    component=COMPONENTS[analysis], throttled=queue.throttled)
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
-    def _generate(self, row: int, left: int) -> int:
-        """Make jobs of a task, `left` at the most; returns how many. If some input finds no queue, the task waits."""
-        made, refused_by = 0, None
-        make = self._cut if is_cut(self.control.world.arrays, row) else self._make
-        for level, inputs in input_left(self.control.world.arrays, row):
-            wanted = min(inputs, left - made)
+    def _generate(self, row: int, left: int, rule: Selection) -> int:
+        """Make jobs of a task while `left` may be made; returns how many. If some input finds no queue, the task waits.
+
+        Files are counted as the jobs that they typically make.
+        """
+        made, refused_by, arrays = 0, None, self.control.world.arrays
+        cut = is_cut(arrays, row)
+        most = left if cut else most_jobs(left, int(arrays.tasks["n_input_files"][row]), rule)
+        for level, inputs in input_left(arrays, row):
+            wanted = min(inputs, most - made)
             if wanted > 0:
-                placed, tag = make(row, wanted, level)
+                placed, tag = self._cut(row, wanted, level, rule) if cut else self._make(row, wanted, level)
                 made += placed
                 refused_by = refused_by if placed else tag
         if refused_by is not None:
@@ -191,10 +194,10 @@ class Generator:
             self._submit(row, task, level, numbers, sizes)
         return made, verdict.last_tag
 
-    def _cut(self, row: int, wanted: int, level: int) -> tuple[int, str]:
+    def _cut(self, row: int, wanted: int, level: int, rule: Selection) -> tuple[int, str]:
         """The same as `_make` for a task whose jobs are cut from files; about as many."""
-        task, parts = self.work_queues.view(row, level)
-        made, tag = self.splitter.make(row, task, parts, wanted, level, level * BLOCKS)
+        view = self.work_queues.view(row, level)
+        made, tag = self.splitter.make(row, view, wanted, level, level * BLOCKS, self.queue.name, rule)
         if made:
             self._set_running(row)
         return made, tag

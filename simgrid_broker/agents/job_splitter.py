@@ -18,12 +18,11 @@ from simgrid_broker.policy.splitting import (
     CUT,
     Splitting,
     cut_jobs,
-    files_to_read,
     job_limits,
-    most_files_read,
     preferred,
     typical_files,
 )
+from simgrid_broker.policy.task_selection import Selection, files_to_read
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import pieces_at_once, waiting_pieces
 
@@ -50,17 +49,18 @@ class JobSplitter:
     def __init__(self, control, question):
         self.control, self.question = control, question
 
-    def make(self, row: int, task, parts, wanted: int, level: int, first_block: int) -> tuple[int, str]:
+    def make(self, row: int, view: tuple, wanted: int, level: int, first_block: int, queue: str,
+             rule: Selection) -> tuple[int, str]:
         """Broker the next files of a task of one ramCount, and make the jobs that they are cut into.
 
-        wanted: about how many jobs; `task`, `parts`: its view and where its input lies. Returns how many jobs of
-        typical size that is, and the tag of the rule that left no queue.
+        view: the task and where its input lies; wanted: about how many jobs; queue, rule: the work queue and how it
+        reads files. Returns how many jobs of typical size that is, and the tag of the rule that left no queue.
         """
+        task, parts = view
         control, arrays = self.control, self.control.world.arrays
         splitting = splitting_of(arrays, row)
-        typical = typical_files(splitting, control.cfg, task.prodsourcelabel, task.gshare, task.processingtype)
-        limit = files_to_read(most_files_read(control.cfg, task.gshare), typical, wanted)
-        pieces = waiting_pieces(arrays, row, level, limit)
+        typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
+        pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of(arrays, row)
         verdict = control.policies.job_brokerage(*self.question(control, task, parts, asked, account),

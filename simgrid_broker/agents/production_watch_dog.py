@@ -1,7 +1,8 @@
 """JEDI's watchdog of production: tasks that are nearly done are boosted, those that fail too often paused or throttled.
 
 Source: JEDI TWiki, automatic priority boosting, task status; lifecycle reference, 2.8 and 2.10 to 2.12.
-Simplified: each piece of input counts as one file and one job; a request type is a processing type.
+Simplified: each piece of input counts as one file; a request type is a processing type. JEDI boosts and
+pauses at most every 20 min task by task, here all tasks together.
 """
 
 import numpy as np
@@ -33,13 +34,13 @@ def production_watch_dog(control):
 
 
 class ProductionWatchDog:
-    """Remembers when it looked at each task, (n_tasks,), and how often and until when it throttled some."""
+    """Remembers when it looked at all tasks, and how often and until when it throttled some."""
 
     def __init__(self, control):
         self.control = control
         words = control.world.vocabularies
         self.production = np.isin(words["labels"], PRODUCTION_LABELS)
-        self.looked_s = np.full(len(control.world.arrays.tasks), -np.inf)
+        self.looked_s = -np.inf
         self.cfg, self.may_pause = None, False
         self.n_throttled: dict[int, int] = {}
         self.until_s: dict[int, float] = {}
@@ -54,8 +55,9 @@ class ProductionWatchDog:
         tried_again = tasks["n_attempts"][rows] - tasks["next_chunk"][rows]
         for row in rows[(tasks["max_attempt"][rows] > ATTEMPTS_A_STEP) & (tried_again >= ATTEMPTS_A_STEP - 1)].tolist():
             self._throttle(row)
-        rows = rows[self.control.now - self.looked_s[rows] >= LOOK_AGAIN_S]
-        self.looked_s[rows] = self.control.now
+        if self.control.now - self.looked_s < LOOK_AGAIN_S:
+            return
+        self.looked_s = self.control.now
         self._boost(rows)
         if self.cfg is not self.control.cfg:
             self.cfg, self.may_pause = self.control.cfg, may_pause(self.control.cfg)
@@ -66,12 +68,23 @@ class ProductionWatchDog:
         """Give tasks that are nearly done priority 900 and the share Express, their jobs with them."""
         control, tasks = self.control, self.control.world.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
-        for row in rows[nearly_done(tasks["n_jobs"][rows], n_over, tasks["n_jobs"][rows], control.edition)].tolist():
+        rows = rows[nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
+        low = rows[tasks["priority"][rows] < BOOST_PRIORITY]
+        slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
+        for row in np.union1d(low, slow).tolist():
             control.ledger.changes(row)
-            if tasks["priority"][row] < BOOST_PRIORITY:
-                control.fabric.set_priority(row, BOOST_PRIORITY)
-            if self.express >= 0 and tasks["share"][row] != self.express:
-                control.fabric.set_share(row, self.express)
+        if len(low):
+            control.fabric.set_priority(low, BOOST_PRIORITY)
+        if len(slow):
+            control.fabric.set_share(slow, self.express)
+
+    def _jobs(self, rows: np.ndarray) -> np.ndarray:
+        """Jobs of tasks, (n,): pieces of input, or where jobs are cut from files as many as the first of them tell."""
+        arrays = self.control.world.arrays
+        tasks = arrays.tasks
+        cut = arrays.splitting["n_files"][rows] > 0
+        told = tasks["n_jobs"][rows] * tasks["n_attempts"][rows] // np.maximum(tasks["next_chunk"][rows], 1)
+        return np.where(cut, told, tasks["n_jobs"][rows])
 
     def _pause(self, rows: np.ndarray) -> None:
         """Pause tasks that fail too often, and with each all that run for the same kind of request."""
@@ -80,8 +93,9 @@ class ProductionWatchDog:
             task = tasks[row]
             if task["status"] != T.RUNNING:
                 continue
-            left = int(remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], task["n_jobs"]))
-            if pauses(words["labels"][task["label"]], words["shares"][task["share"]], (int(task["n_jobs"]), left),
+            n_jobs = int(self._jobs(np.array([row]))[0])
+            left = int(remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
+            if pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
                       control.ledger.failure_rates(row), control.cfg, control.edition):
                 running = control.live_tasks.in_status(T.RUNNING)
                 same = running[(tasks["processing_type"][running] == task["processing_type"])

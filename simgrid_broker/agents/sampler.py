@@ -32,7 +32,7 @@ class Sampler:
     def __init__(self, control):
         self.control = control
         links = control.world.arrays.links
-        self.links_before = np.zeros((len(links), 3))
+        self.links_before = np.zeros((3, len(links)))
         self.sampled_at = None
 
     def take(self) -> None:
@@ -57,9 +57,9 @@ class Sampler:
 
     def flush_decisions(self) -> None:
         """Write what the brokers have decided since the sample before."""
-        control, arrays = self.control, self.control.world.arrays
+        control = self.control
         codes = {tag: code for code, tag in enumerate(control.world.vocabularies["tags"])}
-        control.decisions.flush(control.now, arrays.pseudo_queues["queue"].astype(np.int64), codes, control.write)
+        control.decisions.flush(control.now, codes, control.write)
 
     def _shares(self) -> np.ndarray:
         world = self.control.world
@@ -99,18 +99,18 @@ class Sampler:
         links, n_sites = self.control.world.arrays.links, len(self.control.world.arrays.sites)
         moving = (links["active_files"] > 0) & (links["down"] == 0)
         busy_s = links["busy_s"] + np.where(moving, self.control.now - links["updated_s"], 0.0)
-        done = np.column_stack([links["bytes_done"], links["files_done"], busy_s])
-        news = done - self.links_before
+        done = np.array([links["bytes_done"], links["files_done"], busy_s])
+        n_bytes, n_files, moved_s = done - self.links_before
         self.links_before = done
-        busy = np.flatnonzero((news[:, 1:] > 0).any(axis=1) | (links["queued_files"] > 0))
+        busy = np.flatnonzero((n_files > 0) | (moved_s > 0) | (links["queued_files"] > 0))
         rows = LINK_SERIES.empty(len(busy))
         rows["source"], rows["destination"] = np.divmod(busy, n_sites)
         rows["queued_files"], rows["active_files"] = links["queued_files"][busy], links["active_files"][busy]
         rows["queued_output"] = (links["queued_output"] + links["queued_express"])[busy]
         rows["mbps_hour"] = self.control.world.network.throughput(busy)
-        rows["bytes"], rows["files"], moved_s = news[busy].T
+        rows["bytes"], rows["files"] = n_bytes[busy], n_files[busy]
         if self.sampled_at is not None:
-            rows["utilisation"] = moved_s / (self.control.now - self.sampled_at)
+            rows["utilisation"] = moved_s[busy] / (self.control.now - self.sampled_at)
         return rows
 
     def _storages(self) -> np.ndarray:

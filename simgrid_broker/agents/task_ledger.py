@@ -59,9 +59,16 @@ class TaskLedger:
         left_out = {Cause.INPUT_BROKEN} if lost else {Cause.INPUT_BROKEN, Cause.INPUT_LOST}
         self.control.fabric.empty_outboxes()
         arrays = self.control.world.arrays
-        busy = {*arrays.jobs["chunk"][jobs_of(arrays, [row])].tolist(), *waiting_retries(arrays, row)["chunk"].tolist()}
-        return np.array([piece for chunk, (cause, piece) in sorted(self.unfinished.get(row, {}).items())
-                         if chunk not in busy and cause not in left_out], GIVEN_UP)
+        busy = {*pieces(arrays.jobs[jobs_of(arrays, [row])]), *pieces(waiting_retries(arrays, row))}
+        runs: list[list] = []
+        for chunk, (cause, known) in sorted(self.unfinished.get(row, {}).items()):
+            if chunk in busy or cause in left_out:
+                continue
+            if runs and runs[-1][1:-1] == [*known] and runs[-1][0] + runs[-1][-1] == chunk:
+                runs[-1][-1] += 1                                    # pieces of one job stay together
+            else:
+                runs.append([chunk, *known, 1])
+        return np.array([tuple(run) for run in runs], GIVEN_UP)
 
     def failure_rates(self, row: int) -> tuple[float, float]:
         """Failed part of the jobs of a task that failed or finished, and of their HEP-score hours; NaN = none yet."""
@@ -81,8 +88,8 @@ class TaskLedger:
         """Give a task its own priority and share again."""
         if row in self.before:
             priority, share = self.before.pop(row)
-            self.control.fabric.set_priority(row, priority)
-            self.control.fabric.set_share(row, share)
+            self.control.fabric.set_priority([row], priority)
+            self.control.fabric.set_share([row], share)
 
     def past(self, row: int) -> Past:
         """What a task has gone through."""
@@ -100,11 +107,18 @@ class TaskLedger:
         failed = bad["status"] == FAILED
         new_limit = np.where(failed, rules["attempt_limit"], 0)
         for job, counts, limit in zip(bad, (failed & ~rules["system"]).tolist(), new_limit.tolist(), strict=True):
-            chunk, attempt = int(job["chunk"]), int(job["attempt"])
-            limits = [one for one in (int(job["attempt_limit"]), limit) if one]
-            self.unfinished.setdefault(int(job["task"]), {})[chunk] = int(job["cause"]), (
-                chunk, attempt + 1, job["panda_id"], min(job["failures"] + counts, MOST_FAILURES),
-                min(max(min(limits), attempt) + INCREMENT, MOST_FAILURES) if limits else 0, job["ram_level"])
+            attempt, limits = int(job["attempt"]), [one for one in (int(job["attempt_limit"]), limit) if one]
+            known = (attempt + 1, int(job["panda_id"]), min(int(job["failures"]) + counts, MOST_FAILURES),
+                     min(max(min(limits), attempt) + INCREMENT, MOST_FAILURES) if limits else 0, int(job["ram_level"]))
+            of_task = self.unfinished.setdefault(int(job["task"]), {})
+            of_task.update((chunk, (int(job["cause"]), known)) for chunk in pieces([job]))
         late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]
-        for task, chunk in zip(late["task"].tolist(), late["chunk"].tolist(), strict=True):
-            self.unfinished.get(task, {}).pop(chunk, None)
+        for job in late:
+            of_task = self.unfinished.get(int(job["task"]), {})
+            for chunk in pieces([job]):
+                of_task.pop(chunk, None)
+
+
+def pieces(rows) -> list[int]:
+    """Pieces of input of some jobs, or of some that await another attempt."""
+    return [chunk for row in rows for chunk in range(int(row["chunk"]), int(row["chunk"]) + int(row["n_chunks"]))]

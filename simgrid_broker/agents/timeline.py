@@ -74,7 +74,7 @@ def task_priority(control, incident) -> None:
     """Tasks and their jobs get another priority."""
     for row in control.commands.change(control, incident):
         control.ledger.changes(row)
-        control.fabric.set_priority(row, incident.priority)
+        control.fabric.set_priority([row], incident.priority)
 
 
 def task_share(control, incident) -> None:
@@ -82,7 +82,7 @@ def task_share(control, incident) -> None:
     share = control.world.vocabularies["shares"].index(incident.share)
     for row in control.commands.change(control, incident):
         control.ledger.changes(row)
-        control.fabric.set_share(row, share)
+        control.fabric.set_share([row], share)
 
 
 def task_command(control, incident) -> None:

@@ -70,7 +70,10 @@ def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
     sources = [count(len(work.campaigns), "campaign")] if work.campaigns else []
     sources += [count(len(work.users), "group of users", "groups of users")] if work.users else []
     sources += [str(work.trace.file)] if work.trace else []
-    amount = f"{count(len(tasks.rows), 'task')} with {count(int(tasks.rows['n_jobs'].sum()), 'job')}"
+    cut, pieces = tasks.split()["n_files"] > 0, tasks.rows["n_jobs"]
+    held = [count(int(pieces[~cut].sum()), "job")] if not cut.all() or not len(cut) else []
+    held += [count(int(pieces[cut].sum()), "file or part of a file", "files or parts of files")] if cut.any() else []
+    amount = f"{count(len(tasks.rows), 'task')} with {' and '.join(held)}"
     return f"{' and '.join(sources) or 'none'}: {amount}", tasks.remarks
 
 

@@ -6,11 +6,10 @@ the retry module. What does not: what follows from which error, and what is lear
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
-from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.names import JobStatus
 from simgrid_broker.world.rows import push_retry, take_retry
 
 FAILED = int(JobStatus.FAILED)
-INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
 MOST_FAILURES = 255
 """More are not counted."""
 
@@ -45,11 +44,8 @@ def limit_after(world, job, status):
 def may_try_again(world, job, failures, limit):
     """Whether an input may have another attempt: while attemptNr < maxAttempt and failedAttempt < maxFailure.
 
-    Files that are lost or broken are skipped from then on. Source: lifecycle reference, section 3.2; JEDI TWiki,
-    protection against lost/broken input files.
+    Source: lifecycle reference, section 3.2.
     """
-    if job["cause"] == INPUT_LOST or job["cause"] == INPUT_BROKEN:
-        return False
     task = world.tasks[job["task"]]
     if job["attempt"] >= task["max_attempt"] or 0 < limit <= job["attempt"]:
         return False

@@ -1,7 +1,7 @@
 """What commands to tasks and their watchdogs do to the data plane.
 
-What lives here: finding the jobs of tasks, throttling and activating them, moving them to another share, and letting
-input that was given up be tried again. What does not: when (agents), and taking jobs back (`ending`).
+What lives here: finding the jobs of tasks, throttling and activating them, giving them another priority or share, and
+letting input that was given up be tried again. What does not: when (agents), and taking jobs back (`ending`).
 """
 
 import numpy as np
@@ -15,20 +15,32 @@ from simgrid_broker.world.transitions import change_share, move
 ACTIVATED, THROTTLED = int(JobStatus.ACTIVATED), int(JobStatus.THROTTLED)
 
 GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"), ("failures", "i4"),
-                     ("attempt_limit", "i4"), ("ram_level", "i4")])
-"""A piece of input that has used up its attempts: the next attempt, and what a job of it keeps of its file."""
+                     ("attempt_limit", "i4"), ("ram_level", "i4"), ("n_chunks", "i4")])
+"""A run of pieces of input that have used up their attempts: the next attempt, and what a job keeps of its files."""
 
 
 def jobs_of(arrays, task_rows, *statuses) -> np.ndarray:
     """Rows of the live jobs of tasks in the order in which they were made; only those in `statuses`, if any."""
     wanted = np.zeros(len(arrays.tasks), bool)
     wanted[np.asarray(task_rows, np.int64)] = True
-    jobs = arrays.jobs
-    mask = (jobs["panda_id"] > 0) & wanted[jobs["task"]]
+    rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
+    rows = rows[:find_jobs(arrays, wanted, rows)]
     if statuses:
-        mask &= np.isin(jobs["status"], [int(status) for status in statuses])
-    rows = np.flatnonzero(mask)
-    return rows[np.argsort(jobs["panda_id"][rows])].astype(np.int32)
+        rows = rows[np.isin(arrays.jobs["status"][rows], [int(status) for status in statuses])]
+    return rows[np.argsort(arrays.jobs["panda_id"][rows])]
+
+
+@compiled
+def find_jobs(world, wanted, rows):
+    """Note the rows of all live jobs of tasks that are `wanted`, (n_tasks,) bool, in `rows`; returns how many."""
+    found = 0
+    for row in range(len(world.jobs)):
+        if found == len(rows):
+            break
+        if wanted[world.jobs[row]["task"]] and world.jobs[row]["panda_id"] > 0:
+            rows[found] = row
+            found += 1
+    return found
 
 
 @compiled
@@ -45,6 +57,19 @@ def activate_jobs(world, rows, now):
     for row in rows:
         move(world, row, ACTIVATED, now)
         put_activated(world, row)
+
+
+@compiled
+def set_priority(world, rows, priority):
+    """Give live jobs another priority; activated ones change their place in line."""
+    for row in rows:
+        job = world.jobs[row]
+        if job["status"] == ACTIVATED:
+            take_out(world, row)
+            job["priority"] = priority
+            put_activated(world, row)
+        else:
+            job["priority"] = priority
 
 
 @compiled
@@ -71,9 +96,9 @@ def try_again(world, task_row, given_up):
         retry = world.retries[row]
         retry["chunk"], retry["attempt"] = piece["chunk"], piece["attempt"]
         retry["old_panda_id"], retry["failures"] = piece["old_panda_id"], piece["failures"]
-        retry["attempt_limit"] = piece["attempt_limit"]
+        retry["attempt_limit"], retry["n_chunks"] = piece["attempt_limit"], piece["n_chunks"]
         push_retry(world, task_row, row, piece["ram_level"])
-    world.tasks[task_row]["n_failed"] -= len(given_up)
+        world.tasks[task_row]["n_failed"] -= piece["n_chunks"]
 
 
 def waiting_retries(arrays, task_row: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import take_out
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, put_lesson, retry_of, rule_of
 from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import N_STATUS
 from simgrid_broker.world.rows import push_retry, release_job
@@ -51,6 +52,9 @@ def account(world, job, status, carried_on):
 def give_back(world, job, status):
     """Let the input of a job be tried again, or give it up; where a rule wants it the retry module looks first."""
     failures, limit = failures_after(world, job, status), limit_after(world, job, status)
+    if status == FAILED and is_bad(job["cause"]):
+        skip_bad(world, job, failures, limit)
+        return
     retry = -1
     if may_try_again(world, job, failures, limit):
         retry = retry_of(world, job, failures, limit)

@@ -6,7 +6,7 @@ code behind it (the other modules of this room).
 
 import numpy as np
 
-from simgrid_broker.fabric import commands, incidents
+from simgrid_broker.fabric import commands, incidents, owners
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import submit
@@ -107,7 +107,7 @@ class Fabric:
         """Fail, finish or move the output of every job that the Adder finds."""
         order = by_task_and_site(self.world.arrays)
         while len(order):
-            self.world.make_room(jobs=len(order), transfers=len(order), retries=len(order))
+            self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))
             done = add_jobs(self.world.arrays, order, now)
             raise_fault(self.world.arrays)
             self._learn()
@@ -147,6 +147,24 @@ class Fabric:
             if len(rows):
                 self.empty_outboxes()
 
+    def hold_back(self, rows, now: float) -> None:
+        """Throttle activated jobs."""
+        commands.throttle_jobs(self.world.arrays, rows, now)
+        raise_fault(self.world.arrays)
+
+    def let_go(self, rows, now: float) -> None:
+        """Activate throttled jobs."""
+        commands.activate_jobs(self.world.arrays, rows, now)
+        raise_fault(self.world.arrays)
+
+    def lift(self, rows, points: int) -> None:
+        """Raise the priority of activated jobs."""
+        owners.lift(self.world.arrays, rows, points)
+
+    def look_at_owners(self, *numbers) -> None:
+        """Count the jobs of owners; arguments as `owners.look_at_owners`."""
+        owners.look_at_owners(self.world.arrays, *numbers)
+
     def site_goes_down(self, site: int, now: float) -> None:
         """Begin the outage of a site."""
         incidents.site_goes_down(self.world.arrays, site, now)
@@ -171,14 +189,17 @@ class Fabric:
         settings["by_share"], settings["by_priority"] = share, priority
         settings["sloppy_fraction"] = sloppy_fraction
 
-    def set_priority(self, task_row: int, priority: int) -> None:
-        """Change the priority of a task and its live jobs."""
-        incidents.set_priority(self.world.arrays, task_row, priority)
+    def set_priority(self, task_rows, priority: int) -> None:
+        """Change the priority of tasks and of their live jobs."""
+        arrays = self.world.arrays
+        arrays.tasks["priority"][task_rows] = priority
+        commands.set_priority(arrays, commands.jobs_of(arrays, task_rows), priority)
 
-    def set_share(self, task_row: int, share: int) -> None:
-        """Give a task and its live jobs to another share."""
-        self.world.arrays.tasks["share"][task_row] = share
-        commands.set_share(self.world.arrays, commands.jobs_of(self.world.arrays, [task_row]), share)
+    def set_share(self, task_rows, share: int) -> None:
+        """Give tasks and their live jobs to another share."""
+        arrays = self.world.arrays
+        arrays.tasks["share"][task_rows] = share
+        commands.set_share(arrays, commands.jobs_of(arrays, task_rows), share)
 
     def throttle_activated(self, task_rows, now: float) -> None:
         """Throttle the activated jobs of tasks that are paused."""

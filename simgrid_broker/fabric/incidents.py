@@ -6,7 +6,6 @@ What lives here: the compiled effects. What does not: when they happen (the time
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.fabric.batch import free_slot, start_workers
 from simgrid_broker.fabric.network import admit, catch_up
 from simgrid_broker.names import JobStatus
@@ -69,19 +68,3 @@ def link_comes_back(world, source, destination, now):
     if link["down"] == 0:
         link["due_s"] = np.inf
         admit(world, number, now)
-
-
-@compiled
-def set_priority(world, task_row, priority):
-    """Give a task and all its live jobs another priority; activated jobs change their place in line."""
-    world.tasks[task_row]["priority"] = priority
-    for row in range(len(world.jobs)):
-        job = world.jobs[row]
-        if job["panda_id"] == 0 or job["task"] != task_row:
-            continue
-        if job["status"] == ACTIVATED:
-            take_out(world, row)
-            job["priority"] = priority
-            put_activated(world, row)
-        else:
-            job["priority"] = priority

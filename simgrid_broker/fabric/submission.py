@@ -11,6 +11,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
+from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus, TransferKind
@@ -28,12 +29,10 @@ from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
 ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)
-INPUT_LOST, INPUT_BROKEN = int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
 MERGING = int(JobStatus.MERGING)
 NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
 INPUT = int(TransferKind.INPUT)
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
-INPUT_LOSS = STREAMS["input_loss"]
 
 JOBS_PER_BUNCH = 20
 """Jobs whose input moves together in one dispatch dataset; source: lifecycle reference, section 7.2."""
@@ -66,11 +65,9 @@ def throw_dice(world, job, task, site):
     memory = spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = NONE
-    loss = world.input_loss[job["task"]]
-    if loss["lost"] > 0 and uniform(seed, INPUT_LOSS, task["luck"], job["chunk"], 0) < loss["lost"]:
-        job["fate"] = INPUT_LOST
-    elif loss["broken"] > 0 and uniform(seed, INPUT_LOSS, task["luck"], job["chunk"], 1) < loss["broken"]:
-        job["fate"] = INPUT_BROKEN
+    bad = condition(world, job["task"], job["chunk"])
+    if bad != NONE:
+        job["fate"] = bad
     elif uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
         job["fate"] = PAYLOAD_ERROR
     elif uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]) < site["failure_rate"]:
@@ -166,6 +163,9 @@ def give_files(world, row, n_pieces, closed_by):
     job["output_bytes"] = all_events * split["output_bytes_per_event"]
     job["work_hs06s"] = work * task["work_hs06s_per_event"]
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
+    bad = first_bad(world, job)
+    if bad >= 0:
+        job["fate"] = condition(world, job["task"], bad)
 
 
 @compiled
@@ -250,6 +250,7 @@ def retry_by_server(world, row, now):
     job = world.jobs[row]
     failures, limit = failures_after(world, job, FAILED), limit_after(world, job, FAILED)
     if (job["server_attempt"] >= world.tasks[job["task"]]["server_retries"] or rule_of(world, job)["learn"]
+            or is_bad(job["cause"])
             or not may_try_again(world, job, failures, limit)):
         return False
     again = begin_attempt(world, job["task"], job["pseudo_queue"], job["chunk"], job["attempt"] + 1,

@@ -23,6 +23,7 @@ from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
 from simgrid_broker.metrics.refusals import brokerage_funnel, decisions, refusal_rates, refusals
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
+from simgrid_broker.metrics.splitting import cut_jobs
 from simgrid_broker.metrics.summary import jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
 from simgrid_broker.metrics.tasks import task_turnaround, tasks_by_status, tasks_without_place
@@ -39,10 +40,10 @@ from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, window_of
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
-           "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "decisions", "difference",
-           "explain", "factors", "failures", "funnels", "jobs_by_status", "jobs_over_time", "link_use",
+           "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",
+           "difference", "explain", "factors", "failures", "funnels", "jobs_by_status", "jobs_over_time", "link_use",
            "memory_retries", "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates", "refusals",
-           "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation",
-           "share_series", "storage_series", "storage_use", "stretches", "summary", "task_phases", "task_turnaround",
-           "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase", "traffic_series",
-           "transfer_summary", "waiting_times", "wide", "window_of"]
+           "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
+           "share_deviation", "share_series", "storage_series", "storage_use", "stretches", "summary", "task_phases",
+           "task_turnaround", "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase",
+           "traffic_series", "transfer_summary", "waiting_times", "wide", "window_of"]

@@ -127,17 +127,16 @@ def increase_memory(edition: str, failure: MemoryFailure, task: TaskMemory) -> N
 def increased_documented(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
     """The next value of the list above max(maxPSS, current ramCount); for all once 30 % of the jobs have failed so.
 
-    Both figures are taken per core, without baseRamCount, where the unit is per core; above the last value nothing is
-    raised. Source: JEDI TWiki, Memory increase in job retry.
+    Both figures are taken per core, without baseRamCount, where the unit is per core. Who used more than the last value
+    gets that, and nothing is raised above it. Source: JEDI TWiki, Memory increase in job retry.
     """
     asked = round(failure.minramcount_mb / COMPENSATION)
     current, used = (_in_unit(asked, failure, task) if _per_core(task) else asked,
                      _in_unit(failure.maxpss_mb, failure, task))
-    value = _next_above(max(used, current))
     if task.ramunit != FIXED_UNIT and task.n_failed >= WHOLE_TASK * task.n_inputs:
-        value = _next_above(max(used, current, task.ramcount)) if task.ramcount <= max(used, current) else None
-        return NewMemory(of_task=value)
-    return NewMemory(of_input=value)
+        behind = task.ramcount <= max(used, current)
+        return NewMemory(of_task=_more_than(used, max(current, task.ramcount)) if behind else None)
+    return NewMemory(of_input=_more_than(used, current))
 
 
 def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
@@ -173,6 +172,12 @@ def _in_unit(total_mb: float, failure: MemoryFailure, task: TaskMemory) -> float
     """Memory of a whole job as a ramCount: without baseRamCount, and per core where the unit is."""
     rest = total_mb - task.baseramcount
     return rest / max(failure.corecount, 1) if _per_core(task) else rest
+
+
+def _more_than(used: float, current: float) -> int | None:
+    """The value of the list above both figures, or the last; None if it would not be more than the current one."""
+    value = _next_above(max(used, current)) or RAM_LIMITS_MB[-1]
+    return value if value > current else None
 
 
 def _next_above(value: float) -> int | None:

@@ -1,7 +1,8 @@
 """The splitter: how many files or events of a task's input the next job at a queue gets.
 
-What lives here: the limits of one job at one queue, the greedy loop, and how many files are read in a cycle. What does
-not: which queue gets jobs (`job_brokerage.selection`), sizes of files (world), making jobs (fabric).
+What lives here: the limits of one job at one queue, the greedy loop, and how many files a job is reckoned to have. What
+does not: files that are read in a cycle (`task_selection`), the draw of queues (`job_brokerage.selection`), sizes of
+files (world), making jobs (fabric).
 
 Sources: lifecycle reference, sections 2.3 and 2.6 (PanDA's `InputChunk.getSubChunk`); JEDI TWiki, nGBPerJob,
 tgtMaxOutputForNG, HS06sPerEvent, event-level splitting. Where the JEDI TWiki is silent both editions are the reference.
@@ -42,10 +43,6 @@ NG_BOUNDS_GB = (1.0, 100.0)
 """Least and most nGBPerJob that tgtMaxOutputForNG leads to; source: lifecycle reference, section 2.7."""
 TYPICAL_FILES = 5
 """Files of a job if nobody says; source: lifecycle reference, section 2.3."""
-MOST_FILES_READ = 1000
-"""nFiles, the most files that are read of a task in a cycle; source: lifecycle reference, 2.2, the label managed."""
-MIN_FILES_READ, EXTRA_FILES_READ = 100, 10
-"""Least files that are read of a task in a cycle, and those beyond the jobs that are wanted; source: the same."""
 PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
 """Of these task parameters the first that is given counts alone; source: lifecycle reference, section 2.6."""
 
@@ -204,16 +201,6 @@ def typical_files(splitting: Splitting, cfg: Gdpconfig, label: str, work_queue: 
         if found := cfg.values.get(("jobgen", f"TYPNFILES_{label}_{queue}_{processing_type}")):
             return int(found)
     return TYPICAL_FILES
-
-
-def most_files_read(cfg: Gdpconfig, work_queue: str) -> int:
-    """nFiles of a work queue: NFILES, or that of the configuration; source: lifecycle reference, section 2.2."""
-    return int(cfg.values.get(("jobgen", f"NFILES_{work_queue}")) or MOST_FILES_READ)
-
-
-def files_to_read(most_files: int, typical: int, max_jobs: int) -> int:
-    """Files that are read of a task in one cycle for at most `max_jobs` jobs; source: lifecycle reference, 2.3."""
-    return max(MIN_FILES_READ, min(most_files, typical * max_jobs + EXTRA_FILES_READ))
 
 
 @compiled

@@ -87,4 +87,12 @@ def most_jobs(left: int, n_files_per_job: int, rule: Selection) -> int:
     per_job = max(n_files_per_job, 1)
     if not rule.reads_more:
         return min(left, max(rule.n_files // per_job, 1))
-    return max(max(min(rule.n_files, per_job * left + SPARE_FILES), LEAST_FILES) // per_job, 1)
+    return max(files_to_read(left, per_job, rule) // per_job, 1)
+
+
+def files_to_read(left: int, typical: int, rule: Selection) -> int:
+    """Files that are read of a task of whose files a job has `typical`, while the throttler leaves `left` jobs.
+
+    Source: lifecycle reference, section 2.3.
+    """
+    return max(min(rule.n_files, typical * left + SPARE_FILES), LEAST_FILES)

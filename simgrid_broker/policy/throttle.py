@@ -31,6 +31,8 @@ LONG_BUNCHES = ("Heavy Ion", "Reprocessing default")
 """Work queues whose bunches fill up to the limit; source: lifecycle reference, section 2.4."""
 EVENT_SERVICE = "eventservice"
 """Work queue whose wall time does not count, and whose numbers are those of all resource types."""
+COMPONENTS = ("prod_job_throttler", "anal_job_throttler")
+"""Component of gdpconfig for production and for analysis."""
 DEFAULT_THRESHOLD = 2.0
 UNLIMITED = sys.maxsize
 MANY_JOBS, OVER_RUNNING = "queued > threshold x running and > NQUEUELIMIT", "running > NRUNNINGCAP"

@@ -24,7 +24,8 @@ def stretched(values: np.ndarray, active: np.ndarray, stretchable: np.ndarray) -
     if not takers.any():
         return values
     unused = values[~active].sum()
-    return np.where(active, values, 0.0) + np.where(takers, unused * values / values[takers].sum(), 0.0)
+    taking = np.where(takers, values, 0.0)
+    return np.where(active, values, 0.0) + unused * (taking / taking.sum())
 
 
 def values_in_use(tree: ShareTree, active_leaves, stretchable: np.ndarray) -> ShareTree:

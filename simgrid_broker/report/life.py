@@ -15,8 +15,8 @@ from simgrid_broker.report.gantt import gantt
 from simgrid_broker.report.maps import heat_map
 from simgrid_broker.report.words import spoken
 
-MOST_MOVES = 20
-"""Rows of the table of moves, and queues of its picture."""
+MOST_ROWS = 20
+"""Rows of a table, and queues of a picture."""
 COSTS = (("jobs", "jobs"), ("lost_core_hours", "lost core-hours"), ("lost_wait_hours", "hours waited in vain"))
 """What a timeout rule costs, with labels of axes."""
 
@@ -43,7 +43,15 @@ def progress(view: Context) -> Section:
                    "back and forth, as a task keeps only when it last entered each."),
         TableBlock("Turnaround by campaign", wide(turnaround), "From arrival to the end of tasks that ended in the "
                    "window; tasks that were still open at the end are counted beside them."),
-        TableBlock("Tasks by status at the end", wide(by_status))))
+        TableBlock("Tasks by status at the end", wide(by_status)), *_cut_jobs(view)))
+
+
+def _cut_jobs(view: Context) -> list[Block]:
+    """Jobs that were cut from files, by the limit that ended them; nothing if there are none."""
+    cut = metrics.cut_jobs(view.run)
+    return [TableBlock("Jobs cut from files", wide(cut).head(MOST_ROWS), "Jobs made in the window, by the limit at "
+                       "which they got no further file; files, events and input of a job in the mean.")
+            ] if len(cut) else []
 
 
 def attempts(view: Context) -> Section:
@@ -70,7 +78,7 @@ def _moves(view: Context) -> list[Block]:
     moves = metrics.rebrokerage(view.run)
     totals = moves.groupby(["source", "destination", "metric", "unit", "window"], sort=False,
                            observed=True).value.sum().reset_index()
-    largest = [totals.groupby(side).value.sum().sort_values(ascending=False, kind="stable").index[:MOST_MOVES]
+    largest = [totals.groupby(side).value.sum().sort_values(ascending=False, kind="stable").index[:MOST_ROWS]
                for side in ("source", "destination")]
     drawn = totals[totals.source.isin(largest[0]) & totals.destination.isin(largest[1])]
     blocks: list[Block] = [plot_or_note(Plot(
@@ -78,10 +86,10 @@ def _moves(view: Context) -> list[Block]:
         partial(heat_map, rows="source", columns="destination", order=list(largest[1]),
                 label="jobs taken back by the queue that they left (rows) and the queue of the next attempt (columns)"),
         "Where the input of jobs that the server closed went with its next attempt; a row adds up to the jobs that the "
-        f"queue lost. At most {MOST_MOVES} queues each way.",
+        f"queue lost. At most {MOST_ROWS} queues each way.",
         (10, 1.8 + 0.27 * max(drawn.source.nunique(), 2))), "no job was taken back in the window.")]
     if len(moves):
-        rows = wide(moves).head(MOST_MOVES)
+        rows = wide(moves).head(MOST_ROWS)
         blocks.append(TableBlock("Moves by cause", rows.assign(cause=rows.cause.map(spoken)),
-                                 f"The {MOST_MOVES} most frequent." if moves.shape[0] > MOST_MOVES else ""))
+                                 f"The {MOST_ROWS} most frequent." if moves.shape[0] > MOST_ROWS else ""))
     return blocks

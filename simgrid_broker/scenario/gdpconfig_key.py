@@ -11,6 +11,21 @@ from functools import cached_property
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
 
 READ_BY: dict[str, str] = {
+    "anal_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "anal_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "anal_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
+    "anal_job_throttler.THROTTLE_THRESHOLD": "policy.throttle.throttle_limits",
+    "anal_job_throttler.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE": "policy.throttle.throttle_limits",
+    "dbproxy.SUPER_HIGH_PRIO_TASK_RATIO": "policy.task_selection.selection",
+    "jobgen.GROUPBYATTR_<queue>": "policy.task_selection.selection",
+    "jobgen.JOB_SUBMISSION": "policy.task_selection.generates",
+    "jobgen.TYPNFILES_<label>_<queueOrNone>_<type>": "policy.splitting.typical_files",
+    "jobgen.NFILES_<queue>": "policy.splitting.most_files_read, policy.task_selection.selection",
+    "jobgen.NTASKS_<queue>": "policy.task_selection.selection",
+    "prio_mgr.CAP_RUNNING_GROUP_CORES": "policy.user_caps.caps",
+    "prio_mgr.CAP_RUNNING_GROUP_JOBS": "policy.user_caps.caps",
+    "prio_mgr.CAP_RUNNING_USER_CORES": "policy.user_caps.caps",
+    "prio_mgr.CAP_RUNNING_USER_JOBS": "policy.user_caps.caps",
     "core.WORK_SHORTAGE": "policy.job_brokerage.ask.asked, policy.throttle.throttle_limits",
     "job_timeout.TIMEOUT_defined": "policy.timeouts.rules",
     "job_timeout.TIMEOUT_holding": "policy.timeouts.rules",
@@ -29,6 +44,8 @@ READ_BY: dict[str, str] = {
     "jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT": "policy.job_brokerage.ask.asked",
     "jobbroker.STORAGE_MIN_FREE_SIZE": "policy.job_brokerage.ask.asked",
     "jobdispatch.SLOPPY_DISPATCH_RATIO": "policy.dispatch.sloppy_fraction",
+    "jobgen.NFILES_<queue>": "policy.task_selection.selection",
+    "jobgen.TYPNFILES_<label>_<queueOrNone>_<type>": "policy.splitting.typical_files",
     "prod_job_throttler.NQUEUECAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NQUEUELIMIT_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
     "prod_job_throttler.NRUNNINGCAP_<queue>[_<rtype>]": "policy.throttle.throttle_limits",
@@ -76,9 +93,12 @@ READ_BY: dict[str, str] = {
         "policy.task_brokerage.weight.local_input, policy.task_brokerage.weight.local_input_deployed",
     "taskbrokerage.NQUEUED_NUC_CAP":
         "policy.task_brokerage.nuclei.transfer_backlog, policy.task_brokerage.nuclei.transfer_backlog_deployed",
-    "watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
-    "watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
-    "watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]": "policy.task_watchdogs.pauses",
+    "watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
+    "watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
+    "watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]":
+        "policy.task_watchdogs.may_pause, policy.task_watchdogs.pauses",
     "watchdog.MIN_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
     "watchdog.MIN_REMAINING_JOBS_TO_PAUSE_<label>": "policy.task_watchdogs.pauses",
     "watchdog.PENDING_TIMEOUT_<label>": "policy.task_watchdogs.gives_up_pending",

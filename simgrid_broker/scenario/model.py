@@ -293,6 +293,7 @@ class Agents(Part):
     exhausted: Seconds | None = Field(None, gt=0, description="An exhausted task is finished after this; default: 10 "
                                       "days; in the edition deployed 48 h")
     copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
+    priority_massage: Seconds = Field(360, gt=0, description="Caps on running jobs of users are looked at this often")
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
     network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
                                      "often; the numbers of queued files are as old as the statistics")

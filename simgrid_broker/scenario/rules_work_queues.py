@@ -117,8 +117,8 @@ def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:
              enumerate(scenario.incidents) if incident.what == "gdpconfig" and incident.key]
     for key, name, value in said:
         if name.partition(".")[2].startswith(GROUP_KEY) or name.startswith(GROUP_KEY):
-            if isinstance(value, str) and value not in GROUP_ATTRIBUTES:
-                yield Finding(key, value, f"expected an attribute of tasks: {', '.join(GROUP_ATTRIBUTES)}",
+            if isinstance(value, str) and value and value not in GROUP_ATTRIBUTES:
+                yield Finding(key, value, f"expected an attribute of tasks, or nothing for priority alone: {', '.join(GROUP_ATTRIBUTES)}",
                               nearest(value, GROUP_ATTRIBUTES))
 
 

@@ -5,7 +5,7 @@ from simgrid_broker.schema.column import Column, Table
 PARAMETER = "JEDI task parameter"
 DATASET = "JEDI_Datasets"
 CONTENTS = "JEDI_Dataset_Contents"
-NOT_GIVEN = "not given"
+NOT_GIVEN = "none"
 
 SPLITTING = Table("splitting", "how the input of one task is split", (
     Column("jeditaskid", "i8", "", "JEDI_Tasks jediTaskID", "Task"),

@@ -36,7 +36,7 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("n_events_per_job", "i4", "events", PARAMETER + " nEventsPerJob", "Events of one job, or of a piece of input on average"),
     Column("n_input_files", "i4", "files", PARAMETER + " nFilesPerJob", "Input files of one job, or those of a piece"),
     Column("next_chunk", "i4", "", OURS, "First chunk for which no job was ever made", recorded=False),
-    Column("n_retry", "i4", "", OURS, "Runs of pieces that await another attempt", recorded=False),
+    Column("n_retry", "i4", "chunks", OURS, "Runs of pieces that await another attempt", recorded=False),
     Column("n_alive", "i4", "jobs", OURS, "Jobs that are alive", recorded=False),
     Column("n_finished", "i4", "jobs", JEDI + " nFilesFinished", "Chunks that were processed"),
     Column("n_failed", "i4", "jobs", JEDI + " nFilesFailed", "Chunks that used up their attempts"),

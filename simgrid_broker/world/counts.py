@@ -24,18 +24,22 @@ def sum_counts(counts, by_share, by_type):
     for queue in range(n_queues):
         for share in range(n_shares):
             for kind in range(n_types):
+                anybody = 0
+                for status in range(n_status):                       # most have no jobs: this alone is quick
+                    anybody |= counts[queue, share, kind, status]
+                if anybody == 0:
+                    continue
                 for status in range(n_status):
                     number = counts[queue, share, kind, status]
-                    if number:
-                        by_share[share, status, queue] += number
-                        by_type[share, kind, status] += number
+                    by_share[share, status, queue] += number
+                    by_type[share, kind, status] += number
 
 
 @compiled
-def tally(counts, row_of):
-    """Add one to counts[row_of[k], k] for every k; counts: (n_rows, n), row_of: (n,), -1 = the last row."""
+def tally(counts, row_of, column_of):
+    """Add one to counts[row_of[k], column_of[k]] for every k; row_of, column_of: (n,), -1 = the last row."""
     for k in range(len(row_of)):
-        counts[row_of[k], k] += 1
+        counts[row_of[k], column_of[k]] += 1
 
 
 @dataclass
@@ -48,7 +52,7 @@ class Snapshot:
     submitted and running workers; activity: columns of `views.LOAD` for all shares together. `placed` counts the jobs
     made since, (n_shares, n_queues): the live counter of JEDI; placed_by_type: the same by share and resource type.
     What brokers have looked up since: load, by share and resource type (None = all), (n_queues,) of `views.LOAD`;
-    store: (n_sites,) of `views.STORE`.
+    load_of_all: what of it is the same for all shares; store: (n_sites,) of `views.STORE`.
     """
 
     taken_at: float
@@ -60,6 +64,7 @@ class Snapshot:
     placed_by_type: list[list[int]]
     activity: dict[str, np.ndarray]
     load: dict = field(default_factory=lambda: defaultdict(dict))
+    load_of_all: np.ndarray | None = None
     store: np.ndarray | None = None
 
     def place(self, share: int, resource_type: int, queue: int, number: int) -> None:

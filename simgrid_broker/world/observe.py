@@ -142,15 +142,20 @@ def stats(world, snapshot, account: int, nucleus: int = -1, resource_type: int |
 def _load(world, snapshot, account: int, resource_type: int | None) -> np.ndarray:
     """Job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
     queues, numbers = world.arrays.queues, snapshot.by_share[account]
-    columns = dict(running=numbers[S.RUNNING], assigned=numbers[S.ASSIGNED], activated=numbers[S.ACTIVATED],
-                   starting=numbers[S.STARTING], defined=numbers[S.DEFINED], placed=snapshot.placed[account],
-                   n_batch_job=snapshot.workers, num_slots=queues["num_slots"], **snapshot.activity)
+    if snapshot.load_of_all is None:
+        snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
+                                             num_slots=queues["num_slots"], **snapshot.activity)
+    load = snapshot.load_of_all.copy()
+    for name, status in (("running", RUNNING), ("assigned", ASSIGNED), ("activated", ACTIVATED),
+                         ("starting", STARTING), ("defined", DEFINED)):
+        load[name] = numbers[status]
+    load["placed"] = snapshot.placed[account]
     if resource_type is not None:
         of_types = snapshot.by_queue[:, account]
         typed = of_types[:, resource_type] if account < len(world.arrays.hs06_milli) else of_types.sum(axis=1)
-        columns |= dict(running_of_type=typed[:, S.RUNNING], assigned_of_type=typed[:, S.ASSIGNED],
-                        queued_of_type=typed[:, S.DEFINED] + typed[:, S.ACTIVATED] + typed[:, S.STARTING])
-    return views.records(views.LOAD, len(queues), **columns)
+        load["running_of_type"], load["assigned_of_type"] = typed[:, RUNNING], typed[:, ASSIGNED]
+        load["queued_of_type"] = typed[:, DEFINED] + typed[:, ACTIVATED] + typed[:, STARTING]
+    return load
 
 
 def stores(world) -> np.ndarray:

@@ -44,6 +44,15 @@ def max_walltime(world, job):
         job["hs06_milli"] * 1e-3 * task["cpuefficiency"] / 100.0)
 
 
+def max_walltimes(arrays, rows: np.ndarray) -> np.ndarray:
+    """`max_walltime` of the jobs in some rows, (n,), s."""
+    jobs = arrays.jobs[rows]
+    tasks = arrays.tasks[jobs["task"]]
+    rate = np.where(tasks["cpuefficiency"] > 0, jobs["hs06_milli"] * 1e-5 * tasks["cpuefficiency"], np.inf)
+    claimed = tasks["basewalltime_s"] + tasks["cputime"] * jobs["n_events"] / rate
+    return np.where(tasks["cputime"] > 0, claimed, arrays.queues["maxtime_s"][jobs["queue"]])
+
+
 @compiled
 def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_known):
     """Fill the three tables of `QueuedWork`, which hold 0, NO_PRIORITY and 0 before, and count the jobs that ask.

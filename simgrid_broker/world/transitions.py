@@ -75,16 +75,18 @@ def move(world, row, status, now):
 def change_share(world, row, share):
     """Let a live job belong to another share; an activated one must stand in no heap meanwhile."""
     job = world.jobs[row]
-    old, status, queue, resource_type = job["share"], job["status"], job["queue"], job["resource_type"]
+    status, queue, resource_type = job["status"], job["queue"], job["resource_type"]
+    old_share, old = job["share"], group_of(world, job)
+    job["share"] = share
+    new = group_of(world, job)
     world.counts[queue, old, resource_type, status] -= 1
-    world.counts[queue, share, resource_type, status] += 1
+    world.counts[queue, new, resource_type, status] += 1
     if executing(status):
-        world.hs06_milli[old] -= job["hs06_milli"]
+        world.hs06_milli[old_share] -= job["hs06_milli"]
         world.hs06_milli[share] += job["hs06_milli"]
     if status == RUNNING:
         world.running_cores[queue, old, resource_type] -= np.int32(job["corecount"])
-        world.running_cores[queue, share, resource_type] += np.int32(job["corecount"])
-    job["share"] = share
+        world.running_cores[queue, new, resource_type] += np.int32(job["corecount"])
 
 
 @compiled

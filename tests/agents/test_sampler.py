@@ -141,7 +141,7 @@ def verdict(refused_by, order=()):
 def written(log):
     """What the books write, by table."""
     found = {}
-    log.flush(600.0, np.array([0, 0, 1]), {"-one": 10, "-two": 11}, found.__setitem__)
+    log.flush(600.0, {"-one": 10, "-two": 11}, found.__setitem__)
     return found
 
 

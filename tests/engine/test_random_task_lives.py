@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.agents import AGENTS
+from simgrid_broker.agents.task_ledger import pieces
 from simgrid_broker.errors import ScenarioError
+from simgrid_broker.fabric.commands import waiting_retries
 from simgrid_broker.names import TASK_ENDS, TaskCommand
 from simgrid_broker.units import HOUR
 
@@ -26,7 +28,8 @@ TASK = st.fixed_dictionaries(dict(
     max_failure=st.integers(0, 3), failure_rate=st.sampled_from([0.0, 0.3, 0.6]),
     work_hs06s_per_event=st.sampled_from([1e4, 1e5, 4e5]), name=st.sampled_from(["mine", "plain"]),
     arrival_s=st.just(0.0), input_bytes_per_job=st.sampled_from([0.0, 1e6]), replicas=st.just({0: 1.0}),
-    output_bytes_per_job=st.sampled_from([0.0, 1e6])))
+    output_bytes_per_job=st.sampled_from([0.0, 1e6]), cut=st.sampled_from([0, 0, 3])))
+"""`cut`: files of a job where jobs are cut from files, 0 = each job has one."""
 OPTIONS = dict(finish=st.fixed_dictionaries({}, optional=dict(soft=st.booleans())),
                reassign=st.fixed_dictionaries({}, optional=dict(soft=st.booleans(), nucleus=st.sampled_from("AB"),
                                                                 queue=st.sampled_from("AB"))),
@@ -60,10 +63,14 @@ def life(edition, tasks, happens) -> Stage:
                         shares=[dict(name="All", value=1), dict(name="Express", value=1)],
                         workload=dict(users=[mine]),
                         links={("A", "B"): dict(bandwidth=1e4), ("B", "A"): dict(bandwidth=1e4)})
-        stage = Stage(LIVING, plan, *tasks)
+        stage = Stage(LIVING, plan, *[{key: value for key, value in task.items() if key != "cut"} for task in tasks])
     except ScenarioError as error:
         refused = {int(re.match(r"incidents\[(\d+)\]", problem.key)[1]) for problem in error.problems}
         return life(edition, tasks, [one for place, one in enumerate(happens) if place not in refused])
+    for split, task in zip(stage.arrays.splitting, tasks, strict=True):
+        if task["cut"]:
+            split["n_files"], split["nfilesperjob"], split["events_per_file"] = task["n_jobs"], task["cut"], 1
+            split["file_bytes"], split["output_bytes_per_event"] = task["input_bytes_per_job"], 1e6
     for hour in range(6, END_H + 1, 6):
         stage.run(hour * HOUR)
         stage.check()
@@ -75,15 +82,19 @@ def account(stage) -> None:
     arrays, ended, live = stage.arrays, stage.ended(), stage.arrays.jobs[stage.live()]
     for row, task in enumerate(arrays.tasks):
         jobs, alive = ended[ended["task"] == row], live[live["task"] == row]
-        done = Counter(jobs["chunk"][jobs["status"] == S.FINISHED].tolist())
+        done = Counter(pieces(jobs[jobs["status"] == S.FINISHED]))
         assert set(done.values()) <= {1} and len(done) == task["n_finished"]
-        assert not set(done) & set(alive["chunk"].tolist())
-        new = task["n_jobs"] - task["next_chunk"]
-        assert task["n_finished"] + task["n_failed"] + task["n_alive"] + task["n_retry"] + new == task["n_jobs"]
+        assert not set(done) & set(pieces(alive))
+        new, waiting = task["n_jobs"] - task["next_chunk"], pieces(waiting_retries(arrays, row))
+        known = task["n_finished"] + task["n_failed"] + len(pieces(alive)) + len(waiting)
+        assert known + new == task["n_jobs"] and not set(waiting) & {*done, *pieces(alive)}
         both = np.concatenate([jobs, alive])
-        for chunk in range(task["next_chunk"]):
-            attempts = np.sort(both["attempt"][both["chunk"] == chunk])
-            assert attempts.tolist() == list(range(1, len(attempts) + 1))
+        attempts = {}
+        for job in both[np.argsort(both["attempt"], kind="stable")]:
+            for piece in pieces([job]):
+                attempts.setdefault(piece, []).append(int(job["attempt"]))
+        assert sorted(attempts) == list(range(task["next_chunk"]))
+        assert all(numbers == list(range(1, len(numbers) + 1)) for numbers in attempts.values())
         assert not len(both) or both["attempt"].max() <= task["max_attempt"]
         if T(task["status"]) in TASK_ENDS:
             assert len(alive) == 0
@@ -91,7 +102,7 @@ def account(stage) -> None:
             assert task["n_finished"] == task["n_jobs"]
 
 
-@settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(st.sampled_from(["documented", "deployed"]), st.lists(TASK, min_size=3, max_size=3),
        st.lists(incidents(), min_size=2, max_size=12))
 def test_random_lives_of_tasks(edition, tasks, happens):

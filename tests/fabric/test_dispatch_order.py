@@ -99,7 +99,7 @@ def test_sloppy_requests_go_by_age_as_often_as_is_said():
 
 def test_a_new_priority_changes_the_place_in_line():
     bench = bench_of(("A", 1), ("A", 2), ("A", 3))
-    bench.fabric.set_priority(0, 9)
+    bench.fabric.set_priority([0], 9)
     assert bench.arrays.tasks["priority"].tolist() == [9, 2, 3]
     assert served(bench) == [0, 2, 1]
     bench.check()

@@ -117,6 +117,6 @@ def test_a_site_stays_closed_until_its_last_outage_is_over():
 
 def test_a_new_priority_reaches_jobs_in_every_status():
     bench = running_site()
-    bench.fabric.set_priority(0, 77)
+    bench.fabric.set_priority([0], 77)
     assert set(bench.arrays.jobs["priority"][bench.live()].tolist()) == {77}
     bench.check()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.job_brokerage import decide
+from simgrid_broker.policy.job_brokerage import decide, network
 from simgrid_broker.policy.job_brokerage import load as load_rules
 from simgrid_broker.policy.job_brokerage.at import NUMBERS, At
 from simgrid_broker.policy.job_brokerage.broker import ask_of
@@ -97,6 +97,7 @@ def weighed_candidate(question, k, edition):
     site = queue["site"]
     at = At(question.ask[0], queue, question.load[queue["queue"]], question.link[site], question.store[site], n)
     decide.look_for_sources(question)
+    question.ask[0]["nucleus_queued_files"] = network.files_to_nucleus(question.ask[0], question.link)
     decide.take_input(question, site, n)
     COUNT[edition](*at)
     n["weight"] = np.prod([factor(*at) for factor in PRODUCTION[edition].factors

@@ -15,7 +15,6 @@ from simgrid_broker.policy.splitting import (
     Splitting,
     cut_jobs,
     expected_walltime,
-    files_to_read,
     job_limits,
     next_job,
     ng_for_target,
@@ -24,6 +23,7 @@ from simgrid_broker.policy.splitting import (
     size_limit,
     typical_files,
 )
+from simgrid_broker.policy.task_selection import files_to_read, selection
 from simgrid_broker.views import PIECE
 
 MIB = 1024**2
@@ -237,7 +237,8 @@ def test_typical_files(parameters, known, expected):
     pytest.param(1000, 1, 5, 100, id="at least a hundred"),
 ])
 def test_files_read_in_a_cycle(most, typical, jobs, expected):
-    assert files_to_read(most, typical, jobs) == expected
+    rule = selection(cfg(jobgen={"NFILES_MC": most}), "MC", False, "documented")
+    assert files_to_read(jobs, typical, rule) == expected
 
 
 def cut(table, bound, most=1000):

@@ -1,7 +1,14 @@
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.policy.throttle import UNLIMITED, Limit, ThrottleLimits, throttle, throttle_limits
+from simgrid_broker.policy.throttle import (
+    UNLIMITED,
+    Limit,
+    ThrottleLimits,
+    passes_urgent,
+    throttle,
+    throttle_limits,
+)
 from simgrid_broker.views import WorkQueueCounts
 
 
@@ -122,3 +129,73 @@ def test_another_component():
     config = cfg(anal_job_throttler={"NQUEUECAP_Analysis": 3})
     assert throttle_limits(config, "Analysis", "SCORE", component="anal_job_throttler").queue_cap.jobs == 3
     assert throttle_limits(config, "Analysis", "SCORE").queue_cap.jobs is None
+
+
+@pytest.mark.parametrize(("numbers", "documented", "deployed"), [
+    pytest.param(dict(running=100, not_running=201), True, False, id="L8: queued > 2 x running is not enough"),
+    pytest.param(dict(running=100, not_running=2001), True, True, id="L8: with more than four bunches it is"),
+    pytest.param(dict(running=100, not_running=2001, walltime_s=5e7), True, False, id="L8: unless it is little work"),
+])
+def test_criterion_of_the_twiki_and_of_the_code(numbers, documented, deployed):
+    assert (decide(**numbers).skip, decide("deployed", **numbers).skip) == (documented, deployed)
+
+
+def of_queue(name, keys=None, resource_type="MCORE", **numbers):
+    limits = throttle_limits(cfg(prod_job_throttler=keys or {}), name, resource_type, edition="deployed")
+    return throttle(counts(**numbers), limits)
+
+
+@pytest.mark.parametrize(("name", "keys", "numbers", "jobs"), [
+    pytest.param("MC 16", {}, dict(running=1000, not_running=1500), 250, id="an ordinary queue"),
+    pytest.param("Heavy Ion", {}, dict(running=1000, not_running=1400), 300, id="far from the limit: the longest bunch"),
+    pytest.param("Reprocessing default", {}, dict(running=1000, not_running=1500), 250, id="just a bunch short"),
+    pytest.param("Heavy Ion", {"NQUEUELIMIT_Heavy Ion": 2050}, dict(running=1000, not_running=1500), 275,
+                 id="550 short of the limit"),
+])
+def test_the_two_shares_with_long_bunches(name, keys, numbers, jobs):
+    assert of_queue(name, keys, **numbers).max_jobs == jobs
+
+
+def test_event_service_does_not_mind_wall_time():
+    little = dict(running=10, not_running=2001, walltime_s=1.0)
+    assert of_queue("eventservice", resource_type="", **little).skip
+    assert not of_queue("MC 16", **little).skip
+
+
+def test_a_queue_for_all_resource_types_has_one_key():
+    config = cfg(prod_job_throttler={"NQUEUECAP_HPC": 9, "NQUEUECAP_HPC_MCORE": 5, "NQUEUECAP_HPC_SCORE*": 7})
+    assert throttle_limits(config, "HPC", "").queue_cap == Limit(9, 2)
+
+
+@pytest.mark.parametrize(("numbers", "urgent"), [
+    pytest.param(dict(running=10, not_running=2001), 250, id="too long a queue"),
+    pytest.param(dict(running=2000, defined=2401), 300, id="defined jobs"),
+    pytest.param(dict(running=10, waiting=1001), 250, id="waiting jobs"),
+])
+def test_soft_skips_may_be_lifted(numbers, urgent):
+    decision = decide("deployed", **numbers)
+    assert decision.skip and decision.urgent_jobs == urgent
+    assert decide("documented", running=10, not_running=2001).urgent_jobs == 0
+
+
+def test_the_cap_on_running_jobs_is_hard_and_that_on_queued_ones_soft():
+    assert decide("deployed", {"NRUNNINGCAP_MC 16": 50}, running=51).urgent_jobs == 0
+    assert decide("deployed", {"NQUEUECAP_MC 16": 1000}, running=900, not_running=1001).urgent_jobs == 200
+
+
+@pytest.mark.parametrize(("waiting", "queued", "n_highest", "found"), [
+    (901, 900, 10**6, True), (900, 900, 499, True), (900, 900, 500, False), (899, 900, 0, False),
+])
+def test_high_priority(waiting, queued, n_highest, found):
+    assert passes_urgent(waiting, queued, n_highest) is found
+
+
+@pytest.mark.parametrize(("keys", "numbers", "lacking"), [
+    pytest.param({}, dict(running=1000, not_running=1799), True, id="below nine tenths of the limit"),
+    pytest.param({}, dict(running=1000, not_running=1800), False, id="not below"),
+    pytest.param({}, dict(running=1801, not_running=1800), True, id="fewer than run"),
+    pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(running=600, not_running=899), True, id="a limit of its own"),
+    pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(running=600, not_running=900), False, id="nine tenths of it"),
+])
+def test_lack_of_jobs(keys, numbers, lacking):
+    assert decide("deployed", keys, **numbers).lacking is lacking

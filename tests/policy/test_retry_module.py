@@ -75,7 +75,8 @@ def new_memory(edition, asked_mb, used_mb, cores=1, **task):
     pytest.param(3000, 1200, 4000, 4000, id="L19 used less than it asked for"),
     pytest.param(7999, 7000, 8000, 8000, id="L19 just below the last value"),
     pytest.param(8000, 7000, None, None, id="L19 above the last value there is nothing"),
-    pytest.param(1000, 9000, None, 2000, id="L19 used more than the last value"),
+    pytest.param(1000, 9000, 8000, 2000, id="L19 used more than the last value"),
+    pytest.param(7999, 9000, 8000, 8000, id="L19 there is little left"),
 ])
 def test_memory_of_the_next_attempt(asked, used, documented, deployed):
     assert new_memory("documented", asked, used) == NewMemory(of_input=documented)

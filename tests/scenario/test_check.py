@@ -334,7 +334,7 @@ def test_software_that_is_asked_for_in_vain_is_remarked(values, said):
                  id="a workflow that is misspelled"),
     pytest.param("by an incident", "HEARTBEAT_TIMEOUT_push", "no queue has the workflow 'push'", id="by an incident"),
     pytest.param("at the start", "ANALY_TIMEOUT_higgs", "no work has the working group 'higgs'", id="a working group"),
-    pytest.param("by an incident", "MIN_JOBS_TO_PAUSE_managed", "nothing in the simulator reads it", id="no reader"),
+    pytest.param("by an incident", "USER_PRESTAGE_LIMIT", "nothing in the simulator reads it", id="no reader"),
     pytest.param("at the start", "HEARTBEAT_TIMEOUT_pull_ups", None, id="a workflow of a queue"),
     pytest.param("at the start", "HEARTBEAT_TIMEOUT_analysis", None, id="no workflow but a key of its own"),
 ])
@@ -350,7 +350,7 @@ def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch
     from simgrid_broker.scenario import check
     monkeypatch.setitem(check.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")
     assert [text.split("'")[1] for text in remarks(Scenario.from_dict(plain_values() | {
-        "gdpconfig": {"NQUEUED_SAT_CAP": 3, "MIN_JOBS_TO_PAUSE_managed": 3}}))] == ["MIN_JOBS_TO_PAUSE_managed"]
+        "gdpconfig": {"NQUEUED_SAT_CAP": 3, "USER_PRESTAGE_LIMIT": 3}}))] == ["USER_PRESTAGE_LIMIT"]
 
 
 @pytest.mark.parametrize(("key", "value", "found"), [

@@ -27,14 +27,14 @@ VOCABULARIES = {
     "brokered", "campaigns", "candidates", "cause", "decision_kind", "full_chain", "job_status", "labels", "pools",
     "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
     "factors", "storages", "tags", "architectures", "transhomes", "container_names",
-    "preassigned", "connectivities", "input_lan", "work_queues",
+    "preassigned", "connectivities", "input_lan", "closed_by", "work_queues",
     "task_names", "task_status", "transfer_kind", "transpaths", "users", "working_groups",
 }
 NUMBERS_WITHOUT_UNIT = {
     # identifiers, places in a table, and flags: numbers that measure nothing
     "panda_id", "jeditaskid", "due_sequence", "task", "chunk", "attempt", "priority", "child", "sibling", "rank",
     "previous", "transfer", "transfer_id", "link", "first_job", "next", "next_chunk", "max_attempt",
-    "max_failure", "retry_class", "old_panda_id", "ram_level",
+    "max_failure", "retry_class", "old_panda_id", "ram_level", "across_files",
     "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "opportunistic",
     "disable_reassign", "use_only_local_data", "read_wan_off", "write_wan_off", "read_lan_off", "write_lan_off",
@@ -44,7 +44,7 @@ NUMBERS_WITHOUT_UNIT = {
     "eventservice", "n_es_consumers", "max_attempt_es", "mergeoutput",
     # ratios
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
-    "secondary_fraction", "weight", "multiplier",
+    "secondary_fraction", "weight", "multiplier", "events_spread", "size_spread",
 }
 
 

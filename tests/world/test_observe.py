@@ -63,9 +63,9 @@ def test_workers_of_a_queue_are_those_of_all_its_types():
 def test_tally_counts_by_column(rows):
     counts = np.zeros((5, 3), np.int64)
     for row_of in rows:
-        tally(counts, np.array(row_of))
-    for column in range(3):
-        given_ = [row_of[column] % 5 for row_of in rows]
+        tally(counts, np.array(row_of), np.array([2, 0, 1]))
+    for column, of in ((2, 0), (0, 1), (1, 2)):
+        given_ = [row_of[of] % 5 for row_of in rows]
         assert counts[:, column].tolist() == [given_.count(row) for row in range(5)]
 
 

@@ -74,7 +74,6 @@ def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, lo
     if task.nucleus >= 0:
         nucleus = stats.store[task.nucleus]
         ask["nucleus_writable"], ask["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
-        ask["nucleus_queued_files"] = stats.link["queued_express" if ask["express"][0] else "queued_files"].sum()
     return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, known.first, known.static_weight,
                     funnel.load_ranks, brokerage.least, brokerage.choice_rank, len(funnel.criteria), funnel.never,
                     brokerage.busiest)

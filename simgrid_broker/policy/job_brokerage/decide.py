@@ -68,8 +68,8 @@ class Answer(NamedTuple):
 
 def room(n: int, most: int) -> Answer:
     """An answer about `n` candidates yet to be given, of which at most `most` are used."""
-    return Answer(np.empty(n, np.int16), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(1, NUMBERS),
-                  np.empty(n, np.int32), np.empty(most, np.int64), np.empty(n, np.int8))
+    return Answer(np.empty(n, np.int16), *np.zeros((3, n)), np.zeros(1, NUMBERS), np.empty(n, np.int32),
+                  np.empty(most, np.int64), np.empty(n, np.int8))
 
 
 @compiled

@@ -118,6 +118,7 @@ def overload(ask, queue, load, link, store, n, first, ranks):
 def decide_deployed(question, answer):
     """The decision, see `brokerage.JobBrokerage`."""
     ask, n = question.ask[0], answer.numbers[0]
+    ask["nucleus_queued_files"] = network.files_to_nucleus(ask, question.link)
     look_for_sources(question)
     choosing = data_motion.choice_is_open(ask)
     for k in range(len(question.queues)):

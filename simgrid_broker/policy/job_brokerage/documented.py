@@ -111,6 +111,7 @@ def overload(ask, queue, load, link, store, n, first, ranks):
 def decide_documented(question, answer):
     """The decision, see `brokerage.JobBrokerage`."""
     ask, n = question.ask[0], answer.numbers[0]
+    ask["nucleus_queued_files"] = network.files_to_nucleus(ask, question.link)
     for k in range(len(question.queues)):
         first, queue = question.first[k], question.queues[k]
         if first > question.least:

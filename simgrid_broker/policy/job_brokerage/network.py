@@ -49,6 +49,15 @@ def waiting_files(ask, link):
 
 
 @compiled
+def files_to_nucleus(ask, links):
+    """Files of the task's kind that wait on the links from all sites, (n_sites,), to its nucleus."""
+    files = 0.0
+    for site in range(len(links)):
+        files += waiting_files(ask, links[site])
+    return files
+
+
+@compiled
 def at_nucleus(link):
     """Whether output lies in the nucleus' storage as soon as it is made."""
     return link["in_nucleus"] or link["sharing"]

@@ -29,24 +29,26 @@ def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, unifor
     of an edition are always the same: those of its criteria, then that of the pre-assignment.
     """
     brokerage = PRODUCTION[edition]
-    if task.nucleus >= 0 and task.nucleus in nuclei.site:
-        verdict = run_brokerage(PREASSIGNED, task, nuclei, cfg, uniform)
-        shift = len(brokerage.funnel.tags)
-        refused_by = np.where(verdict.refused_by == KEPT, KEPT, verdict.refused_by + shift)
-    else:
-        verdict = run_brokerage(brokerage, task, nuclei, cfg, uniform)
-        refused_by = verdict.refused_by
     tags = brokerage.funnel.tags + PREASSIGNED.funnel.tags
-    return replace(verdict, tags=tags, refused_by=refused_by)
+    if task.nucleus < 0 or task.nucleus not in nuclei.site:
+        return run_brokerage(brokerage, task, nuclei, cfg, uniform, tags)
+    verdict = run_brokerage(PREASSIGNED, task, nuclei, cfg, uniform)
+    shifted = np.where(verdict.refused_by == KEPT, KEPT, verdict.refused_by + len(brokerage.funnel.tags))
+    return replace(verdict, tags=tags, refused_by=shifted)
 
 
-def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float) -> Verdict:
-    """The decision of any task brokerage; with the same arguments, the same verdict."""
+def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float,
+                  tags: tuple[str, ...] = ()) -> Verdict:
+    """The decision of any task brokerage; with the same arguments, the same verdict.
+
+    tags: those of its criteria, behind which others may stand; () = those alone.
+    """
     case = TaskCase(task, nuclei, cfg)
     outcome = walk(brokerage.funnel, case)
     weight, factors = weigh(brokerage.factors, replace(case, lifted=outcome.lifted))
-    tags, refused_by = brokerage.funnel.tags, outcome.refused_by
-    verdict = Verdict(tags, refused_by, np.where(refused_by == KEPT, weight, 0.0), np.array([], np.int64),
+    refused_by = outcome.refused_by
+    weight = np.where(refused_by == KEPT, weight, 0.0)
+    verdict = Verdict(tags or brokerage.funnel.tags, refused_by, weight, np.array([], np.int64),
                       figures=partial(figures, refused_by, outcome.answers, factors))
     return replace(verdict, order=_order(verdict, draw(verdict, uniform)))
 

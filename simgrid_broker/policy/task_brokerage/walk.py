@@ -20,10 +20,10 @@ def walk(funnel: Funnel, case: TaskCase) -> Outcome:
     """Who is refused by which criterion, with the figures, and the groups lifted because they would leave nobody."""
     refused_by = np.full(case.n_candidates, KEPT)
     left, lifted, answers, place = np.ones(case.n_candidates, bool), [], {}, 0
+    case = replace(case, left=left)
     for step in funnel.steps:
         if not left.any():
             break
-        case = replace(case, left=left)
         rules = step.criteria if isinstance(step, Liftable) else (step,)
         said = [rule(case) for rule in rules]
         refusals = [refused_of(answer) for answer in said]
@@ -31,8 +31,10 @@ def walk(funnel: Funnel, case: TaskCase) -> Outcome:
             lifted.append(step.name)
         else:
             for offset, refused in enumerate(refusals):
-                refused_by[left & refused] = place + offset
-                left = left & ~refused
+                if (left & refused).any():
+                    refused_by[left & refused] = place + offset
+                    left = left & ~refused
+                    case = replace(case, left=left)
             answers |= {place + offset: answer for offset, answer in enumerate(said) if isinstance(answer, Answer)}
         place += len(rules)
     return Outcome(refused_by, tuple(lifted), answers)

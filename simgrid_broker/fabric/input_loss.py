@@ -1,0 +1,73 @@
+"""Input that is lost or broken: which pieces are, and what becomes of the rest of a job that met one.
+
+What lives here: the condition of a piece, and giving the good pieces of a failed job back. What does not: how much is
+lost (scenario, timeline). Source: JEDI TWiki, protection against lost/broken input files.
+"""
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.attempts import may_try_again, retry_of
+from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.names import Cause
+from simgrid_broker.world.input_files import file_of
+from simgrid_broker.world.rows import push_retry
+
+NONE, INPUT_LOST, INPUT_BROKEN = int(Cause.NONE), int(Cause.INPUT_LOST), int(Cause.INPUT_BROKEN)
+INPUT_LOSS = STREAMS["input_loss"]
+
+
+@compiled
+def condition(world, task_row, piece):
+    """INPUT_LOST or INPUT_BROKEN if the file of a piece of input is, else NONE; luck belongs to the file."""
+    loss = world.input_loss[task_row]
+    if loss["lost"] <= 0 and loss["broken"] <= 0:
+        return NONE
+    seed, luck = world.settings[0]["seed"], world.tasks[task_row]["luck"]
+    file = file_of(world.splitting[task_row], piece)
+    if uniform(seed, INPUT_LOSS, luck, file, 0) < loss["lost"]:
+        return INPUT_LOST
+    return INPUT_BROKEN if uniform(seed, INPUT_LOSS, luck, file, 1) < loss["broken"] else NONE
+
+
+@compiled
+def first_bad(world, job):
+    """The first piece of a job's input that is lost or broken, -1 if none is."""
+    loss = world.input_loss[job["task"]]
+    if loss["lost"] > 0 or loss["broken"] > 0:
+        for piece in range(job["chunk"], job["chunk"] + job["n_chunks"]):
+            if condition(world, job["task"], piece) != NONE:
+                return piece
+    return -1
+
+
+@compiled
+def is_bad(cause):
+    """Whether a job failed because of its input."""
+    return cause == INPUT_LOST or cause == INPUT_BROKEN
+
+
+@compiled
+def skip_bad(world, job, failures, limit):
+    """Give up the piece that a job found bad, and give back what lies before and behind it; at most two runs.
+
+    Room for them is made before.
+    """
+    bad, end = first_bad(world, job), job["chunk"] + job["n_chunks"]
+    if bad < 0:                                            # it is there again
+        give_run_back(world, job, job["chunk"], job["n_chunks"], failures, limit)
+        return
+    world.tasks[job["task"]]["n_failed"] += 1
+    give_run_back(world, job, job["chunk"], bad - job["chunk"], failures, limit)
+    give_run_back(world, job, bad + 1, end - bad - 1, failures, limit)
+
+
+@compiled
+def give_run_back(world, job, begin, count, failures, limit):
+    """Let `count` pieces of a failed job from `begin` on be tried again, or give them up if no attempt is left."""
+    if count <= 0:
+        return
+    if not may_try_again(world, job, failures, limit):
+        world.tasks[job["task"]]["n_failed"] += count
+        return
+    row = retry_of(world, job, failures, limit)
+    world.retries[row]["chunk"], world.retries[row]["n_chunks"] = begin, count
+    push_retry(world, job["task"], row, job["ram_level"])

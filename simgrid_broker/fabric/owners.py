@@ -1,0 +1,49 @@
+"""What the priority massage does to the data plane: counting the jobs of users, and lifting some.
+
+What lives here: the compiled pass and the lift. What does not: whose jobs (policy), and throttling them (`commands`).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.activated import put_activated, take_out
+from simgrid_broker.names import JobStatus
+
+S = JobStatus
+ACTIVATED, SENT, STARTING, RUNNING = map(int, (S.ACTIVATED, S.SENT, S.STARTING, S.RUNNING))
+HOLDING, PENDING, DEFINED, ASSIGNED = map(int, (S.HOLDING, S.PENDING, S.DEFINED, S.ASSIGNED))
+
+
+@compiled
+def lift(world, rows, points):
+    """Raise the priority of activated jobs; they change their place in line."""
+    for row in rows:
+        take_out(world, row)
+        world.jobs[row]["priority"] += points
+        put_activated(world, row)
+
+
+@compiled
+def look_at_owners(world, owner_of_task, since, jobs, cores, done, activated, highest):
+    """Count the jobs of owners: of every live job of a task whose owner is not -1.
+
+    owner_of_task: (n_tasks,); jobs, cores: running, starting and sent, (n_owners,); done, activated, highest:
+    (n_owners, n_queues), of jobs that changed or gave a sign of life after `since`, s: those of the active table that
+    are neither activated nor holding, the activated ones, and the highest priority of these.
+    """
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0:
+            continue
+        owner, queue, status = owner_of_task[job["task"]], job["queue"], job["status"]
+        if status == RUNNING or status == STARTING or status == SENT:
+            jobs[owner] += 1
+            cores[owner] += job["corecount"]
+        alive = status == RUNNING and job["due_sequence"] != 0
+        if not alive and job["modification_s"] < since:
+            continue
+        if status == ACTIVATED:
+            activated[owner, queue] += 1
+            highest[owner, queue] = max(highest[owner, queue], np.int64(job["priority"]))
+        elif not (status == HOLDING or status == PENDING or status == DEFINED or status == ASSIGNED):
+            done[owner, queue] += 1

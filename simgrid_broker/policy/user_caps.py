@@ -1,0 +1,88 @@
+"""Caps on the running jobs of users and groups, and the boost of users who got little.
+
+What lives here: who is over the cap, who is below it again, and whose activated jobs are lifted. What does not:
+counting and the jobs themselves (fabric, agents), and limits on the tasks of users.
+
+Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6. The boost is in the code alone.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.units import HOUR
+from simgrid_broker.views import Gdpconfig
+
+DEFAULT_CAP = 10_000
+"""Cap where none is set; source: lifecycle reference, section 3.6."""
+RELEASE_FRACTION = 0.9
+"""Below this part of both caps throttled jobs are let go; source: lifecycle reference, section 3.6."""
+LONG_JOB_S = 6 * HOUR
+"""Jobs that ask for no more wall time stay activated in the code; source: lifecycle reference, section 3.6."""
+TOP_PRIORITY, JOBS_PER_POINT = 1000, 5
+"""Priority to which the best activated jobs are lifted, and jobs of a user for a point; lifecycle reference, 3.6."""
+
+
+class Caps(NamedTuple):
+    """Most running jobs and cores of a user and of a group."""
+
+    user_jobs: float
+    user_cores: float
+    group_jobs: float
+    group_cores: float
+
+
+class Boost(NamedTuple):
+    """Lift at most `n_jobs` activated jobs of an owner at a queue with a priority above `above` by `points`."""
+
+    owner: int
+    queue: int
+    n_jobs: int
+    above: float
+    points: int
+
+
+def caps(cfg: Gdpconfig) -> Caps:
+    """The caps under gdpconfig."""
+    keys = ("CAP_RUNNING_USER_JOBS", "CAP_RUNNING_USER_CORES", "CAP_RUNNING_GROUP_JOBS", "CAP_RUNNING_GROUP_CORES")
+    return Caps(*(cfg.values.get(("prio_mgr", key)) or DEFAULT_CAP for key in keys))
+
+
+def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, limits: Caps,
+                   edition: str) -> tuple[np.ndarray, np.ndarray]:
+    """Whose activated jobs are throttled, and whose throttled ones are let go, (n,) bool each.
+
+    jobs, cores: running, starting and sent, (n,); is_group: whether an owner is a working group. As documented a cap
+    must be exceeded ("more running jobs than"), in the code it is enough to reach it.
+    """
+    most_jobs = np.where(is_group, limits.group_jobs, limits.user_jobs)
+    most_cores = np.where(is_group, limits.group_cores, limits.user_cores)
+    if edition == "documented":
+        over = (jobs > most_jobs) | (cores > most_cores)
+    else:
+        over = (jobs >= most_jobs) | (cores >= most_cores)
+    below = (jobs < RELEASE_FRACTION * most_jobs) & (cores < RELEASE_FRACTION * most_cores)
+    return over, below
+
+
+def boosts(done: np.ndarray, activated: np.ndarray, highest: np.ndarray) -> list[Boost]:
+    """Whose jobs are lifted, and where: owners with less than the mean, at queues where they got less than others.
+
+    done: jobs that ran or were done lately; activated: those that wait; highest: their highest priority; (n_owners,
+    n_queues) each. Only owners and queues with any of these count for the means.
+    """
+    known = (done > 0) | (activated > 0)
+    owners = np.flatnonzero(known.any(axis=1))
+    if not len(owners):
+        return []
+    of_owner = done.sum(axis=1)
+    mean, at_queue = of_owner.sum() / len(owners), done.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    found = []
+    for owner in owners[of_owner[owners] < mean].tolist():
+        queues = np.flatnonzero((done[owner] < at_queue) & (activated[owner] > 0))
+        n_jobs = int((mean - of_owner[owner]) / len(queues)) if len(queues) else 0
+        for queue in queues.tolist():
+            top = int(highest[owner, queue])
+            if n_jobs > 0 and top < TOP_PRIORITY:
+                found.append(Boost(owner, queue, n_jobs, top - n_jobs / JOBS_PER_POINT, TOP_PRIORITY - top))
+    return found

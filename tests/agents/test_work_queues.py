@@ -1,0 +1,207 @@
+"""Work queues in a world: mapping, Resource queues with numbers of their own, turns of groups, keys read live."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from builders import S, Stage, T, everyone, scenario
+
+from simgrid_broker.agents.job_generator import job_generator
+from simgrid_broker.agents.priority_massage import priority_massage
+from simgrid_broker.agents.rebrokerage import piled_up
+from simgrid_broker.agents.setupper import setupper
+from simgrid_broker.agents.statistics import statistics
+from simgrid_broker.agents.task_refiner import task_refiner
+from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.agents.timeline import timeline
+from simgrid_broker.world.work_queues import aligned_queues
+
+GENERATION = (timeline, task_source, task_refiner, statistics, job_generator, setupper)
+FAST = dict(task_refiner=10)
+TWO_TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
+HPC = dict(name="HPC", function="Resource", order=1, criteria="workingGroup = 'HPC'")
+EVGENSIMUL = dict(name="evgensimul", order=2, criteria="processingType IN (:p1,:p2)", variables="p1:evgen,p2:simul",
+                  share=60)
+GROUP = dict(name="group", order=3, criteria="workingGroup LIKE :p1", variables="p1:GP_%", share=10, partition="rest")
+OTHERS = dict(name="others", order=9, share=30, partition="rest", stretchable=True)
+NORMAL = [EVGENSIMUL, GROUP, OTHERS, dict(name="rest", function="partition", share=40)]
+UNTAGGED = dict(share=-1, resource_type=-1)
+
+
+def stage_of(*tasks, agents=GENERATION, **values):
+    """Agents over a plan in which every queue takes as many jobs as come; analysis needs no nucleus."""
+    stage = Stage(agents, scenario(agents=FAST, **values), *({"label": "user"} | task for task in tasks))
+    stage.control.policies = replace(stage.control.policies, job_brokerage=lambda task, queues, *_: everyone(
+        len(queues.queue)))
+    return stage
+
+
+def made(stage):
+    """Live jobs of each task."""
+    return np.bincount(stage.arrays.jobs["task"][stage.live()], minlength=len(stage.arrays.tasks)).tolist()
+
+
+@pytest.mark.parametrize(("task", "edition", "share", "queue"), [
+    pytest.param(dict(processing_type="evgen"), "documented", "evgensimul", "evgensimul", id="L4: a normal queue"),
+    pytest.param(dict(processing_type="pile", working_group="GP_Top"), "documented", "group", "group",
+                 id="L4: a sub queue"),
+    pytest.param(dict(processing_type="pile"), "documented", "others", "others", id="L4: the last by order"),
+    pytest.param(dict(processing_type="evgen", working_group="GP_Top"), "documented", "evgensimul", "evgensimul",
+                 id="L4: the first that it passes"),
+    pytest.param(dict(processing_type="evgen"), "deployed", "All", "evgensimul", id="L4: in the code only a mark"),
+])
+def test_a_task_belongs_to_the_first_queue_whose_criteria_it_passes(task, edition, share, queue):
+    stage = stage_of(UNTAGGED | task, edition=edition, work_queues=NORMAL)
+    stage.run(20.0)
+    words = stage.world.vocabularies
+    assert words["shares"][stage.arrays.tasks["share"][0]] == share
+    assert words["work_queues"][stage.arrays.tasks["work_queue"][0]] == queue
+
+
+@pytest.mark.parametrize(("queues", "status"), [
+    pytest.param([EVGENSIMUL], "broken", id="normal queues: some must take it"),
+    pytest.param([EVGENSIMUL | dict(status="inactive")], "ready", id="an inactive one is none"),
+    pytest.param([HPC], "ready", id="Resource queues leave the others to their shares"),
+])
+def test_a_task_that_no_queue_takes(queues, status):
+    for edition in ("documented", "deployed"):
+        stage = stage_of(UNTAGGED | dict(processing_type="pile"), edition=edition, work_queues=queues,
+                         agents=(task_source, task_refiner))
+        stage.run(20.0)
+        assert stage.task() == status
+
+
+@pytest.mark.parametrize(("edition", "names"), [
+    pytest.param("documented", ["evgensimul SCORE", "evgensimul MCORE", "rest SCORE", "rest MCORE", "HPC "],
+                 id="L4: normal queues and partitions"),
+    pytest.param("deployed", ["All SCORE", "All MCORE", "HPC "], id="L4: leaf shares"),
+])
+def test_queues_for_which_jobs_are_generated(edition, names):
+    plan = scenario(edition=edition, work_queues=[*NORMAL, HPC], resource_types=TWO_TYPES)
+    assert [f"{queue.name} {queue.resource_type}" for queue in aligned_queues(plan)] == names
+
+
+def test_event_service_is_one_queue_for_all_types():
+    plan = scenario(shares=[dict(name="eventservice", value=1)], resource_types=TWO_TYPES)
+    assert [queue.types for queue in aligned_queues(plan)] == [(0, 1)]
+
+
+def test_jobs_of_a_resource_queue_do_not_count_for_their_share():
+    stage = stage_of(dict(n_jobs=2000, working_group="HPC"), dict(n_jobs=2000, user="another"), work_queues=[HPC],
+                     gdpconfig={"NQUEUECAP_All": 100, "NQUEUECAP_HPC": 500})
+    stage.run(300.0)
+    assert made(stage) == [100, 20]                       # a fifth of each cap, then queued > 2 x running
+    assert stage.control.snapshot.by_share[:, S.ACTIVATED].sum(axis=1).tolist() == [20, 100]
+    assert stage.arrays.counts.sum() == 120
+    stage.check()
+
+
+def test_a_resource_queue_serves_all_types_together():
+    queues = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8)}
+    stage = stage_of(dict(n_jobs=2000, working_group="HPC"), dict(n_jobs=2000, working_group="HPC", corecount=8,
+                     resource_type=1), sites={"HERE": dict(cores=64)}, queues=queues, work_queues=[HPC],
+                     resource_types=TWO_TYPES)
+    stage.run(200.0)
+    assert sum(made(stage)) == 250                        # one throttler, not one for each type
+    stage.check()
+
+
+def test_fast_rebrokerage_leaves_resource_queues_alone():
+    keys = {"FAST_REBRO_THRESHOLD_NQUEUE_All": 20}
+    for queues, taken in (([], True), ([HPC], False)):
+        stage = stage_of(dict(n_jobs=200, working_group="HPC"), work_queues=queues, gdpconfig=keys)
+        stage.run(200.0)
+        assert bool(len(piled_up(stage.control))) is taken
+
+
+def test_users_take_turns_as_a_key_says_from_the_moment_it_is_set():
+    later = [dict(at=1000, what="gdpconfig", key="GROUPBYATTR_All", value="userName")]
+    tasks = [dict(n_jobs=30, user="busy", label="managed", status=int(T.READY)) for _ in range(60)]
+    tasks.append(dict(n_jobs=30, user="small", label="managed"))
+    agents = (timeline, statistics, job_generator, setupper)
+    stage = stage_of(*tasks, agents=agents, incidents=later, gdpconfig={"NQUEUELIMIT_All": 100_000, "NTASKS_All": 10})
+    stage.control.live_tasks.add(range(61))
+    stage.arrays.tasks["status"] = int(T.READY)
+    stage.run(900.0)
+    assert made(stage)[-1] == 0                           # by priority and age the last task waits
+    stage.run(1300.0)
+    assert made(stage)[-1] == 30
+
+
+@pytest.mark.parametrize(("edition", "jobs"), [
+    pytest.param("documented", 25, id="L7: as documented users take turns"),
+    pytest.param("deployed", 0, id="L7: in the code the older tasks come first"),
+])
+def test_users_of_analysis(edition, jobs):
+    tasks = [dict(n_jobs=200, user="busy") for _ in range(10)] + [dict(n_jobs=25, user="small")]
+    stage = stage_of(*tasks, edition=edition, gdpconfig={"THROTTLE_THRESHOLD": 0.0, "NQUEUELIMIT_All": 100})
+    stage.run(185.0)
+    assert made(stage)[-1] == jobs
+
+
+def test_ntasks_limits_the_tasks_of_a_cycle():
+    stage = stage_of(*[dict(n_jobs=10)] * 9, gdpconfig={"NTASKS_All": 4})
+    stage.run(185.0)
+    assert sum(made(stage)) == 40
+
+
+def test_no_jobs_are_made_while_submission_is_off():
+    stage = stage_of(dict(n_jobs=10), gdpconfig={"JOB_SUBMISSION": False},
+                     incidents=[dict(at=1000, what="gdpconfig", key="JOB_SUBMISSION", value=True)])
+    stage.run(990.0)
+    assert made(stage) == [0]
+    stage.run(1300.0)
+    assert made(stage) == [10]
+
+
+def test_a_task_of_high_priority_passes_a_throttled_queue_in_the_code():
+    for edition, jobs in (("documented", 0), ("deployed", 50)):
+        first = dict(n_jobs=9000, priority=500, label="managed")
+        stage = stage_of(first, first | dict(n_jobs=50, priority=900), edition=edition, resource_types=dict(
+            SCORE=dict(mincore=1, maxcore=1)), agents=(statistics, job_generator, setupper),
+            gdpconfig={"NQUEUELIMIT_All": 400, "NQUEUECAP_All": 0})
+        stage.arrays.tasks["status"][0] = int(T.READY)
+        stage.control.live_tasks.add([0, 1])
+        stage.run(2000.0)
+        stage.arrays.tasks["status"][1] = int(T.READY)
+        stage.run(2400.0)
+        assert made(stage)[1] == jobs
+
+
+@pytest.mark.parametrize(("edition", "held"), [
+    pytest.param("documented", 30, id="as documented above the cap"),
+    pytest.param("deployed", 0, id="in the code short jobs stay"),
+])
+def test_jobs_of_a_user_above_the_cap_are_throttled_and_let_go(edition, held):
+    stage = stage_of(dict(n_jobs=36, work_hs06s_per_event=20_000.0, cputime=100.0), edition=edition,
+                     agents=(*GENERATION, priority_massage), gdpconfig={"CAP_RUNNING_USER_JOBS": 5})
+    stage.run(1990.0)
+    stage.workers(6)
+    stage.run(2400.0)
+    assert [stage.statuses().count(word) for word in ("running", "throttled")] == [6, held]
+    stage.check()
+    stage.run(5000.0)                                     # the six have ended after 2000 s
+    assert stage.statuses().count("throttled") == 0
+    stage.check()
+
+
+def test_long_jobs_are_throttled_in_the_code():
+    stage = stage_of(dict(n_jobs=36, work_hs06s_per_event=900_000.0, cputime=900_000.0, cpuefficiency=100),
+                     edition="deployed", agents=(*GENERATION, priority_massage), gdpconfig={"CAP_RUNNING_USER_JOBS": 6})
+    stage.run(2000.0)
+    stage.workers(6)
+    stage.run(2500.0)
+    assert [stage.statuses().count(word) for word in ("running", "throttled")] == [6, 30]
+
+
+def test_a_user_who_got_little_is_lifted_in_the_code():
+    for edition in ("documented", "deployed"):
+        stage = stage_of(dict(n_jobs=8, user="busy", work_hs06s_per_event=90_000.0), dict(n_jobs=6, user="poor",
+                         arrival_s=400.0), edition=edition, agents=(*GENERATION, priority_massage))
+        stage.run(399.0)
+        stage.workers(8)
+        stage.run(395.0 + 1200.0)
+        poor = stage.arrays.jobs[stage.live()]
+        poor = poor[poor["user"] != poor["user"][0]]
+        lifted = (poor["priority"] >= 1000).any()
+        assert len(poor) == 6 and lifted == (edition == "deployed")

@@ -1,0 +1,83 @@
+"""The pieces into which the files of a task are split."""
+
+import numpy as np
+import pytest
+from builders import Bench
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simgrid_broker.scenario.input_draw import n_pieces
+from simgrid_broker.schema import SPLITTING
+from simgrid_broker.world import input_files
+from simgrid_broker.world.input_files import bytes_of, events_of, waiting_pieces
+
+FILES = dict(n_files=3, events_per_file=150, file_bytes=3e9)
+
+
+def split(**columns):
+    """A row of splitting."""
+    rows = SPLITTING.empty(1)
+    for name, value in (FILES | columns).items():
+        rows[name] = value
+    return rows
+
+
+def parts(rows):
+    """First and last file, and events, of every part of the files."""
+    row = rows[0]
+    return [(int(input_files.file_of(row, piece)), int(input_files.last_file_of(row, piece)),
+             int(input_files.last_event(row, piece) - input_files.first_event(row, piece)))
+            for piece in range(n_pieces(rows)[0])]
+
+
+@pytest.mark.parametrize(("columns", "expected"), [
+    pytest.param(dict(events_per_piece=100, across_files=1),
+                 [(0, 0, 100), (0, 1, 100), (1, 1, 100), (2, 2, 100), (2, 2, 50)],
+                 id="documented: a piece may begin in one file and end in the next"),
+    pytest.param(dict(events_per_piece=100),
+                 [(0, 0, 100), (0, 0, 50), (1, 1, 100), (1, 1, 50), (2, 2, 100), (2, 2, 50)],
+                 id="deployed: every piece is part of one file"),
+    pytest.param(dict(events_per_piece=75), [(0, 0, 75), (0, 0, 75), (1, 1, 75), (1, 1, 75), (2, 2, 75), (2, 2, 75)],
+                 id="equal parts"),
+])
+def test_parts_of_files(columns, expected):
+    assert parts(split(**columns)) == expected
+
+
+@given(n_files=st.integers(1, 40), events=st.integers(2, 500), size=st.integers(1, 499), across=st.booleans())
+def test_every_event_is_in_one_part(n_files, events, size, across):
+    rows = split(n_files=n_files, events_per_file=events, events_per_piece=min(size, events - 1), across_files=across)
+    row, n = rows[0], int(n_pieces(rows)[0])
+    ends = [(int(input_files.first_event(row, piece)), int(input_files.last_event(row, piece))) for piece in range(n)]
+    assert ends[0][0] == 0 and ends[-1][1] == n_files * events
+    assert all(before[1] == after[0] for before, after in zip(ends, ends[1:], strict=False))
+    assert all(0 < last - first <= row["events_per_piece"] for first, last in ends)
+
+
+def test_files_differ_and_stay_the_same():
+    one, other = (Bench(None, dict(luck=7, split=FILES | dict(n_files=500, events_spread=0.3, size_spread=0.5)))
+                  for _ in range(2))
+    pieces = waiting_pieces(one.arrays, 0, 0, 500)
+    assert len(np.unique(pieces["events"])) > 100 and len(np.unique(pieces["bytes"])) == 500
+    assert pieces["events"].mean() == pytest.approx(150, rel=0.05)
+    assert pieces["bytes"].mean() == pytest.approx(3e9, rel=0.1)
+    assert (waiting_pieces(other.arrays, 0, 0, 500) == pieces).all()
+
+
+def test_parts_share_the_size_of_their_file():
+    bench = Bench(None, dict(split=FILES | dict(events_per_piece=100, size_spread=0.5)))
+    sizes = [bytes_of(bench.arrays, 0, piece, events_of(bench.arrays, 0, piece)) for piece in range(6)]
+    assert sizes[0] == pytest.approx(2 * sizes[1]) and sizes[2] == pytest.approx(2 * sizes[3])
+    assert sizes[0] != pytest.approx(sizes[2])
+
+
+def test_boundaries():
+    bench = Bench(None, dict(split=FILES | dict(n_files=8, files_per_lumiblock=2, files_per_boundary=3)))
+    boundary = waiting_pieces(bench.arrays, 0, 0, 8)["boundary"]
+    assert np.flatnonzero(np.diff(boundary)).tolist() == [1, 2, 3, 5]
+
+
+def test_no_more_is_read_than_asked_for():
+    bench = Bench(None, dict(split=FILES | dict(n_files=8)))
+    assert waiting_pieces(bench.arrays, 0, 0, 5)["unit"].tolist() == [0, 1, 2, 3, 4]
+    assert len(waiting_pieces(bench.arrays, 0, 1, 5)) == 0
