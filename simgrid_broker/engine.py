@@ -12,7 +12,7 @@ from pathlib import Path
 
 from simgrid_broker.agents import start_agents
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.decision_log import all_factors, all_tags, criteria_in_order
+from simgrid_broker.agents.decision_log import all_factors, all_reasons, criteria_in_order
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
@@ -62,7 +62,7 @@ class Simulation:
         tasks = task_list(scenario)
         self.remarks = tasks.remarks
         self.world = build(scenario, tasks)
-        self.world.vocabularies["tags"] = all_tags(scenario.edition)
+        self.world.vocabularies["tags"] = all_reasons(scenario.edition)
         self.world.vocabularies["factors"] = all_factors(scenario.edition)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
@@ -165,8 +165,9 @@ class Simulation:
             commands=self.control.commands.told(), timings=self._durations())
 
     def _broken_tasks(self) -> int:
-        """Tasks that no share or resource type fits."""
-        return int((self.world.arrays.tasks["status"] == BROKEN).sum())
+        """Tasks that no share or resource type fits; those that their scouts broke say so in their errorDialog."""
+        tasks = self.world.arrays.tasks
+        return int(((tasks["status"] == BROKEN) & (tasks["errordialog"] < 0)).sum())
 
     def _durations(self) -> dict[str, float]:
         """Real time of each stage so far, s."""

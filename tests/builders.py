@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.decision_log import all_factors, all_tags
+from simgrid_broker.agents.decision_log import all_factors, all_reasons
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
@@ -205,7 +205,7 @@ class Stage(Bench):
 
     def __init__(self, agents, plan: Scenario | None = None, *said: dict):
         super().__init__(plan, *said)
-        self.world.vocabularies["tags"] = all_tags(self.scenario.edition)
+        self.world.vocabularies["tags"] = all_reasons(self.scenario.edition)
         self.world.vocabularies["factors"] = all_factors(self.scenario.edition)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write)

@@ -12,6 +12,7 @@ from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.policies import policies_in_use
 from simgrid_broker.agents.retry_module import RetryModule
+from simgrid_broker.agents.scouts import Scouts
 from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.policy.funnel import MaskCache
@@ -48,6 +49,7 @@ class Control:
         self.open_inputs = OpenInputs(world)
         self.lost_files = {}
         self.retry_module = RetryModule(self)
+        self.scouts = Scouts(self)
         if fabric is not None:                      # a dry run has none: nothing moves there
             fabric.retry_module = self.retry_module.learn
 

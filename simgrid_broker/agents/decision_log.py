@@ -12,6 +12,7 @@ from simgrid_broker import luck
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy import job_brokerage, task_brokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
+from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.schema import CANDIDATES, DECISIONS, FACTORS, REFUSALS
 from simgrid_broker.views import KEPT, Verdict
 from simgrid_broker.world.counts import tally
@@ -25,6 +26,11 @@ def all_tags(edition: str) -> tuple[str, ...]:
     jobs, tasks = job_brokerage.editions.PRODUCTION[edition], task_brokerage.editions.PRODUCTION[edition]
     preassigned = task_brokerage.editions.PREASSIGNED
     return tuple(dict.fromkeys((*jobs.tags, *tasks.funnel.tags, *preassigned.funnel.tags)))
+
+
+def all_reasons(edition: str) -> tuple[str, ...]:
+    """What errorDialog of a task can hold: every tag, and what scouts exhaust or break a task for."""
+    return (*all_tags(edition), *SCOUT_REASONS)
 
 
 def all_factors(edition: str) -> tuple[str, ...]:

@@ -13,18 +13,18 @@ from simgrid_broker import luck
 from simgrid_broker.agents.job_splitter import JobSplitter
 from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.names import DecisionKind, TaskStatus
-from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, spread_jobs
+from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, most_jobs, selection
 from simgrid_broker.policy.throttle import COMPONENTS, passes_urgent, throttle_limits
 from simgrid_broker.world import observe
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import is_cut
+from simgrid_broker.world.input_files import inputs_to_use, is_cut
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
 
-GENERATING = (TaskStatus.READY, TaskStatus.RUNNING)
+GENERATING = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING)
 """Statuses of a task for which jobs are made."""
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 POLL_PROBABILITY = 0.25
@@ -39,7 +39,7 @@ def input_left(arrays, row: int) -> list[tuple[int, int]]:
     Each level is brokered by itself; source: lifecycle reference, section 2.3 (one chunk per distinct ramCount).
     """
     task = arrays.tasks[row]
-    new = int(task["n_jobs"]) - int(task["next_chunk"])
+    new = max(0, int(inputs_to_use(arrays, row)) - int(task["next_chunk"]))
     if not task["n_retry"]:
         return [(0, new)]
     plain, *raised = arrays.ram_levels["waiting"][row].tolist()
@@ -184,10 +184,10 @@ class Generator:
         account = account_of(world.arrays, row)
         verdict = control.policies.job_brokerage(*question(control, task, parts, wanted, account), control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
-        first = level * BLOCKS
-        uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, block)
-                    for block in range(first, first + math.ceil(wanted / JOBS_PER_BLOCK))]
-        numbers, sizes = spread_jobs(verdict, wanted, uniforms)
+        first, block = level * BLOCKS, SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
+        uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, number)
+                    for number in range(first, first + math.ceil(wanted / block))]
+        numbers, sizes = spread_jobs(verdict, wanted, uniforms, block=block)
         made = int(sizes.sum())
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
         if made:
@@ -214,11 +214,12 @@ class Generator:
         self._set_running(row)
 
     def _set_running(self, row: int) -> None:
-        """Note that a task has got jobs."""
+        """Note that a task has got jobs, or its scouts."""
         record = self.control.world.arrays.tasks[row]
         record["frozen_s"] = np.nan
         if record["status"] == TaskStatus.READY:
-            set_status(self.control.world, row, TaskStatus.RUNNING, self.control.now)
+            scouts = self.control.world.arrays.scout_inputs[row] > 0
+            set_status(self.control.world, row, TaskStatus.SCOUTING if scouts else TaskStatus.RUNNING, self.control.now)
 
 
 def hold(control, row: int, tag: str) -> None:

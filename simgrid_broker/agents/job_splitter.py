@@ -24,7 +24,7 @@ from simgrid_broker.policy.splitting import (
 )
 from simgrid_broker.policy.task_selection import Selection, files_to_read
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import pieces_at_once, waiting_pieces
+from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once, waiting_pieces
 
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 PARAMETERS = ("nFilesPerJob", "nGBPerJob", "nEventsPerJob", "maxWalltime", "nMaxFilesPerJob", "tgtMaxOutputForNG",
@@ -101,7 +101,7 @@ class JobSplitter:
         if not len(jobs) or jobs[-1]["closed_by"] != ClosedBy.END or taken == len(jobs) - 1 == 0:
             return False
         last = pieces[int(jobs["first"][-1] + jobs["count"][-1]) - 1]
-        return bool(last["retry"] < 0 and last["unit"] + 1 < self.control.world.arrays.tasks["n_jobs"][row])
+        return bool(last["retry"] < 0 and last["unit"] + 1 < inputs_to_use(self.control.world.arrays, row))
 
     def _order(self, row: int, task, level: int, number: int, jobs: np.ndarray) -> None:
         """Let the server make jobs at a candidate."""

@@ -30,8 +30,12 @@ def post_processor(control):
             end(control, row, T.ABORTED)
         for row in control.live_tasks.in_status(T.PASSED).tolist():
             end(control, row, final_status(arrays.tasks, row))
+        for row in control.live_tasks.in_status(T.TOBROKEN).tolist():
+            end(control, row, T.BROKEN)
         for row in control.live_tasks.in_status(T.SCOUTED).tolist():
+            control.scouts.let_go(row)
             set_status(control.world, row, T.RUNNING, control.now)
+        control.scouts.assess()
     yield control.every(control.periods.post_processor, finish, "postproc")
 
 

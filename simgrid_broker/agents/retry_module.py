@@ -85,10 +85,10 @@ class RetryModule:
         if new.of_task is not None:
             del self.memory_failures[row]
             task["ramcount"] = new.of_task
-            self._set_resource_type(task)
+            self.set_resource_type(task)
         return level if new.of_input is None else max(level, 1 + RAM_LIMITS_MB.index(new.of_input))
 
-    def _set_resource_type(self, task) -> None:
+    def set_resource_type(self, task) -> None:
         """The resource type that fits the memory that a task now asks for; it keeps its own if none does."""
         bounds = tuple(self.control.world.scenario.resource_types.values())
         found = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]), RAM_UNITS[task["ramunit"]],

@@ -180,6 +180,8 @@ class TaskCommando:
         task = self.control.world.arrays.tasks[row]
         if task["nucleus"] < 0 and self._label(row) in PRODUCTION_LABELS:
             return T.ASSIGNING
+        if self.control.world.arrays.scout_inputs[row]:
+            return T.READY                                           # its scouts are not yet assessed
         return T.RUNNING if old is T.EXHAUSTED and task["old_status"] in (T.RUNNING, T.SCOUTING) else T.READY
 
     def _retry_children(self, row: int) -> None:

@@ -76,6 +76,7 @@ def _refine(control, row: int, rules, queues: WorkQueueMap) -> None:
         _break(control, row)
         return
     control.retry_module.classify(row)
+    control.scouts.begin(row)
     label = world.vocabularies["labels"][task["label"]]
     if label in ANALYSIS_LABELS:
         task["server_retries"] = SERVER_RETRIES

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker import luck
-from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.task_selection import in_turn
 from simgrid_broker.views import WorkQueueCounts
@@ -49,7 +49,9 @@ class WorkQueues:
         if len(found) < 2:
             return found[0] if found else NOTHING
         rows = np.concatenate(found)
-        return rows[np.lexsort((rows, -self.control.world.arrays.tasks["priority"][rows].astype(np.int64)))]
+        tasks = self.control.world.arrays.tasks
+        priority = tasks["priority"][rows].astype(np.int64) + (tasks["status"][rows] == TaskStatus.SCOUTING)
+        return rows[np.lexsort((rows, -priority))]
 
     def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
         """Tasks of production and of analysis apart, with whether they are analysis; JEDI generates for each label."""
@@ -76,7 +78,7 @@ class WorkQueues:
         """
         world = self.control.world
         tasks = world.arrays.tasks
-        state = tuple(tasks[name][row].item() for name in CHANGING)
+        state = (*(tasks[name][row].item() for name in CHANGING), self.control.scouts.changes[row])
         known = self.views.get(row)
         if known is None or known[0] != state:
             known = state, observe.task(world, row), observe.job_input(world, row)

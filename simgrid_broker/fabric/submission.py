@@ -20,6 +20,7 @@ from simgrid_broker.world.input_files import (
     bytes_of,
     events_of,
     file_of,
+    inputs_to_use,
     is_cut,
     last_file_of,
     spread_factor,
@@ -49,6 +50,9 @@ USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500
 JOBS_PER_PRIORITY = 5
 """Jobs of a user that cost the next one a point of priority; source: lifecycle reference, section 3.5."""
 
+SCOUT_PRIORITY = 901
+"""Least priority of a scout; source: lifecycle reference, section 2.6."""
+
 RETRY_PRIORITY_LOSS = 10
 """Priority that a job loses when the server tries it again; source: lifecycle reference, section 3.5."""
 
@@ -75,11 +79,14 @@ def throw_dice(world, job, task, site):
 
 
 @compiled
-def priority_of(world, task):
+def priority_of(world, task_row):
     """Priority of the next job of a task: that of the task; in the code jobs of users lose some for each live one.
 
-    Source: lifecycle reference, section 3.5; no document tells of it.
+    Scouts have more. Source: lifecycle reference, sections 2.6 and 3.5; the documents tell only that scouts have more.
     """
+    task = world.tasks[task_row]
+    if world.scout_inputs[task_row] > 0:
+        return np.int32(max(SCOUT_PRIORITY, task["priority"] + 1))
     user_labels = world.settings[0]["user_labels"]
     if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= JUMP_OVER_PRIORITY:
         return task["priority"]
@@ -100,7 +107,7 @@ def fill(world, row, task_row, number, ramcount_mb, resource_type):
     job["corecount"] = 1 if task["corecount"] == 1 else pseudo["corecount"]    # lifecycle reference, section 2.6
     job["hs06_milli"] = np.int32(round(job["corecount"] * queue["corepower"] * 1000.0))
     job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else resource_type
-    job["share"], job["user"], job["priority"] = task["share"], task["user"], priority_of(world, task)
+    job["share"], job["user"], job["priority"] = task["share"], task["user"], priority_of(world, task_row)
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
     job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]
     job["n_output_files"] = 1
@@ -276,7 +283,7 @@ def make_jobs(world, orders):
         task = world.tasks[order["task"]]
         left = np.int64(world.ram_levels[order["task"], order["ram_level"]]["waiting"])
         if order["ram_level"] == 0:
-            left += task["n_jobs"] - task["next_chunk"]
+            left += max(0, inputs_to_use(world, order["task"]) - task["next_chunk"])
         for _ in range(min(order["count"], left)):
             make_job(world, order)
 

@@ -26,7 +26,7 @@ from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviatio
 from simgrid_broker.metrics.splitting import cut_jobs
 from simgrid_broker.metrics.summary import jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
-from simgrid_broker.metrics.tasks import task_turnaround, tasks_by_status, tasks_without_place
+from simgrid_broker.metrics.tasks import stopped_tasks, task_turnaround, tasks_by_status, tasks_without_place
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.traffic import (
     link_use,
@@ -45,6 +45,7 @@ __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", 
            "difference", "explain", "factors", "failures", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time", "link_use",
            "memory_retries", "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates", "refusals",
            "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
-           "share_deviation", "share_series", "storage_series", "storage_use", "stretches", "summary", "task_phases",
+           "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "summary",
+           "task_phases",
            "task_turnaround", "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase",
            "traffic_series", "transfer_summary", "waiting_times", "wide", "window_of"]

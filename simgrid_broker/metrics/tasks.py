@@ -59,3 +59,18 @@ def tasks_without_place(run: Run) -> pd.DataFrame:
     table = tasks[waits].astype({"name": object, "errordialog": object}).fillna({"errordialog": ""})
     table = table.groupby(["name", "errordialog"]).size().rename("tasks").reset_index()
     return tidy(table.rename(columns={"errordialog": "tag"}), ["name", "tag"], {"tasks": "tasks"}, "at the end")
+
+
+def stopped_tasks(run: Run) -> pd.DataFrame:
+    """Tasks that were exhausted or broken at some time, whatever came of them later.
+
+    Dimensions what (exhausted, broken), name, and reason: the last errorDialog. Metric: tasks.
+    """
+    tasks = run.table("tasks", ["name", "errordialog", "exhausted_s", "broken_s"])
+    tables = []
+    for what in ("exhausted", "broken"):
+        table = tasks[tasks[f"{what}_s"].notna()].astype({"name": object, "errordialog": object})
+        table = table.fillna({"errordialog": "", "name": ""}).groupby(["name", "errordialog"]).size()
+        tables.append(table.rename("tasks").reset_index().assign(what=what))
+    table = pd.concat(tables, ignore_index=True).rename(columns={"errordialog": "reason"})
+    return tidy(table, ["what", "name", "reason"], {"tasks": "tasks"}, "at the end")

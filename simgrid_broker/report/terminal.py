@@ -13,7 +13,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.records import Run
 from simgrid_broker.report.context import warnings_of
 from simgrid_broker.report.overview import jobs_per_second
-from simgrid_broker.report.words import number, shortened, spoken
+from simgrid_broker.report.words import number, reason_in_words, shortened, spoken
 
 WIDTH = 100
 LONGEST_NAME = 34
@@ -70,7 +70,12 @@ def _lost(run: Run) -> list[str]:
 def _tasks(run: Run) -> list[str]:
     """Tasks by status at the end; nothing if there are none."""
     rows = wide(metrics.tasks_by_status(run))
-    return _listed("tasks     ", [f"{spoken(row.status)} {number(row.tasks)}" for row in rows.itertuples()], len(rows))
+    lines = _listed("tasks     ", [f"{spoken(row.status)} {number(row.tasks)}" for row in rows.itertuples()], len(rows))
+    stopped = wide(metrics.stopped_tasks(run))
+    for what, table in stopped.groupby("what", sort=False):
+        lines += _listed(f"{what:<9} ", [f"{number(row.tasks)} of {row.name}: {reason_in_words(row.reason)}"
+                                         for row in table.itertuples(index=False)])
+    return lines
 
 
 def _listed(head: str, parts: Sequence[str], most: int = MOST_CAUSES) -> list[str]:

@@ -43,6 +43,22 @@ COLUMN_LABELS = {
 }
 """Heads of table columns."""
 
+REASONS = {
+    "scout_cpuTime": "cpuTime of the scouts is far above the claim",
+    "scout_ramCount": "memory of the scouts is far above the claim",
+    "low_efficiency": "the scouts use too little CPU",
+    "over_cpu_consumption": "the scouts use more CPUs than they have",
+    "short_execution": "the scouts are too short",
+    "scout_success": "too few scouts succeeded",
+    "no_scout": "no scout succeeded",
+}
+"""What errorDialog of a task says if its scouts stopped it."""
+
+
+def reason_in_words(reason: str) -> str:
+    """What errorDialog of a task that was exhausted or broken means; other texts stand for themselves."""
+    return REASONS.get(reason, f"errorDialog {reason}" if reason else "no errorDialog")
+
 
 def number(value: float) -> str:
     """A number for a reader: whole ones with thousands separated, others with three or four digits, NaN as a dash."""

@@ -14,6 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.scouting import ScoutRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
 
 CORES_WHEN_ANY = 8
@@ -98,7 +99,7 @@ class JobRequirements(Part):
         return ",".join(self.site)
 
 
-class Payload(SplitRule, JobRequirements):
+class Payload(SplitRule, ScoutRule, JobRequirements):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
     name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")

@@ -132,6 +132,7 @@ class Arrays(NamedTuple):
     allowed: np.ndarray            # (n_status, n_status), allowed moves
     replica_tape: np.ndarray       # (n_tasks, N_REPLICAS), 1 = on tape
     ram_levels: np.ndarray         # (n_tasks, N_RAM_LEVELS)
+    scout_inputs: np.ndarray       # (n_tasks,), inputs of which jobs may be made while a task scouts, 0 = all
     retry_rules: np.ndarray        # (n_classes, n_causes), class of a task and cause of a failure
     lessons: np.ndarray            # inbox of the retry module
     splitting: np.ndarray          # (n_tasks,), how input is cut into jobs

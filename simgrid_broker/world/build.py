@@ -77,6 +77,7 @@ def build(scenario, task_list) -> World:
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
+        scout_inputs=np.zeros(len(task_list.rows), np.int32),
         splitting=task_list.split(),
         input_loss=_input_loss(scenario, task_list),
     )

@@ -34,6 +34,16 @@ def is_cut(world, task_row):
 
 
 @compiled
+def inputs_to_use(world, task_row):
+    """Inputs of a task of which jobs may be made: JEDI's nFilesToBeUsed, those of the scouts until they are assessed.
+
+    Source: lifecycle reference, section 2.7.
+    """
+    scouts, inputs = world.scout_inputs[task_row], world.tasks[task_row]["n_jobs"]
+    return min(scouts, inputs) if scouts > 0 else inputs
+
+
+@compiled
 def first_event(split, piece):
     """Where a part of a file begins, counted through all files of the task."""
     size, events = np.int64(split["events_per_piece"]), np.int64(split["events_per_file"])
@@ -109,8 +119,8 @@ def fill_pieces(world, task_row, level, pieces):
                 fill_piece(world, task_row, piece, retry, pieces[n])
                 n += 1
         retry = world.retries[retry]["next"]
-    piece = task["next_chunk"]
-    while level == 0 and piece < task["n_jobs"] and n < len(pieces):
+    piece, end = task["next_chunk"], inputs_to_use(world, task_row)
+    while level == 0 and piece < end and n < len(pieces):
         fill_piece(world, task_row, piece, -1, pieces[n])
         piece += 1
         n += 1

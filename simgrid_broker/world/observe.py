@@ -13,12 +13,12 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.groups import n_special
-from simgrid_broker.world.input_files import pieces_at_once
+from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
 
 S = JobStatus
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
-READY, RUNNING_TASK = int(TaskStatus.READY), int(TaskStatus.RUNNING)
+READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
 COMPLETE = 0.999999
 """Part of an input from which on a replica is complete."""
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
@@ -93,6 +93,7 @@ def task(world, row: int) -> views.Task:
         architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
         container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]),
         diskio=t["diskio"], **_requirements(world, t),
+        is_scout=bool(world.arrays.scout_inputs[row]),
         nucleus_bare=int(world.arrays.sites["bare_nucleus"][t["nucleus"]]) if t["nucleus"] >= 0 else 0)
 
 
@@ -173,22 +174,23 @@ def stores(world) -> np.ndarray:
 
 
 @compiled
-def generating(tasks, rows, n_types, n_shares, n_special, found, keys):
+def generating(world, rows, n_types, n_shares, n_special, found, keys):
     """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
 
-    Sorted by key they stand by account (share or Resource queue), resource type and priority, the highest first.
-    Returns how many there are.
+    Sorted by key they stand by account (share or Resource queue), resource type and priority, the highest first; a
+    scouting task counts with one more (lifecycle reference, section 2.3). Returns how many there are.
     """
     n = 0
     for row in rows:
-        task = tasks[row]
-        if ((task["status"] == READY or task["status"] == RUNNING_TASK)
-                and task["n_retry"] + task["n_jobs"] > task["next_chunk"]):
+        task = world.tasks[row]
+        scouting = task["status"] == SCOUTING
+        if ((task["status"] == READY or task["status"] == RUNNING_TASK or scouting)
+                and (task["n_retry"] > 0 or inputs_to_use(world, row) > task["next_chunk"])):
             account = np.int64(task["share"])
             if 0 <= task["work_queue"] < n_special:
                 account = np.int64(n_shares) + task["work_queue"]
             place = account * n_types + task["resource_type"]
-            found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"]
+            found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"] - scouting
             n += 1
     return n
 
@@ -201,7 +203,7 @@ def tasks_by_work_queue(world, rows) -> dict[tuple[int, int], np.ndarray]:
     found, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     n_types = len(world.scenario.resource_types)
     arrays = world.arrays
-    n = generating(arrays.tasks, rows, n_types, len(arrays.hs06_milli), n_special(arrays), found, keys)
+    n = generating(arrays, rows, n_types, len(arrays.hs06_milli), n_special(arrays), found, keys)
     order = np.argsort(keys[:n], kind="stable")
     place, found = keys[order] >> PRIORITY_BITS, found[order]
     begins = np.flatnonzero(np.diff(place, prepend=-1)).tolist()

@@ -1,0 +1,290 @@
+"""Scouts: when enough of them are over, what is measured with them, and which tasks are exhausted or broken for it.
+
+What lives here: decisions and measures. What does not: which jobs are scouts and putting the measures into the task
+(agents), and how scouts are cut from files (`splitting`).
+
+Sources: JEDI TWiki, task status, Memory consumption, ioIntensity, HS06sPerEvent and Broken tasks; lifecycle reference,
+sections 2.7 and 8.4.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.names import ANALYSIS_LABELS
+from simgrid_broker.policy.resource_types import PER_CORE_UNITS
+from simgrid_broker.units import DAY, HOUR
+from simgrid_broker.views import Gdpconfig
+
+N_SCOUTS = 10
+"""Chunks of input for scouts, nChunksForScout; source: lifecycle reference, section 2.7."""
+EARLY = 0.5
+"""Part of the scouts that must have finished for the avalanche."""
+ASSESS_AGAIN_S = 600.0
+"""A task is assessed at most this often; source: lifecycle reference, section 2.7."""
+SUCCESS_RATE = 5
+"""scoutSuccessRate of the code, tenths; source: lifecycle reference, section 2.6."""
+FIRST_JOBS = 5
+"""Jobs with which most is measured as documented; source: JEDI TWiki, ioIntensity and HS06sPerEvent."""
+CPUTIME_RANK, SAFETY = 95, 1.5
+"""Percentile of the CPU time as documented, and what it is multiplied by; source: JEDI TWiki, HS06sPerEvent."""
+RAM_RANK_UNSET = 75
+"""Default of SCOUT_RAMCOUNT_RANK; it is one of memory."""
+EVENTS_A_CORE, LONG_S = 10, 6 * HOUR
+"""Events per core of a job that tells of the CPU time, and length of one that tells in any case."""
+WHOLE_HS06S = 10
+"""CPU time of an event, HS06 s, from which on it is a whole number, and below it one of thousandths."""
+LEAST_WALLTIME_S, EVENTS_FOR_OUTPUT = 3600.0, 10
+OUTPUT_RANK, MOST_OUTPUT_KIB = 75, 10240
+"""Percentile of the output of an event, and the most that it counts as, KiB."""
+LEAST_NEW_JOBS = 20
+"""Jobs still to come above which the code exhausts a task."""
+SHORT_S, SHORT_SCOUTS, MANY_JOBS = 240.0, 5, 1000
+"""What a short job is, how many must be exceeded and how many expected; source: JEDI TWiki, task status."""
+ABUSE = 2
+MIB, KIB = 1024**2, 1024.0
+UPDATES = {"documented": (100,), "deployed": (5, 100)}
+"""Finished jobs at which a task is measured again: since the avalanche (documented), of the task (deployed) (L10)."""
+
+CPUTIME, RAMCOUNT, EFFICIENCY = "scout_cpuTime", "scout_ramCount", "low_efficiency"
+CPU_ABUSE, SHORT_JOBS = "over_cpu_consumption", "short_execution"
+FEW_SUCCEED, NONE_SUCCEED = "scout_success", "no_scout"
+REASONS = (CPUTIME, RAMCOUNT, EFFICIENCY, CPU_ABUSE, SHORT_JOBS, FEW_SUCCEED, NONE_SUCCEED)
+"""Why scouts exhaust or break a task: what its errorDialog then holds."""
+
+
+class Scouting(NamedTuple):
+    """How far the scouts of a task are, in chunks of input: how many there are, for how many jobs were made so far."""
+
+    scouts: int
+    made: int
+    finished: int
+    failed: int                    # used up their attempts
+
+
+class Jobs(NamedTuple):
+    """Finished jobs of a task in the order of their ends, (n,) each."""
+
+    walltime_s: np.ndarray
+    cputime_s: np.ndarray
+    corecount: np.ndarray
+    hs06: np.ndarray               # of the slot
+    n_events: np.ndarray
+    maxpss_mb: np.ndarray
+    input_bytes: np.ndarray
+    output_bytes: np.ndarray
+
+
+class Claims(NamedTuple):
+    """What a task asks for before it is measured."""
+
+    cputime: float                 # HS06 s per event; 0 = no claim
+    ramcount: float                # MB, in `ramunit`
+    ramunit: str
+    baseramcount: float            # MB
+    cpuefficiency: float           # %
+    basewalltime_s: float
+    diskio: float                  # kB/s of a job
+    has_input: bool = True
+    min_cpu_efficiency: float = 0.0    # %; 0 = none is asked for
+    walltime_s_per_mib: float = 0.0
+
+
+class Measured(NamedTuple):
+    """What scouts tell of a task, in the units of `Claims`; None = they cannot tell.
+
+    cputime_s: wall time of the job that tells the CPU time; output_bytes: of an event; efficiency: median, %.
+    """
+
+    cputime: float | None
+    cputime_s: float
+    ramcount: float | None
+    walltime_s_per_mib: float
+    iointensity: float
+    diskio: float
+    output_bytes: float | None
+    efficiency: float
+
+
+def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -> bool:
+    """Whether a task begins with scouts; of analysis only official tasks may skip them.
+
+    Source: lifecycle reference, section 2.7; no document tells of skipScout.
+    """
+    return use_scout and not (skip_scout and (label not in ANALYSIS_LABELS or official))
+
+
+def enough_finished(state: Scouting, edition: str) -> bool:
+    """Whether the avalanche can start: half of the scouts have finished (documented), or of those made (deployed)."""
+    of = state.scouts if edition == "documented" else state.made
+    return state.finished > 0 and state.finished >= EARLY * of
+
+
+def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfig, edition: str) -> tuple[str, bool]:
+    """Why scouts that are all over have failed a task, empty if they have not; and whether it is exhausted, not broken.
+
+    success_rate: scoutSuccessRate, tenths, None = not set; then one success is enough as documented (JEDI TWiki, Broken
+    tasks), and half of them in the code.
+    """
+    if not state.finished:
+        return NONE_SUCCEED, False
+    rate = 10 * state.finished / (state.finished + state.failed)
+    least = success_rate if success_rate is not None else 0 if edition == "documented" else SUCCESS_RATE
+    if rate >= least:
+        return "", False
+    lower = cfg.family("dbproxy", "SCOUT_MIN_OK_RATE_EXHAUSTED", label)
+    return FEW_SUCCEED, lower is not None and rate >= 10 * lower
+
+
+def measure(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> Measured:
+    """What finished jobs, at least one, tell of their task (L11, L12, L13)."""
+    first = Jobs(*(column[:FIRST_JOBS] for column in jobs)) if edition == "documented" else jobs
+    cputime, cputime_s = measured_cputime(first, claims, cfg, edition)
+    cap = cfg.value("dbproxy", "SCOUT_DISK_IO_CAP")
+    return Measured(
+        cputime, cputime_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
+        measured_iointensity(first), claims.diskio if cap is None else min(claims.diskio, float(cap)),
+        measured_output(jobs), float(np.median(efficiencies(jobs))))
+
+
+def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> tuple[float | None, float]:
+    """CPU time of an event with the safety factor, HS06 s, and the wall time of the job that is nearest to it, s.
+
+    None if no job can tell. L12: the key of the percentile is SCOUT_RAMCOUNT_RANK as documented, whose default counts
+    as not set, and a job of just 6 h tells, too. Source: JEDI TWiki, HS06sPerEvent.
+    """
+    if not claims.cpuefficiency:
+        return None, 0.0
+    documented = edition == "documented"
+    is_long = jobs.walltime_s >= LONG_S if documented else jobs.walltime_s > LONG_S
+    tells = (jobs.n_events >= EVENTS_A_CORE * jobs.corecount) | is_long | (not claims.has_input)
+    tells &= jobs.n_events > 0
+    if not tells.any():
+        return None, 0.0
+    used = np.maximum(jobs.walltime_s - claims.basewalltime_s, 0) * jobs.hs06 * claims.cpuefficiency / 100
+    per_event = used[tells] / jobs.n_events[tells]
+    rank = cfg.value("dbproxy", "SCOUT_RAMCOUNT_RANK" if documented else "SCOUT_CPUTIME_RANK")
+    rank = CPUTIME_RANK if documented and rank == RAM_RANK_UNSET else rank
+    found = float(np.percentile(per_event, rank))
+    nearest = int(np.argmin(np.abs(per_event - found)))
+    return rounded_cputime(found * SAFETY), float(jobs.walltime_s[tells][nearest])
+
+
+def rounded_cputime(value: float) -> float:
+    """CPU time of an event as PanDA stores it: whole HS06 s, small ones whole mHS06 s, rounded up."""
+    return float(math.ceil(value)) if value >= WHOLE_HS06S else math.ceil(value * 1000) / 1000
+
+
+def measured_ramcount(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> float | None:
+    """ramCount, MB in the unit of the claim: the largest (documented), or a percentile and a margin (deployed) (L11).
+
+    None leaves the claim as it is: its unit says so, or nothing was measured.
+    """
+    per_core = claims.ramunit in PER_CORE_UNITS
+    if claims.ramunit.endswith("Fixed"):
+        return None
+    if not per_core:
+        found = math.ceil(jobs.maxpss_mb.max())
+    elif edition == "documented":
+        found = math.ceil(np.max((jobs.maxpss_mb - claims.baseramcount) / jobs.corecount))
+    else:
+        kib = np.ceil((jobs.maxpss_mb - claims.baseramcount) * KIB / jobs.corecount)
+        margin = 1 + cfg.value("dbproxy", "SCOUT_RAMCOUNT_MARGIN") / 100
+        found = int(float(np.percentile(kib, cfg.value("dbproxy", "SCOUT_RAMCOUNT_RANK"))) * margin / KIB)
+    least = cfg.value("dbproxy", "SCOUT_RAMCOUNT_MIN")
+    if edition == "deployed" and per_core and least is not None:
+        found = max(found, least)
+    return float(found) if found > 0 else None
+
+
+def measured_walltime(jobs: Jobs, claims: Claims) -> float:
+    """Wall time of a MiB of input, s, not below the claim; short jobs count as nothing."""
+    longest = float(jobs.cputime_s.max())
+    most_mib = float(jobs.input_bytes.max()) / MIB
+    found = math.ceil(longest / most_mib * SAFETY) if longest >= LEAST_WALLTIME_S and most_mib else 0
+    return max(float(found), claims.walltime_s_per_mib)
+
+
+def measured_iointensity(jobs: Jobs) -> float:
+    """Largest rate at which a core of a job reads input and writes output, kB/s, a whole number."""
+    rate = (jobs.input_bytes + jobs.output_bytes) / KIB / np.maximum(jobs.walltime_s, 1) / jobs.corecount
+    return float(math.ceil(rate.max()))
+
+
+def measured_output(jobs: Jobs) -> float | None:
+    """Output of an event, bytes, of jobs with enough events; None if there are none."""
+    tells = jobs.n_events >= EVENTS_FOR_OUTPUT
+    if not tells.any():
+        return None
+    kib = float(np.percentile(jobs.output_bytes[tells] / jobs.n_events[tells], OUTPUT_RANK)) / KIB
+    return min(kib, MOST_OUTPUT_KIB) * KIB
+
+
+def efficiencies(jobs: Jobs) -> np.ndarray:
+    """CPU efficiency of jobs, (n,) %, whole numbers."""
+    return np.ceil(100 * jobs.cputime_s / np.maximum(jobs.walltime_s * jobs.corecount, 1e-9))
+
+
+def exhausted(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig,
+              edition: str) -> str:
+    """Why scouts that succeeded exhaust their task, empty if they do not; new_jobs: jobs that are still to be made.
+
+    As documented: cpuTime above twice the claim, and short analysis jobs (L14); in the code also memory, CPU efficiency
+    and CPU abuse, while short jobs never exhaust a task, and only if more than 20 jobs are to come.
+    """
+    if edition == "documented":
+        if new_jobs > 0 and is_wrong_cputime(found, claims, cfg, edition):
+            return CPUTIME
+        short = (jobs.walltime_s < SHORT_S).sum() > SHORT_SCOUTS
+        return SHORT_JOBS if short and label in ANALYSIS_LABELS and new_jobs > MANY_JOBS else ""
+    if new_jobs <= LEAST_NEW_JOBS:
+        return ""
+    checks = ((CPUTIME, is_wrong_cputime(found, claims, cfg, edition)), (RAMCOUNT, is_wrong_ram(found, claims, cfg)),
+              (EFFICIENCY, is_inefficient(jobs, claims, found, new_jobs, label, cfg)),
+              (CPU_ABUSE, bool((jobs.cputime_s > ABUSE * jobs.walltime_s * jobs.corecount).any())))
+    return next((reason for reason, holds in checks if holds), "")
+
+
+def is_wrong_cputime(found: Measured, claims: Claims, cfg: Gdpconfig, edition: str) -> bool:
+    """Whether the CPU time is far above the claim; the code counts the safety factor, but only jobs of over a day."""
+    threshold = cfg.value("dbproxy", "SCOUT_WRONG_CPUTIME_THRESHOLD")
+    if found.cputime is None or not claims.cputime or threshold <= 0:
+        return False
+    if edition == "documented":
+        return found.cputime / SAFETY > threshold * claims.cputime
+    return found.cputime > threshold * claims.cputime and found.cputime_s > DAY
+
+
+def is_wrong_ram(found: Measured, claims: Claims, cfg: Gdpconfig) -> bool:
+    """Whether memory of a core is above a limit that the claim was below."""
+    limit = cfg.value("dbproxy", "RAM_THR_EXAUSTED") * 1000
+    return (claims.ramunit in PER_CORE_UNITS and found.ramcount is not None
+            and 0 < claims.ramcount < limit < found.ramcount)
+
+
+def is_inefficient(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig) -> bool:
+    """Whether the jobs use too little of their cores, and not because they read and write much."""
+    forgiven = cfg.family("dbproxy", "SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED", label)
+    if forgiven is not None and found.iointensity > forgiven:
+        return False
+    if found.efficiency < claims.min_cpu_efficiency:
+        return True
+    low = cfg.family("dbproxy", "SCOUT_LOW_CPU_EFFICIENCY", label, 0)
+    tenths = cfg.family("dbproxy", "SCOUT_NUM_CPU_INEFFICIENT", label)
+    least = cfg.family("dbproxy", "SCOUT_THR_CPU_INEFFICIENT", label)
+    if not low or tenths is None or least is None:
+        return False
+    return bool((efficiencies(jobs) < low).mean() >= tenths / 10 and new_jobs > least)
+
+
+def splits_anew(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
+    """Whether the code takes nFilesPerJob and nGBPerJob from a task because its scouts are short."""
+    if edition == "documented" or not cfg.family("dbproxy", "SCOUT_CHANGE_SR", label, False):
+        return False
+    limit_s = 60 * cfg.family("dbproxy", "SCOUT_SHORT_EXECTIME", label, 0)
+    tenths = cfg.family("dbproxy", "SCOUT_NUM_SHORT", label)
+    least = cfg.family("dbproxy", "SCOUT_THR_SHORT", label)
+    if tenths is None or least is None:
+        return False
+    return bool((jobs.walltime_s <= limit_s).mean() >= tenths / 10 and new_jobs >= least)
