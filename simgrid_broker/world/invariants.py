@@ -39,7 +39,7 @@ def counts_equal_recount(arrays):
 
 
 def usage_equals_recount(arrays):
-    """Power in use by share and running cores equal those of the rows."""
+    """Power in use by share and running cores, by queue and by user, equal those of the rows."""
     jobs = arrays.jobs[live(arrays)]
     busy = jobs[np.isin(jobs["status"], EXECUTING)]
     hs06, cores = np.zeros_like(arrays.hs06_milli), np.zeros_like(arrays.running_cores)
@@ -48,8 +48,12 @@ def usage_equals_recount(arrays):
     np.add.at(cores, (running["queue"], groups(arrays, running), running["resource_type"]), running["corecount"])
     if not np.array_equal(hs06, arrays.hs06_milli):
         yield "power in use by share differs from a recount"
+    of_users = np.zeros_like(arrays.user_cores)
+    np.add.at(of_users, running["user"], running["corecount"])
     if not np.array_equal(cores, arrays.running_cores):
         yield "running cores differ from a recount"
+    if not np.array_equal(of_users, arrays.user_cores):
+        yield "running cores by user differ from a recount"
 
 
 def slots_are_used_once(arrays):

@@ -52,6 +52,10 @@ def cores_are_miscounted(bench):
     bench.arrays.running_cores[0, 0, 0] += 1
 
 
+def cores_of_a_user_are_miscounted(bench):
+    bench.arrays.user_cores[0] += 1
+
+
 def core_is_given_away_twice(bench):
     bench.arrays.pools["free_cores"][0] -= 9
 
@@ -158,7 +162,7 @@ def transfer_row_is_lost(bench):
 
 SINS = {
     invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
-    invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted),
+    invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
     invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
