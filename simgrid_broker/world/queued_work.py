@@ -75,7 +75,7 @@ def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_
             if walltime < np.inf:
                 n_known[account, kind] += 1
                 walltime_s[account, kind] += walltime
-        if status != STARTING:
+        if status != STARTING and job["n_chunks"] > 0:        # merge jobs are not asked
             if job["priority"] > priority[account, kind]:
                 priority[account, kind], n_highest[account, kind] = job["priority"], 0
             n_highest[account, kind] += job["priority"] == priority[account, kind]
