@@ -34,11 +34,12 @@ PARAMETERS = ("nFilesPerJob", "nGBPerJob", "nEventsPerJob", "maxWalltime", "nMax
 
 def splitting_of(arrays, row: int) -> Splitting:
     """How the input of a task is split, as the splitter wants to know it."""
-    split, task = arrays.splitting[row], arrays.tasks[row]
+    split = arrays.splitting[row]
     known = {name: split[name.lower()].item() for name in PARAMETERS}
+    part = (split["events_per_piece"] or split["events_per_file"]) / split["events_per_file"]
     return preferred(Splitting(
         **known, respects_boundary=bool(split["files_per_lumiblock"] or split["files_per_boundary"]),
-        events=float(task["n_events_per_job"]), bytes=float(split["file_bytes"] * split["n_files"] / task["n_jobs"]),
+        events=float(split["events_per_file"] * part), bytes=float(split["file_bytes"] * part),
         output_per_event=float(split["output_bytes_per_event"]), secondary_ratio=float(split["secondary_ratio"]),
         secondary_bytes=float(split["secondary_bytes"])))
 

@@ -52,7 +52,8 @@ class ProductionWatchDog:
         rows = self.control.live_tasks.in_status(T.RUNNING)
         tasks = self.control.world.arrays.tasks
         rows = rows[self.production[tasks["label"][rows]]]
-        tried_again = tasks["n_attempts"][rows] - tasks["next_chunk"][rows]
+        of_files = self.control.world.arrays.splitting["n_files"][rows] > 0        # a job of them has several chunks
+        tried_again = tasks["n_attempts"][rows] - np.where(of_files, 0, tasks["next_chunk"][rows])
         for row in rows[(tasks["max_attempt"][rows] > ATTEMPTS_A_STEP) & (tried_again >= ATTEMPTS_A_STEP - 1)].tolist():
             self._throttle(row)
         if self.control.now - self.looked_s < LOOK_AGAIN_S:

@@ -1,7 +1,9 @@
-"""The heap of future events of the fabric.
+"""The future events of the fabric: a heap of those that are near in time, and a list of the far ones.
 
 What lives here: kinds of events, scheduling, taking the earliest. What does not: what an event does (`loop`).
-Ties in time are broken by the order of scheduling, so the same calls give the same history.
+Ties in time are broken by the order of scheduling, so the same calls give the same history. Most events are ends of
+payloads hours ahead: they wait unsorted until the heap is empty, so that it stays small enough for the processor's
+cache. The heap is empty only if there is no event at all.
 """
 
 from simgrid_broker.compiled import compiled
@@ -23,27 +25,8 @@ ARITY = 4
 """Children of a node: four events share two cache lines, and the heap is half as deep as with two."""
 
 
-@compiled
-def schedule(world, time, kind, row):
-    """Schedule an event; returns its sequence number. The caller has made sure of room."""
-    state = world.state[0]
-    heap = world.events
-    state["sequence"] += 1
-    sequence = state["sequence"]
-    place = state["n_events"]
-    state["n_events"] += 1
-    while place > 0:                                       # sift up: a new event is the youngest, so ties stay below
-        parent = (place - 1) // ARITY
-        if heap[parent]["time_s"] <= time:
-            break
-        heap[place] = heap[parent]
-        place = parent
-    event = heap[place]
-    event["time_s"] = time
-    event["sequence"] = sequence
-    event["kind"] = kind
-    event["row"] = row
-    return sequence
+NEAR_S = 600.0
+"""Events so much later than the earliest one, s, stay out of the heap."""
 
 
 @compiled
@@ -55,12 +38,73 @@ def earlier(one, other):
 
 
 @compiled
+def put_near(world, time, sequence, kind, row):
+    """Put an event into the heap; it is counted already."""
+    state = world.state[0]
+    heap = world.events
+    place = state["n_events"] - state["n_far"] - 1
+    while place > 0:
+        parent = (place - 1) // ARITY
+        above = heap[parent]
+        if above["time_s"] < time or (above["time_s"] == time and above["sequence"] < sequence):
+            break
+        heap[place] = above
+        place = parent
+    event = heap[place]
+    event["time_s"] = time
+    event["sequence"] = sequence
+    event["kind"] = kind
+    event["row"] = row
+
+
+@compiled
+def bring_near(world):
+    """Put the earliest of the far events, and those soon after it, into the heap, which is empty."""
+    state = world.state[0]
+    far = world.far_events
+    earliest = far[0]["time_s"]
+    for k in range(state["n_far"]):
+        earliest = min(earliest, far[k]["time_s"])
+    state["horizon_s"] = earliest + NEAR_S
+    k = 0
+    while k < state["n_far"]:
+        event = far[k]
+        if event["time_s"] > state["horizon_s"]:
+            k += 1
+            continue
+        state["n_far"] -= 1
+        put_near(world, event["time_s"], event["sequence"], event["kind"], event["row"])
+        far[k] = far[state["n_far"]]                       # in any order: the heap sorts them
+
+
+@compiled
+def schedule(world, time, kind, row):
+    """Schedule an event; returns its sequence number. The caller has made sure of room."""
+    state = world.state[0]
+    state["sequence"] += 1
+    state["n_events"] += 1
+    sequence = state["sequence"]
+    if time <= state["horizon_s"]:
+        put_near(world, time, sequence, kind, row)
+        return sequence
+    event = world.far_events[state["n_far"]]
+    event["time_s"] = time
+    event["sequence"] = sequence
+    event["kind"] = kind
+    event["row"] = row
+    state["n_far"] += 1
+    if state["n_far"] == state["n_events"]:
+        bring_near(world)
+    return sequence
+
+
+@compiled
 def remove_first(world):
     """Take the earliest event out of the heap; read it before."""
     state = world.state[0]
     heap = world.events
     state["n_events"] -= 1
-    n = state["n_events"]
+    n = state["n_events"] - state["n_far"]
     last = heap[n]
     place = 0
     while True:
@@ -76,3 +120,5 @@ def remove_first(world):
         heap[place] = heap[best]
         place = best
     heap[place] = last
+    if n == 0 and state["n_far"] > 0:
+        bring_near(world)

@@ -38,12 +38,13 @@ from simgrid_broker.metrics.traffic import (
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, window_of
+from simgrid_broker.metrics.work_queues import first_jobs
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
-           "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions", "difference",
-           "explain", "factors", "failures", "funnels", "jobs_by_status", "jobs_over_time", "link_use", "memory_retries",
-           "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates", "refusals",
-           "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation",
-           "share_series", "storage_series", "storage_use", "stretches", "summary", "task_phases", "task_turnaround",
-           "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase", "traffic_series",
-           "transfer_summary", "waiting_times", "wide", "window_of"]
+           "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",
+           "difference", "explain", "factors", "failures", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time", "link_use",
+           "memory_retries", "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates", "refusals",
+           "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
+           "share_deviation", "share_series", "storage_series", "storage_use", "stretches", "summary", "task_phases",
+           "task_turnaround", "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase",
+           "traffic_series", "transfer_summary", "waiting_times", "wide", "window_of"]

@@ -22,8 +22,9 @@ def cut_jobs(run: Run) -> pd.DataFrame:
     window = window_of(run)
     tasks = run.table("splitting", ["jeditaskid"]).jeditaskid
     columns = ["jeditaskid", "queue", "closed_by", "n_input_files", "n_events", "input_bytes", "pending_s"]
-    jobs = selected_jobs(run, columns, lambda rows: rows.jeditaskid.isin(tasks) & window.holds(rows.pending_s)) \
-        if len(tasks) else pd.DataFrame(columns=columns)
+    jobs = pd.DataFrame(columns=columns)
+    if len(tasks):
+        jobs = selected_jobs(run, columns, lambda rows: rows.jeditaskid.isin(tasks) & window.holds(rows.pending_s))
     names = run.table("tasks", ["jeditaskid", "name"]).set_index("jeditaskid").name.astype(object)
     table = pd.DataFrame({
         "name": jobs.jeditaskid.map(names), "queue": jobs.queue.astype(object),

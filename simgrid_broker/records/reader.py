@@ -60,6 +60,11 @@ class Run:
         return self.table("tasks")
 
     @cached_property
+    def splitting(self) -> pd.DataFrame:
+        """One row per task from whose files jobs are cut."""
+        return self.table("splitting")
+
+    @cached_property
     def transfers(self) -> pd.DataFrame:
         """One row per transfer."""
         return self.table("transfers")

@@ -16,7 +16,7 @@ from simgrid_broker.report.maps import heat_map
 from simgrid_broker.report.words import spoken
 
 MOST_ROWS = 20
-"""Rows of the table of moves, and queues of its picture."""
+"""Rows of a table, and queues of a picture."""
 COSTS = (("jobs", "jobs"), ("lost_core_hours", "lost core-hours"), ("lost_wait_hours", "hours waited in vain"))
 """What a timeout rule costs, with labels of axes."""
 
@@ -31,9 +31,6 @@ def progress(view: Context) -> Section:
     n_shown = phases.jeditaskid.nunique()
     choice = (f" {n_shown} of {total:,} tasks: those with a name of their own, then the largest by work."
               if n_shown < total else " All tasks of the run.")
-    cut = metrics.cut_jobs(run)
-    split = [TableBlock("Jobs cut from files", wide(cut).head(MOST_ROWS), "Jobs made in the window, by the limit at "
-                        "which they got no further file; files, events and input of a job in the mean.")]
     return Section("tasks", "Tasks", (
         plot_or_note(Plot(
             "task_phases", "Phases of tasks", phases, partial(gantt, end_s=run.end_s, marks=view.marks),
@@ -46,7 +43,26 @@ def progress(view: Context) -> Section:
                    "back and forth, as a task keeps only when it last entered each."),
         TableBlock("Turnaround by campaign", wide(turnaround), "From arrival to the end of tasks that ended in the "
                    "window; tasks that were still open at the end are counted beside them."),
-        TableBlock("Tasks by status at the end", wide(by_status)), *(split if len(cut) else ())))
+        TableBlock("Tasks by status at the end", wide(by_status)), *_cut_jobs(view),
+        *_first_jobs(view)))
+
+
+def _first_jobs(view: Context) -> tuple[Block, ...]:
+    """How long tasks of work queues wait for their first job, if there are any."""
+    table = metrics.first_jobs(view.run)
+    if not len(table):
+        return ()
+    return (TableBlock("Work queues: time to the first job", wide(table), "From the arrival of a task to the start of "
+                       "its first job, by work queue, stream of work and hour of arrival. Where tasks of several "
+                       "users take turns (GROUPBYATTR), small tasks wait less behind large ones."),)
+
+
+def _cut_jobs(view: Context) -> list[Block]:
+    """Jobs that were cut from files, by the limit that ended them; nothing if there are none."""
+    cut = metrics.cut_jobs(view.run)
+    return [TableBlock("Jobs cut from files", wide(cut).head(MOST_ROWS), "Jobs made in the window, by the limit at "
+                       "which they got no further file; files, events and input of a job in the mean.")
+            ] if len(cut) else []
 
 
 def attempts(view: Context) -> Section:

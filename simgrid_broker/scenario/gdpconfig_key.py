@@ -20,7 +20,7 @@ READ_BY: dict[str, str] = {
     "jobgen.GROUPBYATTR_<queue>": "policy.task_selection.selection",
     "jobgen.JOB_SUBMISSION": "policy.task_selection.generates",
     "jobgen.TYPNFILES_<label>_<queueOrNone>_<type>": "policy.splitting.typical_files",
-    "jobgen.NFILES_<queue>": "policy.splitting.most_files_read, policy.task_selection.selection",
+    "jobgen.NFILES_<queue>": "policy.task_selection.selection",
     "jobgen.NTASKS_<queue>": "policy.task_selection.selection",
     "prio_mgr.CAP_RUNNING_GROUP_CORES": "policy.user_caps.caps",
     "prio_mgr.CAP_RUNNING_GROUP_JOBS": "policy.user_caps.caps",

@@ -262,7 +262,8 @@ class Incident(Part):
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or those that the input of a task "
-                             "has grown by when incexec reads it again")
+                             "has grown by when incexec reads it again; files, or parts of files, of a task that "
+                             "has them")
     fraction: Fraction | None = Field(None, description="Part of the files at the site that are lost")
     storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
     activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(

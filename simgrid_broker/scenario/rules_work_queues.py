@@ -118,8 +118,8 @@ def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:
     for key, name, value in said:
         if name.partition(".")[2].startswith(GROUP_KEY) or name.startswith(GROUP_KEY):
             if isinstance(value, str) and value and value not in GROUP_ATTRIBUTES:
-                yield Finding(key, value, f"expected an attribute of tasks, or nothing for priority alone: {', '.join(GROUP_ATTRIBUTES)}",
-                              nearest(value, GROUP_ATTRIBUTES))
+                yield Finding(key, value, "expected an attribute of tasks, or nothing for priority alone: "
+                              f"{', '.join(GROUP_ATTRIBUTES)}", nearest(value, GROUP_ATTRIBUTES))
 
 
 WORK_QUEUE_RULES = (queue_twice, bad_order, bad_criteria, bad_partition, queues_of_nothing, unknown_queue_named,

@@ -17,7 +17,9 @@ STATE = np.dtype([
     ("sequence", "i8"),              # events ever scheduled
     ("panda_id", "i8"),              # jobs ever made
     ("transfer_id", "i8"),           # transfers ever made
-    ("n_events", "i8"),              # events in the heap
+    ("n_events", "i8"),              # events to come
+    ("n_far", "i8"),                 # of these, those that are not in the heap yet: later than the horizon
+    ("horizon_s", "f8"),
     ("n_processed", "i8"),           # events ever processed
     ("n_free_jobs", "i8"), ("n_free_transfers", "i8"), ("n_free_retries", "i8"), ("n_free_submissions", "i8"),
     ("n_done_jobs", "i8"),           # rows in the outbox of ended attempts
@@ -113,7 +115,8 @@ class Arrays(NamedTuple):
     free_transfers: np.ndarray
     free_retries: np.ndarray
     free_submissions: np.ndarray
-    events: np.ndarray
+    events: np.ndarray             # heap of the near ones
+    far_events: np.ndarray         # the others, in any order
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
     share_order: np.ndarray        # (n_shares,), most under-served first
     counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `groups`

@@ -187,6 +187,7 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, RETRY),
         submissions=np.zeros(FIRST_ROWS, SUBMISSION), free_jobs=free(), free_transfers=free(), free_retries=free(),
         free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, EVENT),
+        far_events=np.zeros(4 * FIRST_ROWS + total_cores, EVENT),
         pending=np.zeros(FIRST_ROWS, WAITING), holding=np.zeros(FIRST_ROWS, WAITING),
         done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, N_STATUS), np.nan),
         done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),

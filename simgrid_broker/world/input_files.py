@@ -45,11 +45,15 @@ def first_event(split, piece):
 
 @compiled
 def last_event(split, piece):
-    """Where a part of a file ends: with its events, or with its file; across files, with the last file."""
+    """Where a part of a file ends: with its events, or with its file; across files, with the last file.
+
+    Parts of files that are added to a task later are whole.
+    """
     events = np.int64(split["events_per_file"])
     first = first_event(split, piece)
     end = np.int64(split["n_files"]) * events if split["across_files"] else (first // events + 1) * events
-    return min(first + split["events_per_piece"], end)
+    whole = first + split["events_per_piece"]
+    return whole if first >= end else min(whole, end)
 
 
 @compiled

@@ -55,8 +55,9 @@ class World:
         self._lengthen("holding", state["n_holding"] + MARGIN)
         self._lengthen("done_tasks", state["n_done_tasks"] + retries + MARGIN)
         self._lengthen("lessons", state["n_lessons"] + retries + MARGIN)
-        self._lengthen("events", state["n_events"] + state["total_cores"] - state["n_pilots"]
-                       + 4 * len(self.arrays.transfers) + MARGIN)
+        for name in ("events", "far_events"):
+            self._lengthen(name, state["n_events"] + state["total_cores"] - state["n_pilots"]
+                           + 4 * len(self.arrays.transfers) + MARGIN)
 
     def _grow(self, name: str, wanted: int) -> None:
         """At least double a table that hands out rows, with what runs beside it."""

@@ -334,3 +334,14 @@ def test_a_retry_that_is_refused_exhausts_the_task():
     assert stage.task() == "exhausted" and told(stage) == [(0, {"MAX_JOB_FAILURE_RATE_user": 1})]
     assert 0 in stage.control.live_tasks.rows
     set_status(stage.world, 0, T.FINISHING, stage.now)
+
+
+def test_a_retried_task_has_its_own_priority_and_share_again():
+    shares = [dict(name="A", value=1), dict(name="B", value=1)]
+    said = (dict(at=1, what="task_priority", priority=900), dict(at=2, what="task_share", share="B"),
+            dict(at=10 * 3600, command="retry"))
+    stage = stage_with(*said, task=RETRIED | dict(share=0), shares=shares)
+    stage.run(10 * 3600.0)
+    assert [stage.arrays.tasks[name][0] for name in ("priority", "share")] == [900, 1]
+    stage.run(10 * 3600.0 + 100)
+    assert [stage.arrays.tasks[name][0] for name in ("priority", "share")] == [500, 0]

@@ -11,7 +11,7 @@ from simgrid_broker.scenario import load_scenario
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 KEY = ["jeditaskid", "chunk", "attempt"]
 INTRINSIC = ["work_hs06s", "maxpss_mb", "n_events", "input_bytes", "output_bytes", "n_input_files"]
-OF_A_TASK = ["arrival_s", "n_jobs", "work_hs06s_per_event", "maxpss_mb", "priority", "failure_rate"]
+OF_A_TASK = ["arrival_s", "n_jobs", "work_hs06s_per_event", "maxpss_mb", "failure_rate"]
 
 
 @pytest.fixture(scope="module")

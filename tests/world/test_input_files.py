@@ -54,6 +54,12 @@ def test_every_event_is_in_one_part(n_files, events, size, across):
     assert all(0 < last - first <= row["events_per_piece"] for first, last in ends)
 
 
+def test_parts_that_are_added_later_are_whole():
+    rows = split(events_per_piece=100, across_files=1)
+    assert [int(input_files.last_event(rows[0], piece) - input_files.first_event(rows[0], piece))
+            for piece in range(3, 7)] == [100, 50, 100, 100]
+
+
 def test_files_differ_and_stay_the_same():
     one, other = (Bench(None, dict(luck=7, split=FILES | dict(n_files=500, events_spread=0.3, size_spread=0.5)))
                   for _ in range(2))
