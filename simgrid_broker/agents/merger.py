@@ -118,7 +118,8 @@ class Merger:
         """Rows of the live jobs of tasks whose output is merged, merge jobs left out, by task and chunk."""
         arrays = self.control.world.arrays
         jobs = arrays.jobs
-        rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & (arrays.tasks["mergeoutput"] != 0)[jobs["task"]])
+        of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
+        rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
         return rows[np.lexsort((jobs["chunk"][rows], jobs["task"][rows]))]
 
     def _gather(self) -> None:
@@ -134,7 +135,8 @@ class Merger:
         for task in np.unique(jobs["task"][unmerged]).tolist():
             of_task = jobs["task"] == task
             own = jobs[of_task]
-            place = merging.places(own["queue"], arrays.queues["site"][own["queue"]], own["chunk"], self.control.edition)
+            site = arrays.queues["site"][own["queue"]]
+            place = merging.places(own["queue"], site, own["chunk"], self.control.edition)
             for one in merging.complete(place, unmerged[of_task]):
                 self._plan(task, rows[of_task][place == one])
 
@@ -158,13 +160,14 @@ class Merger:
         task, parts = self._view(merge)
         account = account_of(world.arrays, merge.task)
         verdict = control.policies.job_brokerage(*question(control, task, parts, 1, account))
-        chosen, _ = spread_jobs(verdict, 1, [luck.uniform(control.seed, MERGE_DRAW, task.jeditaskid,
-                                                          int(world.arrays.jobs["chunk"][merge.rows[0]]), merge.attempt)])
+        chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
+        draw = luck.uniform(control.seed, MERGE_DRAW, task.jeditaskid, chunk, merge.attempt)
+        chosen, _ = spread_jobs(verdict, 1, [draw])
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, len(chosen))
         if not len(chosen):
-            analysis = task.prodsourcelabel in ANALYSIS_LABELS
+            periods, analysis = control.periods, task.prodsourcelabel in ANALYSIS_LABELS
             merge.stuck_at = min(merge.stuck_at, now)
-            merge.again_at = now + (control.periods.pending_analysis if analysis else control.periods.pending_production)
+            merge.again_at = now + (periods.pending_analysis if analysis else periods.pending_production)
             return False
         self._order(merge, task, int(chosen[0]))
         control.snapshot.place(account, task.resource_type, int(control.queues.queue[chosen[0]]), 1)
@@ -184,7 +187,8 @@ class Merger:
         view = replace(
             whole, is_merging=True, mergeramcount=float(rule.mergeRamCount), mergecorecount=rule.mergeCoreCount,
             premerge=Premerge(merge.queue, float(control.now - changed), max(0.0, control.now - merge.stuck_at)),
-            ramcount=0.0, baseramcount=0.0, cputime=0.0, walltime_s_per_mib=0.0, resource_type=whole.resource_type if found == UNDEFINED else found,
+            ramcount=0.0, baseramcount=0.0, cputime=0.0, walltime_s_per_mib=0.0,
+            resource_type=whole.resource_type if found == UNDEFINED else found,
             input_bytes_per_job=size, output_bytes_per_job=size, n_jobs=1, total_input_bytes=size,
             n_files_per_job=int(jobs["n_output_files"].sum()), n_events_per_job=int(jobs["n_events"].sum()))
         return view, (place, place)

@@ -166,7 +166,8 @@ class Payload(SplitRule, MergeRule, JobRequirements):
     @model_validator(mode="after")
     def parts_of_merging(self) -> "Payload":
         """Refuse parameters of merge jobs where nothing is merged."""
-        given = [name for name in NEED_MERGE_OUTPUT if name in self.model_fields_set]
+        fields = MergeRule.model_fields
+        given = [name for name in NEED_MERGE_OUTPUT if getattr(self, name) != fields[name].default]
         if given and not self.mergeOutput:
             raise ValueError(f"{', '.join(given)}: merge jobs need mergeOutput: true")
         return self

@@ -34,7 +34,7 @@ class QueuedWork(NamedTuple):
 
 @compiled
 def max_walltime(world, job):
-    """maxWalltime of a job, s: what its task claims at the power of the slot, else, and for merge jobs, the queue's limit."""
+    """maxWalltime of a job, s: what its task claims at this power; else, and for merge jobs, the queue's limit."""
     task = world.tasks[job["task"]]
     if task["cputime"] <= 0 or job["n_chunks"] == 0:
         return world.queues[job["queue"]]["maxtime_s"]
