@@ -97,8 +97,9 @@ class Merger:
     def _kill_orphans(self) -> None:
         """Kill merge jobs of which some input is gone, and which have not changed for long."""
         control, jobs = self.control, self.control.world.arrays.jobs
-        rows = [merge.row for panda_id, merge in self.under_way.items() if jobs["panda_id"][merge.row] == panda_id
-                and control.now - jobs["modification_s"][merge.row] > merging.ORPHANED_S and not self._alive(merge).all()]
+        alive = [merge for panda_id, merge in self.under_way.items() if jobs["panda_id"][merge.row] == panda_id]
+        rows = [merge.row for merge in alive if not self._alive(merge).all()
+                and control.now - jobs["modification_s"][merge.row] > merging.ORPHANED_S]
         control.fabric.take_back(np.array(rows, np.int64), CANCELLED, int(Cause.TIMEOUT_MERGING), control.now)
 
     def _settle(self, merge: Merge, status: int, cause: int) -> None:
