@@ -50,7 +50,7 @@ class PriorityMassage:
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Remember the analysis jobs among those that have just ended, but for cancelled ones."""
         owner = self.owner_of_task[rows["task"]]
-        chosen = (owner >= 0) & np.isin(rows["status"], ENDED)
+        chosen = (owner >= 0) & np.isin(rows["status"], ENDED) & (rows["n_chunks"] > 0)
         if chosen.any():
             ended_s = times[np.arange(len(rows)), rows["status"]]
             self.ended.append((owner[chosen], rows["queue"][chosen].astype(np.int64), ended_s[chosen]))
@@ -92,9 +92,11 @@ class PriorityMassage:
         return jobs, cores, done, activated, highest
 
     def _jobs(self, status: JobStatus, owners: np.ndarray) -> np.ndarray:
-        """Rows of the jobs of some owners, (n_owners,) bool, in one status, the oldest first."""
+        """Rows of the jobs of some owners, (n_owners,) bool, in one status, the oldest first; merge jobs left out."""
         arrays = self.control.world.arrays
-        rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & (arrays.jobs["status"] == status)).astype(np.int32)
+        jobs = arrays.jobs
+        rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["status"] == status) & (jobs["n_chunks"] > 0))
+        rows = rows.astype(np.int32)
         owner = self.owner_of_task[arrays.jobs["task"][rows]]
         rows = rows[(owner >= 0) & owners[owner]]
         return rows[np.argsort(arrays.jobs["panda_id"][rows])]

@@ -152,6 +152,10 @@ def nobody_brings_the_output(bench):
     bench.arrays.transfers["transfer_id"][transfer] = 0
 
 
+def job_merges_what_nobody_wants_merged(bench):
+    bench.arrays.jobs["n_chunks"][first(bench, S.RUNNING)] = 0
+
+
 def row_is_lost(bench):
     bench.world.state["n_free_jobs"] -= 1
 
@@ -174,6 +178,7 @@ SINS = {
                                              running_job_stands_in_line),
     invariants.links_add_up: (files_are_miscounted, more_files_than_may_be_active, queued_files_are_miscounted),
     invariants.moving_jobs_have_a_transfer: (nobody_brings_the_input, nobody_brings_the_output),
+    invariants.merge_jobs_have_reason: (job_merges_what_nobody_wants_merged,),
     invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost),
 }
 
