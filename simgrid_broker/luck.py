@@ -20,6 +20,7 @@ STREAMS = {name: number for number, name in enumerate((
     "file_events", "file_size",
     "task_selection", "inactive_poll",
     "input_loss",
+    "merge_draw", "merge_fate",
 ))}
 """Numbers of the streams: one for each kind of question asked of luck."""
 

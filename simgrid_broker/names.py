@@ -216,6 +216,7 @@ class Cause(Word):
     TASK_FINISHED = 23
     INPUT_LOST = 24
     INPUT_BROKEN = 25
+    MERGE_FAILED = 26
 
 
 class FullChain(Word):

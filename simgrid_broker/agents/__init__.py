@@ -10,6 +10,7 @@ from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.contents_feeder import contents_feeder
 from simgrid_broker.agents.copy_archive import copy_archive
 from simgrid_broker.agents.job_generator import job_generator
+from simgrid_broker.agents.merger import merger
 from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
@@ -27,8 +28,8 @@ from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
 
 AGENTS = (timeline, network_metrics, statistics, task_source, task_commando, task_refiner, contents_feeder, task_broker,
-          adder, post_processor, watch_dog, production_watch_dog, copy_archive, priority_massage, job_generator,
-          setupper, pilot_streaming, sampler, snapshots)
+          adder, post_processor, watch_dog, production_watch_dog, copy_archive, priority_massage, merger,
+          job_generator, setupper, pilot_streaming, sampler, snapshots)
 """Functions that take the control plane and give the generators of their processes, in the order of an instant."""
 
 

@@ -49,7 +49,8 @@ def as_table(in_force) -> np.ndarray:
     lowest, highest = -2**40, 2**40
     return np.array([(sum(1 << status for status in rule.statuses), CLOCKS[rule.clock],
                       lowest if rule.priority_at_least is None else rule.priority_at_least,
-                      highest if rule.priority_below is None else rule.priority_below) for rule in in_force], RULE)
+                      highest if rule.priority_below is None else rule.priority_below, rule.spares_merge_jobs)
+                     for rule in in_force], RULE)
 
 
 def limits(control, in_force) -> np.ndarray:

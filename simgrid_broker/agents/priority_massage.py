@@ -14,10 +14,8 @@ from simgrid_broker.world.queued_work import max_walltimes
 S = JobStatus
 WINDOW_S = HOUR
 """Jobs that ended or changed longer ago do not count for boosts; source: lifecycle reference, section 3.6."""
-RUN = (S.RUNNING, S.STARTING, S.SENT)
+START = (S.STARTING, S.SENT)
 ENDED = (S.FINISHED, S.FAILED, S.CLOSED)
-MOST_CORES = 64
-"""More than the cores of a slot: below so small a part of a cap on cores nobody needs to be counted."""
 
 
 def priority_massage(control):
@@ -42,6 +40,8 @@ class PriorityMassage:
         self.owner_of_task = np.full(len(tasks), -1, np.int32)
         self.owner_of_task[analysis] = of_task.ravel()
         self.is_group = owners[:, 1] >= 0
+        self.users = np.unique(tasks["user"][analysis])
+        self.most_cores = int(world.arrays.pseudo_queues["corecount"].max(initial=1))
         self.ended: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []     # owner, queue and time
         self.deployed = control.edition == "deployed"
         if self.deployed:
@@ -50,7 +50,7 @@ class PriorityMassage:
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Remember the analysis jobs among those that have just ended, but for cancelled ones."""
         owner = self.owner_of_task[rows["task"]]
-        chosen = (owner >= 0) & np.isin(rows["status"], ENDED)
+        chosen = (owner >= 0) & np.isin(rows["status"], ENDED) & (rows["n_chunks"] > 0)
         if chosen.any():
             ended_s = times[np.arange(len(rows)), rows["status"]]
             self.ended.append((owner[chosen], rows["queue"][chosen].astype(np.int64), ended_s[chosen]))
@@ -68,10 +68,13 @@ class PriorityMassage:
 
     def _may_matter(self, limits) -> bool:
         """Whether a user may be above a cap or some job is throttled; for what counts of users tell at once."""
-        counts = self.control.world.arrays.user_counts
-        running = counts[:, RUN].sum(axis=1).max(initial=0)
-        return (bool(counts[:, S.THROTTLED].any()) or running > min(limits.user_jobs, limits.group_jobs)
-                or running * MOST_CORES > min(limits.user_cores, limits.group_cores))
+        arrays = self.control.world.arrays
+        counts = arrays.user_counts[self.users]
+        soon = counts[:, START].sum(axis=1)
+        cores = arrays.user_cores[self.users] + soon * self.most_cores
+        return (bool(counts[:, S.THROTTLED].any())
+                or (counts[:, S.RUNNING] + soon).max(initial=0) > min(limits.user_jobs, limits.group_jobs)
+                or cores.max(initial=0) > min(limits.user_cores, limits.group_cores))
 
     def _count(self) -> tuple[np.ndarray, ...]:
         """Numbers of each owner: running jobs and cores; by queue, jobs done lately, activated, highest priority."""
@@ -89,9 +92,11 @@ class PriorityMassage:
         return jobs, cores, done, activated, highest
 
     def _jobs(self, status: JobStatus, owners: np.ndarray) -> np.ndarray:
-        """Rows of the jobs of some owners, (n_owners,) bool, in one status, the oldest first."""
+        """Rows of the jobs of some owners, (n_owners,) bool, in one status, the oldest first; merge jobs left out."""
         arrays = self.control.world.arrays
-        rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & (arrays.jobs["status"] == status)).astype(np.int32)
+        jobs = arrays.jobs
+        rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["status"] == status) & (jobs["n_chunks"] > 0))
+        rows = rows.astype(np.int32)
         owner = self.owner_of_task[arrays.jobs["task"][rows]]
         rows = rows[(owner >= 0) & owners[owner]]
         return rows[np.argsort(arrays.jobs["panda_id"][rows])]

@@ -81,7 +81,7 @@ class AnalysisJobs:
     def _rows(self, statuses, longer_than_s: float) -> np.ndarray:
         """Rows of the analysis jobs in some statuses that were made longer ago."""
         n_queues = len(self.control.world.arrays.queues)
-        rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40)], RULE)
+        rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0)], RULE)
         return self.control.fabric.overdue(rule, np.full((1, n_queues), longer_than_s), self.analysis[None],
                                            self.control.now)[0]
 

@@ -86,8 +86,8 @@ class Scouts:
             self._expect_updates(row)
 
     def _read(self, rows: np.ndarray) -> None:
-        """Keep the finished jobs of tasks that are measured."""
-        wanted = rows[self.measured[rows["task"]] & (rows["status"] == FINISHED)]
+        """Keep the finished jobs of tasks that are measured; merge jobs, which have no input of their own, are none."""
+        wanted = rows[self.measured[rows["task"]] & (rows["status"] == FINISHED) & (rows["n_chunks"] > 0)]
         for job in wanted:
             self.jobs[int(job["task"])].append(
                 (job["walltime_s"], job["cputime_s"], job["corecount"], job["hs06_milli"] * 1e-3, job["n_events"],

@@ -11,10 +11,11 @@ from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import enqueue, join, new_transfer, take_space
 from simgrid_broker.fabric.submission import retry_by_server
 from simgrid_broker.names import Cause, JobStatus, TransferKind
+from simgrid_broker.world.rows import is_merge_job
 from simgrid_broker.world.transitions import move
 
 HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
-FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
+FINISHED, FAILED, MERGING = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.MERGING)
 NONE, TRANSFER_ERROR = int(Cause.NONE), int(Cause.TRANSFER_ERROR)
 OUTPUT = int(TransferKind.OUTPUT)
 
@@ -55,6 +56,9 @@ def add_job(world, row, bunch, now):
     if job["cause"] != NONE:
         move(world, row, FAILED, now)
         archive(world, row, retry_by_server(world, row, now))
+        return bunch
+    if world.tasks[job["task"]]["mergeoutput"] and not is_merge_job(job):
+        move(world, row, MERGING, now)
         return bunch
     site = world.queues[job["queue"]]["site"]
     nucleus = job["nucleus"]

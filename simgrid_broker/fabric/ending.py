@@ -13,7 +13,7 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import N_STATUS
-from simgrid_broker.world.rows import push_retry, release_job
+from simgrid_broker.world.rows import is_merge_job, push_retry, release_job
 from simgrid_broker.world.transitions import leave, move
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
@@ -39,7 +39,7 @@ def account(world, job, status, carried_on):
     else:
         task["lost_walltime_s"] += spent * job["corecount"]
         task["failed_attempts"] += 1 if status == FAILED else 0
-        if carried_on:
+        if carried_on or is_merge_job(job):
             return
         give_back(world, job, status)
     if task["n_finished"] + task["n_failed"] == task["n_jobs"]:

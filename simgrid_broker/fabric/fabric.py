@@ -6,7 +6,7 @@ code behind it (the other modules of this room).
 
 import numpy as np
 
-from simgrid_broker.fabric import commands, incidents, owners
+from simgrid_broker.fabric import commands, incidents, merging, owners
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import submit
@@ -143,6 +143,22 @@ class Fabric:
             done = take_back_all(self.world.arrays, rows, status, cause, now)
             raise_fault(self.world.arrays)
             self._learn()
+            rows = rows[done:]
+            if len(rows):
+                self.empty_outboxes()
+
+    def make_merge_job(self, order: tuple, members) -> int:
+        """Make a merge job of the output of the jobs in some rows; order: as MERGE_ORDER. Returns its row."""
+        self.world.make_room()
+        return int(merging.make_merge_job(self.world.arrays, np.array([order], merging.MERGE_ORDER),
+                                          np.asarray(members, np.int32)))
+
+    def finish_merged(self, rows, now: float) -> None:
+        """Finish jobs whose output was merged."""
+        while len(rows):
+            self.world.make_room()
+            done = merging.finish_merged(self.world.arrays, np.asarray(rows, np.int32), now)
+            raise_fault(self.world.arrays)
             rows = rows[done:]
             if len(rows):
                 self.empty_outboxes()

@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.rows import is_merge_job
 
 S = JobStatus
 ACTIVATED, SENT, STARTING, RUNNING = map(int, (S.ACTIVATED, S.SENT, S.STARTING, S.RUNNING))
@@ -33,7 +34,7 @@ def look_at_owners(world, owner_of_task, since, jobs, cores, done, activated, hi
     """
     for row in range(len(world.jobs)):
         job = world.jobs[row]
-        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0:
+        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0 or is_merge_job(job):
             continue
         owner, queue, status = owner_of_task[job["task"]], job["queue"], job["status"]
         if status == RUNNING or status == STARTING or status == SENT:

@@ -25,7 +25,7 @@ from simgrid_broker.world.input_files import (
     last_file_of,
     spread_factor,
 )
-from simgrid_broker.world.rows import pop_retry, take_job
+from simgrid_broker.world.rows import is_merge_job, pop_retry, take_job
 from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
@@ -255,6 +255,8 @@ def retry_by_server(world, row, now):
     help, the retry module comes first, and JEDI tries again.
     """
     job = world.jobs[row]
+    if is_merge_job(job):
+        return False
     failures, limit = failures_after(world, job, FAILED), limit_after(world, job, FAILED)
     if (job["server_attempt"] >= world.tasks[job["task"]]["server_retries"] or rule_of(world, job)["learn"]
             or is_bad(job["cause"])
@@ -327,7 +329,10 @@ def set_up_job(world, row, bunch, now):
     job = world.jobs[row]
     move(world, row, DEFINED, now)
     destination = world.queues[job["queue"]]["site"]
-    source, missing = best_source(world, job["task"], destination)
+    if is_merge_job(job):                                  # its input lies where it was made
+        source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
+    else:
+        source, missing = best_source(world, job["task"], destination)
     if missing <= 0.0 or job["input_bytes"] <= 0:
         move(world, row, ACTIVATED, now)
         put_activated(world, row)

@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.rows import is_merge_job
 
 PENDING, HOLDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.HOLDING), int(JobStatus.RUNNING)
 
@@ -18,6 +19,7 @@ RULE = np.dtype([
     ("statuses", "i4"),              # bit k: applies to status k
     ("clock", "i4"),
     ("priority_at_least", "i8"), ("priority_below", "i8"),
+    ("spares_merge_jobs", "i4"),
 ])
 """A timeout rule as the scan reads it."""
 
@@ -55,6 +57,8 @@ def breaks(world, row, rule, limit, now):
     """Whether a live job is too old under a rule for its status, which has this limit at its queue."""
     job = world.jobs[row]
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
+        return False
+    if rule["spares_merge_jobs"] and is_merge_job(job):
         return False
     return now - since(world, row, rule["clock"]) > limit
 

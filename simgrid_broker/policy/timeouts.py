@@ -58,7 +58,7 @@ class TimeoutRule:
     (IDLE_S) or in DEAD_STATUSES; workflow: only at queues of this CRIC workflow, "" = at those without a rule of their
     own, None = everywhere; off_if_paused, off_if_disable_reassign: whether the queue's status `paused` or its flag
     disableReassign turns the rule off; limit_of_queue: field of the queue that holds its own limit, which takes the
-    place of limit_s; stage: place in STAGES.
+    place of limit_s; stage: place in STAGES; spares_merge_jobs: whether jobs of processingType pmerge are left alone.
     """
 
     cause: Cause
@@ -75,6 +75,7 @@ class TimeoutRule:
     off_if_disable_reassign: bool = True
     limit_of_queue: str = ""
     stage: int = 0
+    spares_merge_jobs: bool = False
 
 
 def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
@@ -133,7 +134,7 @@ def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """Rows 9 to 26; disableReassign counts for rows 12, 16 and 17 only, a paused queue for none."""
     s, managed = JobStatus, {"labels": "managed", "off_if_paused": False, "stage": 1}
     never = {"off_if_paused": False, "off_if_disable_reassign": False}
-    high = managed | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True}
+    high = managed | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True, "spares_merge_jobs": True}
     return (
         *_each((*DEFINED_TABLE, s.ACTIVATED), "created", 7 * DAY, "close", **never),
         *_each((s.ACTIVATED,), "modification", 4 * HOUR, "close", **high),

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from simgrid_broker.scenario.input_files import SplitRule
+from simgrid_broker.scenario.merge_rule import NEED_MERGE_OUTPUT, MergeRule
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.scouting import ScoutRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
@@ -64,8 +65,8 @@ class JobRequirements(Part):
     useLocalIO: bool = Field(False, description="Brokerage counts on copies of the input in any case")
     ipConnectivity: str = Field("", description="Outbound network that jobs need: full, http or "
                                 "none, and behind `#` the IP stack, such as http#IPv4")
-    mergeOutput: bool = Field(False, description="Output is to be merged, so jobs do not wait at inactive queues; "
-                              "there are no merge jobs")
+    mergeOutput: bool = Field(False, description="Output is merged at the site where it was made before it goes to the "
+                              "nucleus; jobs do not wait at inactive queues")
     eventService: bool = Field(False, description="Brokerage picks queues for event service; jobs are ordinary ones")
     nEsConsumers: int = Field(1, ge=1, description="Jobs of event service that share the events of an input")
     maxAttemptES: int = Field(0, ge=0, description="Attempts at an event before the last; 0 = 3 in all")
@@ -99,7 +100,7 @@ class JobRequirements(Part):
         return ",".join(self.site)
 
 
-class Payload(SplitRule, ScoutRule, JobRequirements):
+class Payload(SplitRule, ScoutRule, MergeRule, JobRequirements):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
     name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
@@ -162,6 +163,15 @@ class Payload(SplitRule, ScoutRule, JobRequirements):
     peak: Seconds = Field(14 * 3600, ge=0, lt=86400, description="Time of day with most arrivals")
     weekend_drop: Fraction = Field(0, description="Part of the arrivals of a Saturday or Sunday that comes on other "
                                    "days instead; a scenario starts on a Monday at midnight")
+
+    @model_validator(mode="after")
+    def parts_of_merging(self) -> "Payload":
+        """Refuse parameters of merge jobs where nothing is merged."""
+        fields = MergeRule.model_fields
+        given = [name for name in NEED_MERGE_OUTPUT if getattr(self, name) != fields[name].default]
+        if given and not self.mergeOutput:
+            raise ValueError(f"{', '.join(given)}: merge jobs need mergeOutput: true")
+        return self
 
     @property
     def cores(self) -> int:

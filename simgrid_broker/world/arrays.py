@@ -123,6 +123,7 @@ class Arrays(NamedTuple):
     running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
     user_counts: np.ndarray        # (n_users, n_status), jobs
+    user_cores: np.ndarray         # (n_users,), cores of running jobs
     pending: np.ndarray            # inbox of the Setupper
     holding: np.ndarray            # inbox of the Adder
     done_jobs: np.ndarray          # outbox of ended attempts

@@ -75,6 +75,7 @@ def build(scenario, task_list) -> World:
         counts=np.zeros((n_queues, n_groups, n_types, N_STATUS), np.int32),
         running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
+        user_cores=np.zeros(n_users, np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
         scout_inputs=np.zeros(len(task_list.rows), np.int32),

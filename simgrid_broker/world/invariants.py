@@ -39,7 +39,7 @@ def counts_equal_recount(arrays):
 
 
 def usage_equals_recount(arrays):
-    """Power in use by share and running cores equal those of the rows."""
+    """Power in use by share and running cores, by queue and by user, equal those of the rows."""
     jobs = arrays.jobs[live(arrays)]
     busy = jobs[np.isin(jobs["status"], EXECUTING)]
     hs06, cores = np.zeros_like(arrays.hs06_milli), np.zeros_like(arrays.running_cores)
@@ -48,8 +48,12 @@ def usage_equals_recount(arrays):
     np.add.at(cores, (running["queue"], groups(arrays, running), running["resource_type"]), running["corecount"])
     if not np.array_equal(hs06, arrays.hs06_milli):
         yield "power in use by share differs from a recount"
+    of_users = np.zeros_like(arrays.user_cores)
+    np.add.at(of_users, running["user"], running["corecount"])
     if not np.array_equal(cores, arrays.running_cores):
         yield "running cores differ from a recount"
+    if not np.array_equal(of_users, arrays.user_cores):
+        yield "running cores by user differ from a recount"
 
 
 def slots_are_used_once(arrays):
@@ -91,8 +95,9 @@ def no_input_is_lost(arrays):
 
 
 def attempts_stay_below_limit(arrays):
-    """No live job has more attempts or failures than its task and the retry rules allow."""
+    """No live job but merge jobs has more attempts or failures than its task and the retry rules allow."""
     jobs = arrays.jobs[live(arrays)]
+    jobs = jobs[jobs["n_chunks"] > 0]
     tasks = arrays.tasks[jobs["task"]]
     limited = jobs["attempt_limit"] > 0
     over = (jobs["attempt"] > tasks["max_attempt"]) | (limited & (jobs["attempt"] > jobs["attempt_limit"]))
@@ -204,10 +209,18 @@ def rows_are_free_or_in_use(arrays):
             yield f"{name}: {used} rows in use and {state[f'n_free_{name}']} free of {len(getattr(arrays, name))}"
 
 
+def merge_jobs_have_reason(arrays):
+    """Jobs wait to be merged, and merge jobs are there, in tasks whose output is merged alone."""
+    jobs = arrays.jobs[live(arrays)]
+    merging = (jobs["status"] == JobStatus.MERGING) | (jobs["n_chunks"] == 0)
+    for job in jobs[merging & (arrays.tasks["mergeoutput"][jobs["task"]] == 0)][:5]:
+        yield f"job {job['panda_id']} merges or waits for it, but nothing of its task is merged"
+
+
 INVARIANTS = (
     counts_equal_recount, usage_equals_recount, slots_are_used_once, payloads_hold_slots, no_input_is_lost,
     attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative, activated_jobs_can_be_found, links_add_up,
-    moving_jobs_have_a_transfer, rows_are_free_or_in_use,
+    moving_jobs_have_a_transfer, merge_jobs_have_reason, rows_are_free_or_in_use,
 )
 """Every check of a world; each yields a message for whatever is broken."""
 

@@ -34,9 +34,9 @@ class QueuedWork(NamedTuple):
 
 @compiled
 def max_walltime(world, job):
-    """maxWalltime of a job, s: what its task claims at the power of the slot, else the limit of the queue."""
+    """maxWalltime of a job, s: what its task claims at this power; else, and for merge jobs, the queue's limit."""
     task = world.tasks[job["task"]]
-    if task["cputime"] <= 0:
+    if task["cputime"] <= 0 or job["n_chunks"] == 0:
         return world.queues[job["queue"]]["maxtime_s"]
     if task["cpuefficiency"] <= 0:
         return np.float64(task["basewalltime_s"])
@@ -50,7 +50,7 @@ def max_walltimes(arrays, rows: np.ndarray) -> np.ndarray:
     tasks = arrays.tasks[jobs["task"]]
     rate = np.where(tasks["cpuefficiency"] > 0, jobs["hs06_milli"] * 1e-5 * tasks["cpuefficiency"], np.inf)
     claimed = tasks["basewalltime_s"] + tasks["cputime"] * jobs["n_events"] / rate
-    return np.where(tasks["cputime"] > 0, claimed, arrays.queues["maxtime_s"][jobs["queue"]])
+    return np.where((tasks["cputime"] > 0) & (jobs["n_chunks"] > 0), claimed, arrays.queues["maxtime_s"][jobs["queue"]])
 
 
 @compiled
@@ -75,7 +75,7 @@ def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_
             if walltime < np.inf:
                 n_known[account, kind] += 1
                 walltime_s[account, kind] += walltime
-        if status != STARTING:
+        if status != STARTING and job["n_chunks"] > 0:        # merge jobs are not asked
             if job["priority"] > priority[account, kind]:
                 priority[account, kind], n_highest[account, kind] = job["priority"], 0
             n_highest[account, kind] += job["priority"] == priority[account, kind]

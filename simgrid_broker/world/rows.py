@@ -16,6 +16,12 @@ def take_job(world):
 
 
 @compiled
+def is_merge_job(job):
+    """Whether a job merges the output of others: it has no piece of its task's input of its own."""
+    return job["n_chunks"] == 0
+
+
+@compiled
 def release_job(world, row):
     """Give a row of `jobs` back; panda_id 0 marks it as free."""
     state = world.state[0]

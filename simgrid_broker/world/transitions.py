@@ -65,6 +65,7 @@ def move(world, row, status, now):
     if old == RUNNING or status == RUNNING:
         cores = np.int32(job["corecount"])
         world.running_cores[queue, group, resource_type] += cores if status == RUNNING else -cores
+        world.user_cores[job["user"]] += cores if status == RUNNING else -cores
     job["status"] = status
     job["modification_s"] = now
     world.job_times[row, status] = now

@@ -9,9 +9,9 @@ from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION
 LOW, HIGH = -2**40, 2**40
 
 
-def rule(*statuses, clock=ENTERED, at_least=LOW, below=HIGH, limit_s=100.0):
+def rule(*statuses, clock=ENTERED, at_least=LOW, below=HIGH, spares_merge_jobs=False, limit_s=100.0):
     """A rule as the scan reads it, with its limit behind."""
-    return sum(1 << status for status in statuses), clock, at_least, below, limit_s
+    return sum(1 << status for status in statuses), clock, at_least, below, spares_merge_jobs, limit_s
 
 
 def found(bench, *rules, at_queue=None, for_label=None):
@@ -127,3 +127,13 @@ def test_a_free_row_is_no_job():
     bench, row = bench_at(1000.0)
     bench.arrays.jobs["panda_id"][row] = 0
     assert found(bench, rule(S.ACTIVATED)) == []
+
+
+@pytest.mark.parametrize(("n_chunks", "spares", "is_found"), [
+    pytest.param(0, True, False, id="merge job, and the rule spares them"),
+    pytest.param(1, True, True, id="other job"),
+    pytest.param(0, False, True, id="merge job, and the rule is for all"),
+])
+def test_merge_jobs_are_spared(n_chunks, spares, is_found):
+    bench, row = bench_at(1000.0, n_chunks=n_chunks)
+    assert found(bench, rule(S.ACTIVATED, spares_merge_jobs=spares)) == ([(row, 0)] if is_found else [])

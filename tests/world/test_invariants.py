@@ -52,6 +52,10 @@ def cores_are_miscounted(bench):
     bench.arrays.running_cores[0, 0, 0] += 1
 
 
+def cores_of_a_user_are_miscounted(bench):
+    bench.arrays.user_cores[0] += 1
+
+
 def core_is_given_away_twice(bench):
     bench.arrays.pools["free_cores"][0] -= 9
 
@@ -148,6 +152,10 @@ def nobody_brings_the_output(bench):
     bench.arrays.transfers["transfer_id"][transfer] = 0
 
 
+def job_merges_what_nobody_wants_merged(bench):
+    bench.arrays.jobs["n_chunks"][first(bench, S.RUNNING)] = 0
+
+
 def row_is_lost(bench):
     bench.world.state["n_free_jobs"] -= 1
 
@@ -158,7 +166,7 @@ def transfer_row_is_lost(bench):
 
 SINS = {
     invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
-    invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted),
+    invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
     invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
@@ -170,6 +178,7 @@ SINS = {
                                              running_job_stands_in_line),
     invariants.links_add_up: (files_are_miscounted, more_files_than_may_be_active, queued_files_are_miscounted),
     invariants.moving_jobs_have_a_transfer: (nobody_brings_the_input, nobody_brings_the_output),
+    invariants.merge_jobs_have_reason: (job_merges_what_nobody_wants_merged,),
     invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost),
 }
 

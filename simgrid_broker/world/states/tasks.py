@@ -13,6 +13,7 @@ PENDING = "lifecycle reference, 2.9"
 THROTTLED = "lifecycle reference, 2.10"
 PAUSED = "lifecycle reference, 2.11"
 RETRIED = "lifecycle reference, 2.13"
+MERGED = "JEDI TWiki, Output merging; lifecycle reference, 2.14"
 
 NOT_FINAL = tuple(status for status in T if status not in TASK_ENDS)
 HELD = (T.READY, T.RUNNING, T.SCOUTING, T.MERGING, T.DEFINED, T.TOPREPROCESS, T.PREPROCESSING, T.REGISTERED, T.PREPARED,
@@ -89,6 +90,7 @@ GENERATING = (
     Move((T.SCOUTING,), T.TOBROKEN, "PostProcessor", "too few scouts succeeded", SCOUTS),
     Move((T.SCOUTED,), T.RUNNING, "PostProcessor", "in its next cycle", SCOUTS),
     Move((T.RUNNING,), T.MERGING, "JobGenerator", "only merge jobs are left", STATES),
+    Move((T.MERGING,), T.RUNNING, "JobGenerator", "input is tried again because it could not be merged", MERGED),
 )
 """Scouts and jobs."""
 

@@ -1,0 +1,221 @@
+"""Internal merging: merge jobs are made of output that waits at a site, and jobs whose output was merged are finished.
+
+In PanDA the Closer makes the input of merge jobs ready and the JobGenerator makes them, whatever the throttler says;
+here one process does both, in the rhythm of the JobGenerator. Only runs with tasks of mergeOutput have it.
+
+Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, 2.14 and 4.2 (row 27).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.agents.job_generator import question
+from simgrid_broker.names import ANALYSIS_LABELS, Cause, DecisionKind, JobStatus, TaskStatus
+from simgrid_broker.policy import merging
+from simgrid_broker.policy.job_brokerage.selection import spread_jobs
+from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.views import Premerge
+from simgrid_broker.world import observe
+from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.merge_rules import merge_rule
+from simgrid_broker.world.task_transitions import set_status
+
+T = TaskStatus
+MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), int(JobStatus.CANCELLED)
+SERVED = (T.READY, T.SCOUTING, T.SCOUTED, T.RUNNING, T.MERGING, T.THROTTLED)
+"""Statuses of a task for which merge jobs are made; source: lifecycle reference, 2.14 (even while throttled)."""
+PMERGE = "pmerge"
+"""processingType of merge jobs; source: lifecycle reference, 2.14."""
+MERGE_DRAW = luck.STREAMS["merge_draw"]
+
+
+def merger(control):
+    """The process, if any task merges its output."""
+    if control.world.arrays.tasks["mergeoutput"].any():
+        yield control.every(control.periods.job_generator, Merger(control).cycle, "merger")
+
+
+@dataclass
+class Merge:
+    """Outputs that one merge job reads: PanDA queue where they lie, rows and panda_ids of the jobs that left them.
+
+    attempt: of the merge job that is made next or under way; panda_id: of the last one, 0 = there was none; stuck_at:
+    since when brokerage looks in vain, again_at: when it looks next.
+    """
+
+    task: int
+    queue: int
+    rows: np.ndarray
+    panda_ids: np.ndarray
+    attempt: int = 1
+    panda_id: int = 0
+    row: int = -1
+    stuck_at: float = np.inf
+    again_at: float = 0.0
+
+
+class Merger:
+    """The books of merge jobs: those to be made and those under way."""
+
+    def __init__(self, control):
+        self.control = control
+        self.waiting: list[Merge] = []
+        self.under_way: dict[int, Merge] = {}
+        self.ended: list[tuple[int, int, int]] = []
+        types = control.world.vocabularies["processing_types"]
+        if PMERGE not in types:
+            control.world.vocabularies["processing_types"] = types = (*types, PMERGE)
+        self.processing_type = types.index(PMERGE)
+        control.fabric.watchers.append(self.watch)
+
+    def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
+        """Note merge jobs that have ended."""
+        for job in rows[rows["n_chunks"] == 0]:
+            self.ended.append((int(job["panda_id"]), int(job["status"]), int(job["cause"])))
+
+    def cycle(self) -> None:
+        """Look at merge jobs that have ended, make new ones, and keep the status of tasks."""
+        fabric = self.control.fabric
+        if fabric.orders:
+            fabric.make_jobs()
+        self._kill_orphans()
+        fabric.empty_outboxes()
+        ended, self.ended = self.ended, []
+        for panda_id, status, cause in ended:
+            self._settle(self.under_way.pop(panda_id), status, cause)
+        self._gather()
+        self.waiting = [merge for merge in self.waiting if not self._make(merge)]
+        self._set_statuses()
+
+    def _alive(self, merge: Merge) -> np.ndarray:
+        """Which jobs of a merge still wait for it, (n,) bool."""
+        jobs = self.control.world.arrays.jobs
+        return (jobs["panda_id"][merge.rows] == merge.panda_ids) & (jobs["status"][merge.rows] == MERGING)
+
+    def _kill_orphans(self) -> None:
+        """Kill merge jobs of which some input is gone, and which have not changed for long."""
+        control, jobs = self.control, self.control.world.arrays.jobs
+        alive = [merge for panda_id, merge in self.under_way.items() if jobs["panda_id"][merge.row] == panda_id]
+        rows = [merge.row for merge in alive if not self._alive(merge).all()
+                and control.now - jobs["modification_s"][merge.row] > merging.ORPHANED_S]
+        control.fabric.take_back(np.array(rows, np.int64), CANCELLED, int(Cause.TIMEOUT_MERGING), control.now)
+
+    def _settle(self, merge: Merge, status: int, cause: int) -> None:
+        """Finish the jobs of a merge that succeeded; else try again what is left, or cancel it after three attempts."""
+        control, rows = self.control, merge.rows[self._alive(merge)]
+        if status == FINISHED:
+            control.fabric.finish_merged(rows, control.now)
+        elif cause == Cause.TIMEOUT_MERGING or not len(rows):
+            return                                          # what is left is gathered anew
+        elif merge.attempt < merging.ATTEMPTS:
+            self.waiting.append(replace(merge, rows=rows, panda_ids=control.world.arrays.jobs["panda_id"][rows],
+                                        attempt=merge.attempt + 1, stuck_at=np.inf, again_at=0.0))
+        else:
+            control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
+
+    def _jobs(self) -> np.ndarray:
+        """Rows of the live jobs of tasks whose output is merged, merge jobs left out, by task and chunk."""
+        arrays = self.control.world.arrays
+        jobs = arrays.jobs
+        of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
+        rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
+        return rows[np.lexsort((jobs["chunk"][rows], jobs["task"][rows]))]
+
+    def _gather(self) -> None:
+        """Plan merge jobs of the outputs of every place at which all jobs of a task are done."""
+        arrays = self.control.world.arrays
+        rows = self._jobs()
+        known = [merge.panda_ids for merge in (*self.waiting, *self.under_way.values())]
+        if known:
+            rows = rows[~np.isin(arrays.jobs["panda_id"][rows], np.concatenate(known))]
+        rows = rows[np.isin(arrays.tasks["status"][arrays.jobs["task"][rows]], SERVED)]
+        jobs = arrays.jobs[rows]
+        unmerged = jobs["status"] == MERGING
+        for task in np.unique(jobs["task"][unmerged]).tolist():
+            of_task = jobs["task"] == task
+            own = jobs[of_task]
+            site = arrays.queues["site"][own["queue"]]
+            place = merging.places(own["queue"], site, own["chunk"], self.control.edition)
+            for one in merging.complete(place, unmerged[of_task]):
+                self._plan(task, rows[of_task][place == one])
+
+    def _plan(self, task: int, rows: np.ndarray) -> None:
+        """Plan the merge jobs of the outputs of jobs, which lie at one place."""
+        control, arrays = self.control, self.control.world.arrays
+        jobs, queue = arrays.jobs[rows], int(arrays.jobs["queue"][rows[0]])
+        limits = merging.merge_limits(merge_rule(control.world, task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
+                                      float(arrays.tasks["workdiskcount_mb"][task]) * 1e6, control.edition)
+        outputs = merging.Unmerged(jobs["n_output_files"], jobs["output_bytes"], jobs["n_events"])
+        for part in merging.cut(outputs, limits):
+            self.waiting.append(Merge(task, queue, rows[part], jobs["panda_id"][part]))
+
+    def _make(self, merge: Merge) -> bool:
+        """Broker and make a merge job; whether it need not wait any longer: it is made, or its input is gone."""
+        control, world, now = self.control, self.control.world, self.control.now
+        if not self._alive(merge).all():
+            return True                                     # what is left is gathered anew
+        if now < merge.again_at or world.arrays.tasks["status"][merge.task] not in SERVED:
+            return False
+        task, parts = self._view(merge)
+        account = account_of(world.arrays, merge.task)
+        verdict = control.policies.job_brokerage(*question(control, task, parts, 1, account))
+        chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
+        draw = luck.uniform(control.seed, MERGE_DRAW, task.jeditaskid, chunk, merge.attempt)
+        chosen, _ = spread_jobs(verdict, 1, [draw])
+        control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, len(chosen))
+        if not len(chosen):
+            periods, analysis = control.periods, task.prodsourcelabel in ANALYSIS_LABELS
+            merge.stuck_at = min(merge.stuck_at, now)
+            merge.again_at = now + (periods.pending_analysis if analysis else periods.pending_production)
+            return False
+        self._order(merge, task, int(chosen[0]))
+        control.snapshot.place(account, task.resource_type, int(control.queues.queue[chosen[0]]), 1)
+        return True
+
+    def _view(self, merge: Merge) -> tuple:
+        """A merge job as the job brokerage may know it, and where its input lies."""
+        control, world = self.control, self.control.world
+        jobs, rule = world.arrays.jobs[merge.rows], merge_rule(world, merge.task)
+        whole = observe.task(world, merge.task)
+        cores = rule.mergeCoreCount or whole.corecount
+        found = resource_type_of(tuple(world.scenario.resource_types.values()), cores,
+                                 merging.asked_memory_mb(rule.mergeRamCount), "MB", 0)
+        size, changed = float(jobs["output_bytes"].sum()), world.arrays.job_times[merge.rows, MERGING].max()
+        place = np.zeros(len(world.arrays.sites))
+        place[world.arrays.queues["site"][merge.queue]] = 1.0
+        view = replace(
+            whole, is_merging=True, mergeramcount=float(rule.mergeRamCount), mergecorecount=rule.mergeCoreCount,
+            premerge=Premerge(merge.queue, float(control.now - changed), max(0.0, control.now - merge.stuck_at)),
+            ramcount=0.0, baseramcount=0.0, cputime=0.0, walltime_s_per_mib=0.0,
+            resource_type=whole.resource_type if found == UNDEFINED else found,
+            input_bytes_per_job=size, output_bytes_per_job=size, n_jobs=1, total_input_bytes=size,
+            n_files_per_job=int(jobs["n_output_files"].sum()), n_events_per_job=int(jobs["n_events"].sum()))
+        return view, (place, place)
+
+    def _order(self, merge: Merge, task, number: int) -> None:
+        """Make a merge job at a candidate queue."""
+        control, world, rule = self.control, self.control.world, merge_rule(self.control.world, merge.task)
+        site, there = world.arrays.queues["site"][merge.queue], int(control.queues.site[number])
+        merge.row = control.fabric.make_merge_job(
+            (control.now, merge.task, number, merge.attempt, merge.panda_id,
+             merging.asked_memory_mb(rule.mergeRamCount), task.resource_type, rule.mergeCoreCount or task.corecount,
+             merging.PRIORITY, self.processing_type, -1 if site == there else site, rule.merge_hs06sec_per_gb,
+             rule.merge_memory, rule.merge_failure_rate), merge.rows)
+        merge.panda_id = int(world.arrays.jobs["panda_id"][merge.row])
+        self.under_way[merge.panda_id] = merge
+
+    def _set_statuses(self) -> None:
+        """Let tasks of which only merging is left be `merging`, and those with something else to do `running`."""
+        control, arrays = self.control, self.control.world.arrays
+        rows = control.live_tasks.in_status(T.RUNNING, T.MERGING)
+        rows = rows[arrays.tasks["mergeoutput"][rows] != 0]
+        jobs = arrays.jobs[self._jobs()]
+        others = np.bincount(jobs["task"][jobs["status"] != MERGING], minlength=len(arrays.tasks))
+        tasks = arrays.tasks
+        for row in rows.tolist():
+            left = tasks["next_chunk"][row] < tasks["n_jobs"][row] or tasks["n_retry"][row] or others[row]
+            wanted = T.RUNNING if left or not tasks["n_alive"][row] else T.MERGING
+            if tasks["status"][row] == T.RUNNING and wanted is T.MERGING or left and tasks["status"][row] == T.MERGING:
+                set_status(control.world, row, wanted, control.now)

@@ -1,0 +1,68 @@
+"""Merge jobs in the data plane: making one of the output of other jobs, and finishing those.
+
+What lives here: compiled code. What does not: which outputs one merge job reads (policy), and when (agents).
+"""
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.ending import archive
+from simgrid_broker.fabric.submission import begin_attempt, put_pending
+from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.world.transitions import move
+
+FINISHED, NONE, PAYLOAD_ERROR = int(JobStatus.FINISHED), int(Cause.NONE), int(Cause.PAYLOAD_ERROR)
+MERGE_FATE = STREAMS["merge_fate"]
+GB = 1e9
+
+MERGE_ORDER = np.dtype([
+    ("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"),
+    ("ramcount_mb", "f8"), ("resource_type", "i4"), ("corecount", "i4"), ("priority", "i4"), ("processing_type", "i4"),
+    ("source_site", "i4"),                       # where the output lies, -1 = at the site of the queue
+    ("hs06sec_per_gb", "f8"), ("memory_mb", "f8"), ("failure_rate", "f8"),
+])
+"""A merge job that is to be made: what it asks for and what is true of it."""
+
+
+@compiled
+def make_merge_job(world, orders, members):
+    """Make the merge job of `orders`, (1,) of MERGE_ORDER, for the output of the jobs in rows `members`, (n,).
+
+    Its chunk is that of the first of them, on which its luck hangs. Returns its row; it is pending.
+    """
+    order = orders[0]
+    row = begin_attempt(world, order["task"], order["pseudo_queue"], world.jobs[members[0]]["chunk"], order["attempt"],
+                        order["ramcount_mb"], order["resource_type"], order["time_s"])
+    job, task, pseudo = world.jobs[row], world.tasks[order["task"]], world.pseudo_queues[order["pseudo_queue"]]
+    size, events, files = 0.0, 0, 0
+    for member in members:
+        size += world.jobs[member]["output_bytes"]
+        events += world.jobs[member]["n_events"]
+        files += world.jobs[member]["n_output_files"]
+    job["n_chunks"], job["n_events"], job["n_input_files"] = 0, events, files
+    job["input_bytes"] = job["output_bytes"] = size
+    job["processing_type"], job["priority"] = order["processing_type"], order["priority"]
+    job["corecount"] = 1 if order["corecount"] == 1 else pseudo["corecount"]
+    job["hs06_milli"] = np.int32(round(job["corecount"] * world.queues[job["queue"]]["corepower"] * 1000.0))
+    job["work_hs06s"] = order["hs06sec_per_gb"] * size / GB * task["cpu_efficiency"]
+    job["maxpss_mb"], job["source_site"] = order["memory_mb"], order["source_site"]
+    job["old_panda_id"] = order["old_panda_id"]
+    luck = uniform(world.settings[0]["seed"], MERGE_FATE, task["luck"], job["chunk"], job["attempt"])
+    job["fate"] = PAYLOAD_ERROR if luck < order["failure_rate"] else NONE
+    put_pending(world, row)
+    return row
+
+
+@compiled
+def finish_merged(world, rows, now):
+    """Finish the jobs in `rows`, (k,), whose output was merged, as far as the outbox has room; returns how many."""
+    state = world.state[0]
+    done = 0
+    for row in rows:
+        if state["n_done_jobs"] >= len(world.done_jobs) or state["fault_row"] >= 0:
+            break
+        move(world, row, FINISHED, now)
+        archive(world, row, False)
+        done += 1
+    return done

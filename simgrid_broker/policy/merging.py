@@ -1,0 +1,107 @@
+"""Internal merging: which unmerged outputs of a task may be merged now, and which of them go into one merge job.
+
+What lives here: pure functions of arrays, the limits of a merge job, and how often one is tried. What does not: when
+they are asked and what is done then (agents), and the queue of a merge job (`job_brokerage`).
+
+Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, sections 2.6 and 2.14.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.policy.splitting import GIB
+
+PRIORITY = 5000
+"""Priority of merge jobs; source: JEDI TWiki, Output merging; lifecycle reference, section 3.5."""
+ATTEMPTS = 3
+"""A merge job is tried so many times; source: JEDI TWiki, Output merging; lifecycle reference, section 2.14."""
+MAX_FILES, MAX_GB, MAX_FILES_IN_ALL = 50, 5.0, 1000
+"""Limits of a merge job if its task sets none; source: lifecycle reference, section 2.6."""
+OUTPUT_PER_INPUT = 1.2
+"""Output that is reckoned with for each byte of input; source: lifecycle reference, section 2.6."""
+MIN_WORK_BYTES = 500e6
+"""Least scratch beside input and output; source: lifecycle reference, section 2.6."""
+JOBS_PER_SUBDATASET = 50
+"""Jobs of a destination sub-dataset; source: lifecycle reference, section 7.4."""
+ORPHANED_S = 1800.0
+"""A merge job some of whose input is gone is killed after this; source: lifecycle reference, 4.2 (row 27)."""
+MIN_RAM_MB = 2000.0
+"""Least memory that a merge job asks for; source: lifecycle reference, section 1.5."""
+
+
+class MergeLimits(NamedTuple):
+    """Most of what one merge job may read; 0 = no limit. output_bytes is what it writes, disk_bytes both together."""
+
+    files: int = MAX_FILES
+    output_bytes: float = MAX_GB * 1e9
+    events: int = 0
+    disk_bytes: float = 0.0
+
+
+class Unmerged(NamedTuple):
+    """Outputs that one task has left at one place, (n,) each, in the order of their input."""
+
+    files: np.ndarray
+    bytes: np.ndarray
+    events: np.ndarray
+
+
+def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) -> MergeLimits:
+    """Limits of the merge jobs of a task at a queue with so much scratch disk (0 = any).
+
+    rule: anything with nFilesPerMergeJob, nMaxFilesPerMergeJob, nGBPerMergeJob and nEventsPerMergeJob, 0 = not given;
+    work_bytes: what the task needs beside input and output. GB are what nGBPerJob counts in the edition. Source:
+    lifecycle reference, section 2.6.
+    """
+    unit = 1e9 if edition == "documented" else GIB
+    room = max(scratch_bytes - max(work_bytes, MIN_WORK_BYTES), 1.0) if scratch_bytes else 0.0
+    return MergeLimits(rule.nFilesPerMergeJob or rule.nMaxFilesPerMergeJob or MAX_FILES,
+                       (rule.nGBPerMergeJob or MAX_GB) * unit, rule.nEventsPerMergeJob, room)
+
+
+def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str) -> np.ndarray:
+    """Number of the place at which each job waits for the others that are merged with it, (n,).
+
+    That is its site where the documents are followed; in the code it is the destination sub-dataset, for which jobs of
+    one queue and fifty chunks that follow each other stand here.
+    """
+    if edition == "documented":
+        return site.astype(np.int64)
+    return (queue.astype(np.int64) << 32) | (chunk // JOBS_PER_SUBDATASET)
+
+
+def complete(place: np.ndarray, is_unmerged: np.ndarray) -> np.ndarray:
+    """Places whose jobs all wait to be merged, sorted, (k,).
+
+    place: of each live job, (n,); is_unmerged: whether it has left its output and no merge job has it yet. Jobs that
+    are being merged must be left out before.
+    """
+    return np.setdiff1d(place[is_unmerged], place[~is_unmerged])
+
+
+def cut(unmerged: Unmerged, limits: MergeLimits) -> list[slice]:
+    """The merge jobs of the outputs at one place, each a slice of them: greedily, in order, as files are split.
+
+    A single output that breaks a limit is a merge job of its own. Source: lifecycle reference, section 2.6.
+    """
+    jobs, begin, size, events, files = [], 0, 0.0, 0, 0
+    for number, (more_files, more_bytes, more_events) in enumerate(zip(*(column.tolist() for column in unmerged),
+                                                                      strict=True)):
+        after = files + more_files, size + more_bytes, events + more_events
+        if number > begin and exceeds(*after, limits):
+            jobs.append(slice(begin, number))
+            begin, after = number, (more_files, more_bytes, more_events)
+        files, size, events = after
+    return [*jobs, slice(begin, len(unmerged.files))] if len(unmerged.files) else []
+
+
+def exceeds(files: int, size: float, events: int, limits: MergeLimits) -> bool:
+    """Whether a merge job would be too large with so much input."""
+    return (files > min(limits.files, MAX_FILES_IN_ALL) or size > limits.output_bytes
+            or 0 < limits.events < events or 0 < limits.disk_bytes < size * (1 + OUTPUT_PER_INPUT))
+
+
+def asked_memory_mb(merge_ramcount_mb: float) -> float:
+    """Memory that a merge job asks for, MB: mergeRamCount, at least 2000 MB; source: lifecycle reference, 1.5."""
+    return max(merge_ramcount_mb, MIN_RAM_MB)

@@ -1,0 +1,190 @@
+"""Internal merging: merge jobs are made, brokered, run, and finish or cancel the jobs whose output they read."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+from builders import Stage, T, everyone, scenario, two_sites
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from simgrid_broker.agents.adder import adder
+from simgrid_broker.agents.job_generator import job_generator
+from simgrid_broker.agents.merger import merger
+from simgrid_broker.agents.pilot_streaming import pilot_streaming
+from simgrid_broker.agents.post_processor import post_processor
+from simgrid_broker.agents.setupper import setupper
+from simgrid_broker.agents.statistics import statistics
+from simgrid_broker.agents.task_refiner import task_refiner
+from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.scenario.merge_rule import MergeRule
+from simgrid_broker.units import HOUR
+from simgrid_broker.world.task_transitions import set_status
+
+S = JobStatus
+merger_module = import_module("simgrid_broker.agents.merger")          # the package has the function of its name
+LIFE = (task_source, task_refiner, statistics, adder, post_processor, merger, job_generator, setupper, pilot_streaming)
+TASK = dict(label="user", mergeoutput=1, output_bytes_per_job=1e8, n_jobs=6)
+
+
+class Merging(Stage):
+    """A stage on which the members of each merge job are noted, by its panda_id."""
+
+    def __init__(self, plan=None, rule=None, *said, agents=LIFE):
+        self.rule = rule or dict(merge_failure_rate=0)
+        merger_module.merge_rule = lambda *_: MergeRule(**self.rule)
+        super().__init__(agents, plan, *(said or (TASK,)))
+        self.members, make = {}, self.fabric.make_merge_job
+
+        def noting(order, rows):
+            ids = self.arrays.jobs["panda_id"][rows].tolist()
+            row = make(order, rows)
+            self.members[int(self.arrays.jobs["panda_id"][row])] = ids
+            return row
+        self.fabric.make_merge_job = noting
+
+    def broker(self, *candidates):
+        """Let the job brokerage leave these candidates."""
+        order = np.array(candidates, np.int64)
+        self.control.policies = replace(self.control.policies, job_brokerage=lambda task, queues, *_: replace(
+            everyone(len(queues.queue)), order=order))
+
+    def until(self, wanted):
+        """Let time pass until something is so; it must be within some hours."""
+        while not wanted(self.arrays.jobs["status"][self.live()]):
+            assert self.now < 5 * HOUR
+            self.run(self.now + 10)
+
+    def merges(self):
+        """Merge jobs that have ended."""
+        rows = self.ended()
+        return rows[rows["n_chunks"] == 0]
+
+    def others(self):
+        """Other jobs that have ended."""
+        rows = self.ended()
+        return rows[rows["n_chunks"] > 0]
+
+
+def unmerged(statuses):
+    """Whether some job waits to be merged."""
+    return S.MERGING in statuses
+
+
+@pytest.fixture(autouse=True)
+def own_rule(monkeypatch):
+    """Let the parameters of merging be put back after each test."""
+    monkeypatch.setattr(merger_module, "merge_rule", merger_module.merge_rule)
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_output_is_merged_once_all_jobs_at_the_site_are_done(edition):
+    stage = Merging(scenario(edition=edition))
+    stage.run(6 * HOUR)
+    merge, = stage.merges()
+    words = stage.world.vocabularies["processing_types"]
+    assert (merge["status"], merge["priority"], words[merge["processing_type"]]) == (S.FINISHED, 5000, "pmerge")
+    assert (merge["n_input_files"], merge["input_bytes"]) == (6, 6e8)
+    assert (stage.others()["status"] == S.FINISHED).all()
+    assert stage.task() == "done"
+    assert stage.entered(T.MERGING) < stage.entered(T.DONE)
+    assert sum(not np.isnan(moment) for moment in stage.times(S.MERGING)) == 6
+    stage.check()
+
+
+@pytest.mark.parametrize(("rule", "expected"), [
+    pytest.param({}, [6], id="all in one"),
+    pytest.param(dict(nFilesPerMergeJob=4), [2, 4], id="nFilesPerMergeJob"),
+    pytest.param(dict(nGBPerMergeJob=0.3), [3, 3], id="nGBPerMergeJob"),
+    pytest.param(dict(nEventsPerMergeJob=5), [1, 5], id="nEventsPerMergeJob"),
+])
+def test_the_limits_of_the_task_count(rule, expected):
+    stage = Merging(None, dict(merge_failure_rate=0) | rule)
+    stage.run(6 * HOUR)
+    assert sorted(stage.merges()["n_input_files"].tolist()) == expected
+
+
+def test_a_merge_job_is_tried_three_times_and_then_its_input_anew():
+    stage = Merging(None, dict(merge_failure_rate=1), TASK | dict(max_attempt=2))
+    stage.run(24 * HOUR)
+    merges, others = stage.merges(), stage.others()
+    assert merges["attempt"].tolist() == [1, 2, 3] * 2
+    assert (merges["cause"] == Cause.PAYLOAD_ERROR).all()
+    assert (merges["old_panda_id"] > 0).tolist() == [False, True, True] * 2
+    assert len(others) == 12
+    assert set(others["status"].tolist()) == {int(S.CANCELLED)}
+    assert set(others["cause"].tolist()) == {int(Cause.MERGE_FAILED)}
+    assert stage.task() == "failed"
+    stage.check()
+
+
+def test_a_throttled_task_is_merged_but_a_paused_one_waits():
+    for status, merged in ((T.THROTTLED, True), (T.PAUSED, False)):
+        stage = Merging()
+        stage.until(unmerged)
+        set_status(stage.world, 0, status, stage.now)
+        stage.run(stage.now + 2 * HOUR)
+        assert bool(len(stage.merges())) == merged
+
+
+def test_away_from_its_input_a_merge_job_waits_for_it():
+    stage = Merging(two_sites())
+    stage.broker(0)
+    stage.until(unmerged)
+    stage.broker(1)
+    stage.run(stage.now + 12 * HOUR)
+    merge = stage.merges()[0]
+    assert (merge["queue"], merge["source_site"], merge["missing_bytes"]) == (1, 0, merge["input_bytes"])
+    assert merge["status"] == S.FINISHED
+
+
+def test_without_a_queue_output_waits_and_brokerage_looks_again_after_a_while():
+    stage = Merging()
+    stage.until(unmerged)
+    stage.broker()
+    stage.run(stage.now + 3 * HOUR)
+    assert not len(stage.merges())
+    stage.broker(0)
+    stage.run(stage.now + 3 * HOUR)
+    assert stage.task() == "done"
+
+
+def test_a_merge_job_some_of_whose_input_is_gone_is_killed():
+    stage = Merging(None, None, TASK | dict(max_attempt=1), agents=[a for a in LIFE if a is not pilot_streaming])
+    stage.broker(0)
+    stage.until(lambda statuses: (statuses == S.ACTIVATED).sum() == 6)
+    stage.workers(6)
+    stage.until(lambda statuses: stage.members)
+    one = stage.live()[stage.arrays.jobs["status"][stage.live()] == S.MERGING][0]
+    stage.take_back(one)
+    stage.run(stage.now + 0.4 * HOUR)
+    assert not len(stage.merges())
+    stage.run(stage.now + 0.5 * HOUR)
+    assert stage.merges()["cause"].tolist() == [Cause.TIMEOUT_MERGING]
+    assert [len(ids) for ids in stage.members.values()] == [6, 5]       # those that are left are merged by another
+    stage.check()
+
+
+def test_nothing_is_merged_where_no_task_wants_it():
+    stage = Stage((), None, dict(mergeoutput=0))
+    assert list(merger(stage.control)) == []
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@given(n_jobs=st.integers(1, 20), failures=st.sampled_from([0.0, 0.2]), merge_failures=st.sampled_from([0.0, 0.5]),
+       files=st.integers(0, 9), edition=st.sampled_from(["documented", "deployed"]), seed=st.integers(0, 99))
+def test_every_finished_job_was_merged_exactly_once(n_jobs, failures, merge_failures, files, edition, seed):
+    stage = Merging(two_sites(edition=edition, seed=seed),
+                    dict(merge_failure_rate=merge_failures, nFilesPerMergeJob=files),
+                    TASK | dict(n_jobs=n_jobs, failure_rate=failures, max_attempt=3))
+    while stage.task() not in ("done", "finished", "failed") and stage.now < 48 * HOUR:
+        stage.run(stage.now + HOUR)
+    stage.check()
+    merged = [one for merge in stage.merges() if merge["status"] == S.FINISHED
+              for one in stage.members[int(merge["panda_id"])]]
+    others = stage.others()
+    finished = others["panda_id"][others["status"] == S.FINISHED].tolist()
+    assert sorted(merged) == sorted(finished)
+    assert stage.task() in ("done", "finished", "failed")

@@ -1,0 +1,102 @@
+"""Grouping unmerged outputs into merge jobs."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from simgrid_broker.policy.merging import MergeLimits, Unmerged, asked_memory_mb, complete, cut, merge_limits, places
+
+GIB = 1024**3
+
+
+def rule(files=0, most=0, gb=0, events=0):
+    return SimpleNamespace(nFilesPerMergeJob=files, nMaxFilesPerMergeJob=most, nGBPerMergeJob=gb,
+                           nEventsPerMergeJob=events)
+
+
+def outputs(n, files=1, size=1.0, events=1):
+    return Unmerged(np.full(n, files), np.full(n, float(size)), np.full(n, events))
+
+
+def sizes(unmerged, **limits):
+    return [part.stop - part.start for part in cut(unmerged, MergeLimits(**limits))]
+
+
+@pytest.mark.parametrize(("unmerged", "limits", "expected"), [
+    pytest.param(outputs(50), {}, [50], id="fifty files, no parameter: one job"),
+    pytest.param(outputs(51), {}, [50, 1], id="one file more makes another job"),
+    pytest.param(outputs(5, files=2), dict(files=4), [2, 2, 1], id="jobs with two files each"),
+    pytest.param(outputs(3, size=2e9), dict(output_bytes=4e9), [2, 1], id="exactly at the size is still fine"),
+    pytest.param(outputs(3, size=2e9), dict(output_bytes=3.9e9), [1, 1, 1], id="just above the size"),
+    pytest.param(outputs(2, size=9e9), {}, [1, 1], id="an output that is too large is merged alone"),
+    pytest.param(outputs(4, events=10), dict(events=20), [2, 2], id="events"),
+    pytest.param(outputs(4, size=1e9), dict(disk_bytes=4.4e9), [2, 2], id="scratch disk for input and 1.2 times that"),
+    pytest.param(outputs(1500), dict(files=1500), [1000, 500], id="at most a thousand files in all"),
+    pytest.param(outputs(0), {}, [], id="nothing to merge"),
+])
+def test_where_a_merge_job_is_closed(unmerged, limits, expected):
+    assert sizes(unmerged, **limits) == expected
+
+
+@given(st.lists(st.tuples(st.integers(1, 9), st.floats(0, 4e9), st.integers(0, 50)), max_size=60), st.integers(1, 30),
+       st.integers(0, 200))
+def test_every_output_is_in_one_merge_job_within_the_limits(each, files, events):
+    unmerged = Unmerged(*(np.array([one[k] for one in each]) for k in range(3)))
+    parts = cut(unmerged, MergeLimits(files=files, events=events))
+    assert [k for part in parts for k in range(part.start, part.stop)] == list(range(len(each)))
+    for part in parts:
+        if part.stop - part.start > 1:
+            assert unmerged.files[part].sum() <= files
+            assert unmerged.bytes[part].sum() <= 5e9
+            assert not events or unmerged.events[part].sum() <= events
+
+
+@pytest.mark.parametrize(("given", "edition", "expected"), [
+    pytest.param(rule(), "documented", MergeLimits(50, 5e9, 0, 0), id="no parameter"),
+    pytest.param(rule(gb=2), "documented", MergeLimits(50, 2e9, 0, 0), id="documented GB"),
+    pytest.param(rule(gb=2), "deployed", MergeLimits(50, 2 * GIB, 0, 0), id="the code's GB"),
+    pytest.param(rule(most=30), "documented", MergeLimits(30, 5e9, 0, 0), id="nMaxFilesPerMergeJob"),
+    pytest.param(rule(files=7, most=30), "documented", MergeLimits(7, 5e9, 0, 0), id="nFilesPerMergeJob comes first"),
+    pytest.param(rule(events=9), "documented", MergeLimits(50, 5e9, 9, 0), id="nEventsPerMergeJob"),
+])
+def test_limits_of_a_merge_job(given, edition, expected):
+    assert merge_limits(given, 0.0, 1e9, edition) == expected
+
+
+def test_work_space_is_kept_free():
+    assert merge_limits(rule(), 10e9, 1e9, "documented").disk_bytes == 9e9
+    assert merge_limits(rule(), 10e9, 0.0, "documented").disk_bytes == 9.5e9
+
+
+QUEUE, SITE, CHUNK = np.array([0, 0, 1]), np.array([5, 5, 5]), np.array([0, 49, 50])
+
+
+@pytest.mark.parametrize(("edition", "chunk", "expected"), [
+    pytest.param("documented", CHUNK, [True, True], id="documented, the site counts"),
+    pytest.param("deployed", CHUNK, [True, False], id="deployed, another queue is another sub-dataset"),
+    pytest.param("deployed", CHUNK + 1, [False, False], id="deployed, fifty chunks are a sub-dataset"),
+])
+def test_which_jobs_wait_for_each_other(edition, chunk, expected):
+    place = places(QUEUE, SITE, chunk, edition)
+    assert [place[0] == place[1], place[0] == place[2]] == expected
+
+
+@pytest.mark.parametrize(("unmerged", "expected"), [
+    pytest.param([True, True, True], [1, 2], id="everything is done"),
+    pytest.param([True, False, True], [2], id="one job still runs at the first place"),
+    pytest.param([False, False, False], [], id="nothing is done"),
+])
+def test_places_at_which_all_jobs_are_done(unmerged, expected):
+    assert complete(np.array([1, 1, 2]), np.array(unmerged)).tolist() == expected
+
+
+@pytest.mark.parametrize(("asked", "expected"), [
+    pytest.param(0, 2000, id="nothing is said"),
+    pytest.param(1999, 2000, id="below the least"),
+    pytest.param(3000, 3000, id="above it"),
+])
+def test_memory_of_merge_jobs(asked, expected):
+    assert asked_memory_mb(asked) == expected
