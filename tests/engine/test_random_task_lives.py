@@ -24,7 +24,7 @@ SLOW = dict(copy_archive=1200, job_generator=600, job_generator_lacking=600, sta
 """Agents wake seldom, so that there is time for many lives."""
 WHEN = st.integers(1, 4 * COMMANDS_H).map(lambda quarters: quarters * HOUR / 4)
 TASK = st.fixed_dictionaries(dict(
-    label=st.sampled_from(["managed", "user"]), n_jobs=st.integers(2, 20), max_attempt=st.integers(1, 7),
+    label=st.sampled_from(["managed", "user"]), n_jobs=st.integers(2, 30), max_attempt=st.integers(1, 7),
     max_failure=st.integers(0, 3), failure_rate=st.sampled_from([0.0, 0.3, 0.6]),
     work_hs06s_per_event=st.sampled_from([1e4, 1e5, 4e5]), name=st.sampled_from(["mine", "plain"]),
     arrival_s=st.just(0.0), input_bytes_per_job=st.sampled_from([0.0, 1e6]), replicas=st.just({0: 1.0}),
@@ -56,8 +56,8 @@ def incidents(draw):
 
 def life(edition, tasks, happens) -> Stage:
     """The small grid after all that, but for commands that are refused; invariants hold every six hours."""
-    mine = dict(name="mine", hs06sec_per_event=1, offered_cores=1, lost_input=0.1, broken_input=0.1,
-                open_input=dict(at_first=0.3, frozen_after="8h"))
+    mine = dict(name="mine", hs06sec_per_event=1, offered_cores=1, useScout=True, lost_input=0.1,
+                broken_input=0.1, open_input=dict(at_first=0.3, frozen_after="8h"))
     try:
         plan = scenario({"A": dict(cores=4), "B": dict(cores=4)}, edition=edition, incidents=happens, agents=SLOW,
                         shares=[dict(name="All", value=1), dict(name="Express", value=1)],

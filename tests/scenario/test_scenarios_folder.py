@@ -24,7 +24,7 @@ SNAPSHOTS = ("snapshot.yaml",)
 RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage.yaml", "gpu_campaign.yaml",
             "atlas_day.yaml", "atlas_week.yaml", "lcg_replay.yaml", "memory_retry.yaml", "work_queues.yaml",
             "task_commands.yaml", "network_weight.yaml", "fast_rebrokerage.yaml", "site_outage.yaml", "splitting.yaml",
-            "merging.yaml")
+            "merging.yaml", "scouts.yaml")
 CORES = 500_000
 
 PRINTED = {
