@@ -163,7 +163,8 @@ def _written(element: Any) -> str:
     """An element of a default list as it might be written."""
     if not isinstance(element, Part):
         return str(element)
-    return "{" + ", ".join(f"{name}: {value}" for name, value in element.model_dump(exclude_defaults=True).items()) + "}"
+    values = element.model_dump(exclude_defaults=True)
+    return "{" + ", ".join(f"{name}: {value}" for name, value in values.items()) + "}"
 
 
 def _bare(annotation: Any) -> Any:

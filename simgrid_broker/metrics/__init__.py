@@ -42,7 +42,8 @@ from simgrid_broker.metrics.work_queues import first_jobs
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
            "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",
-           "difference", "explain", "factors", "failures", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time", "link_use",
+           "difference", "explain", "factors", "failures", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time",
+           "link_use",
            "memory_retries", "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates", "refusals",
            "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
            "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "summary",

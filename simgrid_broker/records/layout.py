@@ -16,7 +16,8 @@ from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES, Column, Table
 
 FIXED_WORDS = {
     "job_status": JobStatus.words(), "task_status": TaskStatus.words(), "queue_status": QueueStatus.words(),
-    "cause": Cause.words(), "closed_by": ClosedBy.words(), "transfer_kind": TransferKind.words(), "decision_kind": DecisionKind.words(),
+    "cause": Cause.words(), "closed_by": ClosedBy.words(), "transfer_kind": TransferKind.words(),
+    "decision_kind": DecisionKind.words(),
 }
 """Vocabularies that no scenario can change."""
 

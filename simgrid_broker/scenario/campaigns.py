@@ -200,8 +200,8 @@ class Campaign(Payload):
     username: str = Field("prodsys", description="Owner of the tasks")
     parent: str | None = Field(None, description="Campaign whose tasks make the input: with each of its tasks comes "
                                "one of these and waits for it, so there is no rate and no backlog of its own")
-    useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and waits "
-                               "for a command or the end of `agents.exhausted`")
+    useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and "
+                               "waits for a command or the end of `agents.exhausted`")
     fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Whether the tasks want a bare "
                                                                     "nucleus; default: they are normal tasks")
     t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")

@@ -32,8 +32,8 @@ class TaskList:
     held there, 0 to 1. A task without input has no replicas. vocabularies: meaning of the codes in `task_names`,
     `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`,
     `architectures`, `transhomes`, `container_names`, `preassigned`, `connectivities`. remarks: what an importer could
-    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk. splitting: (n,) of
-    `schema.SPLITTING`, how jobs are cut from files; None = no task has files.
+    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk. splitting:
+    (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task has files.
     """
 
     rows: np.ndarray

@@ -31,5 +31,6 @@ WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LI
 """The tables that a world is made of."""
 
 __all__ = ["Column", "Table", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS", "SPLITTING", "SITES",
-           "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES", "QUEUE_SERIES", "LINK_SERIES",
+           "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES", "QUEUE_SERIES",
+           "LINK_SERIES",
            "STORAGE_SERIES", "DECISIONS", "CANDIDATES", "FACTORS", "REFUSALS"]

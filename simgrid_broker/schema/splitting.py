@@ -1,4 +1,4 @@
-"""The splitting table: one row is a task and how its input is cut into jobs, in the world and in `splitting.parquet`."""
+"""The splitting table: one row is a task and how its input is cut into jobs; in `splitting.parquet`, too."""
 
 from simgrid_broker.schema.column import Column, Table
 

@@ -232,6 +232,7 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
         shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),
         work_queues=queue_names(scenario.work_queues),
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
-        queue_status=QueueStatus.words(), cause=Cause.words(), closed_by=ClosedBy.words(), transfer_kind=TransferKind.words(),
+        queue_status=QueueStatus.words(), cause=Cause.words(), closed_by=ClosedBy.words(),
+        transfer_kind=TransferKind.words(),
         decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=InputLan.words(),
     )

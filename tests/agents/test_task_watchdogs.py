@@ -217,7 +217,8 @@ def test_l16_an_exhausted_task_is_finished(edition, periods, hours):
 
 @pytest.mark.parametrize(("exhausts", "n_failed", "status"), [
     pytest.param(True, 1, "exhausted", id="it waits for a person"), pytest.param(False, 1, "finished", id="by default"),
-    pytest.param(True, 0, "done", id="nothing to wait for"), pytest.param(True, 3, "failed", id="nothing was processed"),
+    pytest.param(True, 0, "done", id="nothing to wait for"),
+    pytest.param(True, 3, "failed", id="nothing was processed"),
 ])
 def test_a_task_whose_input_is_given_up_may_be_exhausted(exhausts, n_failed, status):
     plan = scenario(workload=dict(campaigns=[dict(name="mine", hs06sec_per_event=1, useExhausted=exhausts)]))

@@ -147,7 +147,8 @@ def of_queue(name, keys=None, resource_type="MCORE", **numbers):
 
 @pytest.mark.parametrize(("name", "keys", "numbers", "jobs"), [
     pytest.param("MC 16", {}, dict(running=1000, not_running=1500), 250, id="an ordinary queue"),
-    pytest.param("Heavy Ion", {}, dict(running=1000, not_running=1400), 300, id="far from the limit: the longest bunch"),
+    pytest.param("Heavy Ion", {}, dict(running=1000, not_running=1400), 300,
+                 id="far from the limit: the longest bunch"),
     pytest.param("Reprocessing default", {}, dict(running=1000, not_running=1500), 250, id="just a bunch short"),
     pytest.param("Heavy Ion", {"NQUEUELIMIT_Heavy Ion": 2050}, dict(running=1000, not_running=1500), 275,
                  id="550 short of the limit"),
