@@ -109,8 +109,8 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("mergeoutput", "i2", "", PARAMETER + " mergeOutput", "1 if output files are to be merged", recorded=False),
     Column("maxcorecount", "i2", "cores", PARAMETER + " maxCoreCount", "Most cores of a slot; 0 = open",
            recorded=False),
-    Column("errordialog", "i2", "", JEDI + " errorDialog", "Rule that left no candidate when a broker looked in vain",
-           codes="tags"),
+    Column("errordialog", "i2", "", JEDI + " errorDialog",
+           "Last rule that left no candidate, or what scouts stopped it for", codes="tags"),
 ))
 """Columns of a task row."""
 

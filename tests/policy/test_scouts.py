@@ -193,7 +193,7 @@ def exhausted(edition, found, claimed, new_jobs=100, label="managed", **values):
     pytest.param({}, dict(cputime=0), 100, {}, ("", ""), id="no claim"),
     pytest.param(dict(maxpss_mb=40_000), dict(ramcount=3999), 100, {}, ("", "scout_ramCount"), id="memory over 4 GB"),
     pytest.param(dict(maxpss_mb=40_000), dict(ramcount=4000), 100, {}, ("", ""), id="which it had claimed"),
-    pytest.param(dict(maxpss_mb=40_000), dict(ramcount=3999), 100, {"RAM_THR_EXAUSTED": 6}, ("", ""), id="a limit of 6"),
+    pytest.param(dict(maxpss_mb=40_000), dict(ramcount=3999), 100, {"RAM_THR_EXAUSTED": 6}, ("", ""), id="limit 6"),
     pytest.param({}, dict(min_cpu_efficiency=81), 100, {}, ("", "low_efficiency"), id="below minCpuEfficiency"),
     pytest.param({}, dict(min_cpu_efficiency=80), 100, {}, ("", ""), id="at minCpuEfficiency"),
     pytest.param(dict(cputime_s=2.1 * 8 * 2 * HOUR), {}, 100, {}, ("", "over_cpu_consumption"), id="CPU abuse"),
