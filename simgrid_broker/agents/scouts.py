@@ -8,7 +8,7 @@ Simplified: chunks of input stand for jobs where scouts are counted.
 
 import numpy as np
 
-from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy import scouts as rules
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.input_files import inputs_to_use, is_cut, pieces_at_once
@@ -16,6 +16,7 @@ from simgrid_broker.world.task_transitions import set_status
 
 FINISHED = int(JobStatus.FINISHED)
 T = TaskStatus
+NEVER = np.iinfo(np.int32).max
 MOST_FILES = 200
 """Most files of a job of a task whose rules of splitting were taken away; source: lifecycle reference, section 2.7."""
 
@@ -32,10 +33,11 @@ class Scouts:
                         if stream.useScout and stream.name in names}
         self.changes = [0] * len(tasks)
         self.measured = np.zeros(len(tasks), bool)
-        self.jobs: dict[int, list] = {}                      # finished jobs of the tasks that are measured
+        self.jobs: dict[int, list] = {}                      # these jobs, as `policy.scouts.Jobs`
         self.claims: dict[int, rules.Claims] = {}            # what these tasks asked for at first
-        self.assessed_s: dict[int, float] = {}
-        self.updates: dict[int, list[int]] = {}              # numbers of finished jobs at which to measure again
+        self.assessed_s = np.full(len(tasks), -np.inf)
+        self.n_finished = np.zeros(len(tasks), np.int32)     # finished jobs of the tasks that are measured
+        self.next_update = np.full(len(tasks), NEVER, np.int32)      # how many it takes to measure again
         self.n_seen = 0                                      # rows of the outbox that were read
         if self.streams and control.fabric is not None:
             control.fabric.watchers.append(self.watch)
@@ -60,34 +62,38 @@ class Scouts:
 
     def assess(self) -> None:
         """Look at the tasks whose scouts may tell something, each at most every ten minutes."""
-        if not self.jobs:
+        rows = np.flatnonzero(self.measured)
+        if not len(rows):
             return
-        arrays, n_done = self.control.world.arrays, int(self.control.world.state["n_done_jobs"])
+        control, arrays, n_done = self.control, self.control.world.arrays, int(self.control.world.state["n_done_jobs"])
         self._read(arrays.done_jobs[self.n_seen:n_done])
         self.n_seen = n_done
-        now, status = self.control.now, arrays.tasks["status"]
-        for row in [*self.jobs]:
-            if status[row] == T.READY and arrays.scout_inputs[row] and arrays.tasks["next_chunk"][row]:
-                set_status(self.control.world, row, T.SCOUTING, now)         # it was taken back from where it was
-            if now - self.assessed_s.get(row, -np.inf) < rules.ASSESS_AGAIN_S:
-                continue
-            if status[row] == T.SCOUTING:
-                self._assess(row)
-            elif status[row] == T.RUNNING:
-                self._update(row)
-            elif T(status[row]) in (T.DONE, T.FINISHED, T.FAILED, T.ABORTED, T.BROKEN) and not arrays.scout_inputs[row]:
-                self._forget(row)
+        of = arrays.tasks[rows]
+        scouts = arrays.scout_inputs[rows] > 0
+        for row in rows[(of["status"] == T.READY) & scouts & (of["next_chunk"] > 0)].tolist():
+            set_status(control.world, row, T.SCOUTING, control.now)          # it was taken from where it was
+        due = control.now - self.assessed_s[rows] >= rules.ASSESS_AGAIN_S
+        tells = of["n_finished"] + of["n_failed"] > 0
+        for row in rows[due & (of["status"] == T.SCOUTING) & tells].tolist():
+            self.assessed_s[row] = control.now
+            self._assess(row)
+        for row in rows[due & (of["status"] == T.RUNNING) & (self.n_finished[rows] >= self.next_update[rows])].tolist():
+            self.assessed_s[row] = control.now
+            self._update(row)
+        for row in rows[np.isin(of["status"], TASK_ENDS) & ~scouts].tolist():
+            self._forget(row)
 
     def let_go(self, row: int) -> None:
         """Let all input of a task be used: the avalanche."""
         if self.control.world.arrays.scout_inputs[row]:
             self.control.world.arrays.scout_inputs[row] = 0
             self.changes[row] += 1
-            self._expect_updates(row)
+            self._expect_update(row)
 
     def _read(self, rows: np.ndarray) -> None:
         """Keep the finished jobs of tasks that are measured; merge jobs, which have no input of their own, are none."""
         wanted = rows[self.measured[rows["task"]] & (rows["status"] == FINISHED) & (rows["n_chunks"] > 0)]
+        np.add.at(self.n_finished, wanted["task"], 1)
         for job in wanted:
             self.jobs[int(job["task"])].append(
                 (job["walltime_s"], job["cputime_s"], job["corecount"], job["hs06_milli"] * 1e-3, job["n_events"],
@@ -142,23 +148,18 @@ class Scouts:
         set_status(control.world, row, status, control.now)
 
     def _update(self, row: int) -> None:
-        """Measure a task at work again, when so many of its jobs have finished."""
-        due = self.updates.get(row)
-        if due is None:
-            self._expect_updates(row)
-        elif due and len(self.jobs[row]) >= due[0]:
-            self._take_over(row)
-            while due and len(self.jobs[row]) >= due[0]:
-                del due[0]
-            if not due:
-                self._forget(row)
+        """Measure a task at work again."""
+        self._take_over(row)
+        self._expect_update(row, last=self.control.edition == "documented")
 
-    def _expect_updates(self, row: int) -> None:
-        """Note when to measure a task again once it is at work."""
-        before = len(self.jobs[row])
-        documented = self.control.edition == "documented"
-        self.updates[row] = [before + number if documented else number for number in rules.UPDATES[self.control.edition]
-                             if documented or number > before]
+    def _expect_update(self, row: int, last: bool = False) -> None:
+        """Note when to measure a task at work again, or that there is nothing to wait for."""
+        before = int(self.n_finished[row])
+        number = rules.next_update(before, self.control.edition)
+        if number is None or last:
+            self._forget(row)
+        else:
+            self.next_update[row] = number
 
     def _take_over(self, row: int) -> rules.Measured:
         """Replace what a task claims by what was measured; jobs that are there keep what they asked for."""
@@ -175,7 +176,6 @@ class Scouts:
         task["iointensity"], task["diskio"] = found.iointensity, found.diskio
         if found.output_bytes is not None and is_cut(arrays, row):   # elsewhere the claim is what jobs write
             task["output_bytes_per_job"] = found.output_bytes * task["n_events_per_job"]
-        self.assessed_s[row] = control.now
         self.changes[row] += 1
         return found
 
@@ -197,5 +197,5 @@ class Scouts:
     def _forget(self, row: int) -> None:
         """Measure a task no more."""
         self.measured[row] = False
-        for book in (self.jobs, self.claims, self.assessed_s, self.updates):
+        for book in (self.jobs, self.claims):
             book.pop(row, None)

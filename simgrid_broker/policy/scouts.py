@@ -45,7 +45,7 @@ SHORT_S, SHORT_SCOUTS, MANY_JOBS = 240.0, 5, 1000
 ABUSE = 2
 MIB, KIB = 1024**2, 1024.0
 UPDATES = {"documented": (100,), "deployed": (5, 100)}
-"""Finished jobs at which a task is measured again: since the avalanche (documented), of the task (deployed) (L10)."""
+"""Finished jobs at which a task is measured again; source: lifecycle reference, section 2.7."""
 
 CPUTIME, RAMCOUNT, EFFICIENCY = "scout_cpuTime", "scout_ramCount", "low_efficiency"
 CPU_ABUSE, SHORT_JOBS = "over_cpu_consumption", "short_execution"
@@ -119,6 +119,16 @@ def enough_finished(state: Scouting, edition: str) -> bool:
     """Whether the avalanche can start: half of the scouts have finished (documented), or of those made (deployed)."""
     of = state.scouts if edition == "documented" else state.made
     return state.finished > 0 and state.finished >= EARLY * of
+
+
+def next_update(finished: int, edition: str) -> int | None:
+    """Finished jobs of a task at which it is measured again, None = never; finished: those that have now.
+
+    As documented it counts from the avalanche, which is asked for once; in the code from the first job (L10).
+    """
+    if edition == "documented":
+        return finished + UPDATES[edition][0]
+    return next((number for number in UPDATES[edition] if number > finished), None)
 
 
 def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfig, edition: str) -> tuple[str, bool]:

@@ -178,7 +178,8 @@ def test_a_task_at_work_is_measured_once_more(edition, finished, again):
     world = worked(stage(edition, said=dict(n_jobs=300)), jobs=5)
     world.run(world.now + 1400)
     scouts, before = world.control.scouts, world.control.scouts.changes[0]
-    scouts.jobs[0] += scouts.jobs[0][:1] * finished
-    scouts._update(0)
+    scouts.n_finished[0] += finished
+    scouts.assessed_s[0] = 0
+    scouts.assess()
     assert (scouts.changes[0] > before) is again
     assert (0 in scouts.jobs) is not again

@@ -27,7 +27,8 @@ def claims(**said) -> Claims:
     return Claims(**plain | said)
 
 
-DEFAULTS = {"SCOUT_CPUTIME_RANK": 95, "SCOUT_RAMCOUNT_RANK": 75, "SCOUT_RAMCOUNT_MARGIN": 10, "SCOUT_RAMCOUNT_MIN": None,
+DEFAULTS = {"SCOUT_CPUTIME_RANK": 95, "SCOUT_RAMCOUNT_RANK": 75, "SCOUT_RAMCOUNT_MARGIN": 10,
+            "SCOUT_RAMCOUNT_MIN": None,
             "SCOUT_DISK_IO_CAP": None, "SCOUT_WRONG_CPUTIME_THRESHOLD": 2, "RAM_THR_EXAUSTED": 4}
 
 
@@ -62,8 +63,14 @@ def test_when_the_avalanche_starts(state, expected):
     assert tuple(scouts.enough_finished(Scouting(*state), edition) for edition in EDITIONS) == expected
 
 
-def test_l10_when_a_task_is_measured_again():
-    assert scouts.UPDATES == {"documented": (100,), "deployed": (5, 100)}
+@pytest.mark.parametrize(("finished", "expected"), [
+    pytest.param(4, (104, 5), id="L10 four jobs"),
+    pytest.param(5, (105, 100), id="L10 five jobs"),
+    pytest.param(99, (199, 100), id="L10 99 jobs"),
+    pytest.param(100, (200, None), id="L10 a hundred jobs"),
+])
+def test_when_a_task_is_measured_again(finished, expected):
+    assert tuple(scouts.next_update(finished, edition) for edition in EDITIONS) == expected
 
 
 @pytest.mark.parametrize(("finished", "failed", "rate", "lower", "expected"), [
@@ -182,7 +189,7 @@ def exhausted(edition, found, claimed, new_jobs=100, label="managed", **values):
 @pytest.mark.parametrize(("found", "claimed", "new_jobs", "values", "expected"), [
     pytest.param({}, dict(cputime=288), 100, {}, ("", ""), id="CPU time twice the claim"),
     pytest.param({}, dict(cputime=287), 100, {}, ("scout_cpuTime", ""), id="more than that, of short jobs"),
-    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=5400), 100, {}, ("", ""), id="a day, and just twice the claim"),
+    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=5400), 100, {}, ("", ""), id="a day, just twice the claim"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=5399), 100, {}, ("", "scout_cpuTime"),
                  id="a day: the code counts the safety factor"),
     pytest.param(dict(walltime_s=24 * HOUR), dict(cputime=1000), 100, {}, ("scout_cpuTime", ""), id="24 h, not more"),
