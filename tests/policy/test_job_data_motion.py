@@ -21,8 +21,10 @@ def data(total, missing, files=0, missing_files=0, tape=None, tape_files=None):
     """Input of a task: what is missing on disk, and on disk and tape, at each site; bytes and files."""
     tape, tape_files = missing if tape is None else tape, missing_files if tape_files is None else tape_files
     bytes_, numbers = max(total, 1e-300), max(files, 1)
-    return Locality(total, files, *(1 - np.atleast_1d(np.asarray(part, float)) / whole for part, whole in (
-        (missing, bytes_), (missing_files, numbers), (tape, bytes_), (tape_files, numbers))))
+    parts = np.broadcast_arrays(*(np.atleast_1d(np.asarray(part, float))
+                                  for part in (missing, missing_files, tape, tape_files)))
+    return Locality(total, files, *(1 - part / whole for part, whole in
+                                    zip(parts, (bytes_, numbers, bytes_, numbers), strict=True)))
 
 
 def moved_too_much(input_, fields=HEAVY, **config):
