@@ -31,7 +31,7 @@ from simgrid_broker.policy.timeouts import rules
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.loader import load_scenario
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.tasklist import TaskList
+from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import Gdpconfig
@@ -91,9 +91,8 @@ def plain_grid(n_queues: int, cores: int, n_shares: int) -> tuple[Scenario, Task
     for name, value in dict(n_jobs=2**30, work_hs06s_per_event=36000, n_events_per_job=1, work_spread=0.3, corecount=1,
                             cpu_efficiency=1, maxpss_mb=1000, max_attempt=3, nucleus=-1).items():
         rows[name] = value
-    words = ("task_names", "users", "processing_types", "labels", "working_groups", "campaigns", "transpaths")
     return scenario, TaskList(rows, np.full((n_shares, N_REPLICAS), -1, np.int16),
-                              np.zeros((n_shares, N_REPLICAS), np.float32), dict.fromkeys(words, ("",)))
+                              np.zeros((n_shares, N_REPLICAS), np.float32), dict.fromkeys(VOCABULARY_OF.values(), ("",)))
 
 
 class Feed:
