@@ -96,14 +96,13 @@ def no_input_is_lost(arrays):
 
 def attempts_stay_below_limit(arrays):
     """No live job but merge jobs has more attempts or failures than its task and the retry rules allow."""
-    jobs = arrays.jobs[live(arrays)]
-    jobs = jobs[jobs["n_chunks"] > 0]
-    tasks = arrays.tasks[jobs["task"]]
-    limited = jobs["attempt_limit"] > 0
-    over = (jobs["attempt"] > tasks["max_attempt"]) | (limited & (jobs["attempt"] > jobs["attempt_limit"]))
-    for job in jobs[over][:5]:
+    rows, jobs = live(arrays), arrays.jobs
+    rows = rows[jobs["n_chunks"][rows] > 0]
+    attempt, failures, limit, task = (jobs[name][rows] for name in ("attempt", "failures", "attempt_limit", "task"))
+    most, most_failures = arrays.tasks["max_attempt"][task], arrays.tasks["max_failure"][task]
+    for job in jobs[rows[(attempt > most) | ((limit > 0) & (attempt > limit))][:5]]:
         yield f"job {job['panda_id']} is attempt {job['attempt']} of an input that may have fewer"
-    for job in jobs[(tasks["max_failure"] > 0) & (jobs["failures"] >= tasks["max_failure"])][:5]:
+    for job in jobs[rows[(most_failures > 0) & (failures >= most_failures)][:5]]:
         yield f"job {job['panda_id']} tries an input again that has failed {job['failures']} times"
 
 
