@@ -91,8 +91,8 @@ def plain_grid(n_queues: int, cores: int, n_shares: int) -> tuple[Scenario, Task
     for name, value in dict(n_jobs=2**30, work_hs06s_per_event=36000, n_events_per_job=1, work_spread=0.3, corecount=1,
                             cpu_efficiency=1, maxpss_mb=1000, max_attempt=3, nucleus=-1).items():
         rows[name] = value
-    return scenario, TaskList(rows, np.full((n_shares, N_REPLICAS), -1, np.int16),
-                              np.zeros((n_shares, N_REPLICAS), np.float32), dict.fromkeys(VOCABULARY_OF.values(), ("",)))
+    no_replicas = np.full((n_shares, N_REPLICAS), -1, np.int16), np.zeros((n_shares, N_REPLICAS), np.float32)
+    return scenario, TaskList(rows, *no_replicas, dict.fromkeys(VOCABULARY_OF.values(), ("",)))
 
 
 class Feed:

@@ -9,12 +9,13 @@ PACKAGE = Path(__file__).parents[1] / "simgrid_broker"
 NAME = PACKAGE.name
 
 MAY_IMPORT = {
-    "names": set(), "units": set(), "errors": set(), "compiled": set(), "luck": {"compiled"},
+    "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(),
+    "luck": {"compiled"},
     "schema": {"names", "units", "errors"},
     "views": {"names"},
     "scenario": {"schema", "names", "units", "errors", "luck"},
     "policy": {"views", "names", "units", "compiled"},
-    "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled"},
+    "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "luck", "compiled"},
     "agents": {"world", "fabric", "policy", "schema", "views", "luck", "names", "units"},
     "records": {"schema", "names", "units", "errors"},

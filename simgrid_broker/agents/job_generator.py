@@ -6,6 +6,7 @@ Simplified: analysis tasks go through the same rules as production.
 """
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,14 +19,16 @@ from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, most_jobs, selection
 from simgrid_broker.policy.throttle import COMPONENTS, passes_urgent, throttle_limits
 from simgrid_broker.world import observe
+from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import inputs_to_use, is_cut
+from simgrid_broker.world.input_files import look_at_input
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
 
-GENERATING = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING)
-"""Statuses of a task for which jobs are made."""
+READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
+GENERATES = np.isin(list(TaskStatus), (READY, SCOUTING, RUNNING))
+"""Whether jobs are made of a task, by its status."""
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 POLL_PROBABILITY = 0.25
 """Chance that a share and type without jobs is looked at in a cycle; source: lifecycle reference, section 1.6."""
@@ -33,17 +36,17 @@ BLOCKS = 1 << 20
 """More than the blocks of jobs that one cycle makes of a task; so those of each ramCount have luck of their own."""
 
 
-def input_left(arrays, row: int) -> list[tuple[int, int]]:
-    """Chunks of a task for which a job can be made now: level of ramCount and number, those that were raised first.
+def input_left(arrays, rows: np.ndarray) -> Iterator[tuple[bool, list[tuple[int, int]]]]:
+    """Of tasks in some rows, (n,): whether their jobs are cut from files, and the input that jobs can be made of now.
 
-    Each level is brokered by itself; source: lifecycle reference, section 2.3 (one chunk per distinct ramCount).
+    That is the level of ramCount and the number of pieces, those that were raised first: each level is brokered by
+    itself; source: lifecycle reference, section 2.3 (one chunk per distinct ramCount).
     """
-    task = arrays.tasks[row]
-    new = max(0, int(inputs_to_use(arrays, row)) - int(task["next_chunk"]))
-    if not task["n_retry"]:
-        return [(0, new)]
-    plain, *raised = arrays.ram_levels["waiting"][row].tolist()
-    return [*((level, waiting) for level, waiting in enumerate(raised, start=1) if waiting), (0, plain + new)]
+    waiting, cut = np.empty((len(rows), N_RAM_LEVELS), np.int32), np.empty(len(rows), np.bool_)
+    look_at_input(arrays, rows, waiting, cut)
+    for of_files, numbers in zip(cut.tolist(), waiting, strict=True):
+        plain, *raised = numbers.tolist()
+        yield of_files, [*((level, number) for level, number in enumerate(raised, start=1) if number), (0, plain)]
 
 
 def job_generator(control):
@@ -117,13 +120,11 @@ class Generator:
         tasks, rule = self.control.world.arrays.tasks, self.selection[analysis]
         if rule.attribute:
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.number)
-        served = 0
-        for row in rows.tolist():
-            if left <= 0 or served >= rule.n_tasks:
+        rows = rows[GENERATES[tasks["status"][rows]] & (tasks["priority"][rows] >= least)][:rule.n_tasks]
+        for row, (is_cut, waiting) in zip(rows.tolist(), input_left(self.control.world.arrays, rows), strict=True):
+            if left <= 0:
                 break
-            if int(tasks["status"][row]) in GENERATING and tasks["priority"][row] >= least:
-                served += 1
-                left -= self._generate(row, left, rule)
+            left -= self._generate(row, is_cut, waiting, left, rule)
         return decision.lacking and left <= 0
 
     def _throttle(self, limits):
@@ -156,18 +157,17 @@ class Generator:
                                                     component=COMPONENTS[analysis], throttled=queue.throttled)
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
-    def _generate(self, row: int, left: int, rule: Selection) -> int:
+    def _generate(self, row: int, is_cut: bool, waiting: list[tuple[int, int]], left: int, rule: Selection) -> int:
         """Make jobs of a task while `left` may be made; returns how many. If some input finds no queue, the task waits.
 
-        Files are counted as the jobs that they typically make.
+        is_cut, waiting: as `input_left`. Files are counted as the jobs that they typically make.
         """
         made, refused_by, arrays = 0, None, self.control.world.arrays
-        cut = is_cut(arrays, row)
-        most = left if cut else most_jobs(left, int(arrays.tasks["n_input_files"][row]), rule)
-        for level, inputs in input_left(arrays, row):
+        most = left if is_cut else most_jobs(left, int(arrays.tasks["n_input_files"][row]), rule)
+        for level, inputs in waiting:
             wanted = min(inputs, most - made)
             if wanted > 0:
-                placed, tag = self._cut(row, wanted, level, rule) if cut else self._make(row, wanted, level)
+                placed, tag = self._cut(row, wanted, level, rule) if is_cut else self._make(row, wanted, level)
                 made += placed
                 refused_by = refused_by if placed else tag
         if refused_by is not None:
@@ -191,7 +191,7 @@ class Generator:
         made = int(sizes.sum())
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
         if made:
-            self._submit(row, task, level, numbers, sizes)
+            self._submit(row, task, account, level, numbers, sizes)
         return made, verdict.last_tag
 
     def _cut(self, row: int, wanted: int, level: int, rule: Selection) -> tuple[int, str]:
@@ -202,10 +202,9 @@ class Generator:
             self._set_running(row)
         return made, tag
 
-    def _submit(self, row: int, task, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
+    def _submit(self, row: int, task, account: int, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
         """Order the jobs from the server and count them for the brokers to come."""
         control, now, snapshot = self.control, self.control.now, self.control.snapshot
-        account = account_of(control.world.arrays, row)
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.queues.queue_and_cores[number]
             ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
@@ -215,9 +214,9 @@ class Generator:
 
     def _set_running(self, row: int) -> None:
         """Note that a task has got jobs, or its scouts."""
-        record = self.control.world.arrays.tasks[row]
-        record["frozen_s"] = np.nan
-        if record["status"] == TaskStatus.READY:
+        tasks = self.control.world.arrays.tasks
+        tasks["frozen_s"][row] = np.nan
+        if tasks["status"][row] == READY:
             scouts = self.control.world.arrays.scout_inputs[row] > 0
             set_status(self.control.world, row, TaskStatus.SCOUTING if scouts else TaskStatus.RUNNING, self.control.now)
 

@@ -67,7 +67,7 @@ class RetryModule:
             for cause, handling in handlings.items():
                 row[cause] = (handling.max_attempt, self._is_system(PANDA_ERRORS[cause]),
                               handling.increase_memory or handling.increase_cputime)
-        self.control.world.arrays = self.control.world.arrays._replace(retry_rules=table)
+        self.control.world.arrays = self.control.world.arrays.with_arrays(retry_rules=table)
 
     def _is_system(self, error) -> bool:
         return any(rules.concerns(each.error_source, each.error_code, each.error_diag, error) for each in self.system)

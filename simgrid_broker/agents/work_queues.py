@@ -36,6 +36,7 @@ class WorkQueues:
         self.views: dict[int, tuple] = {}
         self.raised: dict[tuple[int, int], tuple] = {}
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
+        self.changing = control.world.arrays.tasks[list(CHANGING)]     # a view: the tasks of a run stay where they are
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
 
     def tasks_of(self, queue: AlignedQueue) -> np.ndarray:
@@ -77,8 +78,7 @@ class WorkQueues:
         level: what the ramCount of the input was raised to, 0 = it has that of the task.
         """
         world = self.control.world
-        tasks = world.arrays.tasks
-        state = (*(tasks[name][row].item() for name in CHANGING), self.control.scouts.changes[row])
+        state = self.changing[row].item(), self.control.scouts.changes[row]
         known = self.views.get(row)
         if known is None or known[0] != state:
             known = state, observe.task(world, row), observe.job_input(world, row)

@@ -60,16 +60,24 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float, unifo
     of the express tasks comes last.
     """
     is_express = priority >= EXPRESS_PRIORITY
-    express = np.flatnonzero(is_express)
-    express = express[np.lexsort((uniforms[0, express], -priority[express].astype(np.int64)))]
     others = np.flatnonzero(~is_express)
-    _, first, place = np.unique(group[others], return_index=True, return_inverse=True)
-    by_group = np.argsort(place, kind="stable")
-    begins = np.flatnonzero(np.diff(place[by_group], prepend=-1))
-    turn = np.empty(len(others), np.int64)
-    turn[by_group] = np.arange(len(others)) - np.repeat(begins, np.diff(np.append(begins, len(others))))
-    others = others[np.lexsort((uniforms[1, first][place], turn))]
+    others = others[_by_turns(group[others], uniforms[1])]
+    express = np.flatnonzero(is_express)
+    if not len(express):
+        return others
+    express = express[np.lexsort((uniforms[0, express], -priority[express].astype(np.int64)))]
     return _with_express(others, express, uniforms[2] * 100 < express_ratio)
+
+
+def _by_turns(group: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Order in which groups take turns, (n,): the first of each, the second of each; groups by the luck of their first.
+    """
+    by_group = np.argsort(group, kind="stable")
+    ordered = group[by_group]
+    begins = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1]) if len(group) else by_group
+    sizes = np.diff(begins, append=len(group))
+    turn = np.arange(len(group)) - np.repeat(begins, sizes)
+    return by_group[np.lexsort((np.repeat(uniforms[by_group[begins]], sizes), turn))]
 
 
 def _with_express(others: np.ndarray, express: np.ndarray, chosen: np.ndarray) -> np.ndarray:

@@ -1,12 +1,11 @@
-"""The arrays that a world is made of, gathered in one named tuple that compiled code can take apart.
+"""The arrays that a world is made of, gathered in one bundle that compiled code takes as a pointer.
 
 What lives here: the shapes. What does not: filling them (`build`) and changing them (`rows`, `transitions`, fabric).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.names import RAM_LIMITS_MB, JobStatus
 
 N_STATUS = len(JobStatus)
@@ -90,7 +89,7 @@ WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
 
 
-class Arrays(NamedTuple):
+class Arrays(Bundle):
     """Everything that compiled code reads or writes; tables are structured arrays of `schema`, (rows,)."""
 
     state: np.ndarray
@@ -107,7 +106,7 @@ class Arrays(NamedTuple):
     replica_site: np.ndarray       # (n_tasks, N_REPLICAS), -1 = none
     replica_fraction: np.ndarray   # (n_tasks, N_REPLICAS)
     jobs: np.ndarray
-    job_times: np.ndarray          # (n_rows, n_status), s, NaN = never
+    job_times: np.ndarray          # (n_rows, n_status), s, NaN = never; of free rows anything
     transfers: np.ndarray
     retries: np.ndarray
     submissions: np.ndarray

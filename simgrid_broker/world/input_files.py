@@ -44,6 +44,20 @@ def inputs_to_use(world, task_row):
 
 
 @compiled
+def look_at_input(world, rows, waiting, cut):
+    """Of some tasks, (n,) rows: the input of which jobs can be made, and whether these are cut from files, (n,) bool.
+
+    waiting: (n, N_RAM_LEVELS) pieces by level of ramCount, new ones included, which have that of the task.
+    """
+    for k in range(len(rows)):
+        row = rows[k]
+        cut[k] = is_cut(world, row)
+        for level in range(waiting.shape[1]):
+            waiting[k, level] = world.ram_levels[row, level]["waiting"]
+        waiting[k, 0] += max(0, inputs_to_use(world, row) - world.tasks[row]["next_chunk"])
+
+
+@compiled
 def first_event(split, piece):
     """Where a part of a file begins, counted through all files of the task."""
     size, events = np.int64(split["events_per_piece"]), np.int64(split["events_per_file"])

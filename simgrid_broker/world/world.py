@@ -65,21 +65,20 @@ class World:
         new = max(2 * old, old + wanted)
         self._lengthen(name, new)
         if name == "jobs":
-            times = np.full((new, self.arrays.job_times.shape[1]), np.nan)
-            times[:old] = self.arrays.job_times
-            self.arrays = self.arrays._replace(job_times=times)
+            self._lengthen("job_times", new)
         free, n_free = getattr(self.arrays, f"free_{name}"), int(self.state[f"n_free_{name}"])
         longer = np.zeros(new, np.int32)
         longer[:new - old] = np.arange(new - 1, old - 1, -1)
         longer[new - old:new - old + n_free] = free[:n_free]
         self.state[f"n_free_{name}"] = n_free + new - old
-        self.arrays = self.arrays._replace(**{f"free_{name}": longer})
+        self.arrays = self.arrays.with_arrays(**{f"free_{name}": longer})
 
     def _lengthen(self, name: str, wanted: int) -> None:
         """Make a table at least so long; what is in it stays."""
         old = getattr(self.arrays, name)
         if len(old) >= wanted:
             return
-        new = np.zeros(max(int(wanted), 2 * len(old)), old.dtype)
-        new[:len(old)] = old
-        self.arrays = self.arrays._replace(**{name: new})
+        new = np.zeros((max(int(wanted), 2 * len(old)), *old.shape[1:]), old.dtype)
+        raw = f"V{old.dtype.itemsize}"               # NumPy copies structured rows field by field otherwise
+        new.view(raw)[:len(old)] = old.view(raw)
+        self.arrays = self.arrays.with_arrays(**{name: new})

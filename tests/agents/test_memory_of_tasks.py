@@ -1,5 +1,6 @@
 """The retry module at work: rules in force, tasks and inputs that are raised, and how raised inputs are brokered."""
 
+import numpy as np
 import pytest
 from builders import S, Stage, T, put_job, scenario
 
@@ -121,7 +122,7 @@ def test_inputs_are_told_apart_by_what_they_were_raised_to():
     fail(stage)
     fail(stage, ramcount_mb=2700.0)
     fail(stage, Cause.PAYLOAD_ERROR)
-    assert input_left(stage.arrays, 0) == [(2, 1), (4, 1), (0, 18)]
+    assert list(input_left(stage.arrays, np.array([0]))) == [(False, [(2, 1), (4, 1), (0, 18)])]
 
 
 def test_raised_inputs_are_brokered_with_their_memory():

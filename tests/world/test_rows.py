@@ -102,13 +102,13 @@ def test_a_table_grows_and_keeps_what_is_in_it(name):
     assert len(free) == len(set(free)) and set(free) == free_before | set(range(FIRST_ROWS, len(after)))
 
 
-def test_times_of_new_rows_are_those_of_jobs_that_never_lived():
+def test_times_stay_with_their_jobs_when_there_are_more_rows():
     bench = Bench()
     row = put_job(bench, JobStatus.ACTIVATED)
     bench.world.make_room(jobs=2 * FIRST_ROWS)
     times = bench.arrays.job_times
     assert len(times) == len(bench.arrays.jobs) == len(bench.arrays.free_jobs)
-    assert times[row, JobStatus.ACTIVATED] == 0.0 and np.isnan(times[FIRST_ROWS:]).all()
+    assert times[row, JobStatus.ACTIVATED] == 0.0 and np.isnan(times[row, JobStatus.RUNNING])
 
 
 def test_a_table_with_room_does_not_grow():

@@ -39,7 +39,8 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued
     limits = cap[order].astype(float) if capped else np.full(len(order), np.inf)
     chosen = np.empty(n_blocks, np.int64)
     drawn = draw_blocks(weights, waiting, limits, queued is not None, np.asarray(uniforms, float), block, chosen)
-    sizes = np.full(drawn, block)
+    sizes = np.empty(drawn, np.int64)
+    sizes[:] = block
     if drawn and drawn == n_blocks:
         sizes[-1] = n_jobs - block * (drawn - 1)
     return order[chosen[:drawn]], sizes

@@ -1,0 +1,136 @@
+"""Arrays that compiled code is handed together, as one pointer.
+
+What lives here: `Bundle`, and how Numba reads one. What does not: which arrays there are (`world.arrays`).
+
+A named tuple would do the same, but compiled code passes one by value: fifty arrays are 350 words that every call
+within it copies, and that every call from Python takes apart. A bundle is the address of a list of these words.
+"""
+
+import hashlib
+from functools import cache, cached_property
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models, register_default
+from numba.core.pythonapi import NativeValue
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import infer_getattr, lower_getattr_generic, typeof_impl, unbox
+from numba.np import numpy_support
+
+WORD = 8
+"""Bytes of a word of the list."""
+FIXED_WORDS = 5
+"""Words of an array before its shape and its strides: two that stay empty, number and size of items, address."""
+
+
+class Bundle:
+    """Arrays by name, in C order, which a subclass lists as annotations; compiled code reads them as attributes.
+
+    Raises TypeError for an array that is missing, unknown, or not in C order.
+    """
+
+    def __init__(self, **arrays):
+        names = tuple(type(self).__annotations__)
+        if set(arrays) != set(names):
+            raise TypeError(f"{type(self).__name__} has the arrays {', '.join(names)}; these are missing or unknown: "
+                            f"{', '.join(sorted(set(arrays) ^ set(names)))}")
+        for name, array in arrays.items():
+            if not array.flags.c_contiguous:
+                raise TypeError(f"{type(self).__name__}.{name} is not in C order")
+        self.__dict__.update(arrays)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays by name."""
+        return {name: getattr(self, name) for name in type(self).__annotations__}
+
+    def with_arrays(self, **changes) -> "Bundle":
+        """The same with some arrays replaced."""
+        return type(self)(**self.arrays() | changes)
+
+    @cached_property
+    def words(self) -> np.ndarray:
+        """What compiled code reads: for each array the words of Numba's struct of an array, one array behind the other.
+        """
+        return np.array([word for array in self.arrays().values() for word in
+                         (0, 0, array.size, array.itemsize, array.ctypes.data, *array.shape, *array.strides)], np.int64)
+
+    @cached_property
+    def address(self) -> int:
+        """Where the words stand."""
+        return self.words.ctypes.data
+
+    @cached_property
+    def compiled_type(self) -> "BundleType":
+        """Numba's type of it."""
+        return bundle_type(type(self).__name__, tuple(
+            (name, array.dtype, array.ndim) for name, array in self.arrays().items()))
+
+
+class BundleType(types.Type):
+    """Numba's type of a bundle; fields: type of each array by name, and the place of its first word."""
+
+    def __init__(self, name: str, fields: tuple):
+        self.fields, place = {}, 0
+        for field, array_type in fields:
+            self.fields[field] = array_type, place
+            place += FIXED_WORDS + 2 * array_type.ndim
+        digest = hashlib.sha256(repr(fields).encode()).hexdigest()[:16]      # names of functions stay short
+        super().__init__(f"{name}.{digest}")
+
+
+@cache
+def bundle_type(name: str, columns: tuple) -> BundleType:
+    """Type of the bundles of one class; columns: name, dtype and number of dimensions of each array."""
+    return BundleType(name, tuple((field, types.Array(numpy_support.from_dtype(dtype), ndim, "C"))
+                                  for field, dtype, ndim in columns))
+
+
+@register_default(BundleType)
+class BundleModel(models.OpaqueModel):
+    """A bundle in compiled code: an address."""
+
+
+@typeof_impl.register(Bundle)
+def _type_of_bundle(bundle, _context):
+    return bundle.compiled_type
+
+
+@unbox(BundleType)
+def _take_address(_type, bundle, context):
+    number = context.pyapi.object_getattr_string(bundle, "address")
+    address = context.pyapi.long_as_voidptr(number)
+    context.pyapi.decref(number)
+    return NativeValue(address)
+
+
+@infer_getattr
+class BundleAttributes(AttributeTemplate):
+    """What the attributes of a bundle are: its arrays."""
+
+    key = BundleType
+
+    def generic_resolve(self, bundle, name):
+        """Type of an array."""
+        return bundle.fields[name][0] if name in bundle.fields else None
+
+
+@lower_getattr_generic(BundleType)
+def _read_array(context, builder, bundle, value, name):
+    """Read the words of an array; they never change while compiled code runs, so those not needed are not read."""
+    array_type, place = bundle.fields[name]
+    array = context.make_array(array_type)(context, builder)
+    words = builder.bitcast(value, ir.IntType(64).as_pointer())
+
+    def word(offset):
+        loaded = builder.load(builder.gep(words, [ir.Constant(ir.IntType(64), place + offset)]))
+        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return loaded
+    ndim = array_type.ndim
+    array.meminfo = array.parent = ir.Constant(cgutils.voidptr_t, None)
+    array.nitems, array.itemsize = word(2), word(3)
+    array.data = builder.inttoptr(word(4), array.data.type)
+    array.shape = cgutils.pack_array(builder, [word(FIXED_WORDS + k) for k in range(ndim)])
+    array.strides = cgutils.pack_array(builder, [word(FIXED_WORDS + ndim + k) for k in range(ndim)])
+    return array._getvalue()

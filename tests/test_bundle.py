@@ -1,0 +1,65 @@
+"""Arrays that compiled code is handed as one pointer: it sees what Python sees, and changes it."""
+
+import numpy as np
+import pytest
+
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
+
+ROW = np.dtype([("number", "i4"), ("size", "f8")])
+
+
+class Shelf(Bundle):
+    """Two arrays of different kinds."""
+
+    rows: np.ndarray
+    grid: np.ndarray
+
+
+def shelf() -> Shelf:
+    rows = np.zeros(3, ROW)
+    rows["number"], rows["size"] = (1, 2, 3), (0.5, 1.5, 2.5)
+    return Shelf(rows=rows, grid=np.arange(6.0).reshape(2, 3))
+
+
+@compiled
+def look(shelf, row, column):
+    return shelf.rows[row]["size"] + shelf.grid[1, column] + len(shelf.rows) + shelf.grid.shape[1]
+
+
+@compiled
+def change(shelf, row):
+    shelf.rows[row]["number"] += 10
+    shelf.grid[0, row] = -1.0
+
+
+def test_compiled_code_reads_rows_cells_and_shapes():
+    assert look(shelf(), 1, 2) == 1.5 + 5.0 + 3 + 3
+
+
+def test_what_compiled_code_writes_is_in_the_arrays():
+    ours = shelf()
+    change(ours, 2)
+    assert ours.rows["number"].tolist() == [1, 2, 13] and ours.grid[0].tolist() == [0.0, 1.0, -1.0]
+
+
+def test_a_longer_array_is_seen_at_once():
+    ours = shelf()
+    longer = ours.with_arrays(rows=np.zeros(7, ROW))
+    assert look(longer, 6, 0) == 0.0 + 3.0 + 7 + 3
+    assert look(ours, 0, 0) == 0.5 + 3.0 + 3 + 3, "the old one is as it was"
+
+
+def test_bundles_of_other_arrays_are_of_another_type():
+    assert shelf().compiled_type is shelf().compiled_type
+    assert shelf().compiled_type != shelf().with_arrays(grid=np.zeros(3)).compiled_type
+
+
+@pytest.mark.parametrize("arrays, said", [
+    pytest.param(dict(rows=np.zeros(1)), "missing or unknown: grid", id="one is missing"),
+    pytest.param(dict(rows=np.zeros(1), grid=np.zeros(1), shape=np.zeros(1)), "unknown: shape", id="one is unknown"),
+    pytest.param(dict(rows=np.zeros(1), grid=np.zeros((2, 3)).T), "Shelf.grid is not in C order", id="another order"),
+])
+def test_what_does_not_fit_is_refused(arrays, said):
+    with pytest.raises(TypeError, match=said):
+        Shelf(**arrays)
