@@ -121,16 +121,17 @@ def tables() -> str:
 
 
 def rules() -> str:
-    """The brokers' rules as a table, with the tests that name them."""
-    tests = {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests" / "policy").glob("test_*.py"))}
+    """The brokers' rules as a table, with the tests that name them, or their tag or factor."""
+    tests = {path: path.read_text(encoding="utf-8") for room in ("policy", "dry_run")
+             for path in sorted((ROOT / "tests" / room).glob("test_*.py"))}
     rows = []
     for broker, function in broker_rules():
         rule = function.rule
         tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
         keys = ", ".join(f"{component}.{key}" for component, key in rule.gdpconfig)
         where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
-        tested = ", ".join(str(path.relative_to(ROOT)) for path, text in tests.items()
-                           if re.search(rf"\b{function.__name__}\b", text))
+        named = rf"\b{function.__name__.removesuffix('_deployed')}(_deployed)?\b|\"{re.escape(tag.split(': ')[-1])}\""
+        tested = ", ".join(str(path.relative_to(ROOT)) for path, text in tests.items() if re.search(named, text))
         rows.append((broker, tag, first_sentence(function), ", ".join(rule.editions), keys, rule.source, where, tested))
     head = ("broker", "tag or factor", "what it does", "editions", "gdpconfig", "source", "function", "tests")
     return table(head, rows, code=(1, 4, 6, 7))

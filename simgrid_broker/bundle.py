@@ -16,7 +16,7 @@ from numba.core import cgutils
 from numba.core.datamodel import models, register_default
 from numba.core.pythonapi import NativeValue
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import infer_getattr, lower_getattr_generic, typeof_impl, unbox
+from numba.extending import infer_getattr, lower_getattr_generic, unbox
 from numba.np import numpy_support
 
 WORD = 8
@@ -62,8 +62,7 @@ class Bundle:
         return self.words.ctypes.data
 
     @cached_property
-    def compiled_type(self) -> "BundleType":
-        """Numba's type of it."""
+    def _numba_type_(self) -> "BundleType":              # by this name Numba looks for it, before all else
         return bundle_type(type(self).__name__, tuple(
             (name, array.dtype, array.ndim) for name, array in self.arrays().items()))
 
@@ -90,11 +89,6 @@ def bundle_type(name: str, columns: tuple) -> BundleType:
 @register_default(BundleType)
 class BundleModel(models.OpaqueModel):
     """A bundle in compiled code: an address."""
-
-
-@typeof_impl.register(Bundle)
-def _type_of_bundle(bundle, _context):
-    return bundle.compiled_type
 
 
 @unbox(BundleType)

@@ -29,6 +29,8 @@ from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
 READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
 GENERATES = np.isin(list(TaskStatus), (READY, SCOUTING, RUNNING))
 """Whether jobs are made of a task, by its status."""
+TASKS_AT_ONCE = 16
+"""Tasks whose input is looked at together."""
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 POLL_PROBABILITY = 0.25
 """Chance that a share and type without jobs is looked at in a cycle; source: lifecycle reference, section 1.6."""
@@ -42,11 +44,12 @@ def input_left(arrays, rows: np.ndarray) -> Iterator[tuple[bool, list[tuple[int,
     That is the level of ramCount and the number of pieces, those that were raised first: each level is brokered by
     itself; source: lifecycle reference, section 2.3 (one chunk per distinct ramCount).
     """
-    waiting, cut = np.empty((len(rows), N_RAM_LEVELS), np.int32), np.empty(len(rows), np.bool_)
-    look_at_input(arrays, rows, waiting, cut)
-    for of_files, numbers in zip(cut.tolist(), waiting, strict=True):
-        plain, *raised = numbers.tolist()
-        yield of_files, [*((level, number) for level, number in enumerate(raised, start=1) if number), (0, plain)]
+    waiting, cut = np.empty((TASKS_AT_ONCE, N_RAM_LEVELS), np.int32), np.empty(TASKS_AT_ONCE, np.bool_)
+    for begin in range(0, len(rows), TASKS_AT_ONCE):       # most cycles end with the first tasks
+        some = rows[begin:begin + TASKS_AT_ONCE]
+        look_at_input(arrays, some, waiting, cut)
+        for of_files, (plain, *raised) in zip(cut[:len(some)].tolist(), waiting[:len(some)].tolist(), strict=True):
+            yield of_files, [*((level, number) for level, number in enumerate(raised, start=1) if number), (0, plain)]
 
 
 def job_generator(control):
@@ -70,11 +73,14 @@ def question(control, task, parts, wanted: int, account: int | None = None) -> t
     return task, control.queues, stats, observe.locality(task, parts, wanted), control.cfg, control.edition
 
 
-def levels_asked(limits) -> tuple[bool, bool, bool]:
-    """Whether the throttler compares counts of the resource type, of the core type and of the share."""
+def types_asked(queue: AlignedQueue, limits) -> tuple[tuple[int, ...], ...]:
+    """Resource types of which the throttler compares counts: those of the queue, of its core type, of the share.
+
+    Empty where no limit is set at that level.
+    """
     levels = {limit.level for limit in (limits.queue_limit, limits.queue_cap, limits.running_cap)
               if limit.jobs is not None}
-    return True, 1 in levels, 2 in levels
+    return queue.types, queue.core_types if 1 in levels else (), queue.all_types if 2 in levels else ()
 
 
 class Generator:
@@ -84,7 +90,7 @@ class Generator:
         self.control, self.work_queues, self.numbers = control, work_queues, numbers
         self.queue, self.number = queue, number
         self.cfg = None
-        self.limits, self.selection = {}, {}
+        self.limits, self.levels, self.selection = {}, {}, {}
         self.splitter = JobSplitter(control, question)
 
     def cycle(self) -> float | None:
@@ -111,7 +117,7 @@ class Generator:
 
     def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
         """Make jobs of the tasks of production or of analysis; returns whether more are to be made at once."""
-        decision = self._throttle(self.limits[analysis])
+        decision = self._throttle(analysis)
         left, least = decision.max_jobs, NO_PRIORITY
         if decision.skip:
             left, least = decision.urgent_jobs, self._urgent_priority(rows, analysis, decision)
@@ -127,12 +133,10 @@ class Generator:
             left -= self._generate(row, is_cut, waiting, left, rule)
         return decision.lacking and left <= 0
 
-    def _throttle(self, limits):
+    def _throttle(self, analysis: bool):
         """What the throttler says; it hears of the queued wall time only if that decides."""
-        queue, throttle = self.queue, self.control.policies.throttle
-        types = queue.types, queue.core_types, queue.all_types
-        counts = [self.numbers.of(queue, of) if wanted else None
-                  for of, wanted in zip(types, levels_asked(limits), strict=True)]
+        queue, throttle, limits = self.queue, self.control.policies.throttle, self.limits[analysis]
+        counts = [self.numbers.of(queue, types) if types else None for types in self.levels[analysis]]
         decision = throttle(counts[0], limits, *counts[1:])
         if decision.by_walltime:
             counts[0] = counts[0]._replace(walltime_s=self.numbers.walltime_s(queue))
@@ -155,6 +159,7 @@ class Generator:
         for analysis in (False, True):
             self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
                                                     component=COMPONENTS[analysis], throttled=queue.throttled)
+            self.levels[analysis] = types_asked(queue, self.limits[analysis])
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
     def _generate(self, row: int, is_cut: bool, waiting: list[tuple[int, int]], left: int, rule: Selection) -> int:

@@ -38,6 +38,7 @@ class WorkQueues:
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
         self.changing = control.world.arrays.tasks[list(CHANGING)]     # a view: the tasks of a run stay where they are
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
+        self.has_analysis = bool(self.analysis.any())
 
     def tasks_of(self, queue: AlignedQueue) -> np.ndarray:
         """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
@@ -56,11 +57,13 @@ class WorkQueues:
 
     def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
         """Tasks of production and of analysis apart, with whether they are analysis; JEDI generates for each label."""
-        if not self.analysis.any():
+        if not self.has_analysis:
             return [(False, rows)]
         analysis = self.analysis[self.control.world.arrays.tasks["label"][rows]]
-        parts = [(False, rows[~analysis]), (True, rows[analysis])]
-        return [part for part in parts if len(part[1])]
+        n_analysis = np.count_nonzero(analysis)
+        if n_analysis in (0, len(rows)):
+            return [(n_analysis > 0, rows)]
+        return [(False, rows[~analysis]), (True, rows[analysis])]
 
     def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, number: int) -> np.ndarray:
         """Tasks in the order in which groups of one value of an attribute take turns; number: of the generator."""

@@ -35,25 +35,15 @@ class Fabric:
         self.orders: list[tuple] = []
         self.retry_module = None
 
-    @property
-    def next_event_s(self) -> float:
-        """Time of the earliest event, inf if there is none."""
-        arrays = self.world.arrays
-        return float(arrays.events[0]["time_s"]) if arrays.state[0]["n_events"] else np.inf
-
     def advance(self, until: float) -> None:
         """Handle all events up to and including time `until`, s."""
-        while self.next_event_s <= until:
-            reason = advance(self.world.arrays, until)
-            if reason == REACHED:
-                return
+        while (reason := advance(self.world.arrays, until)) != REACHED:
             if reason == FAULT:
                 raise_fault(self.world.arrays)
             elif reason == OUTBOX_FULL:
                 self.empty_outboxes()
             else:
                 self.world.make_room()
-        self.world.state["now_s"] = until
 
     def empty_outboxes(self) -> None:
         """Hand ended attempts and transfers to the sink."""

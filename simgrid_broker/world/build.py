@@ -164,9 +164,19 @@ def _state(pools) -> np.ndarray:
     state = np.zeros(1, STATE)
     state["fault_row"] = -1
     state["total_cores"] = pools["cores"].sum()
-    for name in ("n_free_jobs", "n_free_transfers", "n_free_retries", "n_free_submissions"):
+    state["n_free_jobs"] = first_job_rows(state["total_cores"][0])
+    for name in ("n_free_transfers", "n_free_retries", "n_free_submissions"):
         state[name] = FIRST_ROWS
     return state
+
+
+def first_job_rows(total_cores: int) -> int:
+    """Rows of jobs at the start: enough for a grid that is full, so that the table seldom has to grow.
+
+    With about five cores a job, jobs that wait and jobs whose output moves come to about one live job for each core;
+    rows that were never used cost no memory.
+    """
+    return max(FIRST_ROWS, total_cores * 5 // 4)
 
 
 def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
@@ -182,12 +192,13 @@ def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:
     """The tables that grow with the number of live jobs, and the outboxes; one pilot a core must find an event."""
-    def free():
-        return np.arange(FIRST_ROWS - 1, -1, -1, dtype=np.int32)
+    def free(n_rows=FIRST_ROWS):
+        return np.arange(n_rows - 1, -1, -1, dtype=np.int32)
+    n_jobs = first_job_rows(total_cores)
     return dict(
-        jobs=JOBS.empty(FIRST_ROWS), job_times=np.full((FIRST_ROWS, N_STATUS), np.nan),
+        jobs=JOBS.empty(n_jobs), job_times=np.zeros((n_jobs, N_STATUS)), free_jobs=free(n_jobs),
         transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, RETRY),
-        submissions=np.zeros(FIRST_ROWS, SUBMISSION), free_jobs=free(), free_transfers=free(), free_retries=free(),
+        submissions=np.zeros(FIRST_ROWS, SUBMISSION), free_transfers=free(), free_retries=free(),
         free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, EVENT),
         far_events=np.zeros(4 * FIRST_ROWS + total_cores, EVENT),
         pending=np.zeros(FIRST_ROWS, WAITING), holding=np.zeros(FIRST_ROWS, WAITING),

@@ -46,11 +46,10 @@ def of_accounts(numbers: np.ndarray, n_shares: int, axis: int = 0) -> np.ndarray
 
 def account_of(arrays, row: int) -> int:
     """Where JEDI counts the jobs of a task: its share, or n_shares + k for the k-th Resource queue from 0."""
-    task = arrays.tasks[row]
-    work_queue = int(task["work_queue"])
-    if 0 <= work_queue < n_special(arrays):
+    special = n_special(arrays)
+    if special and 0 <= (work_queue := int(arrays.tasks["work_queue"][row])) < special:
         return len(arrays.hs06_milli) + work_queue
-    return int(task["share"])
+    return int(arrays.tasks["share"][row])
 
 
 def in_resource_queue(arrays, tasks: np.ndarray) -> np.ndarray:

@@ -146,7 +146,8 @@ def _load(world, snapshot, account: int, resource_type: int | None) -> np.ndarra
     if snapshot.load_of_all is None:
         snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
                                              num_slots=queues["num_slots"], **snapshot.activity)
-    load = snapshot.load_of_all.copy()
+    raw = f"V{views.LOAD.itemsize}"                  # NumPy copies structured rows field by field otherwise
+    load = snapshot.load_of_all.view(raw).copy().view(views.LOAD)
     for name, status in (("running", RUNNING), ("assigned", ASSIGNED), ("activated", ACTIVATED),
                          ("starting", STARTING), ("defined", DEFINED)):
         load[name] = numbers[status]

@@ -12,7 +12,7 @@ def test_a_new_world_is_sound_and_empty():
     bench = Bench(two_sites(here=dict(cores=100)), dict(n_jobs=5), dict(n_jobs=7))
     bench.check()
     assert bench.statuses() == [] and not bench.arrays.counts.any()
-    assert bench.fabric.next_event_s == np.inf
+    assert not bench.world.state["n_events"]
     assert bench.arrays.pools["free_cores"].tolist() == [100, 8]
 
 

@@ -52,7 +52,7 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
     """
     brokerage = PRODUCTION[edition]
     question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)._replace(
-        ranks=brokerage.hint_ranks, choice_rank=brokerage.funnel.never)
+        ranks=brokerage.hint_ranks, later=brokerage.hint_later, choice_rank=brokerage.funnel.never)
     question.ask["hint"] = True
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
@@ -75,8 +75,8 @@ def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, lo
         nucleus = stats.store[task.nucleus]
         ask["nucleus_writable"], ask["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
     return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, known.first, known.static_weight,
-                    funnel.load_ranks, brokerage.least, brokerage.choice_rank, len(funnel.criteria), funnel.never,
-                    brokerage.busiest)
+                    funnel.load_ranks, brokerage.later, brokerage.least, brokerage.choice_rank, len(funnel.criteria),
+                    funnel.never, brokerage.busiest)
 
 
 class Prepared(NamedTuple):

@@ -52,6 +52,16 @@ class JobBrokerage:
         return np.array([funnel.never if rule in self.caps else funnel.ranks[rule] for rule in funnel.load], np.int64)
 
     @cached_property
+    def later(self) -> np.ndarray:
+        """Smallest rank of each compiled criterion and those behind it, (n_load,)."""
+        return smallest_behind(self.funnel.load_ranks)
+
+    @cached_property
+    def hint_later(self) -> np.ndarray:
+        """The same for a hint."""
+        return smallest_behind(self.hint_ranks)
+
+    @cached_property
     def least(self) -> int:
         """Smallest rank of a compiled criterion: a candidate that is out before need not be looked at."""
         return int(self.funnel.load_ranks.min(initial=self.funnel.never))
@@ -60,3 +70,8 @@ class JobBrokerage:
     def choice_rank(self) -> int:
         """Rank of the choice of a class; behind all others if there is none."""
         return self.funnel.never if self.choice is None else self.funnel.ranks[self.choice]
+
+
+def smallest_behind(ranks: np.ndarray) -> np.ndarray:
+    """The smallest of each rank and those behind it, (n,)."""
+    return np.minimum.accumulate(ranks[::-1])[::-1].copy()

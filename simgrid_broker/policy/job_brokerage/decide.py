@@ -4,6 +4,7 @@ What lives here: what every edition has in common. What does not: rules, the loo
 answer in Python's types (`broker`).
 """
 
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ class Question(NamedTuple):
     ask: (1,) of ASK; queues: (n,) of QUEUE; load: (n_queues,) of LOAD; link, store and the parts of the input:
     (n_sites,); first: (n,) smallest rank at which a static criterion refuses, `never` = none; static_weight: (n,)
     product of the static factors; ranks: (n_rules,) rank of each compiled criterion, of which `least` is the smallest;
+    later: (n_rules,) the smallest from each of them on;
     choice_rank: that of the choice; n_criteria: of the whole chain; busiest: whether a task that stays at its nucleus
     uses one queue only.
     """
@@ -41,6 +43,7 @@ class Question(NamedTuple):
     first: np.ndarray
     static_weight: np.ndarray
     ranks: np.ndarray
+    later: np.ndarray
     least: int
     choice_rank: int
     n_criteria: int
@@ -62,14 +65,19 @@ class Answer(NamedTuple):
     cap: np.ndarray
     numbers: np.ndarray
     kept: np.ndarray
-    best: np.ndarray
     classes: np.ndarray
+    best: np.ndarray
 
 
 def room(n: int, most: int) -> Answer:
     """An answer about `n` candidates yet to be given, of which at most `most` are used."""
-    return Answer(np.empty(n, np.int16), *np.zeros((3, n)), np.zeros(1, NUMBERS), np.empty(n, np.int32),
-                  np.empty(most, np.int64), np.empty(n, np.int8))
+    return Answer(np.empty(n, np.int16), *np.zeros((3, n)), *workspace(n), np.empty(most, np.int64))
+
+
+@cache
+def workspace(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What one decision about `n` candidates after the other uses and leaves behind: numbers, kept and classes."""
+    return np.zeros(1, NUMBERS), np.empty(n, np.int32), np.empty(n, np.int8)
 
 
 @compiled

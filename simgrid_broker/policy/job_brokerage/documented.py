@@ -36,8 +36,11 @@ def weight(ask, queue, load, link, store, n):
 
 
 @compiled
-def refusal(ask, queue, load, link, store, n, first, ranks):
-    """Smallest rank at which a compiled criterion that reads no job numbers refuses a candidate, if below `first`."""
+def refusal(ask, queue, load, link, store, n, first, ranks, later):
+    """Smallest rank at which a compiled criterion that reads no job numbers refuses a candidate, if below `first`.
+
+    later: the smallest rank from each criterion on, by which those that cannot matter any more are left out together.
+    """
     if ranks[0] < first and network.link_blocked(ask, queue, load, link, store, n)[0]:
         first = ranks[0]
     if ranks[1] < first and network.link_full(ask, queue, load, link, store, n)[0]:
@@ -46,12 +49,16 @@ def refusal(ask, queue, load, link, store, n, first, ranks):
         first = ranks[2]
     if ranks[3] < first and activity.inactive(ask, queue, load, link, store, n)[0]:
         first = ranks[3]
+    if later[4] >= first:
+        return first
     if ranks[4] < first and activity.opportunistic(ask, queue, load, link, store, n)[0]:
         first = ranks[4]
     if ranks[5] < first and data_motion.too_much_to_move(ask, queue, load, link, store, n)[0]:
         first = ranks[5]
     if ranks[6] < first and activity.disk_io(ask, queue, load, link, store, n)[0]:
         first = ranks[6]
+    if later[7] >= first:
+        return first
     if ranks[7] < first and requirements.too_little_memory(ask, queue, load, link, store, n)[0]:
         first = ranks[7]
     if ranks[8] < first and requirements.too_much_memory(ask, queue, load, link, store, n)[0]:
@@ -68,6 +75,8 @@ def refusal(ask, queue, load, link, store, n, first, ranks):
         first = ranks[13]
     if ranks[14] < first and endpoints.sends_nothing(ask, queue, load, link, store, n)[0]:
         first = ranks[14]
+    if later[15] >= first:
+        return first
     if ranks[15] < first and network.nucleus_closed(ask, queue, load, link, store, n)[0]:
         first = ranks[15]
     if ranks[16] < first and requirements.too_short_for_scouts(ask, queue, load, link, store, n)[0]:
@@ -118,7 +127,7 @@ def decide_documented(question, answer):
             site = queue["site"]
             load, link, store = question.load[queue["queue"]], question.link[site], question.store[site]
             take_input(question, site, n)
-            first = refusal(ask, queue, load, link, store, n, first, question.ranks)
+            first = refusal(ask, queue, load, link, store, n, first, question.ranks, question.later)
             if counts(question, first):
                 backlog.documented_numbers(ask, queue, load, link, store, n)
                 n["weight"] = question.static_weight[k] * weight(ask, queue, load, link, store, n)

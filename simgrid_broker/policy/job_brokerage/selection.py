@@ -33,25 +33,23 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued
         raise ValueError(f"{n_blocks} blocks of jobs need as many uniform numbers, not {len(uniforms)}")
     order = verdict.order
     queued, cap = verdict.queued if queued is None else queued, verdict.cap if cap is None else cap
-    capped = queued is not None and cap is not None
-    weights = verdict.weight[order]
-    waiting = queued[order].astype(float) if queued is not None else np.zeros(len(order))
-    limits = cap[order].astype(float) if capped else np.full(len(order), np.inf)
-    chosen = np.empty(n_blocks, np.int64)
-    drawn = draw_blocks(weights, waiting, limits, queued is not None, np.asarray(uniforms, float), block, chosen)
-    sizes = np.empty(drawn, np.int64)
-    sizes[:] = block
-    if drawn and drawn == n_blocks:
-        sizes[-1] = n_jobs - block * (drawn - 1)
-    return order[chosen[:drawn]], sizes
+    weights, waiting, limits = np.zeros((3, len(order)))
+    weights[:] = verdict.weight[order]
+    if queued is not None:
+        waiting[:] = queued[order]
+    limits[:] = np.inf if queued is None or cap is None else cap[order]
+    chosen, sizes = np.empty((2, n_blocks), np.int64)
+    drawn = draw_blocks(weights, waiting, limits, queued is not None, np.asarray(uniforms, float), block, n_jobs,
+                        chosen, sizes)
+    return order[chosen[:drawn]], sizes[:drawn]
 
 
 @compiled
-def draw_blocks(weights, queued, caps, is_counted, uniforms, block, chosen):
-    """Draw a candidate for each block into `chosen`; returns how many blocks found one.
+def draw_blocks(weights, queued, caps, is_counted, uniforms, block, n_jobs, chosen, sizes):
+    """Draw a candidate for each block of `n_jobs` jobs into `chosen`, and the size of the block into `sizes`.
 
     weights, queued, caps: (n,) of the candidates in order, of which the first two change; a candidate of weight 0 that
-    was used gets NaN. is_counted: whether queued jobs lower the weight.
+    was used gets NaN. is_counted: whether queued jobs lower the weight. Returns how many blocks found one.
     """
     for number in range(len(chosen)):
         k = unused(weights, uniforms[number])
@@ -64,7 +62,7 @@ def draw_blocks(weights, queued, caps, is_counted, uniforms, block, chosen):
                 queued[k] += block
         else:
             weights[k] = np.nan
-        chosen[number] = k
+        chosen[number], sizes[number] = k, min(block, n_jobs - block * number)
     return len(chosen)
 
 

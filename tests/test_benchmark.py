@@ -1,0 +1,30 @@
+"""The cases of the benchmark do what they say, on small grids; how fast they are is not tested."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(__file__).parents[1] / "scripts" / "benchmark.py"
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    spec = importlib.util.spec_from_file_location("benchmark", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_yardstick_ends_every_process(benchmark):
+    assert benchmark.yardstick(50)["jobs"] == 50
+
+
+def test_the_fabric_keeps_its_slots_full(benchmark):
+    found = benchmark.jobs_per_s_of_fabric(2, 40, 100)
+    assert found["jobs"] >= 100 and found["running"] >= 39
+
+
+def test_the_timeout_rules_find_the_jobs_that_are_too_old(benchmark):
+    found = benchmark.timeouts(9000)
+    assert found["found"] == -(-found["jobs"] // 1000)
