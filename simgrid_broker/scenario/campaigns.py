@@ -10,23 +10,20 @@ because that is what is published. The CPU work of the payload is that times the
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.merge_rule import NEED_MERGE_OUTPUT, MergeRule
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.scouting import ScoutRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
+from simgrid_broker.scenario.task_parameters import TaskParameters
 
 CORES_WHEN_ANY = 8
 """Cores that a task with `corecount: 0` is taken to use on average; source: lifecycle reference, section 1.5."""
 
 N_REPLICAS_MAX = 4
 """Replicas of an input that a task can name; the same as `schema.tasks.N_REPLICAS`."""
-
-
-CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
-"""Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
 
 class Replicas(Part):
@@ -46,89 +43,22 @@ class OpenInput(Part):
     frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
 
 
-class JobRequirements(Part):
-    """What a task asks of queues beside cores, memory, disk and time, in PanDA's names of task parameters."""
-
-    architecture: str = Field("", description="Platform, base image, CPU and GPU asked for, as a string "
-                              "(`x86_64-el9-gcc13-opt#x86_64&nvidia:vram>=40960`) or JSON")
-    transhome: str = Field("", description="transHome: release such as Athena-24.0.5, or nightly; without one the "
-                           "edition deployed asks for no software or hardware at all")
-    container_name: str = Field("", description="Fat container in which the payload runs")
-    onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
-
-    site: tuple[str, ...] = Field((), description="PanDA queues to which all jobs go; default: brokerage finds them")
-    maxCoreCount: int = Field(0, ge=0, description="Most cores of a slot; 0 = open")
-    walltime: float = Field(0, ge=0, description="Wall time of a MiB of input, s, claimed instead of CPU time; 0 = CPU "
-                            "time is claimed")
-    allowInputLAN: Literal["use", "only"] | None = Field("use", description="Whether jobs may or must read from the "
-                                                         "storage where a queue can; null = brokerage counts on copies")
-    useLocalIO: bool = Field(False, description="Brokerage counts on copies of the input in any case")
-    ipConnectivity: str = Field("", description="Outbound network that jobs need: full, http or "
-                                "none, and behind `#` the IP stack, such as http#IPv4")
-    mergeOutput: bool = Field(False, description="Output is merged at the site where it was made before it goes to the "
-                              "nucleus; jobs do not wait at inactive queues")
-    eventService: bool = Field(False, description="Brokerage picks queues for event service; jobs are ordinary ones")
-    nEsConsumers: int = Field(1, ge=1, description="Jobs of event service that share the events of an input")
-    maxAttemptES: int = Field(0, ge=0, description="Attempts at an event before the last; 0 = 3 in all")
-    nJumboJobs: int = Field(0, ge=0, description="Jumbo jobs of a task of event service; brokerage minds them, there "
-                            "are none")
-    minGranularity: int = Field(0, ge=0, description="Fewest events of a job, for brokerage, where the number of "
-                                "events is dynamic; 0 = it is fixed")
-    maxEventsPerJob: int | None = Field(None, ge=1, description="Most events of such a job; default: open")
-
-    @field_validator("ipConnectivity")
-    @classmethod
-    def network_and_stack(cls, value: str) -> str:
-        """Refuse a network or an IP stack that no queue has."""
-        network, _, stack = value.partition("#")
-        if network not in CONNECTIVITIES or stack not in IP_STACKS:
-            raise ValueError("expected full, http or none, and behind # the IP stack, IPv4 or IPv6, such as http#IPv4")
-        return value
-
-    @model_validator(mode="after")
-    def parts_of_event_service(self) -> "JobRequirements":
-        """Refuse parameters of event service without it, and a largest number of events below the smallest."""
-        if not self.eventService and (self.nJumboJobs or self.nEsConsumers > 1 or self.maxAttemptES):
-            raise ValueError("nEsConsumers, maxAttemptES and nJumboJobs need eventService: true")
-        if self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
-            raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")
-        return self
-
-    @property
-    def preassigned(self) -> str:
-        """The queues of `site`, joined by commas."""
-        return ",".join(self.site)
-
-
-class Payload(SplitRule, ScoutRule, MergeRule, JobRequirements):
+class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
     name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
-    prodsourcelabel: str = Field("managed", description="managed and test are production, user and panda analysis")
-    processingtype: str = Field("simul", description="Kind of payload, as rules and shares address it")
-    workinggroup: str = Field("", description="Working group, for shares and zero share")
-    campaign: str = Field("", description="Campaign, for shares")
-    transpath: str = Field("", description="Transformation, for shares")
-    gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
     workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
-    priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
-    corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
 
     jobs_per_task: Spread = Field(Spread(median=100), description="Jobs of a task, if none fails")
-    events_per_job: int = Field(1000, ge=1, description="Events of a job")
     hs06sec_per_event: Spread = Field(description="Median and spread over tasks of wall time x cores x HS06, per event")
     work_spread: float = Field(0.3, ge=0, le=3, description="Sigma of the log-normal spread between jobs of a task")
     cpu_efficiency: Fraction = Field(0.85, gt=0, description="True CPU time / (wall time x cores)")
     cputime_ratio: Spread = Field(Spread(median=1), description="Claimed over true CPU work per event; 0 = no claim")
     cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency that the task claims, %; 0 = no claim")
-    basewalltime: Seconds = Field(600, ge=0, description="Wall time beside the events, s")
 
     ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
                                        "default: what scouts of the task would measure")
-    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
-        "MBPerCore", description="What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is")
-    baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
     memory_per_core: MegabytesSpread = Field(MegabytesSpread(median=1000), description="True memory over tasks, MB")
     memory_spread: float = Field(0.1, ge=0, le=2, description="Sigma of the spread of memory between jobs of a task")
 
@@ -136,9 +66,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, JobRequirements):
     input_per_job: BytesSpread = Field(BytesSpread(median=0), description="Input beside the events' own, over tasks")
     output_per_event: Bytes = Field(0, ge=0, description="Output that belongs to an event, bytes")
     output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output beside the events' own, over tasks")
-    files_per_job: int = Field(1, ge=0, description="Input files of a job")
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
-    workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
     diskIO: float = Field(0, ge=0, description="Disk traffic of a job, true and claimed, kB/s; 0 = no claim")
 

@@ -14,9 +14,9 @@ from pydantic import Field
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import PRODUCTION_LABELS
-from simgrid_broker.scenario.campaigns import JobRequirements
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.task_parameters import TaskParameters
 from simgrid_broker.scenario.whole import Whole
 
 TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
@@ -107,20 +107,13 @@ class ParentTask(Part):
     fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Its parameter fullChain")
 
 
-class SnapshotTask(JobRequirements):
+class SnapshotTask(TaskParameters):
     """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
 
     brokerage: Literal["task_brokerage", "job_brokerage"] | None = Field(
         None, description="Which broker is asked; default: that of jobs if the task has a nucleus or is no production")
     name: str = Field("task", description="Name, for the reader")
     username: str = Field("", description="Owner")
-    prodsourcelabel: str = Field("managed", description="managed and test are production, user and panda analysis")
-    processingtype: str = Field("simul", description="Kind of payload, as rules and shares address it")
-    workinggroup: str = Field("", description="Working group, for shares and zero share")
-    campaign: str = Field("", description="Campaign, for shares")
-    transpath: str = Field("", description="Transformation, for shares")
-    gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
-    priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
     nucleus: str | None = Field(None, description="Site that collects the output; for task brokerage it is "
                                 "pre-assigned; default: none yet")
 
@@ -131,21 +124,13 @@ class SnapshotTask(JobRequirements):
                                          "default: all that are left")
     frozen_for: Seconds = Field(0, ge=0, description="For how long brokerage has looked in vain")
 
-    corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
-    events_per_job: int = Field(1000, ge=1, description="Events of a job")
     cputime: float = Field(0, ge=0, description="CPU work of one event, HS06 s; 0 = no claim")
     cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency, %; 0 = no claim")
-    basewalltime: Seconds = Field(600, ge=0, description="Wall time beside the events, s")
     ramcount: Megabytes = Field(0, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim")
-    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
-        "MBPerCore", description="What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is")
-    baseramcount: Megabytes = Field(0, ge=0, description="Memory added once per job, MB")
-    workdiskcount: Megabytes = Field(500, ge=0, description="Scratch beside input and output, MB")
     diskIO: float = Field(0, ge=0, description="Disk traffic of a job, kB/s; 0 = no claim")
     iointensity: float = Field(0, ge=0, description="Input and output rate of the payload, kB/s per core; 0 = unknown")
     input_per_job: Bytes = Field(0, ge=0, description="Input of one job, bytes")
     output_per_job: Bytes = Field(0, ge=0, description="Output of one job, bytes")
-    files_per_job: int = Field(1, ge=0, description="Input files of a job")
     input: dict[str, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = no "
                                       "replica is known")
 
