@@ -326,8 +326,7 @@ def records(dtype: np.dtype, n: int, **columns) -> np.ndarray:
     return rows
 
 
-@dataclass(frozen=True)
-class Stats:
+class Stats(NamedTuple):
     """What JEDI last read of the grid, for one share and one nucleus, and what it placed since.
 
     load: (n_queues,) of LOAD, whose `placed` goes on counting; store: (n_sites,) of STORE; link: (n_sites,) of LINK, of
@@ -340,8 +339,7 @@ class Stats:
     link: np.ndarray
 
 
-@dataclass(frozen=True)
-class Locality:
+class Locality(NamedTuple):
     """Input of one task, for the piece of input that is brokered, and its parts at each site, (n_sites,) of 0 to 1.
 
     disk_bytes, disk_files: what lies there on disk; any_bytes, any_files: on disk or tape.

@@ -209,12 +209,13 @@ class Generator:
 
     def _submit(self, row: int, task, account: int, level: int, numbers: np.ndarray, sizes: np.ndarray) -> None:
         """Order the jobs from the server and count them for the brokers to come."""
-        control, now, snapshot = self.control, self.control.now, self.control.snapshot
+        control, now, placed = self.control, self.control.now, []
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.queues.queue_and_cores[number]
             ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
             control.fabric.order_jobs(row, number, size, ram, now, level, task.resource_type)
-            snapshot.place(account, task.resource_type, queue, size)
+            placed.append((queue, size))
+        control.snapshot.place(account, task.resource_type, placed)
         self._set_running(row)
 
     def _set_running(self, row: int) -> None:

@@ -76,8 +76,8 @@ class JobSplitter:
                 break
             taken, made = taken + int(jobs["count"].sum()), made + len(jobs)
             self._order(row, task, level, number, jobs)
-            queue, _ = control.queues.queue_and_cores[number]
-            control.snapshot.place(account, task.resource_type, queue, len(jobs))
+            queue_placed, _ = control.queues.queue_and_cores[number]
+            control.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
         control.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, made)
         return math.ceil(taken / typical), verdict.last_tag
 

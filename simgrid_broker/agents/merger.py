@@ -171,7 +171,7 @@ class Merger:
             merge.again_at = now + (periods.pending_analysis if analysis else periods.pending_production)
             return False
         self._order(merge, task, int(chosen[0]))
-        control.snapshot.place(account, task.resource_type, int(control.queues.queue[chosen[0]]), 1)
+        control.snapshot.place(account, task.resource_type, [(int(control.queues.queue[chosen[0]]), 1)])
         return True
 
     def _view(self, merge: Merge) -> tuple:

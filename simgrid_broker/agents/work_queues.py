@@ -71,9 +71,9 @@ class WorkQueues:
         if column is None or len(rows) < 2:
             return rows
         tasks, cycle = self.control.world.arrays.tasks, int(self.control.now * 1024)
-        kinds = 3 * np.arange(len(rows)) + np.arange(3)[:, None]
-        uniforms = luck.uniforms(self.control.seed, "task_selection", number, cycle, kinds)
-        return rows[in_turn(tasks["priority"][rows], tasks[column][rows], express_ratio, uniforms)]
+        return rows[in_turn(
+            tasks["priority"][rows], tasks[column][rows], express_ratio,
+            lambda kind, of: luck.uniforms(self.control.seed, "task_selection", number, cycle, 3 * of + kind))]
 
     def view(self, row: int, level: int = 0) -> tuple:
         """The task as the broker may know it and where its input is; made anew when something of it has changed.

@@ -6,6 +6,7 @@ finding the tasks that have input (world), and the throttler (`throttle`).
 Sources: JEDI TWiki, typical usages of the JEDI_Tasks table; lifecycle reference, section 2.3.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -52,24 +53,25 @@ def generates(cfg: Gdpconfig) -> bool:
     return cfg.values.get(("jobgen", "JOB_SUBMISSION")) is not False
 
 
-def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float, uniforms: np.ndarray) -> np.ndarray:
+def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
+            uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
     """Order in which tasks are served if groups take turns, (n,) numbers of tasks.
 
-    priority, group: (n,), in base order (priority, then age); uniforms: (3, n) in (0, 1): for the order of express
-    tasks of one priority, for the order of groups, and for whether an express task comes before each turn. What is left
-    of the express tasks comes last.
+    priority, group: (n,), in base order (priority, then age); uniforms(kind, numbers): luck of a kind in (0, 1): 0 for
+    the order of express tasks of one priority, 1 for the order of groups, 2 for whether an express task comes before
+    each turn. What is left of the express tasks comes last.
     """
     is_express = priority >= EXPRESS_PRIORITY
     others = np.flatnonzero(~is_express)
-    others = others[_by_turns(group[others], uniforms[1])]
+    others = others[_by_turns(group[others], uniforms)]
     express = np.flatnonzero(is_express)
     if not len(express):
         return others
-    express = express[np.lexsort((uniforms[0, express], -priority[express].astype(np.int64)))]
-    return _with_express(others, express, uniforms[2] * 100 < express_ratio)
+    express = express[np.lexsort((uniforms(0, express), -priority[express].astype(np.int64)))]
+    return _with_express(others, express, uniforms(2, np.arange(len(others))) * 100 < express_ratio)
 
 
-def _by_turns(group: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
     """Order in which groups take turns, (n,): the first of each, the second of each; groups by the luck of their first.
     """
     by_group = np.argsort(group, kind="stable")
@@ -77,12 +79,12 @@ def _by_turns(group: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
     begins = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1]) if len(group) else by_group
     sizes = np.diff(begins, append=len(group))
     turn = np.arange(len(group)) - np.repeat(begins, sizes)
-    return by_group[np.lexsort((np.repeat(uniforms[by_group[begins]], sizes), turn))]
+    return by_group[np.lexsort((np.repeat(uniforms(1, by_group[begins]), sizes), turn))]
 
 
 def _with_express(others: np.ndarray, express: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """`others`, with the next express task put in before each of them for which `chosen` says so."""
-    before = np.flatnonzero(chosen[:len(others)])[:len(express)]
+    before = np.flatnonzero(chosen)[:len(express)]
     return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
 
 

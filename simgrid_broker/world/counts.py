@@ -5,6 +5,7 @@ not: the counts themselves (`transitions`) and how often they are read (agents).
 """
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,12 +68,13 @@ class Snapshot:
     load_of_all: np.ndarray | None = None
     store: np.ndarray | None = None
 
-    def place(self, share: int, resource_type: int, queue: int, number: int) -> None:
-        """Count jobs that were just made at a queue for the brokers to come."""
-        self.placed[share, queue] += number
-        for table in self.load[share].values():
-            table["placed"][queue] += number
-        self.placed_by_type[share][resource_type] += number
+    def place(self, share: int, resource_type: int, jobs: Iterable[tuple[int, int]]) -> None:
+        """Count jobs that were just made for the brokers to come; jobs: queues and how many there."""
+        columns = [self.placed[share], *(table["placed"] for table in self.load[share].values())]
+        for queue, number in jobs:
+            for column in columns:
+                column[queue] += number
+            self.placed_by_type[share][resource_type] += number
 
 
 def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snapshot:

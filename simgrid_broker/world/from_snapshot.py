@@ -70,7 +70,7 @@ def statistics_of(world, snapshot) -> Statistics:
     statistics.activity.update(_told_activity(world, snapshot))
     queues, shares = world.vocabularies["queues"], world.vocabularies["shares"]
     for row in snapshot.placed:
-        statistics.place(shares.index(row.share), 0, queues.index(row.queue), row.jobs)
+        statistics.place(shares.index(row.share), 0, [(queues.index(row.queue), row.jobs)])
     return statistics
 
 

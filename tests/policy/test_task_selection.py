@@ -12,7 +12,7 @@ MIDDLE = np.full((3, 40), 0.5)
 
 
 def order(priority, group, ratio=30.0, uniforms=MIDDLE):
-    return in_turn(np.array(priority), np.array(group), ratio, uniforms[:, :len(priority)]).tolist()
+    return in_turn(np.array(priority), np.array(group), ratio, lambda kind, of: uniforms[kind, of]).tolist()
 
 
 @pytest.mark.parametrize(("label", "edition", "attribute"), [

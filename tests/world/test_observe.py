@@ -85,8 +85,8 @@ def test_what_was_placed_since_the_snapshot_counts_in_every_table_of_the_share()
     bench = bench_of()
     snapshot = take_snapshot(bench.arrays, 0.0, by_queue=True)
     before = observe.stats(bench.world, snapshot, 0).load
-    snapshot.place(0, 1, 1, 4)
-    snapshot.place(1, 0, 0, 9)
+    snapshot.place(0, 1, [(1, 4)])
+    snapshot.place(1, 0, [(0, 9)])
     for load in (before, observe.stats(bench.world, snapshot, 0, resource_type=1).load):
         assert load["placed"].tolist() == [0, 4]
     assert snapshot.placed_by_type == [[0, 4], [9, 0]]

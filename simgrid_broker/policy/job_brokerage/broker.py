@@ -5,7 +5,6 @@ over candidates (`decide`), and the draw (`selection`).
 """
 
 from functools import cache as cache_for_ever
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -41,7 +40,7 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
     answer = room(len(question.queues), MAX_CANDIDATES)
     n_best = brokerage.decide(question, answer)
     return Verdict(brokerage.tags, answer.refused_by, answer.weight, answer.best[:n_best], answer.backlog, answer.cap,
-                   partial(figures, brokerage, JobCase(task, queues), question, answer.refused_by))
+                   lambda: figures(brokerage, JobCase(task, queues), question, answer.refused_by))
 
 
 def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, edition: str = "documented",

@@ -83,9 +83,14 @@ def throughput_step(mbps, above_50):
 
     The plot does not show to which side a limit belongs; the code compares strictly.
     """
-    for limit, weight in ((200, 2.0), (100, 1.9), (75, 1.8), (50, above_50), (20, 1.5), (10, 1.3), (2, 1.2), (1, 1.1)):
-        if mbps > limit:
-            return weight
+    if mbps > 50:
+        if mbps > 100:
+            return 2.0 if mbps > 200 else 1.9
+        return 1.8 if mbps > 75 else above_50
+    if mbps > 10:
+        return 1.5 if mbps > 20 else 1.3
+    if mbps > 1:
+        return 1.2 if mbps > 2 else 1.1
     return 1.0
 
 
