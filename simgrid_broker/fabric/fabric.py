@@ -132,8 +132,9 @@ class Fabric:
         """Rows of the jobs that break a timeout rule, and the first rule that each breaks; arguments as `timeouts`."""
         arrays = self.world.arrays
         rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
-        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest_limits(rules, limits), for_label, now,
-                        rows, broken)
+        shortest = shortest_limits(rules, limits)
+        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest, shortest.min(), for_label, now, rows,
+                        broken)
         return rows[:found], broken[:found]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:
