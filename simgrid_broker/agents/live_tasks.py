@@ -24,7 +24,9 @@ class LiveTasks:
 
     def remove(self, rows) -> None:
         """Take tasks that are over out."""
-        self.rows = self.rows[~np.isin(self.rows, rows)]
+        over = np.zeros(len(self.world.arrays.tasks), bool)
+        over[np.asarray(rows, np.int64)] = True
+        self.rows = self.rows[~over[self.rows]]
 
     def in_status(self, *statuses) -> np.ndarray:
         """Rows of the live tasks in any of these statuses."""

@@ -23,44 +23,60 @@ def post_processor(control):
         arrays, state = control.world.arrays, control.world.state
         waiting.update(dict.fromkeys(arrays.done_tasks[:state["n_done_tasks"]].tolist()))
         state["n_done_tasks"] = 0
+        ended: list[int] = []
         for row in [*waiting]:
-            if settled(control, row):
+            if settled(control, row, ended):
                 del waiting[row]
-        for row in control.live_tasks.in_status(T.TOABORT).tolist():
-            end(control, row, T.ABORTED)
-        for row in control.live_tasks.in_status(T.PASSED).tolist():
-            end(control, row, final_status(arrays.tasks, row))
-        for row in control.live_tasks.in_status(T.TOBROKEN).tolist():
-            end(control, row, T.BROKEN)
-        for row in control.live_tasks.in_status(T.SCOUTED).tolist():
-            control.scouts.let_go(row)
-            set_status(control.world, row, T.RUNNING, control.now)
+        send_on(control, ended)
+        if ended:
+            control.end_tasks(ended)
         control.scouts.assess()
     yield control.every(control.periods.post_processor, finish, "postproc")
 
 
-def settled(control, row: int) -> bool:
+def send_on(control, ended: list[int]) -> None:
+    """End the tasks that were commanded to end or have a broken input, and let those go on that have scouted."""
+    tasks = control.world.arrays.tasks
+    rows = control.live_tasks.in_status(T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED)
+    if not len(rows):
+        return
+    status = tasks["status"][rows]
+    for row in rows[status == T.TOABORT].tolist():
+        end(control, row, T.ABORTED, ended)
+    for row in rows[status == T.PASSED].tolist():
+        end(control, row, final_status(tasks, row), ended)
+    for row in rows[status == T.TOBROKEN].tolist():
+        end(control, row, T.BROKEN, ended)
+    for row in rows[status == T.SCOUTED].tolist():
+        control.scouts.let_go(row)
+        set_status(control.world, row, T.RUNNING, control.now)
+
+
+def settled(control, row: int, ended: list[int]) -> bool:
     """End a task of which nothing was left when last seen; whether it need not be looked at again for that.
 
     A task that is paused, scouting or without a nucleus is ended when it is not any more.
     """
     tasks = control.world.arrays.tasks
-    if tasks["n_finished"][row] + tasks["n_failed"][row] != tasks["n_jobs"][row] or tasks["status"][row] in COMMANDED:
+    task = tasks[row]
+    status, old_status = T(task["status"]), T(task["old_status"])
+    if task["n_finished"] + task["n_failed"] != task["n_jobs"] or status in COMMANDED:
         return True
-    if tasks["status"][row] == T.PENDING and tasks["old_status"][row] in PREPARABLE:
-        set_status(control.world, row, T(tasks["old_status"][row]), control.now)
-    if tasks["status"][row] not in PREPARABLE:
+    if status is T.PENDING and old_status in PREPARABLE:
+        status = old_status
+        set_status(control.world, row, status, control.now)
+    if status not in PREPARABLE:
         return False
     if control.open_inputs.is_open(row):
         set_status(control.world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more has come
         return True
     set_status(control.world, row, T.PREPARED, control.now)
     final = final_status(tasks, row)
-    if final is T.FINISHED and tasks["n_failed"][row] and uses_exhausted(control.world, row):
-        tasks["old_status"][row] = T.RUNNING                         # a retry goes on there
+    if final is T.FINISHED and task["n_failed"] and uses_exhausted(control.world, row):
+        task["old_status"] = T.RUNNING                         # a retry goes on there
         set_status(control.world, row, T.EXHAUSTED, control.now)
     else:
-        end(control, row, final)
+        end(control, row, final, ended)
     return True
 
 
@@ -70,10 +86,10 @@ def uses_exhausted(world, row: int) -> bool:
     return any(campaign.name == name and campaign.useExhausted for campaign in world.scenario.workload.campaigns)
 
 
-def end(control, row: int, status: TaskStatus) -> None:
-    """Give a task its final status."""
+def end(control, row: int, status: TaskStatus, ended: list[int]) -> None:
+    """Give a task its final status, and put it behind those that have just got theirs."""
     set_status(control.world, row, status, control.now)
-    control.end_tasks([row])
+    ended.append(row)
 
 
 def final_status(tasks, row: int) -> TaskStatus:

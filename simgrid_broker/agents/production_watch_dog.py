@@ -72,12 +72,14 @@ class ProductionWatchDog:
         rows = rows[nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
         low = rows[tasks["priority"][rows] < BOOST_PRIORITY]
         slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
-        for row in np.union1d(low, slow).tolist():
+        changed = np.union1d(low, slow)
+        for row in changed.tolist():
             control.ledger.changes(row)
+        jobs = jobs_of(control.world.arrays, changed)
         if len(low):
-            control.fabric.set_priority(low, BOOST_PRIORITY)
+            control.fabric.set_priority(low, BOOST_PRIORITY, jobs)
         if len(slow):
-            control.fabric.set_share(slow, self.express)
+            control.fabric.set_share(slow, self.express, jobs)
 
     def _jobs(self, rows: np.ndarray) -> np.ndarray:
         """Jobs of tasks, (n,): pieces of input, or where jobs are cut from files as many as the first of them tell."""

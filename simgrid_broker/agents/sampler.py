@@ -9,6 +9,7 @@ from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.policy.shares import targets
 from simgrid_broker.schema import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
 from simgrid_broker.world import invariants, observe
+from simgrid_broker.world.counts import sums_by_group
 from simgrid_broker.world.groups import of_shares
 
 S = JobStatus
@@ -47,8 +48,9 @@ class Sampler:
         if control.validate:
             invariants.check(control.world.arrays)
         if control.world.scenario.record.series:
-            for name, rows in (("shares", self._shares()), ("queues", self._queues()), ("links", self._links()),
-                               ("storages", self._storages())):
+            by_group, by_type = sums_by_group(control.world.arrays.counts)
+            for name, rows in (("shares", self._shares(by_type)), ("queues", self._queues(by_group.sum(axis=0))),
+                               ("links", self._links()), ("storages", self._storages())):
                 if len(rows):
                     rows["time_s"] = control.now
                     control.write(name, rows)
@@ -61,12 +63,12 @@ class Sampler:
         codes = {tag: code for code, tag in enumerate(control.world.vocabularies["tags"])}
         control.decisions.flush(control.now, codes, control.write)
 
-    def _shares(self) -> np.ndarray:
+    def _shares(self, by_type: np.ndarray) -> np.ndarray:
+        """One row for each share and resource type; by_type: jobs, (n_groups, n_types, n_status)."""
         world = self.control.world
         arrays = world.arrays
-        n_shares = len(arrays.hs06_milli)
-        counts, running = of_shares(arrays.counts, n_shares), of_shares(arrays.running_cores, n_shares)
-        numbers = counts.sum(axis=0, dtype=np.int64)                 # (n_shares, n_types, n_status)
+        numbers = of_shares(by_type[None], len(arrays.hs06_milli))[0]
+        running = of_shares(arrays.running_cores, len(arrays.hs06_milli))
         n_shares, n_types, _ = numbers.shape
         rows = SHARES.empty(n_shares * n_types)
         rows["share"], rows["resource_type"] = np.repeat(np.arange(n_shares), n_types), np.tile(np.arange(n_types),
@@ -82,13 +84,13 @@ class Sampler:
         rows["queued"] = numbers[:, :, JOB_QUEUED].sum(axis=2).ravel()
         return rows
 
-    def _queues(self) -> np.ndarray:
+    def _queues(self, by_status: np.ndarray) -> np.ndarray:
+        """One row for each PanDA queue; by_status: jobs, (n_status, n_queues)."""
         arrays = self.control.world.arrays
-        numbers = arrays.counts.sum(axis=(1, 2), dtype=np.int64)     # (n_queues, n_status)
         rows = QUEUE_SERIES.empty(len(arrays.queues))
         rows["queue"], rows["status"] = np.arange(len(rows)), arrays.queues["status"]
         for name in ("running", "activated", "assigned", "transferring"):
-            rows[name] = numbers[:, S.of(name)]
+            rows[name] = by_status[S.of(name)]
         rows["running_cores"] = arrays.running_cores.sum(axis=(1, 2), dtype=np.int64)
         np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
         np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
@@ -96,18 +98,27 @@ class Sampler:
         return rows
 
     def _links(self) -> np.ndarray:
-        links, n_sites = self.control.world.arrays.links, len(self.control.world.arrays.sites)
+        """One row for each link with files under way or waiting, or on which something moved since the sample before.
+
+        Only those are read in full: of most links no file is known, and nothing has changed.
+        """
+        world = self.control.world
+        links, (_, files_before, busy_before) = world.arrays.links, self.links_before
+        numbers = np.flatnonzero((links["queued_files"] > 0) | (links["files_done"] != files_before)
+                                 | (links["busy_s"] != busy_before))
+        links = links[numbers]
         moving = (links["active_files"] > 0) & (links["down"] == 0)
         busy_s = links["busy_s"] + np.where(moving, self.control.now - links["updated_s"], 0.0)
         done = np.array([links["bytes_done"], links["files_done"], busy_s])
-        n_bytes, n_files, moved_s = done - self.links_before
-        self.links_before = done
-        busy = np.flatnonzero((n_files > 0) | (moved_s > 0) | (links["queued_files"] > 0))
-        rows = LINK_SERIES.empty(len(busy))
-        rows["source"], rows["destination"] = np.divmod(busy, n_sites)
-        rows["queued_files"], rows["active_files"] = links["queued_files"][busy], links["active_files"][busy]
-        rows["queued_output"] = (links["queued_output"] + links["queued_express"])[busy]
-        rows["mbps_hour"] = self.control.world.network.throughput(busy)
+        n_bytes, n_files, moved_s = done - self.links_before[:, numbers]
+        self.links_before[:, numbers] = done
+        busy = (n_files > 0) | (moved_s > 0) | (links["queued_files"] > 0)
+        numbers, links = numbers[busy], links[busy]
+        rows = LINK_SERIES.empty(len(numbers))
+        rows["source"], rows["destination"] = np.divmod(numbers, len(world.arrays.sites))
+        rows["queued_files"], rows["active_files"] = links["queued_files"], links["active_files"]
+        rows["queued_output"] = links["queued_output"] + links["queued_express"]
+        rows["mbps_hour"] = world.network.throughput(numbers)
         rows["bytes"], rows["files"] = n_bytes[busy], n_files[busy]
         if self.sampled_at is not None:
             rows["utilisation"] = moved_s[busy] / (self.control.now - self.sampled_at)

@@ -62,9 +62,9 @@ class Scouts:
 
     def assess(self) -> None:
         """Look at the tasks whose scouts may tell something, each at most every ten minutes."""
-        rows = np.flatnonzero(self.measured)
-        if not len(rows):
+        if not self.jobs:
             return
+        rows = np.flatnonzero(self.measured)
         control, arrays, n_done = self.control, self.control.world.arrays, int(self.control.world.state["n_done_jobs"])
         self._read(arrays.done_jobs[self.n_seen:n_done])
         self.n_seen = n_done

@@ -4,6 +4,8 @@ Source: PanDA brokerage documentation (1 hour for production, 20 minutes for ana
 lifecycle reference, 2.8, 2.9 and 2.12.
 """
 
+import numpy as np
+
 from simgrid_broker.agents.task_refiner import send_on
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import ANALYSIS_LABELS, TASK_ENDS, Cause, JobStatus, TaskStatus
@@ -35,20 +37,20 @@ def reactivate(control) -> None:
     """Bring tasks that were on hold for long enough back to where they were."""
     tasks = control.world.arrays.tasks
     rows = control.live_tasks.in_status(TaskStatus.PENDING)
-    for row in rows[tasks["old_status"][rows] != TaskStatus.ASSIGNING].tolist():
-        if control.now - tasks["modification_s"][row] >= patience(control, tasks[row]):
+    for label, own in by_label(control, rows[tasks["old_status"][rows] != TaskStatus.ASSIGNING]):
+        waited_s = control.now - tasks["modification_s"][own]
+        for row in own[waited_s >= patience(control, label, tasks["priority"][own])].tolist():
             set_status(control.world, row, TaskStatus(tasks["old_status"][row]), control.now)
 
 
 def give_up_pending(control) -> None:
     """Exhaust tasks for which brokers have looked in vain for too long; a parent at work protects them."""
     tasks = control.world.arrays.tasks
-    for row in control.live_tasks.in_status(TaskStatus.PENDING).tolist():
-        task = tasks[row]
-        parent = int(task["parent"]) - 1
-        if ((parent < 0 or tasks["status"][parent] in TASK_ENDS)
-                and gives_up_pending(label_of(control, task), control.now - task["frozen_s"], control.cfg)):
-            set_status(control.world, row, TaskStatus.EXHAUSTED, control.now)
+    for label, own in by_label(control, control.live_tasks.in_status(TaskStatus.PENDING)):
+        for row in own[gives_up_pending(label, control.now - tasks["frozen_s"][own], control.cfg)].tolist():
+            parent = int(tasks["parent"][row]) - 1
+            if parent < 0 or tasks["status"][parent] in TASK_ENDS:
+                set_status(control.world, row, TaskStatus.EXHAUSTED, control.now)
 
 
 def finish_exhausted(control) -> None:
@@ -61,9 +63,10 @@ def finish_exhausted(control) -> None:
         control.commands.give_unasked("finish", rows.tolist(), control.now)
 
 
-def label_of(control, task) -> str:
-    """prodSourceLabel of a task."""
-    return control.world.vocabularies["labels"][task["label"]]
+def by_label(control, rows: np.ndarray) -> list[tuple[str, np.ndarray]]:
+    """Tasks by their prodSourceLabel: the word and the rows."""
+    labels = control.world.arrays.tasks["label"][rows]
+    return [(control.world.vocabularies["labels"][code], rows[labels == code]) for code in np.unique(labels).tolist()]
 
 
 def put_off_jobs_of_paused(control) -> None:
@@ -76,8 +79,7 @@ def put_off_jobs_of_paused(control) -> None:
         control.fabric.take_back(jobs, int(JobStatus.CLOSED), int(Cause.REASSIGNED), control.now)
 
 
-def patience(control, task) -> float:
-    """How long a task stays pending, s."""
-    label = label_of(control, task)
+def patience(control, label: str, priority: np.ndarray) -> np.ndarray:
+    """How long tasks of a prodSourceLabel and of some priorities stay pending, (n,), s."""
     usual = control.periods.pending_analysis if label in ANALYSIS_LABELS else control.periods.pending_production
-    return pending_for_s(label, int(task["priority"]), usual)
+    return pending_for_s(label, priority, usual)

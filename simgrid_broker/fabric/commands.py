@@ -19,10 +19,15 @@ GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"),
 """A run of pieces of input that have used up their attempts: the next attempt, and what a job keeps of its files."""
 
 
-def jobs_of(arrays, task_rows, *statuses) -> np.ndarray:
-    """Rows of the live jobs of tasks in the order in which they were made; only those in `statuses`, if any."""
+def jobs_of(arrays, task_rows, *statuses, among=None) -> np.ndarray:
+    """Rows of the live jobs of tasks in the order in which they were made; only those in `statuses`, if any.
+
+    among: what this gave for these tasks and others, if that is known; then nothing is searched.
+    """
     wanted = np.zeros(len(arrays.tasks), bool)
     wanted[np.asarray(task_rows, np.int64)] = True
+    if among is not None:
+        return among[wanted[arrays.jobs["task"][among]]]
     rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
     rows = rows[:find_jobs(arrays, wanted, rows)]
     if statuses:

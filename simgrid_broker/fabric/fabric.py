@@ -122,8 +122,9 @@ class Fabric:
         """Rows of the jobs that break a timeout rule, and the first rule that each breaks; arguments as `timeouts`."""
         arrays = self.world.arrays
         rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
-        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest_limits(rules, limits), for_label, now,
-                        rows, broken)
+        shortest = shortest_limits(rules, limits)
+        found = overdue(arrays, rules, rules_by_status(rules), limits, shortest, shortest.min(), for_label, now, rows,
+                        broken)
         return rows[:found], broken[:found]
 
     def take_back(self, rows, status: int, cause: int, now: float) -> None:
@@ -195,17 +196,17 @@ class Fabric:
         settings["by_share"], settings["by_priority"] = share, priority
         settings["sloppy_fraction"] = sloppy_fraction
 
-    def set_priority(self, task_rows, priority: int) -> None:
-        """Change the priority of tasks and of their live jobs."""
+    def set_priority(self, task_rows, priority: int, jobs=None) -> None:
+        """Change the priority of tasks and of their live jobs; jobs: rows among which these are, if that is known."""
         arrays = self.world.arrays
         arrays.tasks["priority"][task_rows] = priority
-        commands.set_priority(arrays, commands.jobs_of(arrays, task_rows), priority)
+        commands.set_priority(arrays, commands.jobs_of(arrays, task_rows, among=jobs), priority)
 
-    def set_share(self, task_rows, share: int) -> None:
-        """Give tasks and their live jobs to another share."""
+    def set_share(self, task_rows, share: int, jobs=None) -> None:
+        """Give tasks and their live jobs to another share; jobs: as for `set_priority`."""
         arrays = self.world.arrays
         arrays.tasks["share"][task_rows] = share
-        commands.set_share(arrays, commands.jobs_of(arrays, task_rows), share)
+        commands.set_share(arrays, commands.jobs_of(arrays, task_rows, among=jobs), share)
 
     def throttle_activated(self, task_rows, now: float) -> None:
         """Throttle the activated jobs of tasks that are paused."""

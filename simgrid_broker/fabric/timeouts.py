@@ -38,9 +38,12 @@ def since(world, row, clock):
 
 
 def shortest_limits(rules: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """The shortest limit that any rule sets to jobs in each status, anywhere, (n_status,), s; inf = none does."""
+    """The shortest limit that any rule sets to jobs in each status at each queue, (n_status, n_queues), s; inf = none.
+
+    No clock is older than the job, so a job that is not older than this breaks no rule.
+    """
     concerned = (rules["statuses"][:, None] >> np.arange(N_STATUS)) & 1
-    return np.where(concerned, limits.min(axis=1)[:, None], np.inf).min(axis=0)
+    return np.where(concerned[:, :, None], limits[:, None], np.inf).min(axis=0)
 
 
 def rules_by_status(rules: np.ndarray) -> np.ndarray:
@@ -64,22 +67,27 @@ def breaks(world, row, rule, limit, now):
 
 
 @compiled
-def overdue(world, rules, of_status, limits, shortest, for_label, now, rows, broken):
+def overdue(world, rules, of_status, limits, shortest, least, for_label, now, rows, broken):
     """Fill `rows` and `broken` with each overdue job and the first rule that it breaks; returns how many.
 
     rules: (k,) of RULE; of_status: `rules_by_status` of them; limits: (k, n_queues), s, the limit of each rule at each
-    queue, inf where it does not apply; shortest: `shortest_limits`, below which a job is not looked at; for_label:
-    (k, n_labels) bool, to whom a rule applies; rows, broken: as long as the jobs table.
+    queue, inf where it does not apply; shortest: `shortest_limits`, below which a job is not looked at; least: the
+    smallest of these; for_label: (k, n_labels) bool, to whom a rule applies; rows, broken: as long as the jobs table.
     """
     found = 0
     for row in range(len(world.jobs)):
-        job = world.jobs[row]
-        if job["panda_id"] == 0 or now - world.job_times[row, PENDING] <= shortest[job["status"]]:
+        age = now - world.job_times[row, PENDING]
+        if age <= least:                                             # then the row itself need not be fetched
             continue
-        for number in of_status[job["status"]]:
+        job = world.jobs[row]
+        status, queue = job["status"], job["queue"]
+        if job["panda_id"] == 0 or age <= shortest[status, queue]:
+            continue
+        for number in of_status[status]:
             if number < 0:
                 break
-            if (breaks(world, row, rules[number], limits[number, job["queue"]], now)
+            limit = limits[number, queue]
+            if (not age <= limit and breaks(world, row, rules[number], limit, now)
                     and for_label[number, world.tasks[job["task"]]["label"]]):
                 rows[found] = row
                 broken[found] = number

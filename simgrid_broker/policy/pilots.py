@@ -9,6 +9,7 @@ Sources: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.views import PilotStatus
 
 QUEUED_PART = 0.4
@@ -28,15 +29,11 @@ def new_workers(status: PilotStatus) -> np.ndarray:
     of the type `status.score` (or its first type), so that it stays alive. Harvester submits as many of all these as
     may wait.
     """
-    need = _need(status)
-    waiting = status.workers_queued.T.astype(np.int64)              # (n_resource_types, n_queues)
-    cores = np.ascontiguousarray(status.worker_cores.T)
-    jobs = np.where(cores[None] > 0, status.activated.transpose(1, 2, 0), 0)
-    for share in status.share_order:
-        for type_ in np.flatnonzero(jobs[share].any(axis=1)):
-            _take(jobs[share, type_], waiting[type_], cores[type_], need)
+    jobs, waiting, cores, order = (np.array(numbers, np.int64, order="C") for numbers in (
+        status.activated, status.workers_queued, status.worker_cores, status.share_order))
+    take_workers(jobs, waiting, cores, _need(status), order)
     lacking = np.where(waiting < 0, 1 - waiting, 0)
-    return _within_limit(_keep_alive(lacking, cores, status.score).T.copy(), status)
+    return _within_limit(_keep_alive(lacking, cores, status.score), status)
 
 
 def _within_limit(workers: np.ndarray, status: PilotStatus) -> np.ndarray:
@@ -64,21 +61,30 @@ def _need(status: PilotStatus) -> np.ndarray:
     return np.maximum(target - status.cores_queued, MIN_SLOTS_NEEDED * slot)
 
 
-def _take(jobs: np.ndarray, waiting: np.ndarray, cores: np.ndarray, need: np.ndarray) -> None:
-    """Take workers for the jobs of one share and type at all queues; changes `waiting` and `need`, (n_queues,) each.
+@compiled
+def take_workers(jobs, waiting, cores, need, order):
+    """Take workers for the jobs of all queues, (n_queues, n_shares, n_types), share by share in `order`.
 
-    The job that takes the last waiting worker already costs cores, as in PanDA.
+    Changes `waiting`, workers that nobody has taken yet, (n_queues, n_types), below 0 as many as are lacking, and
+    `need`, cores still to be asked for, (n_queues,); cores: of a worker, (n_queues, n_types), 0 = there is none of that
+    type. The job that takes the last waiting worker already costs cores, as in PanDA.
     """
-    free = np.maximum(waiting - 1, 0)
-    affordable = np.ceil(need / np.maximum(cores, 1)).astype(np.int64)
-    taken = np.where(need > 0, np.minimum(jobs, free + affordable), 0)
-    need -= cores * np.maximum(taken - free, 0)
-    waiting -= taken
+    for queue in range(len(need)):
+        for share in order:
+            for kind in range(cores.shape[1]):
+                number = jobs[queue, share, kind]
+                if number == 0 or cores[queue, kind] == 0 or need[queue] <= 0:
+                    continue
+                free = max(waiting[queue, kind] - 1, 0)
+                affordable = np.int64(np.ceil(need[queue] / cores[queue, kind]))
+                taken = min(number, free + affordable)
+                need[queue] -= cores[queue, kind] * max(taken - free, 0)
+                waiting[queue, kind] -= taken
 
 
 def _keep_alive(workers: np.ndarray, cores: np.ndarray, score: int) -> np.ndarray:
-    """`workers` with one for each queue that has none, (n_resource_types, n_queues)."""
-    first = np.where(cores[score] > 0, score, np.argmax(cores > 0, axis=0))
-    idle = np.flatnonzero(~workers.any(axis=0) & (cores > 0).any(axis=0))
-    workers[first[idle], idle] = 1
+    """`workers` with one for each queue that has none, (n_queues, n_resource_types)."""
+    first = np.where(cores[:, score] > 0, score, np.argmax(cores > 0, axis=1))
+    idle = np.flatnonzero(~workers.any(axis=1) & (cores > 0).any(axis=1))
+    workers[idle, first[idle]] = 1
     return workers

@@ -86,15 +86,18 @@ def throttled_for_s(step: int) -> float:
     return WAIT_FOR_THROTTLED_S * step ** 2
 
 
-def pending_for_s(label: str, priority: int, usual_s: float) -> float:
-    """How long a task stays on hold, s: managed tasks of high priority come back earlier."""
-    if label == "managed":
-        for at_least, short_s in HURRY_S:
-            if priority >= at_least:
-                return min(short_s, usual_s)
-    return usual_s
+def pending_for_s(label: str, priority, usual_s: float) -> np.ndarray:
+    """How long tasks of a label stay on hold, s, by priority, (n,): managed ones of high priority come back earlier."""
+    hurry_s = HURRY_S if label == "managed" else ()
+    waits_s = np.full(np.shape(priority), usual_s)
+    for at_least, short_s in reversed(hurry_s):
+        waits_s = np.where(priority >= at_least, min(short_s, usual_s), waits_s)
+    return waits_s
 
 
-def gives_up_pending(label: str, waited_s: float, cfg) -> bool:
-    """Whether a broker has looked in vain for so long that the task is exhausted; source: lifecycle reference, 2.9."""
+def gives_up_pending(label: str, waited_s, cfg) -> np.ndarray:
+    """Whether brokers have looked in vain for tasks of a label for so long that they are exhausted, (n,) bool.
+
+    waited_s: since the first vain look, NaN = there was none; source: lifecycle reference, 2.9.
+    """
     return waited_s >= cfg.family("watchdog", "PENDING_TIMEOUT", label) * HOUR

@@ -13,6 +13,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.activity import activity
+from simgrid_broker.world.arrays import N_STATUS
 from simgrid_broker.world.groups import account_of, of_accounts
 
 PENDING = int(JobStatus.PENDING)
@@ -21,19 +22,20 @@ PENDING = int(JobStatus.PENDING)
 @compiled
 def sum_counts(counts, by_share, by_type):
     """Sum counts[queue, share, type, status] to by_share[share, status, queue] and by_type[share, type, status]."""
-    n_queues, n_shares, n_types, n_status = counts.shape
+    n_queues, n_shares, n_types, _ = counts.shape
     for queue in range(n_queues):
         for share in range(n_shares):
             for kind in range(n_types):
                 anybody = 0
-                for status in range(n_status):                       # most have no jobs: this alone is quick
+                for status in range(N_STATUS):                       # most have no jobs: this alone is quick
                     anybody |= counts[queue, share, kind, status]
                 if anybody == 0:
                     continue
-                for status in range(n_status):
+                for status in range(N_STATUS):
                     number = counts[queue, share, kind, status]
-                    by_share[share, status, queue] += number
-                    by_type[share, kind, status] += number
+                    if number != 0:
+                        by_share[share, status, queue] += number
+                        by_type[share, kind, status] += number
 
 
 @compiled
@@ -77,17 +79,23 @@ class Snapshot:
             self.placed_by_type[share][resource_type] += number
 
 
+def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Jobs by group, status and queue, and by group, resource type and status; groups as in `groups`."""
+    n_queues, n_groups, n_types, n_status = counts.shape
+    by_group = np.zeros((n_groups, n_status, n_queues), np.int64)
+    by_type = np.zeros((n_groups, n_types, n_status), np.int64)
+    sum_counts(counts, by_group, by_type)
+    return by_group, by_type
+
+
 def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snapshot:
     """Read the counts as they are now; those of every queue by resource type only if they are asked for.
 
     Jobs that are pending or only ordered, which no statistics show, go on counting as placed; orders: those of the
     fabric, fields of ORDERED each.
     """
-    n_queues, n_groups, n_types, n_status = arrays.counts.shape
-    by_share = np.zeros((n_groups, n_status, n_queues), np.int64)
-    by_type = np.zeros((n_groups, n_types, n_status), np.int64)
-    sum_counts(arrays.counts, by_share, by_type)
-    n_shares = len(arrays.hs06_milli)
+    by_share, by_type = sums_by_group(arrays.counts)
+    n_queues, n_shares = len(arrays.queues), len(arrays.hs06_milli)
     by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
     pseudo = arrays.pseudo_queues
     workers = np.bincount(pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"], n_queues).astype(np.int64)
