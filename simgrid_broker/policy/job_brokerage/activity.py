@@ -71,10 +71,12 @@ def disk_io(ask, queue, load, link, store, n):
     The figure of a multi-core task is divided, in whole numbers, by the cores of the queue (code).
     """
     limit = queue["maxdiskio"] if queue["maxdiskio"] > 0 else ask["max_diskio"]
+    if not load["diskio"] > limit:                         # nearly all: the division takes as long as all other rules
+        return False, load["diskio"], limit
     value = ask["diskio"]
     if ask["corecount"] > 1 and queue["corecount"] > 0:
         value = value // queue["corecount"]
-    return load["diskio"] > limit and value > limit, load["diskio"], limit
+    return value > limit, load["diskio"], limit
 
 
 @criterion("-transferring", panda="selection for transferring jobs", temporary=True, **DOCUMENTED)
