@@ -52,11 +52,11 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
     pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)._replace(
-        ranks=brokerage.hint_ranks, choice_rank=brokerage.funnel.never)
+    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)
+    question = question._replace(
+        ranks=brokerage.hint_ranks, choice_rank=brokerage.funnel.never,
+        first=question.first if asked_about is None else _only(asked_about, question.first))
     question.ask["hint"] = True
-    if asked_about is not None:
-        question = question._replace(first=_only(asked_about, question.first))
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
     return answer.refused_by == question.never
