@@ -13,6 +13,8 @@ from simgrid_broker.world import observe
 from simgrid_broker.world.nuclei import Burden, nuclei
 from simgrid_broker.world.task_transitions import set_status
 
+NUCLEUS_DRAW = luck.STREAMS["nucleus_draw"]
+
 
 def task_broker(control):
     """The process that assigns tasks to nuclei, work queue by work queue, in each by priority and age."""
@@ -54,7 +56,7 @@ def decide(control, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
     """What the task brokerage says of one task, with the views that it was handed; nothing changes."""
     task = observe.task(control.world, row)
     seen = nuclei(control.world, row, burden, _ability(control, task))
-    uniform = float(luck.uniforms(control.seed, "nucleus_draw", task.jeditaskid, int(control.now)))
+    uniform = luck.uniform(control.seed, NUCLEUS_DRAW, task.jeditaskid, int(control.now), 0)
     return task, seen, control.policies.task_brokerage(task, seen, control.cfg, control.edition, uniform)
 
 
@@ -64,8 +66,11 @@ def _ability(control, task):
         queues = control.queues
         type_asked = task.resource_type if control.edition == "deployed" else None
         stats = observe.stats(control.world, control.snapshot, task.share, resource_type=type_asked)
-        open_to_it = broker_hint(task, queues, stats, control.cfg, control.edition, control.mask_cache)
-        able = np.zeros(len(control.world.arrays.sites), bool)
+        sites = np.zeros(len(control.world.arrays.sites), bool)
+        sites[site[asked]] = True
+        open_to_it = broker_hint(task, queues, stats, control.cfg, control.edition, control.mask_cache,
+                                 sites[queues.site])
+        able = np.zeros_like(sites)
         able[queues.site[open_to_it]] = True
         return asked & able[site]
     return can_run

@@ -21,25 +21,30 @@ USER_PRIORITY, USER_PRIORITIES, JUMP_OVER_PRIORITY = 1000, (900, 1100), 1500
 SERVER_RETRIES = 2
 """How often the server tries failed jobs of analysis again by itself; source: lifecycle reference, 3.5."""
 
+TAGGED_BY = ("label", "working_group", "campaign", "transpath", "processing_type", "preassigned")
+"""Columns of words by which tasks get their share."""
+
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children begin, or never do."""
 
 
 def task_refiner(control):
     """The process that refines tasks."""
-    rules = tag_rules(control.world.scenario.shares_in_use)
+    tagger = Tagger(control.world, control.world.scenario.shares_in_use)
     queues = WorkQueueMap(control.world.scenario)
 
     def refine():
         tasks = control.world.arrays.tasks
-        for row in control.live_tasks.in_status(TaskStatus.REGISTERED).tolist():
+        rows = control.live_tasks.in_status(TaskStatus.REGISTERED, TaskStatus.REREFINE)
+        again = tasks["status"][rows] == TaskStatus.REREFINE
+        for row in rows[~again].tolist():
             parent = int(tasks["parent"][row]) - 1
             if parent < 0 or tasks["status"][parent] in SUCCESS:
                 _take_output_of(control.world, parent, row)
-                _refine(control, row, rules, queues)
+                _refine(control, row, tagger, queues)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
-        for row in control.live_tasks.in_status(TaskStatus.REREFINE).tolist():
+        for row in rows[again].tolist():
             set_status(control.world, row, TaskStatus.DEFINED, control.now)
             send_on(control, row)
     yield control.every(control.periods.task_refiner, refine, "refiner")
@@ -49,6 +54,28 @@ def tag_rules(shares) -> list[TagRule]:
     """The rules by which tasks get their share, one for each leaf of the tree."""
     return [TagRule(leaf, share.prodsourcelabel, share.workinggroup, share.campaign, share.processingtype,
                     share.transpath, share.rtype) for leaf, share in enumerate(leaf_shares(shares))]
+
+
+class Tagger:
+    """Tells the share of a task by its words; tasks with the same words are in the same share."""
+
+    def __init__(self, world, shares):
+        self.world, self.rules, self.found = world, tag_rules(shares), {}
+
+    def share_of(self, task) -> int:
+        """The leaf whose rule a task matches first, UNDEFINED if there is none."""
+        codes = tuple(task[column].item() for column in TAGGED_BY)
+        if codes not in self.found:
+            self.found[codes] = tag(self.rules, self._words(task))
+        return self.found[codes]
+
+    def _words(self, task) -> dict[str, str]:
+        words = self.world.vocabularies
+        return dict(
+            prodsourcelabel=words["labels"][task["label"]],
+            workinggroup=words["working_groups"][task["working_group"]],
+            campaign=words["campaigns"][task["campaign"]], transpath=words["transpaths"][task["transpath"]],
+            processingtype=words["processing_types"][task["processing_type"]], rtype=_rtype(self.world, task))
 
 
 def _take_output_of(world, parent: int, row: int) -> None:
@@ -68,11 +95,11 @@ def _break(control, row: int) -> None:
     control.end_tasks([row])
 
 
-def _refine(control, row: int, rules, queues: WorkQueueMap) -> None:
+def _refine(control, row: int, tagger: Tagger, queues: WorkQueueMap) -> None:
     """Tag one task and send it on; without a share, a resource type or a work queue that it needs, it is broken."""
     world, now = control.world, control.now
     task = world.arrays.tasks[row]
-    if not (map_task(world, row, queues) and tag_task(world, row, rules)):
+    if not (map_task(world, row, queues) and tag_task(world, row, tagger)):
         _break(control, row)
         return
     control.retry_module.classify(row)
@@ -133,15 +160,11 @@ def user_priority(priority: int) -> int:
     return priority if low <= priority <= high or priority >= JUMP_OVER_PRIORITY else USER_PRIORITY
 
 
-def tag_task(world, row: int, rules) -> bool:
+def tag_task(world, row: int, tagger: Tagger) -> bool:
     """Give a task its share, unless it names one, and its resource type; whether both were found."""
-    task, words = world.arrays.tasks[row], world.vocabularies
+    task = world.arrays.tasks[row]
     if task["share"] < 0:
-        task["share"] = tag(rules, dict(
-            prodsourcelabel=words["labels"][task["label"]],
-            workinggroup=words["working_groups"][task["working_group"]],
-            campaign=words["campaigns"][task["campaign"]], transpath=words["transpaths"][task["transpath"]],
-            processingtype=words["processing_types"][task["processing_type"]], rtype=_rtype(world, task)))
+        task["share"] = tagger.share_of(task)
     bounds = tuple(world.scenario.resource_types.values())
     task["resource_type"] = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
                                              RAM_UNITS[task["ramunit"]], float(task["baseramcount"]))

@@ -12,7 +12,7 @@ import simpy
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.job_generator import question
 from simgrid_broker.agents.task_broker import decide
-from simgrid_broker.agents.task_refiner import tag_rules, tag_task
+from simgrid_broker.agents.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.chances import chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step
 from simgrid_broker.errors import Problem, SnapshotError, nearest
@@ -75,8 +75,8 @@ def _control(snapshot: Snapshot) -> Control:
 
 def _tag(control, snapshot: Snapshot, row: int) -> None:
     """Give all tasks share and resource type as JEDI does; raises SnapshotError if the one in question gets none."""
-    rules = tag_rules(snapshot.shares)
-    found = [tag_task(control.world, number, rules) for number in range(len(snapshot.tasks))]
+    tagger = Tagger(control.world, snapshot.shares)
+    found = [tag_task(control.world, number, tagger) for number in range(len(snapshot.tasks))]
     if not found[row]:
         key = f"tasks.{list(snapshot.tasks)[row]}"
         place = snapshot.origin(key)

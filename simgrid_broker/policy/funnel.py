@@ -148,7 +148,7 @@ class MaskCache:
 class Outcome:
     """What a funnel said: refused_by as in `views.Verdict`, and the names of the groups that were lifted.
 
-    answers: those with figures, by the index of the criterion, where somebody has kept them.
+    answers: those with figures that refused somebody, by the index of the criterion, where somebody has kept them.
     """
 
     refused_by: np.ndarray

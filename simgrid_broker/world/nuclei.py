@@ -25,6 +25,7 @@ class Burden:
 
     files, bytes: (n_sites,) of output on its way to each site; total: (n_sites,) HS06 s, work assigned to each site,
     which grows with every assignment. `rows` are all live tasks, of which the open ones with a nucleus count.
+    Everything else stands still meanwhile, so what the nuclei show is looked up once for each kind of task (`shown`).
     """
 
     def __init__(self, world, rows):
@@ -36,7 +37,7 @@ class Burden:
         self.work = claimed_work(tasks, rows, left)
         self.total = self._by_nucleus(np.ones(len(rows), bool))
         self.files, self.bytes = output_on_the_way(world)
-        self.first = {}
+        self.first, self.shown = {}, {}
 
     def at_first(self, label: int) -> np.ndarray:
         """Work of the tasks of a prodSourceLabel before anything was assigned, (n_sites,), HS06 s."""
@@ -103,28 +104,43 @@ def nuclei(world, row: int, burden: Burden, can_run=None) -> views.Nuclei:
     RW is the work of all tasks in the edition `documented`; in `deployed` it is what there was at first for the space,
     and that of the task's share at its priority or above for the weight (D15).
     """
-    arrays, edition = world.arrays, world.scenario.edition
-    site, t = candidates(world, row), arrays.tasks[row]
-    storage, has_storage = _storages(world, row, site)
-    counted = counted_inputs(world, row)
-    disk, held = (part[site] for part in input_parts(world, row))
+    t, edition = world.arrays.tasks[row], world.scenario.edition
+    shown = _shown(world, row, burden)
+    site = shown["site"]
     priority_work, work = None, burden.total
     if edition == "deployed":
         work = burden.at_first(t["label"])
         priority_work = burden.of_share(t["label"], t["share"], t["priority"])[site]
     return views.Nuclei(
-        site=site, active=np.ones(len(site), bool), has_storage=has_storage,
-        read_wan=PASSES[edition][storage["read_wan_off"]],
-        write_wan=PASSES[edition][storage["write_wan_off"]],
-        free_bytes=storage["free_bytes"], expired_bytes=storage["expired_bytes"], total_bytes=storage["total_bytes"],
-        min_free_bytes=storage["min_free_bytes"], unavailable_bytes=burden.bytes[site],
-        remaining_work_hs06s=work[site], priority_work_hs06s=priority_work, queued_output_files=burden.files[site],
-        local_input_bytes=held * counted * float(t["input_bytes_per_job"]),
-        local_input_files=held * counted * int(t["n_input_files"]),
-        disk_input_bytes=disk * counted * float(t["input_bytes_per_job"]),
-        complete_replica=_complete_replica(world, row, PASSES[edition]), bare=arrays.sites["bare_nucleus"][site],
-        satellite=arrays.sites["nucleus"][site] == 0,
+        **shown, **_input_at(world, row, site), remaining_work_hs06s=work[site], priority_work_hs06s=priority_work,
         can_run=None if can_run is None else partial(can_run, site))
+
+
+def _shown(world, row: int, burden: Burden) -> dict[str, np.ndarray]:
+    """What the candidates of a task show whatever it reads and whatever is assigned to them: columns of the view."""
+    task = world.arrays.tasks[row]
+    kind = task["fullchain"] > 0, task["nucleus"].item()
+    if kind not in burden.shown:
+        site, passes = candidates(world, row), PASSES[world.scenario.edition]
+        storage, has_storage = _storages(world, row, site)
+        burden.shown[kind] = dict(
+            site=site, active=np.ones(len(site), bool), has_storage=has_storage,
+            read_wan=passes[storage["read_wan_off"]], write_wan=passes[storage["write_wan_off"]],
+            free_bytes=storage["free_bytes"], expired_bytes=storage["expired_bytes"],
+            total_bytes=storage["total_bytes"], min_free_bytes=storage["min_free_bytes"],
+            unavailable_bytes=burden.bytes[site], queued_output_files=burden.files[site],
+            bare=world.arrays.sites["bare_nucleus"][site], satellite=world.arrays.sites["nucleus"][site] == 0)
+    return burden.shown[kind]
+
+
+def _input_at(world, row: int, site: np.ndarray) -> dict:
+    """The input of a task at each of some sites, and whether all of it can be read: columns of the view."""
+    t, counted = world.arrays.tasks[row], counted_inputs(world, row)
+    disk, held = (part[site] * counted for part in input_parts(world, row))
+    input_bytes = float(t["input_bytes_per_job"])
+    return dict(local_input_bytes=held * input_bytes, local_input_files=held * int(t["n_input_files"]),
+                disk_input_bytes=disk * input_bytes,
+                complete_replica=_complete_replica(world, row, PASSES[world.scenario.edition]))
 
 
 def _storages(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -121,7 +121,7 @@ def counted_inputs(world, row: int) -> float:
     Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
     """
     t = world.arrays.tasks[row]
-    if world.arrays.replica_site[row].max() < 0:
+    if max(world.arrays.replica_site[row].tolist()) < 0:
         return 0.0
     return int(t["n_jobs"]) * (1.0 - float(t["secondary_fraction"]) * int(t["taskbrokeronmaster"]))
 

@@ -27,9 +27,9 @@ def register(world, row: int, now: float) -> None:
 def set_status(world, row: int, status: TaskStatus, now: float) -> None:
     """Bring a task to `status`; raises ForbiddenMove if that is not allowed."""
     tasks = world.arrays.tasks
-    old = T(tasks["status"][row])
+    old = tasks["status"][row].item()
     if (old, status) not in TASK_MOVES:
-        raise ForbiddenMove(f"task {tasks['jeditaskid'][row]} may not go from {old.word} to {status.word} "
+        raise ForbiddenMove(f"task {tasks['jeditaskid'][row]} may not go from {T(old).word} to {status.word} "
                             f"(at {now:.3f} s)\n" + story(world, row))
     tasks["status"][row] = status
     tasks["modification_s"][row] = now

@@ -44,18 +44,28 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
 
 
 def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, edition: str = "documented",
-                cache: MaskCache | None = None) -> np.ndarray:
+                cache: MaskCache | None = None, asked_about: np.ndarray | None = None) -> np.ndarray:
     """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
 
-    No nucleus is set, no queue is pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
+    asked_about: (n,) bool, the pseudo-queues that are looked at, None = all. No nucleus is set, no queue is
+    pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)._replace(
-        ranks=brokerage.hint_ranks, later=brokerage.hint_later, choice_rank=brokerage.funnel.never)
+    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)
+    question = question._replace(
+        ranks=brokerage.hint_ranks, later=brokerage.hint_later, choice_rank=brokerage.funnel.never,
+        first=question.first if asked_about is None else _only(asked_about, question.first))
     question.ask["hint"] = True
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
     return answer.refused_by == question.never
+
+
+def _only(asked_about: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """First refusals, (n,), as if the very first criterion had refused who is not asked about: nobody looks at them."""
+    first = first * asked_about
+    first.setflags(write=False)                 # as the others are: compiled code tells the two apart
+    return first
 
 
 def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,

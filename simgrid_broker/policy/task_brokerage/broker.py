@@ -5,14 +5,13 @@ What lives here: the order of asking, weighing and drawing. What does not: rules
 Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, section 1.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import weigh
-from simgrid_broker.policy.rule import Answer
+from simgrid_broker.policy.funnel import Outcome, weigh
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.policy.task_brokerage.walk import walk
@@ -43,26 +42,26 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
 
     tags: those of its criteria, behind which others may stand; () = those alone.
     """
-    case = TaskCase(task, nuclei, cfg)
+    case = TaskCase(task, nuclei, cfg, left=np.ones(len(nuclei.site), bool))
     outcome = walk(brokerage.funnel, case)
-    weight, factors = weigh(brokerage.factors, replace(case, lifted=outcome.lifted))
-    refused_by = outcome.refused_by
-    weight = np.where(refused_by == KEPT, weight, 0.0)
-    verdict = Verdict(tags or brokerage.funnel.tags, refused_by, weight, np.array([], np.int64),
-                      figures=partial(figures, refused_by, outcome.answers, factors))
-    return replace(verdict, order=_order(verdict, draw(verdict, uniform)))
+    if outcome.lifted:
+        case = replace(case, lifted=outcome.lifted)
+    kept = np.flatnonzero(case.left)
+    weight = np.where(case.left, weigh(brokerage.factors, case)[0], 0.0) if kept.size else np.zeros(case.n_candidates)
+    return Verdict(tags or brokerage.funnel.tags, outcome.refused_by, weight, _order(kept, weight[kept], uniform),
+                   figures=partial(figures, outcome, brokerage.factors, case))
 
 
-def figures(refused_by: np.ndarray, answers: Mapping[int, Answer],
-            factors: Mapping[str, np.ndarray | float]) -> Figures:
+def figures(outcome: Outcome, factors: tuple[Callable, ...], case: TaskCase) -> Figures:
     """The figures of a walk: what the criteria answered that refused somebody, and the factors of who is left."""
+    refused_by = outcome.refused_by
     value, limit = np.full(len(refused_by), np.nan), np.full(len(refused_by), np.nan)
-    for place, answer in answers.items():
+    for place, answer in outcome.answers.items():
         who = refused_by == place
         value[who] = np.broadcast_to(answer.value, len(who))[who]
         limit[who] = np.broadcast_to(answer.limit, len(who))[who]
     return Figures(value, limit, {name: np.where(refused_by == KEPT, factor, np.nan)
-                                  for name, factor in factors.items()})
+                                  for name, factor in weigh(factors, case)[1].items()})
 
 
 def draw(verdict: Verdict, uniform: float) -> int:
@@ -71,14 +70,18 @@ def draw(verdict: Verdict, uniform: float) -> int:
     Nuclei are walked in list order; if all weights are 0 the first one is taken. Source: brokerage reference, 1.4.
     """
     kept = np.flatnonzero(verdict.refused_by == KEPT)
+    return int(kept[_place(verdict.weight[kept], uniform)]) if kept.size else NONE
+
+
+def _place(weight: np.ndarray, uniform: float) -> int:
+    """Place of the one that is drawn among those with these weights, (n > 0,)."""
+    steps = np.cumsum(weight)
+    return min(int(np.searchsorted(steps, uniform * steps[-1])), len(weight) - 1)
+
+
+def _order(kept: np.ndarray, weight: np.ndarray, uniform: float) -> np.ndarray:
+    """The candidates that nobody refused, (n_kept,) with their weights: the drawn one, then the others by weight."""
     if not kept.size:
-        return NONE
-    steps = np.cumsum(verdict.weight[kept])
-    return int(kept[min(np.searchsorted(steps, uniform * steps[-1]), kept.size - 1)])
-
-
-def _order(verdict: Verdict, drawn: int) -> np.ndarray:
-    """The candidates that nobody refused: the drawn one, then the others by weight."""
-    kept = np.flatnonzero((verdict.refused_by == KEPT) & (np.arange(len(verdict.refused_by)) != drawn))
-    others = kept[np.argsort(-verdict.weight[kept], kind="stable")]
-    return others if drawn == NONE else np.append(drawn, others)
+        return kept
+    drawn, by_weight = _place(weight, uniform), np.argsort(-weight, kind="stable")
+    return kept[np.append(drawn, by_weight[by_weight != drawn])]

@@ -29,7 +29,8 @@ OUTPUT_GB_PER_CORE_DAY = 0.25
 class TaskCase:
     """What the criteria and factors of task brokerage see.
 
-    lifted names the groups of criteria that were lifted; left: (n,) bool, the nuclei that nobody has refused so far.
+    lifted names the groups of criteria that were lifted; left: (n,) bool, the nuclei that nobody has refused so far,
+    out of which the walk strikes whoever is refused.
     """
 
     task: Task

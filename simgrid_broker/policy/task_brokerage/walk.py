@@ -6,8 +6,6 @@ Unlike job brokerage it stops early, and a criterion may look at who is left: th
 out. Source: brokerage reference, 1.2 (after every step an empty list ends the attempt).
 """
 
-from dataclasses import replace
-
 import numpy as np
 
 from simgrid_broker.policy.funnel import Funnel, Liftable, Outcome
@@ -17,24 +15,32 @@ from simgrid_broker.views import KEPT
 
 
 def walk(funnel: Funnel, case: TaskCase) -> Outcome:
-    """Who is refused by which criterion, with the figures, and the groups lifted because they would leave nobody."""
-    refused_by = np.full(case.n_candidates, KEPT)
-    left, lifted, answers, place = np.ones(case.n_candidates, bool), [], {}, 0
-    case = replace(case, left=left)
+    """Who is refused by which criterion, with the figures, and the groups lifted because they would leave nobody.
+
+    Who is refused is struck out of `case.left`, which holds everybody at first.
+    """
+    refused_by, left, lifted, answers, place = np.full(case.n_candidates, KEPT), case.left, [], {}, 0
     for step in funnel.steps:
-        if not left.any():
+        if not np.count_nonzero(left):
             break
-        rules = step.criteria if isinstance(step, Liftable) else (step,)
-        said = [rule(case) for rule in rules]
-        refusals = [refused_of(answer) for answer in said]
-        if isinstance(step, Liftable) and not (left & ~np.logical_or.reduce(refusals)).any() and step.when(case):
+        is_group = isinstance(step, Liftable)
+        said = [rule(case) for rule in step.criteria] if is_group else [step(case)]
+        if is_group and not _passes_any(said, left) and step.when(case):
             lifted.append(step.name)
         else:
-            for offset, refused in enumerate(refusals):
-                if (left & refused).any():
-                    refused_by[left & refused] = place + offset
-                    left = left & ~refused
-                    case = replace(case, left=left)
-            answers |= {place + offset: answer for offset, answer in enumerate(said) if isinstance(answer, Answer)}
-        place += len(rules)
+            for offset, answer in enumerate(said):
+                refused = left & refused_of(answer)
+                if np.count_nonzero(refused):
+                    refused_by[refused] = place + offset
+                    np.logical_xor(left, refused, out=left)
+                    if isinstance(answer, Answer):
+                        answers[place + offset] = answer
+        place += len(said)
     return Outcome(refused_by, tuple(lifted), answers)
+
+
+def _passes_any(said: list[Answer | np.ndarray], left: np.ndarray) -> bool:
+    """Whether any of the candidates that are left passes all criteria of a group."""
+    for answer in said:
+        left = left & ~refused_of(answer)
+    return bool(np.count_nonzero(left))
