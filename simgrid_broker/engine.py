@@ -129,7 +129,8 @@ class Simulation:
         self.fabric.empty_outboxes()
         arrays = self.world.arrays
         self.counters |= {f"{name}_ended": self.counters[name] for name in ("jobs", "transfers")}
-        self.write("jobs", *unfinished_jobs(arrays, self.env.now))
+        for rows, times in unfinished_jobs(arrays, self.env.now):
+            self.write("jobs", rows, times)
         self.write("transfers", unfinished_transfers(arrays))
         arrived = self.control.unwritten_tasks()
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])

@@ -98,7 +98,7 @@ class TableFiles:
         table = self.layout.arrow(self._rows[:self._filled], self._times[:self._filled])
         beside = self._beside("writing")
         try:
-            with pq.ParquetWriter(beside, self.layout.schema, **writer_options(self.layout.schema)) as writer:
+            with pq.ParquetWriter(beside, self.layout.schema, **writer_options(self.layout.schema, "none")) as writer:
                 writer.write_table(table, row_group_size=self.batch_rows)
             os.replace(beside, self.path / f"part-{self.n_parts:05d}.parquet")
         except BaseException:
@@ -112,7 +112,7 @@ class TableFiles:
         """The rows of all parts, in order, in whole batches but for the last."""
         pending, n_rows = [], 0
         for part in sorted(self.path.glob("part-*.parquet")):
-            pending.append(pq.read_table(part, partitioning=None))
+            pending.append(pq.ParquetFile(part).read())
             n_rows += len(pending[-1])
             if n_rows >= self.batch_rows:
                 yield pa.concat_tables(pending).unify_dictionaries().combine_chunks()
@@ -125,7 +125,7 @@ class TableFiles:
         return self.path.with_name(f".{self.path.name}.{what}")
 
 
-def writer_options(schema: pa.Schema) -> dict[str, object]:
+def writer_options(schema: pa.Schema, compression: str = "snappy") -> dict[str, object]:
     """Settings of the Parquet writer: dictionaries for codes, byte planes for floats, differences for integers.
 
     Minimum and maximum are kept of the first column only, in which the rows are nearly in order. Measured on job rows:
@@ -135,7 +135,7 @@ def writer_options(schema: pa.Schema) -> dict[str, object]:
     words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     coding = {field.name: "BYTE_STREAM_SPLIT" if pa.types.is_floating(field.type) else "DELTA_BINARY_PACKED"
               for field in schema if field.name not in words}
-    return {"compression": "snappy", "use_dictionary": words, "column_encoding": coding,
+    return {"compression": compression, "use_dictionary": words, "column_encoding": coding,
             "write_statistics": [schema.names[0]]}
 
 

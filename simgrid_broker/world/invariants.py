@@ -20,39 +20,48 @@ def live(arrays) -> np.ndarray:
     return np.flatnonzero(arrays.jobs["panda_id"])
 
 
-def groups(arrays, jobs: np.ndarray) -> np.ndarray:
-    """Group in which each job is counted: by share and Resource queue."""
-    special = in_resource_queue(arrays, jobs["task"]) * (arrays.tasks["work_queue"][jobs["task"]].astype(np.int64) + 1)
-    return jobs["share"] + len(arrays.hs06_milli) * special
+def of_live(arrays, *names: str) -> list[np.ndarray]:
+    """Some columns of the live jobs, (n_live,) each."""
+    rows = live(arrays)
+    return [arrays.jobs[name][rows] for name in names]
+
+
+def groups(arrays, tasks: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Group in which jobs of some tasks and shares are counted: by share and Resource queue."""
+    special = in_resource_queue(arrays, tasks) * (arrays.tasks["work_queue"][tasks].astype(np.int64) + 1)
+    return shares + len(arrays.hs06_milli) * special
+
+
+def recount(counted: np.ndarray, *places: np.ndarray, worth: np.ndarray | None = None) -> np.ndarray:
+    """What a table of counts, of any shape, should hold if each job counts (or is `worth`) one at its place there."""
+    cells = np.ravel_multi_index(places, counted.shape)
+    return np.bincount(cells, worth, counted.size).reshape(counted.shape)
 
 
 def counts_equal_recount(arrays):
     """Counts by queue, share, resource type, status and by user equal those of the rows."""
-    jobs = arrays.jobs[live(arrays)]
-    counts, users = np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts)
-    np.add.at(counts, (jobs["queue"], groups(arrays, jobs), jobs["resource_type"], jobs["status"]), 1)
-    np.add.at(users, (jobs["user"], jobs["status"]), 1)
+    queue, task, share, kind, status, user = of_live(
+        arrays, "queue", "task", "share", "resource_type", "status", "user")
+    counts = recount(arrays.counts, queue, groups(arrays, task, share), kind, status)
     if not np.array_equal(counts, arrays.counts):
         yield f"counts differ from a recount in {np.count_nonzero(counts != arrays.counts)} places"
-    if not np.array_equal(users, arrays.user_counts):
+    if not np.array_equal(recount(arrays.user_counts, user, status), arrays.user_counts):
         yield "counts by user differ from a recount"
 
 
 def usage_equals_recount(arrays):
     """Power in use by share and running cores, by queue and by user, equal those of the rows."""
-    jobs = arrays.jobs[live(arrays)]
-    busy = jobs[np.isin(jobs["status"], EXECUTING)]
-    hs06, cores = np.zeros_like(arrays.hs06_milli), np.zeros_like(arrays.running_cores)
-    np.add.at(hs06, busy["share"], busy["hs06_milli"])
-    running = jobs[jobs["status"] == RUNNING]
-    np.add.at(cores, (running["queue"], groups(arrays, running), running["resource_type"]), running["corecount"])
-    if not np.array_equal(hs06, arrays.hs06_milli):
+    status, share, hs06 = of_live(arrays, "status", "share", "hs06_milli")
+    busy = np.isin(status, EXECUTING)
+    if not np.array_equal(recount(arrays.hs06_milli, share[busy], worth=hs06[busy]), arrays.hs06_milli):
         yield "power in use by share differs from a recount"
-    of_users = np.zeros_like(arrays.user_cores)
-    np.add.at(of_users, running["user"], running["corecount"])
-    if not np.array_equal(cores, arrays.running_cores):
+    running = status == RUNNING
+    queue, task, share, kind, cores, user = (column[running] for column in of_live(
+        arrays, "queue", "task", "share", "resource_type", "corecount", "user"))
+    if not np.array_equal(recount(arrays.running_cores, queue, groups(arrays, task, share), kind, worth=cores),
+                          arrays.running_cores):
         yield "running cores differ from a recount"
-    if not np.array_equal(of_users, arrays.user_cores):
+    if not np.array_equal(recount(arrays.user_cores, user, worth=cores), arrays.user_cores):
         yield "running cores by user differ from a recount"
 
 
@@ -72,9 +81,8 @@ def slots_are_used_once(arrays):
 
 def payloads_hold_slots(arrays):
     """No pseudo-queue runs more payloads than it has workers."""
-    jobs = arrays.jobs[live(arrays)]
-    under_way = jobs[(jobs["status"] == RUNNING) & (jobs["due_sequence"] != 0)]
-    payloads = np.bincount(under_way["pseudo_queue"], minlength=len(arrays.pseudo_queues))
+    status, due, number = of_live(arrays, "status", "due_sequence", "pseudo_queue")
+    payloads = np.bincount(number[(status == RUNNING) & (due != 0)], minlength=len(arrays.pseudo_queues))
     for number in np.flatnonzero(payloads > arrays.pseudo_queues["n_running"]):
         yield f"pseudo-queue {number} runs more payloads than it has workers"
 
@@ -83,9 +91,9 @@ def no_input_is_lost(arrays):
     """Every chunk of every task is new, alive, waiting for another attempt, processed or given up."""
     tasks = arrays.tasks
     made = tasks["next_chunk"]
-    jobs = arrays.jobs[live(arrays)]
-    alive = np.bincount(jobs["task"], minlength=len(tasks))
-    pieces = np.bincount(jobs["task"], jobs["n_chunks"], minlength=len(tasks)).astype(np.int64)
+    task, n_chunks = of_live(arrays, "task", "n_chunks")
+    alive = np.bincount(task, minlength=len(tasks))
+    pieces = np.bincount(task, n_chunks, minlength=len(tasks)).astype(np.int64)
     waiting = arrays.ram_levels["waiting"].sum(axis=1)
     known = pieces + waiting + tasks["n_finished"] + tasks["n_failed"]
     for row in np.flatnonzero(made != known):
@@ -96,13 +104,14 @@ def no_input_is_lost(arrays):
 
 def attempts_stay_below_limit(arrays):
     """No live job but merge jobs has more attempts or failures than its task and the retry rules allow."""
-    rows, jobs = live(arrays), arrays.jobs
-    rows = rows[jobs["n_chunks"][rows] > 0]
-    attempt, failures, limit, task = (jobs[name][rows] for name in ("attempt", "failures", "attempt_limit", "task"))
+    n_chunks, attempt, failures, limit, task = of_live(
+        arrays, "n_chunks", "attempt", "failures", "attempt_limit", "task")
+    own = n_chunks > 0
     most, most_failures = arrays.tasks["max_attempt"][task], arrays.tasks["max_failure"][task]
-    for job in jobs[rows[(attempt > most) | ((limit > 0) & (attempt > limit))][:5]]:
+    rows, jobs = live(arrays), arrays.jobs
+    for job in jobs[rows[own & ((attempt > most) | ((limit > 0) & (attempt > limit)))][:5]]:
         yield f"job {job['panda_id']} is attempt {job['attempt']} of an input that may have fewer"
-    for job in jobs[rows[(most_failures > 0) & (failures >= most_failures)][:5]]:
+    for job in jobs[rows[own & (most_failures > 0) & (failures >= most_failures)][:5]]:
         yield f"job {job['panda_id']} tries an input again that has failed {job['failures']} times"
 
 
@@ -186,10 +195,10 @@ def moving_jobs_have_a_transfer(arrays):
 
     Left out are jobs whose input nobody can send: they wait for nothing.
     """
-    jobs = arrays.jobs[live(arrays)]
-    jobs = jobs[np.isin(jobs["status"], (ASSIGNED, TRANSFERRING))]
+    status, transfer, source = of_live(arrays, "status", "transfer", "source_site")
+    moves = (status == TRANSFERRING) | ((status == ASSIGNED) & ((transfer >= 0) | (source >= 0)))
     under_way = arrays.transfers["transfer_id"] != 0
-    jobs = jobs[(jobs["transfer"] >= 0) | (jobs["source_site"] >= 0) | (jobs["status"] == TRANSFERRING)]
+    jobs = arrays.jobs[live(arrays)[moves]]
     lost = (jobs["transfer"] < 0) | ~under_way[jobs["transfer"]]
     for job in jobs[lost][:5]:
         yield f"nothing moves the files of job {job['panda_id']}"
@@ -210,9 +219,9 @@ def rows_are_free_or_in_use(arrays):
 
 def merge_jobs_have_reason(arrays):
     """Jobs wait to be merged, and merge jobs are there, in tasks whose output is merged alone."""
-    jobs = arrays.jobs[live(arrays)]
-    merging = (jobs["status"] == JobStatus.MERGING) | (jobs["n_chunks"] == 0)
-    for job in jobs[merging & (arrays.tasks["mergeoutput"][jobs["task"]] == 0)][:5]:
+    status, n_chunks, task = of_live(arrays, "status", "n_chunks", "task")
+    merging = (status == JobStatus.MERGING) | (n_chunks == 0)
+    for job in arrays.jobs[live(arrays)[merging & (arrays.tasks["mergeoutput"][task] == 0)][:5]]:
         yield f"job {job['panda_id']} merges or waits for it, but nothing of its task is merged"
 
 

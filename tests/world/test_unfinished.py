@@ -12,7 +12,7 @@ def test_nobody_knows_how_a_running_job_will_end():
     bench.submit(9)
     bench.workers(8)
     bench.run(5.0)
-    jobs, times = unfinished_jobs(bench.arrays, 5.0)
+    [(jobs, times)] = unfinished_jobs(bench.arrays, 5.0)
     running = jobs["status"] == S.RUNNING
     assert running.sum() == 8 and len(jobs) == len(times) == 9
     assert set(jobs["cause"][running].tolist()) == {Cause.NONE}
@@ -25,7 +25,7 @@ def test_what_has_ended_is_known():
     bench.submit()
     bench.workers()
     bench.run(500.0)
-    jobs, _ = unfinished_jobs(bench.arrays, 500.0)
+    [(jobs, _)] = unfinished_jobs(bench.arrays, 500.0)
     assert jobs[["status", "walltime_s", "cputime_s"]].tolist() == [(S.HOLDING, 100.0, 100.0)]
 
 
@@ -36,7 +36,8 @@ def test_a_silent_job_has_run_until_its_site_failed():
     bench.run(30.0)
     bench.fabric.site_goes_down(0, 30.0)
     bench.run(500.0)
-    assert unfinished_jobs(bench.arrays, 500.0)[0]["walltime_s"].tolist() == [30.0]
+    [(jobs, _)] = unfinished_jobs(bench.arrays, 500.0)
+    assert jobs["walltime_s"].tolist() == [30.0]
 
 
 def test_transfers_under_way_have_not_ended():
