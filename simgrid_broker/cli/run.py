@@ -29,7 +29,7 @@ Examples:
   simgrid-broker run scenarios/lcg_replay.yaml --workload LCG-2005-1.swf.gz
 """
 
-FIRST_RUN = ("First run of this version on this machine: the event loop is being compiled, which takes about 80 s and "
+FIRST_RUN = ("First run of this version on this machine: the event loop is being compiled, which takes about 40 s and "
              "is kept for later runs.")
 
 
