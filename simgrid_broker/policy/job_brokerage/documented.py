@@ -75,8 +75,12 @@ def refusal(ask, queue, load, link, store, n, first, ranks, later):
         first = ranks[13]
     if ranks[14] < first and endpoints.sends_nothing(ask, queue, load, link, store, n)[0]:
         first = ranks[14]
-    if later[15] >= first:
-        return first
+    return first if later[15] >= first else refusal_behind(ask, queue, load, link, store, n, first, ranks)
+
+
+@compiled
+def refusal_behind(ask, queue, load, link, store, n, first, ranks):
+    """The same for the criteria behind those, which fewer candidates come to."""
     if ranks[15] < first and network.nucleus_closed(ask, queue, load, link, store, n)[0]:
         first = ranks[15]
     if ranks[16] < first and requirements.too_short_for_scouts(ask, queue, load, link, store, n)[0]:
