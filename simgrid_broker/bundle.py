@@ -1,6 +1,7 @@
 """Arrays that compiled code is handed together, as one pointer.
 
-What lives here: `Bundle`, and how Numba reads one. What does not: which arrays there are (`world.arrays`).
+What lives here: `Bundle`, how Numba reads one, and `fetch`, which asks for a row ahead of time. What does not: which
+arrays there are (`world.arrays`).
 
 A named tuple would do the same, but compiled code passes one by value: fifty arrays are 350 words that every call
 within it copies, and that every call from Python takes apart. A bundle is the address of a list of these words.
@@ -16,11 +17,13 @@ from numba.core import cgutils
 from numba.core.datamodel import models, register_default
 from numba.core.pythonapi import NativeValue
 from numba.core.typing.templates import AttributeTemplate
-from numba.extending import infer_getattr, lower_getattr_generic, unbox
+from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, overload, unbox
 from numba.np import numpy_support
 
 WORD = 8
 """Bytes of a word of the list."""
+LINE = 64
+"""Bytes that a processor fetches at once."""
 FIXED_WORDS = 5
 """Words of an array before its shape and its strides: two that stay empty, number and size of items, address."""
 
@@ -128,3 +131,33 @@ def _read_array(context, builder, bundle, value, name):
     array.shape = cgutils.pack_array(builder, [word(FIXED_WORDS + k) for k in range(ndim)])
     array.strides = cgutils.pack_array(builder, [word(FIXED_WORDS + ndim + k) for k in range(ndim)])
     return array._getvalue()
+
+
+def fetch(array, row, size):
+    """Ask the processor for the first `size` bytes of a row that compiled code will want soon; changes nothing.
+
+    Rows of jobs are spread over hundreds of megabytes: to wait for them takes longer than to do what is to be done.
+    """
+
+
+@overload(fetch)
+def _fetch(array, row, size):
+    def ask(array, row, size):
+        for offset in range(0, size, LINE):
+            _fetch_line(array, row, offset)
+    return ask
+
+
+@intrinsic
+def _fetch_line(_context, array, row, offset):
+    """Emit LLVM's prefetch, for reading and writing, into all caches."""
+    def emit(context, builder, signature, args):
+        struct = context.make_array(array)(context, builder, args[0])
+        number = context.cast(builder, args[1], signature.args[1], types.int64)
+        place = builder.add(builder.mul(number, builder.extract_value(struct.strides, 0)), args[2])
+        kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t] + 3 * [ir.IntType(32)])
+        prefetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        data = builder.gep(builder.bitcast(struct.data, cgutils.voidptr_t), [place])
+        builder.call(prefetch, [data, *(ir.Constant(ir.IntType(32), flag) for flag in (1, 3, 1))])
+        return context.get_dummy_value()
+    return types.void(array, row, types.int64), emit

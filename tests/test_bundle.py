@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from simgrid_broker.bundle import Bundle
+from simgrid_broker.bundle import Bundle, fetch
 from simgrid_broker.compiled import compiled
 
 ROW = np.dtype([("number", "i4"), ("size", "f8")])
@@ -29,6 +29,13 @@ def look(shelf, row, column):
 
 
 @compiled
+def fetch_and_look(shelf, row):
+    fetch(shelf.rows, row, shelf.rows.itemsize)
+    fetch(shelf.grid, 1, 24)
+    return shelf.rows[row]["size"]
+
+
+@compiled
 def change(shelf, row):
     shelf.rows[row]["number"] += 10
     shelf.grid[0, row] = -1.0
@@ -36,6 +43,11 @@ def change(shelf, row):
 
 def test_compiled_code_reads_rows_cells_and_shapes():
     assert look(shelf(), 1, 2) == 1.5 + 5.0 + 3 + 3
+
+
+def test_a_row_that_is_fetched_ahead_is_as_it_was():
+    ours = shelf()
+    assert [fetch_and_look(ours, row) for row in range(3)] == ours.rows["size"].tolist() == [0.5, 1.5, 2.5]
 
 
 def test_what_compiled_code_writes_is_in_the_arrays():

@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "scenario": {"schema", "names", "units", "errors", "luck"},
     "policy": {"views", "names", "units", "compiled"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
-    "fabric": {"world", "names", "luck", "compiled"},
+    "fabric": {"world", "names", "luck", "compiled", "bundle"},
     "agents": {"world", "fabric", "policy", "schema", "views", "luck", "names", "units"},
     "records": {"schema", "names", "units", "errors"},
     "dry_run": {"agents", "world", "scenario", "policy", "views", "errors"},
