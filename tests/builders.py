@@ -21,7 +21,7 @@ from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows, 
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.views import KEPT, Verdict
-from simgrid_broker.world import build, invariants, rows
+from simgrid_broker.world import build, invariants, recount, rows
 from simgrid_broker.world.transitions import enter
 
 S, T = JobStatus, TaskStatus
@@ -164,12 +164,12 @@ class Bench:
 
     def take_back(self, row=None, status=S.CLOSED, cause=0) -> None:
         """Take back the job in a row, or all that are alive."""
-        chosen = invariants.live(self.arrays) if row is None else np.array([row])
+        chosen = recount.live(self.arrays) if row is None else np.array([row])
         self.fabric.take_back(chosen, int(status), int(cause), self.now)
 
     def live(self) -> np.ndarray:
         """Rows of the jobs that are alive, in the order in which they were made."""
-        found = invariants.live(self.arrays)
+        found = recount.live(self.arrays)
         return found[np.argsort(self.arrays.jobs["panda_id"][found])]
 
     def statuses(self) -> list[str]:

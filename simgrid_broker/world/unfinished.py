@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.invariants import live
+from simgrid_broker.world.recount import live
 
 ROWS_AT_ONCE = 1 << 15
 """Jobs that are copied at once."""

@@ -6,6 +6,7 @@ from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.world import invariants
+from simgrid_broker.world.recount import recount
 
 
 def busy_world() -> Bench:
@@ -42,6 +43,14 @@ def miscount_user(bench):
 
 def status_behind_the_back(bench):
     bench.arrays.jobs["status"][first(bench, S.RUNNING)] = S.HOLDING
+
+
+def job_is_of_a_queue_that_does_not_exist(bench):
+    bench.arrays.jobs["queue"][first(bench, S.ACTIVATED)] = 1000
+
+
+def job_is_of_nobody(bench):
+    bench.arrays.jobs["user"][first(bench, S.ACTIVATED)] = len(bench.arrays.user_cores)
 
 
 def power_is_lost(bench):
@@ -166,6 +175,7 @@ def transfer_row_is_lost(bench):
 
 SINS = {
     invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
+    invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_nobody),
     invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
@@ -199,7 +209,7 @@ def test_the_busy_world_is_sound_and_busy():
 def test_a_broken_world_is_found_out(invariant, sin):
     bench = busy_world()
     sin(bench)
-    messages = list(invariant(bench.arrays))
+    messages = list(invariant(bench.arrays, recount(bench.arrays)))
     assert messages
     with pytest.raises(InvariantBroken) as told:
         bench.check()

@@ -1,0 +1,92 @@
+"""What the rows of the live jobs add up to, counted from nothing: what invariants hold against the counts kept.
+
+What lives here: one pass over the rows. What does not: the comparison (`invariants`), and the counts that are kept as
+jobs move (`counts`), of which nothing is used here.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import JobStatus
+from simgrid_broker.world.groups import in_resource_queue
+
+SENT, RUNNING = int(JobStatus.SENT), int(JobStatus.RUNNING)
+
+
+class Recount(NamedTuple):
+    """Sums over the live jobs; those named as in Arrays have the shape and the unit that they have there."""
+
+    rows: np.ndarray               # rows of the live jobs
+    n_outside: np.ndarray          # (1,), jobs that are in no sum: something they belong to does not exist
+    counts: np.ndarray
+    user_counts: np.ndarray
+    running_cores: np.ndarray
+    user_cores: np.ndarray
+    hs06_milli: np.ndarray
+    payloads: np.ndarray           # (n_pseudo_queues,), payloads under way
+    alive: np.ndarray              # (n_tasks,), jobs
+    pieces: np.ndarray             # (n_tasks,), chunks of the jobs
+
+
+def live(arrays) -> np.ndarray:
+    """Rows of the jobs that are alive."""
+    return np.flatnonzero(arrays.jobs["panda_id"])
+
+
+def first_groups(arrays) -> np.ndarray:
+    """Group of the first share among the jobs of each task, (n_tasks,): 0 unless it is of a Resource queue."""
+    tasks = np.arange(len(arrays.tasks))
+    number = arrays.tasks["work_queue"].astype(np.int64) + 1
+    return len(arrays.hs06_milli) * in_resource_queue(arrays, tasks) * number
+
+
+def recount(arrays) -> Recount:
+    """Everything that the rows of the live jobs say about the counts."""
+    n_tasks = len(arrays.tasks)
+    found = Recount(
+        live(arrays), np.zeros(1, np.int64), np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts),
+        np.zeros_like(arrays.running_cores), np.zeros_like(arrays.user_cores), np.zeros_like(arrays.hs06_milli),
+        np.zeros(len(arrays.pseudo_queues), np.int64), np.zeros(n_tasks, np.int64), np.zeros(n_tasks, np.int64))
+    add_up(arrays.jobs, first_groups(arrays), found)
+    return found
+
+
+@compiled
+def add_up(jobs, first_group, found):
+    """Add each live job to the sums of `found`; first_group: (n_tasks,), as of `first_groups`."""
+    for row in found.rows:
+        job = jobs[row]
+        if not belongs(job, first_group, found):
+            found.n_outside[0] += 1
+            continue
+        status, share, user, task = job["status"], job["share"], job["user"], job["task"]
+        group = first_group[task] + share
+        found.counts[job["queue"], group, job["resource_type"], status] += 1
+        found.user_counts[user, status] += 1
+        found.alive[task] += 1
+        found.pieces[task] += job["n_chunks"]
+        if status == SENT or status == RUNNING:
+            found.hs06_milli[share] += job["hs06_milli"]
+        if status == RUNNING:
+            found.running_cores[job["queue"], group, job["resource_type"]] += job["corecount"]
+            found.user_cores[user] += job["corecount"]
+            if job["due_sequence"] != 0:
+                found.payloads[job["pseudo_queue"]] += 1
+
+
+@compiled
+def belongs(job, first_group, found):
+    """Whether all that a job belongs to exists: compiled code would count it anywhere in memory otherwise."""
+    n_queues, _, n_types, n_status = found.counts.shape
+    return (within(job["queue"], n_queues) and within(job["resource_type"], n_types)
+            and within(job["status"], n_status) and within(job["task"], len(first_group))
+            and within(job["share"], len(found.hs06_milli)) and within(job["user"], len(found.user_cores))
+            and within(job["pseudo_queue"], len(found.payloads)))
+
+
+@compiled
+def within(number, size):
+    """Whether a table of that size has the row; the unnamed, -1, are counted in the last one here as in the world."""
+    return -1 <= number < size
