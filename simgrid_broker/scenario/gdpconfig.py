@@ -167,6 +167,10 @@ def _without_effect(values, by_target, findings) -> list[Finding]:
 
 def _unknown(name: str, value: object) -> Finding:
     """What to say of a name that is no key: the key in its right component, or keys that are spelled alike."""
+    if isinstance(value, Mapping) and ALIASES.get(name, name) in COMPONENTS:
+        inside = [f"{name}.{key}" for key in value]
+        return Finding(("gdpconfig", name), value, f"keys of a component are written as {name}.KEY: value",
+                       tuple(word for key in inside for word in nearest(key, [entry.name for entry in REGISTRY])[:1]))
     bare = name.rpartition(".")[2]
     elsewhere = tuple(match.entry.name for match in find(bare))
     spellings = [entry.name for entry in REGISTRY] if "." in name else [entry.key for entry in REGISTRY]

@@ -145,6 +145,12 @@ def test_unknown_keys_name_the_nearest(name, nearest):
     assert found.key == ("gdpconfig", name) and found.nearest[0] == nearest
 
 
+def test_keys_that_are_written_below_their_component_are_told_how_to_be_written():
+    found, = settings({"jobbroker": {"NW_ACTIV": True}})[1]
+    assert found.expected == "keys of a component are written as jobbroker.KEY: value"
+    assert found.nearest == ("jobbroker.NW_ACTIVE",)
+
+
 def test_a_bare_key_sets_all_components_and_a_component_wins():
     values = in_force(scenario(**{"jobbroker.MAX_MISSING_INPUT_FILES": 3, "MAX_MISSING_INPUT_FILES": 7}))
     assert values["jobbroker", "MAX_MISSING_INPUT_FILES"] == 3
