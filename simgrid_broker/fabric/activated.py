@@ -3,6 +3,9 @@
 What lives here: putting in, taking the best out, taking any out. What does not: choosing the share (`pilots`).
 A pairing heap puts in at once and takes out in logarithmic time, needs no memory beside three columns, and lets a job
 be taken out from the middle; source: Fredman, Sedgewick, Sleator, Tarjan, Algorithmica 1 (1986).
+
+Jobs mostly come in the order in which they go: those of a task one behind the other. So a job is put below the one that
+came before it, if it goes after that: a task's jobs are a chain, not a long row of siblings to be compared later.
 """
 
 from simgrid_broker.compiled import compiled
@@ -67,7 +70,19 @@ def put_activated(world, row):
     job["child"] = job["sibling"] = job["previous"] = -1
     job["rank"] = job["priority"] if world.settings[0]["by_priority"] else 0
     queue, share = job["pseudo_queue"], job["share"]
-    world.activated[queue, share] = meld(jobs, world.activated[queue, share], row)
+    newest = world.newest_activated[queue, share]
+    if newest >= 0 and comes_before(jobs, newest, row):
+        meld(jobs, newest, row)
+    else:
+        world.activated[queue, share] = meld(jobs, world.activated[queue, share], row)
+    world.newest_activated[queue, share] = row
+
+
+@compiled
+def forget_newest(world, queue, share, row):
+    """Let no job be put below one that leaves."""
+    if world.newest_activated[queue, share] == row:
+        world.newest_activated[queue, share] = -1
 
 
 @compiled
@@ -75,6 +90,7 @@ def take_best(world, queue, share):
     """Row of the best activated job of a pseudo-queue and share, which is taken out; there must be one."""
     jobs = world.jobs
     row = world.activated[queue, share]
+    forget_newest(world, queue, share, row)
     world.activated[queue, share] = merge_siblings(jobs, jobs[row]["child"])
     return row
 
@@ -85,6 +101,7 @@ def take_out(world, row):
     jobs = world.jobs
     job = jobs[row]
     queue, share = job["pseudo_queue"], job["share"]
+    forget_newest(world, queue, share, row)
     rest = merge_siblings(jobs, job["child"])
     if world.activated[queue, share] == row:
         world.activated[queue, share] = rest

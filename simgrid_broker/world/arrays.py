@@ -117,6 +117,7 @@ class Arrays(Bundle):
     events: np.ndarray             # heap of the near ones
     far_events: np.ndarray         # the others, in any order
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
+    newest_activated: np.ndarray   # the same shape, the one that came last; -1 = it has left, or none has come
     share_order: np.ndarray        # (n_shares,), most under-served first
     counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `groups`
     running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs

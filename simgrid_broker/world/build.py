@@ -71,6 +71,7 @@ def build(scenario, task_list) -> World:
         replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
         **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
+        newest_activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         share_order=np.arange(n_shares, dtype=np.int32),
         counts=np.zeros((n_queues, n_groups, n_types, N_STATUS), np.int32),
         running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
