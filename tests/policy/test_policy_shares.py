@@ -38,6 +38,13 @@ def test_order(hs06, expected):
     assert order(**hs06) == expected
 
 
+def test_side_by_side_every_share_is_compared_with_every_other():
+    flat = share_tree(("Analysis", None, 20), ("Evgen", None, 20), ("Simul", None, 60))
+    hs06 = {"Analysis": 20.1, "Evgen": 30, "Simul": 49.9}
+    assert order(**hs06) == ["Simul", "Evgen", "Analysis", "Test"]          # in the tree
+    assert share_order(flat, np.array(list(hs06.values()))).tolist() == [2, 0, 1]
+
+
 def test_usage_and_targets_add_up():
     hs06 = np.array([10.0, 30.0, 60.0, 0.0])
     by_name = dict(zip(TREE.names, usage(TREE, hs06), strict=True))

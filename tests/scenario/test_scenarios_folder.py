@@ -24,7 +24,7 @@ SNAPSHOTS = ("snapshot.yaml",)
 RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage.yaml", "gpu_campaign.yaml",
             "atlas_day.yaml", "atlas_week.yaml", "lcg_replay.yaml", "memory_retry.yaml", "work_queues.yaml",
             "task_commands.yaml", "network_weight.yaml", "fast_rebrokerage.yaml", "site_outage.yaml", "splitting.yaml",
-            "merging.yaml", "scouts.yaml")
+            "merging.yaml", "scouts.yaml", "flat_shares.yaml")
 CORES = 500_000
 
 PRINTED = {
@@ -118,6 +118,16 @@ def test_day_and_week_have_the_same_work(day):
     week = load_scenario(FOLDER / "atlas_week.yaml")
     assert week.workload == day.workload and week.shares == day.shares and week.duration == 7 * DAY
     assert day.duration - day.warm_up == DAY
+
+
+def test_shares_side_by_side_have_the_targets_and_the_rules_of_the_tree(day):
+    flat = load_scenario(FOLDER / "flat_shares.yaml")
+    assert not any(share.children for share in flat.shares)
+    assert targets(flat.shares) == pytest.approx(targets(day.shares))
+    rules = [{share.name: [getattr(share, name) for name in TAGS] for _, share in shares_with_keys(of.shares)
+              if not share.children} for of in (flat, day)]
+    assert list(rules[0].items()) == list(rules[1].items())
+    assert flat.workload == day.workload and flat.grid == day.grid and flat.duration == day.duration
 
 
 def test_the_smallest_is_small():

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Draw the pictures of README.md, each from runs of the scenarios that it is about.
+
+    scripts/draw_pictures.py                          simulate and draw all of them
+    scripts/draw_pictures.py memory_retry             one of them
+    scripts/draw_pictures.py flat_shares RUN RUN      of runs that are there, in the order in which they are made
+
+What lives here: which runs a picture shows, and which figures of them. What does not: how curves look (report).
+"""
+
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+import simgrid_broker as sb
+from simgrid_broker.records import write_whole
+from simgrid_broker.report.canvas import Marks, png
+from simgrid_broker.report.context import context
+from simgrid_broker.report.palette import INK
+from simgrid_broker.report.series import overlaid
+
+ROOT = Path(__file__).resolve().parents[1]
+Runs = Mapping[str, sb.Run]
+
+
+class Picture(NamedTuple):
+    """How a picture is made: the scenarios of its runs by the runs' names, and its bytes from the runs."""
+
+    scenarios: Callable[[], dict[str, sb.Scenario]]
+    drawn: Callable[[Runs], bytes]
+
+
+def scenario(name: str, **values) -> sb.Scenario:
+    """A scenario that comes with the project, some of its values changed."""
+    return sb.load_scenario(ROOT / "scenarios" / f"{name}.yaml").with_values(values)
+
+
+def sample_times(run: sb.Run) -> np.ndarray:
+    """Times at which samples were taken, s."""
+    return np.unique(run.table("shares", ["time_s"]).time_s)
+
+
+def of_each(runs: Runs, figure: Callable[[sb.Run], pd.Series]) -> pd.DataFrame:
+    """A figure by time in s of each run as one long table: run, time_s, value."""
+    return pd.concat([figure(run).rename("value").rename_axis("time_s").reset_index().assign(run=name)
+                      for name, run in runs.items()], ignore_index=True)
+
+
+def one_above_the_other(tables: list[tuple[pd.DataFrame, str]], marks: list[Marks], legend: int,
+                        more: Callable[[np.ndarray], None] = lambda axes: None) -> bytes:
+    """Two panels with a table of runs each, of which only one has the legend; more: what else the axes are given."""
+    def draw(tables, axes):
+        for panel, (table, label), mark in zip(axes, tables, marks, strict=True):
+            overlaid(table, panel, label, mark)
+        axes[0].set_xlabel("")
+        axes[1 - legend].get_legend().remove()
+        more(axes)
+    return png(draw, tables, (10, 5.6), (2, 1))
+
+
+# ---- atlas_day_shares ----------------------------------------------------------------------------------------------
+
+def stacked_shares(runs: Runs) -> bytes:
+    """Delivered power by share over the ATLAS day, as the report shows it."""
+    run, = runs.values()
+    return (sb.write_report(run).parent / "plots" / "shares_stacked.png").read_bytes()
+
+
+# ---- flat_shares ---------------------------------------------------------------------------------------------------
+
+FLAT = ("MC16 evgen", "MC 16 simul")
+"""Shares that are shown: one of single-core jobs, and a sibling of its parent with multi-core jobs."""
+
+
+def part_of_power(run: sb.Run, share: str, metric: str = "delivered") -> pd.Series:
+    """Part of all power in use that a share is given, or is entitled to ("target"), %, by time in s."""
+    series = sb.metrics.share_series(run)
+    return series[(series.share == share) & (series.metric == metric)].set_index("time_s").value
+
+
+def flat_shares(runs: Runs) -> bytes:
+    """What two shares are given of the power with shares in a tree and side by side."""
+    first = next(iter(runs.values()))
+    targets = [part_of_power(first, share, "target").iloc[-1] for share in FLAT]
+
+    def lines(axes: np.ndarray) -> None:
+        for panel, target in zip(axes, targets, strict=True):
+            target_line(panel, target)
+    mark = Marks(context(first).marks.warm_up_s)
+    return one_above_the_other([(of_each(runs, lambda run, share=share: part_of_power(run, share)),
+                                 f"given to {share} (% of power)") for share in FLAT], [mark, mark], 0, lines)
+
+
+def target_line(panel: Axes, target: float) -> None:
+    """A broken line at a target, named."""
+    panel.axhline(target, color=INK, linewidth=1, linestyle="--")
+    panel.annotate("target", (0.995, target), xycoords=("axes fraction", "data"), fontsize=7.5, ha="right", va="bottom",
+                   color=INK)
+
+
+# ---- fast_rebrokerage ----------------------------------------------------------------------------------------------
+
+THRESHOLD = "gdpconfig.FAST_REBRO_THRESHOLD_NQUEUE_Simulation"
+QUEUE, SIMULATION = "LARGE", "Simulation"
+SAID = (f"no more workers for {QUEUE}", "workers again")
+"""What the two incidents of the scenario do."""
+
+
+def waiting_at_queue(run: sb.Run) -> pd.Series:
+    """Jobs of the share that wait at the queue, by time in s."""
+    jobs = run.table("jobs", ["queue", "share", "activated_s", "running_s", "closed_s"])
+    jobs = jobs[(jobs.queue == QUEUE) & (jobs.share == SIMULATION)]
+    left, times = np.fmin(jobs.running_s, jobs.closed_s).fillna(np.inf), sample_times(run)
+    return pd.Series([int(((jobs.activated_s <= time) & (left > time)).sum()) for time in times], times)
+
+
+def delivered(run: sb.Run) -> pd.Series:
+    """Power in use by the share, kHS06, by time in s."""
+    shares = run.table("shares", ["time_s", "share", "hs06"])
+    return shares[shares.share == SIMULATION].groupby("time_s").hs06.sum() / 1000
+
+
+def fast_rebrokerage(runs: Runs) -> bytes:
+    """Jobs behind a queue without workers, and the power that their share is given."""
+    marks = context(next(iter(runs.values()))).marks
+    moments = [at for at, _ in marks.incidents]
+    return one_above_the_other(
+        [(of_each(runs, waiting_at_queue), f"{SIMULATION} jobs waiting at {QUEUE}"),
+         (of_each(runs, delivered), f"given to {SIMULATION} (kHS06)")],
+        [Marks(marks.warm_up_s, tuple(zip(moments, words, strict=True))) for words in (SAID, ("", ""))], 1)
+
+
+# ---- memory_retry --------------------------------------------------------------------------------------------------
+
+RECONSTRUCTION = "Reconstruction"
+
+
+def ended(run: sb.Run, outcome: str) -> pd.Series:
+    """Jobs of the share that have ended so, by time in s."""
+    jobs = run.table("jobs", ["share", "status", "cause", "finished_s", "failed_s"])
+    chosen = jobs[(jobs.share == RECONSTRUCTION) & ((jobs.status == outcome) | (jobs.cause == outcome))]
+    moments, times = np.sort(np.fmax(chosen.finished_s, chosen.failed_s)), sample_times(run)
+    return pd.Series(np.searchsorted(moments, times, side="right"), times)
+
+
+def memory_retry(runs: Runs) -> bytes:
+    """Jobs that were killed for their memory, and jobs that finished, in both editions."""
+    return one_above_the_other(
+        [(of_each(runs, lambda run: ended(run, "memory_exceeded")),
+          f"{RECONSTRUCTION} jobs killed\nfor their memory so far"),
+         (of_each(runs, lambda run: ended(run, "finished")), f"{RECONSTRUCTION} jobs\nfinished so far")],
+        [Marks(), Marks()], 0)
+
+
+PICTURES = {
+    "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
+    "flat_shares": Picture(lambda: {"in a tree": scenario("atlas_day"), "side by side": scenario("flat_shares")},
+                           flat_shares),
+    "fast_rebrokerage": Picture(lambda: {"with fast rebrokerage": scenario("fast_rebrokerage"),
+                                         "without": scenario("fast_rebrokerage", **{THRESHOLD: 0})}, fast_rebrokerage),
+    "memory_retry": Picture(lambda: {edition: scenario("memory_retry", edition=edition)
+                                     for edition in ("documented", "deployed")}, memory_retry),
+}
+"""The pictures by the names of their files in docs/img."""
+
+
+def draw(name: str, of_runs: list[str]) -> Path:
+    """Draw a picture from the runs in some folders, or without any from runs that are made for it."""
+    picture = PICTURES[name]
+    scenarios = picture.scenarios()
+    if of_runs and len(of_runs) != len(scenarios):
+        raise SystemExit(f"{name} shows {len(scenarios)} runs ({', '.join(scenarios)}), not {len(of_runs)}")
+    with tempfile.TemporaryDirectory() as results:
+        runs = ({run: sb.read_run(path) for run, path in zip(scenarios, of_runs, strict=True)} if of_runs else
+                {run: sb.simulate(one, out=Path(results) / run) for run, one in scenarios.items()})
+        return write_whole(ROOT / "docs" / "img" / f"{name}.png", picture.drawn(runs))
+
+
+def main(arguments: list[str]) -> None:
+    """Draw the picture that is named, or all."""
+    unknown = [name for name in arguments[:1] if name not in PICTURES]
+    if unknown:
+        raise SystemExit(f"no picture {unknown[0]}; there are {', '.join(PICTURES)}")
+    for name in arguments[:1] or PICTURES:
+        print(draw(name, arguments[1:]))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
