@@ -7,7 +7,8 @@ Candidates are pseudo-queues or, for task brokerage, sites; `queue` is the PanDA
 itself. A candidate that no rule refused has the tag USED.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -92,18 +93,37 @@ def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("s
     by: further columns of refusals that tell rows apart. Columns: kind, those of `by`, tag, count and part (% of all
     that have the same kind and `by`), the largest first. A PanDA queue counts with each of its pseudo-queues.
     """
-    rows = run.table("refusals", ["kind", "candidate", "tag", "count", *by])
-    return _parts(rows if queue is None else rows[rows.candidate == queue], list(by))
+    columns = ["kind", *by, "tag"]
+    table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue))
+    return _with_parts(table, list(by))
 
 
 def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd.DataFrame:
     """The same in `bins` stretches of the run: columns kind, start_s, end_s, tag, count and part."""
-    rows = run.table("refusals", ["time_s", "kind", "candidate", "tag", "count"])
-    rows = rows if queue is None else rows[rows.candidate == queue]
     edges = np.linspace(0, run.end_s, bins + 1)
-    place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts are of the time before
-    rows = rows.assign(start_s=edges[place], end_s=edges[place + 1])
-    return _parts(rows, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
+
+    def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+        rows = _about(rows, queue)
+        place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts are of the time before
+        return rows.assign(start_s=edges[place], end_s=edges[place + 1])
+    table = sums_of_refusals(run, ["kind", "start_s", "end_s", "tag"], {"kind", "tag", "time_s", "candidate"}, chosen)
+    return _with_parts(table, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
+
+
+def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
+                     chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """Counts of refusals added up by some columns, tag among them, which is USED where no rule refused; names as text.
+
+    The table of a long run has more rows than that of its jobs, so it is read piece by piece. chosen(rows): the rows of
+    a piece that count, with the columns that it makes; columns: what is read of the table beside `count`.
+    """
+    pieces = []
+    for rows in run.batches("refusals", [*sorted(columns), "count"]):
+        rows = chosen(rows)
+        rows = rows.assign(tag=rows.tag.cat.add_categories([USED]).fillna(USED))
+        sums = rows.groupby(list(by), observed=True, sort=False)["count"].sum().reset_index()
+        pieces.append(sums.astype({name: object for name in sums.select_dtypes("category")}))
+    return pd.concat(pieces).groupby(list(by))["count"].sum().reset_index()
 
 
 def queue_of(run: Run) -> dict[str, str]:
@@ -140,12 +160,13 @@ def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     return table.merge(order[[*by, "time_s", "value", "limit", "distance", "nearness"]].drop_duplicates(by), on=by)
 
 
-def _parts(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Counts by kind, `by` and tag, and their parts of all with the same kind and `by`."""
-    names = {name: object for name in rows.select_dtypes("category")}
-    rows = rows.astype(names)
-    rows = rows.assign(tag=rows.tag.fillna(USED))
-    table = rows.groupby(["kind", *by, "tag"], sort=False)["count"].sum().reset_index()
+def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
+    """Rows about one PanDA queue or site; None = all."""
+    return rows if queue is None else rows[rows.candidate == queue]
+
+
+def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Counts by kind, `by` and tag with their parts of all with the same kind and `by`, the largest first."""
     table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
     return table.sort_values(["kind", *by, "count", "tag"], ascending=[True, *[True] * len(by), False, True],
                              ignore_index=True)

@@ -6,7 +6,7 @@ task or queue (`explain`).
 
 import pandas as pd
 
-from simgrid_broker.metrics.explain import JOB_BROKERAGE, USED, criteria
+from simgrid_broker.metrics.explain import JOB_BROKERAGE, USED, criteria, sums_of_refusals
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.records import Run
@@ -14,12 +14,9 @@ from simgrid_broker.records import Run
 
 def refusals(run: Run) -> pd.DataFrame:
     """How often each rule was the first to refuse each candidate; dimensions kind, candidate and tag."""
-    window = window_of(run)
-    rows = run.table("refusals", ["time_s", "kind", "candidate", "tag", "count"])
-    rows = rows[window.covers(rows.time_s)]
-    table = rows.groupby(["kind", "candidate", "tag"], observed=True)["count"].sum().rename("refusals").reset_index()
-    table = table.astype({"kind": object, "candidate": object, "tag": object})
-    return tidy(table, ["kind", "candidate", "tag"], {"refusals": "refusals"}, window)
+    table = _in_window(run, "candidate")
+    table = table[table.tag != USED].rename(columns={"count": "refusals"})
+    return tidy(table, ["kind", "candidate", "tag"], {"refusals": "refusals"}, window_of(run))
 
 
 def refusal_rates(run: Run, kind: str = JOB_BROKERAGE, most: int = 20) -> pd.DataFrame:
@@ -57,12 +54,17 @@ def brokerage_funnel(run: Run) -> pd.DataFrame:
 
 def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
     """Counts of one broker in the window by a column and tag, and the place of the tag's rule (step)."""
-    window = window_of(run)
-    rows = run.table("refusals", ["time_s", "kind", by, "tag", "count"])
-    rows = rows[window.covers(rows.time_s) & (rows.kind == kind)].astype({by: object, "tag": object})
-    rows = rows.assign(tag=rows.tag.fillna(USED)).groupby([by, "tag"])["count"].sum().reset_index()
+    rows = _in_window(run, by)
+    rows = rows[rows.kind == kind].drop(columns="kind")
     place = {tag: number for number, tag in enumerate(criteria(run, kind).tag)}
     return rows.assign(step=rows.tag.map(place).fillna(len(place)))
+
+
+def _in_window(run: Run, by: str) -> pd.DataFrame:
+    """Counts in the window by kind, a column and tag, USED included."""
+    window = window_of(run)
+    columns = ["kind", by, "tag"]
+    return sums_of_refusals(run, columns, {*columns, "time_s"}, lambda rows: rows[window.covers(rows.time_s)])
 
 
 def decisions(run: Run) -> pd.DataFrame:

@@ -23,13 +23,14 @@ def link_use(run: Run) -> pd.DataFrame:
     """
     window = window_of(run)
     rows = run.table("links", ["time_s", "source", "destination", "queued_files", "bytes", "files", "utilisation"])
-    rows = rows[window.covers(rows.time_s)].astype({"source": object, "destination": object})
+    rows = rows[window.covers(rows.time_s)]
     times = sample_times(run)
     past = np.diff(times, prepend=times[:1])
     rows["utilisation_s"] = rows.utilisation * past[np.searchsorted(times, rows.time_s)]
-    groups = rows.groupby(["source", "destination"], sort=False)
+    groups = rows.groupby(["source", "destination"], observed=True, sort=False)
     table = groups.agg(moved=("bytes", "sum"), utilisation=("utilisation_s", "sum"), files=("files", "sum"),
                        peak_utilisation=("utilisation", "max"), queued_files=("queued_files", "max")).reset_index()
+    table = table.astype({"source": object, "destination": object})
     table["rate"] = table.moved / GB / window.length_s if window.length_s else np.nan
     table["utilisation"] *= 100 / window.length_s if window.length_s else np.nan
     table["peak_utilisation"] *= 100
