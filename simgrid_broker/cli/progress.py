@@ -7,6 +7,7 @@ run. Everything goes to stderr.
 import sys
 import time
 from collections import deque
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from shutil import get_terminal_size
 from statistics import median
@@ -22,6 +23,7 @@ HELD_UP = 3.0
 LINE_EVERY_S = 10.0
 """Seconds between two lines where there is no terminal."""
 LAYOUT = "{{percentage:3.0f}} % |{{bar:{width}}}| {{desc}}"
+STEPS_LAYOUT = "{desc} |{bar:20}| {n} of {total}"
 ROOM_FOR_TEXT = 70
 """Columns that number and text beside the bar take."""
 
@@ -82,6 +84,17 @@ class Progress:
         left = (self.duration_s - simulated_s) / simulated
         end = time.strftime("%H:%M:%S", time.localtime(time.time() + left))
         return f"{text}, {jobs:,.0f} jobs/s, " + (f"ends {end}" if left > 0 else "done")
+
+
+def steps(what: str) -> Callable[[Iterable], Iterable]:
+    """A wrapper of things that are worked through one after another: a bar that vanishes, if there is a terminal."""
+    def shown(things: Iterable) -> Iterable:
+        if not sys.stderr.isatty():
+            return iter(things)
+        from tqdm import tqdm
+        columns, rows = get_terminal_size()
+        return tqdm(things, desc=what, bar_format=STEPS_LAYOUT, leave=False, file=sys.stderr, ncols=columns, nrows=rows)
+    return shown
 
 
 def _bar(duration_s: float):

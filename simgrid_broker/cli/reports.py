@@ -35,8 +35,9 @@ def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a 
 
 def reported(run: "Run", quiet: bool = False) -> None:
     """Write the report of a run; print its tables and where the report is, or if `quiet` only the run's folder."""
+    from simgrid_broker.cli.progress import steps
     from simgrid_broker.report import terminal_summary, write_report
-    page = write_report(run)
+    page = write_report(run) if quiet else write_report(run, steps("Writing the report"))
     if quiet:
         typer.echo(run.folder)
         return
@@ -54,11 +55,12 @@ def compare(
 
     The page tells which settings differ, what came of it, and lays the curves over each other.
     """
+    from simgrid_broker.cli.progress import steps
     from simgrid_broker.records import read_run
     from simgrid_broker.report import write_comparison
     run_a, run_b = read_run(base), read_run(changed)
     folder = out or run_b.folder.parent / f"{_label(run_b)}-against-{_label(run_a)}"
-    page = write_comparison(run_a, run_b, folder)
+    page = write_comparison(run_a, run_b, folder, steps("Comparing"))
     typer.echo(f"A: {run_a.folder}\nB: {run_b.folder}\n")
     typer.echo(differences(run_a, run_b))
     typer.echo(f"\nReport: {page}")

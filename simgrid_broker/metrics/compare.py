@@ -4,6 +4,8 @@ What lives here: the difference of two tidy tables, and the set of tables in whi
 not: whether a difference is real, which takes more than two runs (experiments).
 """
 
+from collections.abc import Callable, Iterable
+
 import pandas as pd
 
 from simgrid_broker.metrics.attempts import attempts, rebrokerage
@@ -34,12 +36,13 @@ def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
     return both
 
 
-def comparison(base: Run, changed: Run) -> dict[str, pd.DataFrame]:
-    """The tables in which two runs are compared, by name."""
+def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = iter) -> dict[str, pd.DataFrame]:
+    """The tables in which two runs are compared, by name; steps: wraps what is worked through, to tell how far it is.
+    """
     figures = {"summary": summary, "shares": share_compliance, "waiting": waiting_times, "sites": _mean_cores,
                "failures": failures, "refusals": _refusals_by_tag, "tasks": task_turnaround, "attempts": attempts,
                "rules": rule_losses, "moves": rebrokerage, "phases": time_in_phase}
-    return {name: difference(figure(base), figure(changed)) for name, figure in figures.items()}
+    return {name: difference(figure(base), figure(changed)) for name, figure in steps(figures.items())}
 
 
 def _mean_cores(run: Run) -> pd.DataFrame:

@@ -4,7 +4,7 @@ What lives here: what is compared and how it is to be read. What does not: wheth
 which two runs cannot tell.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -47,16 +47,20 @@ REST = (
 """Tables of the last section: name, title, dimensions, and the metrics with their labels."""
 
 
-def write_comparison(run_a: Run, run_b: Run, folder: Path) -> Path:
-    """Write the comparison of two runs into `folder` and return the path of its page; raises OutputError."""
+def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iterable], Iterable] = iter) -> Path:
+    """Write the comparison of two runs into `folder` and return the path of its page; raises OutputError.
+
+    steps: as for `write_report`; it is asked for the tables and then for the sections.
+    """
     folder = Path(folder)
-    tables = metrics.comparison(run_a, run_b)
+    tables = metrics.comparison(run_a, run_b, steps)
     marks = context(run_a).marks
     if marks != context(run_b).marks:
         marks = NO_MARKS                       # marks of one run would be read as marks of both
-    sections = [_differences(run_a, run_b, tables), _shares(tables["shares"], run_b), _curves(run_a, run_b, marks),
-                _waiting(run_a, run_b, tables["waiting"]), _life(tables), _rest(tables)]
-    text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", sections,
+    sections = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], run_b),
+                partial(_curves, run_a, run_b, marks), partial(_waiting, run_a, run_b, tables["waiting"]),
+                partial(_life, tables), partial(_rest, tables))
+    text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", (make() for make in steps(sections)),
                 lambda plot: save_plot(plot, folder / "plots"),
                 "Made by simgrid_broker. Pictures and their tables also stand in plots/.")
     return write_whole(folder / "report.html", text)

@@ -5,7 +5,7 @@ page needs nothing beside itself: pictures are in it, and there is no script and
 """
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 import numpy as np
@@ -53,10 +53,12 @@ footer { margin-top: 50px; color: #777; font-size: 12.5px; border-top: 1px solid
 """
 
 
-def page(title: str, lead: str, sections: Sequence[Section], picture: Callable[[Plot], bytes], footer: str) -> str:
-    """The whole page; `picture` gives the PNG of a plot."""
-    contents = "".join(f'<li><a href="#{s.name}">{escape(s.title)}</a></li>' for s in sections)
-    body = "".join(_section(section, picture) for section in sections)
+def page(title: str, lead: str, sections: Iterable[Section], picture: Callable[[Plot], bytes], footer: str) -> str:
+    """The whole page; `picture` gives the PNG of a plot. Each section is written before the next is asked for."""
+    contents, body = "", ""
+    for section in sections:
+        contents += f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
+        body += _section(section, picture)
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
             f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"

@@ -3,6 +3,7 @@
 What lives here: the writing of it. What does not: what it shows (`sections`).
 """
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from simgrid_broker.records import Run, write_whole
@@ -12,10 +13,13 @@ from simgrid_broker.report.page import page
 from simgrid_broker.report.sections import SECTIONS
 
 
-def write_report(run: Run) -> Path:
-    """Write the report of `run` into its folder and return the path of report.html; raises OutputError."""
+def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter) -> Path:
+    """Write the report of `run` into its folder and return the path of report.html; raises OutputError.
+
+    steps: wraps what is worked through one after another, to tell how far it is; tqdm does, for one.
+    """
     view = context(run)
-    sections = [section(view) for section in SECTIONS]
+    sections = (section(view) for section in steps(SECTIONS))
     scenario = run.manifest["scenario"]
     plots = run.folder / "plots"
     versions = ", ".join(f"{name} {version}" for name, version in run.manifest["versions"].items())

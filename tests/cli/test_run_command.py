@@ -37,7 +37,7 @@ def interrupted_at(monkeypatch):
 @pytest.fixture
 def no_pages(monkeypatch):
     """Let nobody draw pages, which takes longer than the runs."""
-    monkeypatch.setattr("simgrid_broker.report.write_report", lambda run: run.folder / "report.html")
+    monkeypatch.setattr("simgrid_broker.report.write_report", lambda run, *_: run.folder / "report.html")
 
 
 def test_a_run_tells_its_figures_and_where_the_report_is(finished):

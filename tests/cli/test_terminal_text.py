@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.cli.progress import Pace, Progress
+from simgrid_broker.cli.progress import Pace, Progress, steps
 from simgrid_broker.cli.text import count, table
 
 
@@ -87,3 +87,16 @@ def test_on_a_terminal_there_is_a_bar(capsys, monkeypatch):
     progress.close()
     last = capsys.readouterr().err.split("\r")[-1]
     assert last.startswith("100 % |") and "1 h of 1 h, 1,234 cores, 10 jobs/s, done" in last
+
+
+def test_what_is_worked_through_has_a_bar_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)
+    seen = list(steps("Writing the report")(("a", "b", "c")))
+    said = capsys.readouterr().err
+    assert seen == ["a", "b", "c"] and "Writing the report |" in said and "0 of 3" in said
+    assert said.split("\r")[-1].strip() == ""                    # and leaves nothing behind
+
+
+def test_what_is_worked_through_is_silent_elsewhere(capsys):
+    assert list(steps("Writing the report")(range(3))) == [0, 1, 2] and capsys.readouterr().err == ""
