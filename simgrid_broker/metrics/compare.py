@@ -39,10 +39,15 @@ def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
 def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = iter) -> dict[str, pd.DataFrame]:
     """The tables in which two runs are compared, by name; steps: wraps what is worked through, to tell how far it is.
     """
-    figures = {"summary": summary, "shares": share_compliance, "waiting": waiting_times, "sites": _mean_cores,
+    figures = {"summary": summary, "shares": _compliance, "waiting": waiting_times, "sites": _mean_cores,
                "failures": failures, "refusals": _refusals_by_tag, "tasks": task_turnaround, "attempts": attempts,
                "rules": rule_losses, "moves": rebrokerage, "phases": time_in_phase}
     return {name: difference(figure(base), figure(changed)) for name, figure in steps(figures.items())}
+
+
+def _compliance(run: Run) -> pd.DataFrame:
+    """Compliance by share; the places of shares in the two trees may differ, their names are matched."""
+    return share_compliance(run).drop(columns=["node", "level"])
 
 
 def _mean_cores(run: Run) -> pd.DataFrame:

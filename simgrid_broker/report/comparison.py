@@ -57,7 +57,7 @@ def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iter
     marks = context(run_a).marks
     if marks != context(run_b).marks:
         marks = NO_MARKS                       # marks of one run would be read as marks of both
-    sections = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], run_b),
+    sections = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], run_a, run_b),
                 partial(_curves, run_a, run_b, marks), partial(_waiting, run_a, run_b, tables["waiting"]),
                 partial(_life, tables), partial(_rest, tables))
     text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", (make() for make in steps(sections)),
@@ -113,21 +113,24 @@ def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> 
     return Section("summary", "Summary", tuple(blocks))
 
 
-def _shares(table: pd.DataFrame, run_b: Run) -> Section:
-    """Delivered power of the leaves in both runs."""
-    leaves = set(context(run_b).tree.leaves)
-    delivered = table[(table.metric == "delivered") & table.node.isin(leaves)]
-    targets = table[table.metric == "target"].set_index("node").changed
-    delivered = delivered.assign(target=delivered.node.map(targets), value=delivered.changed)
+def _shares(table: pd.DataFrame, run_a: Run, run_b: Run) -> Section:
+    """Delivered power of the shares that are leaves in either run."""
+    trees = [context(run).tree for run in (run_a, run_b)]
+    level = {name: level for tree in trees for name, level in zip(tree.names, tree.level.tolist(), strict=True)}
+    leaves = {name for tree in trees for name in tree.leaf_names}
+    delivered = table[(table.metric == "delivered") & table.share.isin(leaves)]
+    targets = table[table.metric == "target"].set_index("share").changed
+    delivered = delivered.assign(target=delivered.share.map(targets), value=delivered.changed)
     columns = {"delivered": "Delivered, %", "deviation": "Deviation", "near": "Within 10 %"}
-    figures = table[table.metric.isin(columns) & (table.level > 0)]
+    figures = table[table.metric.isin(columns) & (table.share.map(level) > 0)]
+    rows = _side_by_side(figures, ["share"], columns)
     return Section("shares", "Global shares", (
         plot_or_note(Plot("shares", "Delivered power by share", delivered, compliance_pair,
                           "Circle: A; diamond: B; black mark: the target in B. A share moves toward its mark when "
                           "compliance improves.", (10, 1.1 + 0.27 * max(len(delivered), 3))), "nothing was running."),
-        TableBlock("Compliance of every node", _side_by_side(figures, ["node", "share"], columns).drop(columns="node"),
+        TableBlock("Compliance of every share", rows,
                    "Mean absolute deviation in percentage points; samples within 10 % of the target in per cent.",
-                   tuple(figures.level[figures.metric == "near"] - 1))))
+                   tuple(level[name] - 1 for name in rows.share))))
 
 
 def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:

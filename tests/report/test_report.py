@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 import simgrid_broker.report
 from simgrid_broker.errors import OutputError
+from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
 from simgrid_broker.report import blocks, terminal_summary, write_comparison, write_report
 from simgrid_broker.report.canvas import spread
@@ -153,6 +154,24 @@ def test_a_damaged_part_is_told_in_the_report(tmp_path, only_drawn):
     folder = killed(tmp_path)
     sorted((folder / "jobs.parquet").iterdir())[-1].write_bytes(b"")
     assert "cannot be read and was left out" in write_report(read_run(folder)).read_text(encoding="utf-8")
+
+
+def test_runs_with_different_share_trees_are_compared_by_the_names_of_shares(tmp_path, run, only_drawn):
+    tree = dict(names=["root", *LEAVES], parent=[-1] + [0] * len(LEAVES), value=[100.0] + [25.0] * len(LEAVES),
+                leaves=list(range(1, len(LEAVES) + 1)))
+    flat = read_run(write_fake_run(tmp_path, share_tree=tree, **QUICK))
+    for name, pair in {"to flat": (run, flat), "from flat": (flat, run)}.items():
+        Page(write_comparison(*pair, tmp_path / name).read_text(encoding="utf-8"))
+        drawn = pd.read_csv(tmp_path / name / "plots" / "shares.csv").set_index("share")
+        assert sorted(drawn.index) == sorted(LEAVES)
+        assert drawn.base.tolist() == pytest.approx(drawn.changed.tolist())    # the same jobs ran
+        assert drawn.target.tolist() == pytest.approx(metrics_of(pair[1], "target")[drawn.index].tolist())
+
+
+def metrics_of(run, metric):
+    """One figure of compliance by share."""
+    table = share_compliance(run)
+    return table[table.metric == metric].set_index("share").value
 
 
 def test_a_comparison_shows_what_was_changed(tmp_path, run, only_drawn):
