@@ -18,7 +18,7 @@ from simgrid_broker.policy.registry import BUILT_IN, names
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.part import Part
 from simgrid_broker.scenario.snapshot import Snapshot
-from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
+from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 
@@ -31,7 +31,7 @@ PARSED = {
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "file", Any: "anything"}
 """Kinds of value that need no more words."""
 
-SPREADS = {BytesSpread: "bytes", MegabytesSpread: "MB", FractionSpread: "", Spread: ""}
+SPREADS = {BytesSpread: "bytes", MegabytesSpread: "MB", FractionSpread: "", NumberSpread: "", Spread: ""}
 """Quantities that differ from task to task, and their units."""
 
 LIMITS = (("ge", ">="), ("gt", ">"), ("le", "<="), ("lt", "<"))

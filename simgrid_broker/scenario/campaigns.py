@@ -14,9 +14,9 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.merge_rule import NEED_MERGE_OUTPUT, MergeRule
-from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.scouting import ScoutRule
-from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, Spread
+from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.scenario.task_parameters import TaskParameters
 
 CORES_WHEN_ANY = 8
@@ -50,7 +50,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
     workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
 
-    jobs_per_task: Spread = Field(Spread(median=100), description="Jobs of a task, if none fails")
+    jobs_per_task: NumberSpread = Field(NumberSpread(median=100), description="Jobs of a task, if none fails")
     hs06sec_per_event: Spread = Field(description="Median and spread over tasks of wall time x cores x HS06, per event")
     work_spread: float = Field(0.3, ge=0, le=3, description="Sigma of the log-normal spread between jobs of a task")
     cpu_efficiency: Fraction = Field(0.85, gt=0, description="True CPU time / (wall time x cores)")
@@ -145,9 +145,10 @@ class Campaign(Payload):
         """Refuse two rates, rates beside a parent, and a backlog in hours of a stream that never comes."""
         if self.tasks_per_day is not None and self.offered_cores is not None:
             raise ValueError("give either tasks_per_day or offered_cores, not both")
-        if self.parent is not None and (self.tasks_per_s or self.backlog or self.backlog_time):
+        has_rate = self.tasks_per_day is not None or self.offered_cores is not None
+        if self.parent is not None and (has_rate or self.backlog or self.backlog_time):
             raise ValueError("a campaign with a parent comes with it: give neither a rate nor a backlog")
-        if self.backlog_time and self.tasks_per_s == 0:
+        if self.backlog_time and not has_rate:
             raise ValueError("backlog_time needs tasks_per_day or offered_cores; else give backlog, a number of tasks")
         return self
 
@@ -170,11 +171,11 @@ class UserActivity(Payload):
     prodsourcelabel: str = Field("user", description="user and panda are analysis, managed and test production")
     processingtype: str = Field("panda-client", description="Kind of payload, as rules and shares address it")
     priority: int = Field(1000, ge=-10000, le=10000, description="Priority within the share")
-    corecount: int = Field(1, ge=0, description="Cores asked for; 0 = any")
+    corecount: int = Field(1, ge=0, le=MOST_CORES_OF_JOB, description="Cores asked for; 0 = any")
     daily_amplitude: Fraction = Field(0.5, description="Rhythm of the day: rate x (1 + amplitude x cosine)")
     weekend_drop: Fraction = Field(0.5, description="Part of the arrivals of a Saturday or Sunday that comes on other "
                                    "days instead; a scenario starts on a Monday at midnight")
-    users: int = Field(100, ge=1, description="Number of users")
+    users: int = Field(100, ge=1, le=1_000_000, description="Number of users")
     zipf: float = Field(1, ge=0, le=4, description="Activity of the user of rank r goes as r to the minus this")
     active_period: Seconds = Field(4 * 3600, gt=0, description="Mean length of an active period")
     tasks_per_period: float = Field(5, ge=1, le=10_000, description="Mean number of tasks in an active period")
@@ -183,7 +184,12 @@ class UserActivity(Payload):
     @property
     def periods_per_s(self) -> float:
         """Mean rate at which active periods begin, 1/s."""
-        return self.offered_cores / self.mean_task_core_s / self.tasks_per_period
+        return self.tasks_per_s / self.tasks_per_period
+
+    @property
+    def tasks_per_s(self) -> float:
+        """Mean rate at which tasks come, 1/s."""
+        return self.offered_cores / self.mean_task_core_s
 
 
 class Trace(Part):

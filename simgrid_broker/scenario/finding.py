@@ -11,7 +11,8 @@ class Finding:
     """One thing that is wrong: the key as steps from the top of the scenario, its value, and what was expected.
 
     of_absence: the finding says that something is nowhere to be found, so it means nothing while entries that could
-    not be read are left out; unknown: the name that nothing has, where that is not the value itself.
+    not be read are left out; unknown: the name that nothing has, where that is not the value itself; hangs_on: keys of
+    other values without which it means nothing.
     """
 
     key: tuple[str | int, ...]
@@ -20,6 +21,7 @@ class Finding:
     nearest: tuple[str, ...] = ()
     of_absence: bool = False
     unknown: str | None = None
+    hangs_on: tuple[tuple[str | int, ...], ...] = ()
 
 
 def dotted(key: tuple[str | int, ...]) -> str:

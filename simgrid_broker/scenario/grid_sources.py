@@ -131,5 +131,6 @@ def _pairs(grid: dict) -> list:
 
 
 def _ends(pair) -> tuple:
-    """Source and destination of a link."""
-    return (pair.get("source"), pair.get("destination")) if isinstance(pair, dict) else (id(pair), None)
+    """Source and destination of a link; of one that cannot be read, what no other has."""
+    ends = (pair.get("source"), pair.get("destination")) if isinstance(pair, dict) else (None, None)
+    return ends if all(isinstance(end, str) for end in ends) else (id(pair), None)

@@ -18,7 +18,7 @@ def splitting_rows(payload: Payload, n_files: np.ndarray, file_bytes: np.ndarray
     files = payload.input
     if files is None:
         return rows
-    rows["n_files"], rows["file_bytes"] = np.maximum(1, np.rint(n_files)), file_bytes
+    rows["n_files"], rows["file_bytes"] = n_files, file_bytes
     rows["events_per_file"], rows["events_spread"] = files.events_per_file, files.events_spread
     rows["size_spread"], rows["output_bytes_per_event"] = files.size_spread, payload.output_per_event
     rows["events_per_piece"] = payload.events_per_piece

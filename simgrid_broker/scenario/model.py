@@ -13,7 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.campaigns import Workload
-from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
+from simgrid_broker.scenario.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.whole import Whole
@@ -45,7 +45,8 @@ class Queue(Part):
                                                            "one candidate for each resource type")
     workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
     resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
-    corecount: int = Field(8, ge=0, description="Cores of a multi-core slot; capability score: 1 unless it is given")
+    corecount: int = Field(8, ge=0, le=MOST_CORES_OF_JOB, description="Cores of a multi-core slot; capability score: 1 "
+                           "unless it is given")
     corepower: float = Field(10, ge=0, description="HS06 per core; 0 = unknown, read as 10")
     maxrss: Megabytes = Field(0, ge=0, description="Memory limit of a slot, MB; 0 = none")
     minrss: Megabytes = Field(0, ge=0, description="Smallest memory that jobs may ask for, MB")

@@ -3,9 +3,9 @@
 What lives here: `Part` and the annotated types. What does not: any actual part (`model`, `campaigns`).
 """
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from simgrid_broker import units
 
@@ -16,8 +16,26 @@ Megabytes = Annotated[float, BeforeValidator(units.megabytes)]
 Rate = Annotated[float, BeforeValidator(units.bytes_per_second)]
 Fraction = Annotated[float, BeforeValidator(units.fraction), Field(ge=0, le=1)]
 
+MOST_CORES_OF_JOB = 2**15 - 1
+"""Cores of one job or slot at the most; the tables of the world count them in two bytes."""
+LARGEST_WHOLE, LARGEST_SEED, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
+"""Largest whole number, seed and other number: what the tables of the world can hold."""
+
 
 class Part(BaseModel):
-    """Base of every part of a scenario: frozen; unknown keys, infinity and NaN are errors."""
+    """Base of every part of a scenario: frozen; unknown keys, infinity, NaN and numbers beyond all bounds are errors.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def not_too_large(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse numbers that no table can hold."""
+        if isinstance(value, int):
+            largest = LARGEST_SEED if info.field_name == "seed" else LARGEST_WHOLE
+            if abs(value) > largest:
+                raise ValueError(f"expected a whole number up to {largest}")
+        elif isinstance(value, float) and abs(value) > LARGEST:
+            raise ValueError(f"expected a number up to {LARGEST:g}")
+        return value

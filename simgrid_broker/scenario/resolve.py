@@ -106,10 +106,12 @@ def _cross_findings(shape: Shape, draft: Draft, failed: bool) -> list[Finding]:
     if shape.whole is None:
         return []
     shape.whole._origins = _origins(draft)
+    unread = {found.key for found in shape.findings}
     return [Finding(shape.old_key(found.key), found.value, found.expected, found.nearest)
             for found in FINDINGS[shape.model](shape.whole)
             if not (found.of_absence and (shape.gone or failed))
             and not (failed and found.key[0] in ("grid", "incidents"))
+            and not any(key[:len(other)] == other for other in found.hangs_on for key in unread)
             and (found.unknown or found.value) not in list(shape.gone)]
 
 

@@ -10,6 +10,8 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.model import Grid, Scenario
 
+MOST_CORES = 20_000_000
+"""Cores of all batch systems at the most: their jobs take up to ten gigabytes."""
 TIERS = (0, 1, 2, 3)
 """Tiers that a site can have."""
 
@@ -126,7 +128,8 @@ def queue_without_cores(scenario: Scenario) -> Iterator[Finding]:
         site = scenario.grid.sites.get(queue.atlas_site)
         if queue.cores is None and site is not None and site.cores is None:
             yield Finding(("grid", "queues", name), None, f"neither the queue nor its site {queue.atlas_site} says how "
-                          "many `cores` there are", of_absence=True)
+                          "many `cores` there are", of_absence=True,
+                          hangs_on=(("grid", "sites", queue.atlas_site, "cores"), ("grid", "queues", name, "cores")))
 
 
 def slot_too_large(scenario: Scenario) -> Iterator[Finding]:
@@ -137,6 +140,19 @@ def slot_too_large(scenario: Scenario) -> Iterator[Finding]:
         if cores and cores < queue.corecount:
             yield Finding(("grid", "queues", name, "corecount"), queue.corecount,
                           f"must not exceed the {cores} cores of the batch system")
+
+
+def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
+    """The jobs that run at once fit into the memory of a computer."""
+    grid = scenario.grid
+    cores = {("grid", kind, name, "cores"): part.cores for kind in ("sites", "queues")
+             for name, part in getattr(grid, kind).items() if part.cores is not None}
+    if sum(cores.values()) > MOST_CORES:
+        key = max(cores, key=cores.get)
+        key, value = (key, cores[key]) if grid.synthetic is None else (("grid", "synthetic", "cores"),
+                                                                       grid.synthetic.cores)
+        yield Finding(key, value,
+                      f"all batch systems together may have up to {MOST_CORES:,} cores, not {sum(cores.values()):,}")
 
 
 def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
@@ -150,6 +166,6 @@ def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
 GRID_RULES = (
     queue_at_unknown_site, storage_at_unknown_site, storage_of_site, link_of_unknown_site, link_to_itself, link_twice,
     unknown_tier, too_much_space, no_queue, no_nucleus, nucleus_without_storage, queue_without_cores,
-    slot_too_large, import_without_queues,
+    slot_too_large, too_many_cores, import_without_queues,
 )
 """All rules of this module."""

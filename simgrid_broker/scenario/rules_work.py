@@ -9,6 +9,7 @@ from numbers import Real
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import QueueStatus
+from simgrid_broker.scenario.campaigns import Payload
 from simgrid_broker.scenario.commands import COMMAND_RULES
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find, settings
@@ -30,6 +31,8 @@ READS = {
 }
 """Fields that each kind of incident needs, and those that it may have."""
 
+MOST_TASKS = 5_000_000
+"""Tasks of a stream in one run at the most: some gigabytes."""
 STORAGE_STATUSES = ("ON", "OFF", "TEST")
 """Statuses of an activity of a DDM endpoint; source: formats reference, section 2.2."""
 
@@ -40,11 +43,33 @@ def warm_up_too_long(scenario: Scenario) -> Iterator[Finding]:
         yield Finding(("warm_up",), scenario.warm_up, f"must be less than duration, {scenario.duration:.15g} s")
 
 
+def too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
+    """The tasks of a stream fit into the memory of a computer."""
+    for key, stream in streams_with_keys(scenario):
+        if stream.offered_cores is not None and stream.mean_job_core_s <= 0:
+            yield Finding((*key, "offered_cores"), stream.offered_cores, "jobs without work are no load: their "
+                          "hs06sec_per_event or basewalltime must be above 0")
+        if stream.mean_task_core_s <= 0:
+            continue
+        tasks = stream.tasks_per_s * (scenario.duration + stream.backlog_time) + getattr(stream, "backlog", 0)
+        if tasks > MOST_TASKS:
+            name = next(name for name in ("offered_cores", "tasks_per_day", "backlog") if getattr(stream, name, None))
+            yield Finding((*key, name), getattr(stream, name),
+                          f"this makes {tasks:.3g} tasks; a stream may have up to {MOST_TASKS:,} in a run",
+                          hangs_on=(("duration",), key))
+
+
+def streams_with_keys(scenario: Scenario) -> Iterator[tuple[tuple, Payload]]:
+    """Campaigns and groups of users with their places in the scenario."""
+    for kind in ("campaigns", "users"):
+        for position, stream in enumerate(getattr(scenario.workload, kind)):
+            yield ("workload", kind, position), stream
+
+
 def work_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
     """Work that names a share names a leaf."""
     work, leaves = scenario.workload, leaf_names(scenario)
-    named = [(("workload", part, position, "gshare"), stream.gshare) for part in ("campaigns", "users")
-             for position, stream in enumerate(getattr(work, part))]
+    named = [((*key, "gshare"), stream.gshare) for key, stream in streams_with_keys(scenario)]
     named += [(("workload", "trace", "share"), work.trace.share)] if work.trace else []
     for key, share in named:
         if share is not None and share not in leaves:
@@ -71,13 +96,11 @@ def nucleus_of_campaign(scenario: Scenario) -> Iterator[Finding]:
 
 def queues_of_work(scenario: Scenario) -> Iterator[Finding]:
     """Work that names its queues names PanDA queues, each once."""
-    for part in ("campaigns", "users"):
-        for position, stream in enumerate(getattr(scenario.workload, part)):
-            key = "workload", part, position, "site"
-            for place, name in enumerate(stream.site):
-                yield from _unknown((*key, place), name, scenario.grid.queues, "queue")
-                if name in stream.site[:place]:
-                    yield Finding((*key, place), name, "is named a second time")
+    for key, stream in streams_with_keys(scenario):
+        for place, name in enumerate(stream.site):
+            yield from _unknown((*key, "site", place), name, scenario.grid.queues, "queue")
+            if name in stream.site[:place]:
+                yield Finding((*key, "site", place), name, "is named a second time")
 
 
 def _goes_round(name: str, parents: Mapping[str, str | None]) -> bool:
@@ -185,8 +208,8 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 
 
 WORK_RULES = (
-    warm_up_too_long, work_of_unknown_share, incident_fields, incident_names, incident_on_link_to_itself,
-    incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
-    nucleus_of_campaign, queues_of_work, *COMMAND_RULES,
+    warm_up_too_long, too_many_tasks, work_of_unknown_share, incident_fields, incident_names,
+    incident_on_link_to_itself, incident_values, incident_after_the_end, incident_ends_too_early,
+    snapshot_after_the_end, parents_of_campaigns, nucleus_of_campaign, queues_of_work, *COMMAND_RULES,
 )
 """All rules of this module."""

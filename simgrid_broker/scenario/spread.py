@@ -38,6 +38,17 @@ class Spread(Part):
         return whole * normal.cdf(limit - self.sigma) + self.max * normal.cdf(-limit)
 
 
+MOST_THINGS = 10_000_000
+"""Largest number that is drawn of jobs or files of a task."""
+
+
+class NumberSpread(Spread):
+    """A log-normal number of things, 1 at least; draws above ten million become that."""
+
+    median: float = Field(ge=1, le=MOST_THINGS, description="Median")
+    max: float | None = Field(None, ge=1, le=MOST_THINGS, description="Largest value; None = open")
+
+
 class BytesSpread(Spread):
     """A log-normal size, bytes."""
 

@@ -21,7 +21,7 @@ from simgrid_broker.scenario.importers.traces import trace_tasks
 from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
-from simgrid_broker.scenario.spread import Spread
+from simgrid_broker.scenario.spread import MOST_THINGS, NumberSpread, Spread
 from simgrid_broker.scenario.tasklist import TaskList, merged, new_rows, no_replicas
 from simgrid_broker.scenario.work_queues import queue_names
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
@@ -140,6 +140,11 @@ def draw(spread: Spread, seed: int, key: int, index: np.ndarray, question: int) 
     return values if spread.max is None else np.minimum(values, spread.max)
 
 
+def draw_number(spread: NumberSpread, seed: int, key: int, index: np.ndarray, question: int) -> np.ndarray:
+    """Whole numbers of things for the tasks `index` of a stream, (n,)."""
+    return np.clip(np.rint(draw(spread, seed, key, index, question)), 1, MOST_THINGS)
+
+
 def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, users=None, user=0) -> TaskList:
     """Tasks of one stream that arrive at `arrival`, (n,), numbered `index` in its luck, owned by `users[user]`."""
     n = len(arrival)
@@ -181,7 +186,7 @@ def _splitting(payload: Payload, scenario: Scenario, key: int, index) -> np.ndar
     """How the input of each task is split, (n,) of SPLITTING: number and size of its files are drawn here."""
     if payload.input is None:
         return splitting_rows(payload, np.zeros(len(index)), np.zeros(len(index)), scenario.edition)
-    n_files = draw(payload.input.files, scenario.seed, key, index, _FILES)
+    n_files = draw_number(payload.input.files, scenario.seed, key, index, _FILES)
     file_bytes = draw(payload.input.file_size, scenario.seed, key, index, _FILE_SIZE)
     return splitting_rows(payload, n_files, file_bytes, scenario.edition)
 
@@ -220,7 +225,7 @@ def _fill_parameters(rows, campaign: Campaign, scenario: Scenario) -> None:
 
 def _fill_work(rows, payload: Payload, seed: int, key: int, index) -> None:
     """Number of jobs, true CPU work, and what is claimed of it; `hs06sec` holds wall time, hence the efficiency."""
-    rows["n_jobs"] = np.maximum(1, np.rint(draw(payload.jobs_per_task, seed, key, index, _JOBS)))
+    rows["n_jobs"] = draw_number(payload.jobs_per_task, seed, key, index, _JOBS)
     rows["n_events_per_job"] = payload.events_per_job
     true = draw(payload.hs06sec_per_event, seed, key, index, _WORK) * payload.cpu_efficiency
     rows["work_hs06s_per_event"] = true

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from simgrid_broker.scenario.part import Megabytes, Part, Seconds
+from simgrid_broker.scenario.part import MOST_CORES_OF_JOB, Megabytes, Part, Seconds
 
 CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
 """Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
@@ -24,7 +24,7 @@ class TaskParameters(Part):
     transpath: str = Field("", description="Transformation, for shares")
     gshare: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
     priority: int = Field(500, ge=-10000, le=10000, description="Priority within the share")
-    corecount: int = Field(8, ge=0, description="Cores asked for; 0 = any")
+    corecount: int = Field(8, ge=0, le=MOST_CORES_OF_JOB, description="Cores asked for; 0 = any")
     events_per_job: int = Field(1000, ge=1, description="Events of a job")
     basewalltime: Seconds = Field(600, ge=0, description="Wall time beside the events, s")
     ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = Field(
@@ -41,7 +41,7 @@ class TaskParameters(Part):
     onlyTagsForFC: bool = Field(False, description="Whether the container must be among the published tags")
 
     site: tuple[str, ...] = Field((), description="PanDA queues to which all jobs go; default: brokerage finds them")
-    maxCoreCount: int = Field(0, ge=0, description="Most cores of a slot; 0 = open")
+    maxCoreCount: int = Field(0, ge=0, le=MOST_CORES_OF_JOB, description="Most cores of a slot; 0 = open")
     walltime: float = Field(0, ge=0, description="Wall time of a MiB of input, s, claimed instead of CPU time; 0 = CPU "
                             "time is claimed")
     allowInputLAN: Literal["use", "only"] | None = Field("use", description="Whether jobs may or must read from the "

@@ -285,7 +285,7 @@ def test_an_incident_brings_one_more_task():
                  id="input rate from the sizes, kB/s and core"),
     pytest.param({"gshare": "b1"}, "share", 1, id="a leaf that is named, counted depth-first"),
     pytest.param({}, "share", -1, id="tagging is left to the agents"),
-    pytest.param({"jobs_per_task": 0.2}, "n_jobs", 1, id="at least one job"),
+    pytest.param({"jobs_per_task": {"median": 1, "sigma": 5}}, "n_jobs", (1, 10_000_000), id="at least one job"),
     pytest.param({"failure_rate": {"median": 0.5, "sigma": 5}}, "failure_rate", (0, 1), id="a probability at most 1"),
 ])
 def test_columns_of_a_task(more, column, value):
