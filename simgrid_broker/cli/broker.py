@@ -28,6 +28,8 @@ Examples:
 
 SnapshotFile = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="Snapshot file, YAML or JSON.",
                                               show_default=False)]
+MOST_NAMED = 20
+"""Candidates that are named beside the rule that refused them, unless all are asked for."""
 TITLES = {"task_brokerage": "Task brokerage", "job_brokerage": "Job brokerage"}
 
 
@@ -38,6 +40,8 @@ def broker(
     edition: Annotated[Literal["documented", "deployed"] | None, typer.Option(
         help="Edition of the rules, instead of the snapshot's.", show_default=False)] = None,
     settings: Settings = None,
+    everyone: Annotated[bool, typer.Option("--all", help="Name all candidates that a rule refused, not only the first "
+                                           f"{MOST_NAMED}.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON: every candidate with rule, "
                                           "figures, weight, factors, order and probability.")] = False,
 ) -> None:
@@ -51,7 +55,7 @@ def broker(
         typer.echo(json.dumps(answer.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
     typer.echo(paragraph(heading(answer)))
-    for text in (funnel_table(answer), kept_table(answer), refused_table(answer)):
+    for text in (funnel_table(answer), kept_table(answer), refused_table(answer, None if everyone else MOST_NAMED)):
         if text:
             typer.echo("\n" + text)
 
@@ -96,10 +100,14 @@ def kept_table(answer: "Decision") -> str:
     return table([head[k] for k in kept], [[row[k] for k in kept] for row in rows], numbers=range(2, len(kept) - 1))
 
 
-def refused_table(answer: "Decision") -> str:
-    """The candidates that were refused, rule by rule, with the figures that were compared."""
-    rows = [(step.tag, ", ".join(name_and_figures(each) for each in answer.candidates if each.tag == step.tag))
-            for step in answer.funnel]
+def refused_table(answer: "Decision", most: int | None = None) -> str:
+    """The candidates that were refused, rule by rule, with the figures that were compared; of each rule `most`."""
+    rows = []
+    for step in answer.funnel:
+        named = [name_and_figures(each) for each in answer.candidates if each.tag == step.tag]
+        if most is not None and len(named) > most + 1:                  # the words take the room of a name
+            named = [*named[:most], f"and {len(named) - most} others (--all names them)"]
+        rows.append((step.tag, ", ".join(named)))
     return table(("refused by", "candidates (value against limit)"), rows) if rows else ""
 
 
@@ -117,5 +125,7 @@ def factors(candidate: "Candidate") -> str:
 
 
 def shown(number: float | None) -> str:
-    """A number with four digits, or nothing."""
-    return "" if number is None else f"{number:.4g}"
+    """A number with four digits, whole from a thousand to a billion, or nothing."""
+    if number is None:
+        return ""
+    return f"{number:,.0f}" if 1000 <= abs(number) < 1e9 else f"{number:.4g}"

@@ -1,6 +1,7 @@
 """`broker`: what an operator sees, and what goes wrong."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,17 @@ def test_the_funnel_comes_first_then_who_is_used_then_who_is_not(call):
                                               "2      NORTH/MCORE", "refused by", "EAST (45 against 40)")]
     assert places == sorted(places)
     assert max(map(len, text.splitlines())) <= 110
+
+
+def test_of_many_candidates_some_are_named_and_the_others_counted(call, monkeypatch):
+    asked = ("broker", EXAMPLE, "--task", 102, "--set", "tasks.102.ramcount=1000000")
+    whole = call(*asked).stdout
+    monkeypatch.setattr("simgrid_broker.cli.broker.MOST_NAMED", 2)
+    short = call(*asked).stdout
+    assert len(whole) > len(short) and "(--all names them)" not in whole
+    named = [line for line in whole.splitlines() if line.startswith("-lowmemory")]
+    assert named and re.search(r"-lowmemory +\S.*, and \d+ others \(--all names them\)", " ".join(short.split("\n")))
+    assert call(*asked, "--all").stdout == whole
 
 
 def test_task_brokerage_has_no_caps(call):
