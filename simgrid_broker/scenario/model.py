@@ -13,7 +13,17 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.campaigns import Workload
-from simgrid_broker.scenario.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Minutes, Part, Rate, Seconds
+from simgrid_broker.scenario.part import (
+    LATEST,
+    MOST_CORES_OF_JOB,
+    Bytes,
+    Fraction,
+    Megabytes,
+    Minutes,
+    Part,
+    Rate,
+    Seconds,
+)
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.whole import Whole
@@ -338,7 +348,7 @@ class Scenario(Whole):
     edition: Literal["documented", "deployed"] = Field(
         "documented", description="Rules as the documentation has them, or as the production code has them")
     seed: int = Field(1, ge=0, description="Seed of all luck in the run")
-    duration: Seconds = Field(gt=0, description="Simulated time")
+    duration: Seconds = Field(gt=0, le=LATEST, description="Simulated time")
     warm_up: Seconds = Field(0, ge=0, description="Left out of the metrics")
     grid: Grid = Field(description="Sites, queues, storages and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")

@@ -20,6 +20,8 @@ MOST_CORES_OF_JOB = 2**15 - 1
 """Cores of one job or slot at the most; the tables of the world count them in two bytes."""
 LARGEST_WHOLE, LARGEST_SEED, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
 """Largest whole number, seed and other number: what the tables of the world can hold."""
+LATEST = 1e12
+"""Latest time, s: agents tell times apart by thousandths of a second."""
 
 
 class Part(BaseModel):

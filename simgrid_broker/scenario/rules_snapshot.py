@@ -4,10 +4,12 @@ What lives here: one function for each rule, snapshot to findings. What does not
 and the rules of grid, shares and gdpconfig, which are those of a scenario (`rules_grid`, `rules_shares`).
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.part import LARGEST_WHOLE
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, leaf_names
 from simgrid_broker.scenario.snapshot import Snapshot
@@ -89,5 +91,21 @@ def jobs_of_tasks(snapshot: Snapshot) -> Iterator[Finding]:
                           f"must not exceed the jobs that are left, {task.jobs_left}")
 
 
-SNAPSHOT_RULES = (unknown_names, numbers_twice, task_numbers, jobs_of_tasks)
+def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
+    """Cores of running jobs, and files on their way to a site, can be counted."""
+    for position, row in enumerate(snapshot.jobs):
+        queue = snapshot.grid.queues.get(row.queue)
+        if queue is not None and row.running * max(queue.corecount, 1) > LARGEST_WHOLE:
+            yield Finding(("jobs", position, "running"), row.running, f"with {queue.corecount} cores each these are "
+                          f"more than {LARGEST_WHOLE} cores")
+    files = Counter()
+    for position, link in enumerate(snapshot.links):
+        files[link.destination] += link.queued_files + link.queued_express
+        if files[link.destination] > LARGEST_WHOLE:
+            yield Finding(("links", position, "queued_files"), link.queued_files, f"with those of other links to "
+                          f"{link.destination} these are more than {LARGEST_WHOLE} files")
+            files[link.destination] = 0
+
+
+SNAPSHOT_RULES = (unknown_names, numbers_twice, task_numbers, jobs_of_tasks, sums_too_large)
 """All rules of this module."""

@@ -16,9 +16,10 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.draft import Key, keys_of, value_at
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.part import LATEST
 from simgrid_broker.scenario.whole import Whole
 
-UNWRITTEN = {"name": "unnamed", "duration": 1e15}
+UNWRITTEN = {"name": "unnamed", "duration": LATEST}
 """Stand-ins for required values at the top that cannot be read, so that the rest can be checked."""
 
 

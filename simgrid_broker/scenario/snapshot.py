@@ -15,7 +15,7 @@ from pydantic import Field
 from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import PRODUCTION_LABELS
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
-from simgrid_broker.scenario.part import Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.part import LATEST, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.task_parameters import TaskParameters
 from simgrid_broker.scenario.whole import Whole
 
@@ -163,7 +163,7 @@ class Snapshot(Whole):
 
     name: str = Field("snapshot", min_length=1, description="Name, for the reader")
     description: str = Field("", description="One sentence for the reader")
-    time: Seconds = Field(0, ge=0, description="The moment, on the clock of the run that it comes from")
+    time: Seconds = Field(0, ge=0, le=LATEST - 1, description="The moment, on the clock of the run that it comes from")
     statistics_at: Seconds | None = Field(None, description="When JEDI last read the numbers of jobs and queues; "
                                           "default: at that moment")
     edition: Literal["documented", "deployed"] = Field(
