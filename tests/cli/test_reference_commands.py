@@ -70,7 +70,7 @@ def test_every_key_of_a_scenario_and_every_column_has_a_meaning():
 
 
 @pytest.mark.parametrize(("model", "name", "row"), [
-    pytest.param(Scenario, "duration", ("time > 0", "s", "required"), id="a time that must be given"),
+    pytest.param(Scenario, "duration", ("time > 0, <= 1e+12", "s", "required"), id="a time that must be given"),
     pytest.param(Queue, "capability", ("ucore | mcore | score", "", "ucore"), id="one word of several"),
     pytest.param(Queue, "maxrss", ("size >= 0", "MB", "0"), id="a size"),
     pytest.param(Queue, "workflow", ("text", "", "pull_ups"), id="text that may be absent"),
