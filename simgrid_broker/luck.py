@@ -90,6 +90,20 @@ def uniform(seed, stream, a, b, c):
     return (np.float64(z >> _U12) + 0.5) * _UNIT
 
 
+def successive(seed: int, stream: int, a: int, b: int, first: int, number: int) -> np.ndarray:
+    """So many uniform numbers, (number,), those of the keys (a, b, first), (a, b, first + 1) and so on."""
+    found = np.empty(number)
+    _fill(seed, stream, a, b, first, found)
+    return found
+
+
+@_wrapping
+@compiled
+def _fill(seed, stream, a, b, first, found):
+    for k in range(len(found)):
+        found[k] = uniform(seed, stream, a, b, first + k)
+
+
 @compiled
 def _ratio(top, bottom, r):
     """Ratio of two polynomials of degree seven in r."""

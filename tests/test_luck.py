@@ -24,6 +24,12 @@ def test_uniforms_equals_uniform_bit_for_bit(seed, stream, a, b, c):
     assert float(luck.uniforms(seed, stream, a, b, c)) == luck.uniform(seed, luck.STREAMS[stream], a, b, c)
 
 
+@given(first=KEYS, number=st.integers(0, 5))
+def test_successive_numbers_are_those_of_their_keys(first, number):
+    found = luck.successive(1, luck.STREAMS["work"], 2, 3, first, number)
+    assert found.tolist() == [luck.uniform(1, luck.STREAMS["work"], 2, 3, first + k) for k in range(number)]
+
+
 def test_keys_broadcast():
     numbers = luck.uniforms(1, "work", np.arange(3)[:, None], np.arange(4))
     assert numbers.shape == (3, 4)

@@ -190,8 +190,8 @@ class Generator:
         verdict = control.policies.job_brokerage(*question(control, task, parts, wanted, account), control.mask_cache)
         made_before = int(world.arrays.tasks["n_attempts"][row])
         first, block = level * BLOCKS, SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
-        uniforms = [luck.uniform(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, number)
-                    for number in range(first, first + math.ceil(wanted / block))]
+        uniforms = luck.successive(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, first,
+                                   math.ceil(wanted / block))
         numbers, sizes = spread_jobs(verdict, wanted, uniforms, block=block)
         made = int(sizes.sum())
         control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)

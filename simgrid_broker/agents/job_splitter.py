@@ -85,8 +85,8 @@ class JobSplitter:
         """Candidate and number of jobs of each block, for as many jobs as there can be."""
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
         made_before = int(self.control.world.arrays.tasks["n_attempts"][row])
-        uniforms = [luck.uniform(self.control.seed, QUEUE_DRAW, task.jeditaskid, made_before, number)
-                    for number in range(first_block, first_block + math.ceil(most_jobs / block))]
+        uniforms = luck.successive(self.control.seed, QUEUE_DRAW, task.jeditaskid, made_before, first_block,
+                                   math.ceil(most_jobs / block))
         numbers, sizes = spread_jobs(verdict, most_jobs, uniforms, block=block)
         return list(zip(numbers.tolist(), sizes.tolist(), strict=True))
 

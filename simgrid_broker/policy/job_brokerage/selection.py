@@ -19,6 +19,9 @@ JOBS_PER_BLOCK = 25
 SCOUTS_PER_BLOCK = 2
 """The same for scouts."""
 
+PLACE = np.dtype([("weight", "f8"), ("queued", "f8"), ("cap", "f8")])
+"""A candidate on the wheel: its weight and its queued jobs, which change from block to block, and its cap."""
+
 
 def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued: np.ndarray | None = None,
                 cap: np.ndarray | None = None, block: int = JOBS_PER_BLOCK) -> tuple[np.ndarray, np.ndarray]:
@@ -31,50 +34,54 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued
     n_blocks = math.ceil(n_jobs / block)
     if len(uniforms) < n_blocks:
         raise ValueError(f"{n_blocks} blocks of jobs need as many uniform numbers, not {len(uniforms)}")
-    order = verdict.order
     queued, cap = verdict.queued if queued is None else queued, verdict.cap if cap is None else cap
-    weights, waiting, limits = np.zeros((3, len(order)))
-    weights[:] = verdict.weight[order]
-    if queued is not None:
-        waiting[:] = queued[order]
-    limits[:] = np.inf if queued is None or cap is None else cap[order]
-    chosen, sizes = np.empty((2, n_blocks), np.int64)
-    drawn = draw_blocks(weights, waiting, limits, queued is not None, np.asarray(uniforms, float), block, n_jobs,
-                        chosen, sizes)
-    return order[chosen[:drawn]], sizes[:drawn]
+    is_counted, is_capped = queued is not None, queued is not None and cap is not None
+    numbers = [np.asarray(column, float) for column in (
+        verdict.weight, queued if is_counted else verdict.weight, cap if is_capped else verdict.weight, uniforms)]
+    chosen, sizes = np.empty(n_blocks, np.int64), np.empty(n_blocks, np.int64)
+    drawn = draw_blocks(verdict.order, *numbers, is_counted, is_capped, block, n_jobs,
+                        np.empty(len(verdict.order), PLACE), chosen, sizes)
+    return chosen[:drawn], sizes[:drawn]
 
 
 @compiled
-def draw_blocks(weights, queued, caps, is_counted, uniforms, block, n_jobs, chosen, sizes):
+def draw_blocks(order, weight, queued, cap, uniforms, is_counted, is_capped, block, n_jobs, places, chosen, sizes):
     """Draw a candidate for each block of `n_jobs` jobs into `chosen`, and the size of the block into `sizes`.
 
-    weights, queued, caps: (n,) of the candidates in order, of which the first two change; a candidate of weight 0 that
-    was used gets NaN. is_counted: whether queued jobs lower the weight. Returns how many blocks found one.
+    order: candidates to use; weight, queued, cap: (n,) of all; is_counted, is_capped: whether the last two mean
+    anything, and so whether queued jobs lower the weight. places: room for (len(order),) of PLACE, where a candidate of
+    weight 0 that was used gets NaN. Returns how many blocks found one.
     """
+    for k in range(len(order)):
+        place, candidate = places[k], order[k]
+        place["weight"] = weight[candidate]
+        place["queued"] = queued[candidate] if is_counted else 0.0
+        place["cap"] = cap[candidate] if is_capped else np.inf
     for number in range(len(chosen)):
-        k = unused(weights, uniforms[number])
+        k = unused(places, uniforms[number])
         if k < 0:
-            k = turn_wheel(weights, queued, caps, uniforms[number])
+            k = turn_wheel(places, uniforms[number])
             if k < 0:
                 return number
             if is_counted:
-                weights[k] *= (queued[k] + 1) / (queued[k] + block + 1)
-                queued[k] += block
+                place = places[k]
+                place["weight"] *= (place["queued"] + 1) / (place["queued"] + block + 1)
+                place["queued"] += block
         else:
-            weights[k] = np.nan
-        chosen[number], sizes[number] = k, min(block, n_jobs - block * number)
+            places[k]["weight"] = np.nan
+        chosen[number], sizes[number] = order[k], min(block, n_jobs - block * number)
     return len(chosen)
 
 
 @compiled
-def unused(weights, uniform):
+def unused(places, uniform):
     """One of the candidates of weight 0, all equally likely; -1 if there is none."""
     n = 0
-    for weight in weights:
-        n += weight == 0
+    for k in range(len(places)):
+        n += places[k]["weight"] == 0
     wanted = int(uniform * n)
-    for k in range(len(weights)):
-        if weights[k] == 0:
+    for k in range(len(places)):
+        if places[k]["weight"] == 0:
             if wanted == 0:
                 return k
             wanted -= 1
@@ -82,17 +89,23 @@ def unused(weights, uniform):
 
 
 @compiled
-def turn_wheel(weights, queued, caps, uniform):
+def turn_wheel(places, uniform):
     """One of the candidates below their cap, as likely as its weight; -1 if there is none."""
     total, last = 0.0, -1
-    for k in range(len(weights)):
-        if weights[k] > 0 and queued[k] < caps[k]:
-            total += weights[k]
+    for k in range(len(places)):
+        if is_open(places[k]):
+            total += places[k]["weight"]
     rest = uniform * total
-    for k in range(len(weights)):
-        if weights[k] > 0 and queued[k] < caps[k]:
-            rest -= weights[k]
+    for k in range(len(places)):
+        if is_open(places[k]):
+            rest -= places[k]["weight"]
             last = k
             if rest <= 0:
                 break
     return last
+
+
+@compiled
+def is_open(place):
+    """Whether a candidate can be drawn."""
+    return place["weight"] > 0 and place["queued"] < place["cap"]
