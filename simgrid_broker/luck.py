@@ -91,7 +91,10 @@ def uniform(seed, stream, a, b, c):
 
 
 def successive(seed: int, stream: int, a: int, b: int, first: int, number: int) -> np.ndarray:
-    """So many uniform numbers, (number,), those of the keys (a, b, first), (a, b, first + 1) and so on."""
+    """So many uniform numbers, (number,), those of the keys (a, b, first), (a, b, first + 1) and so on.
+
+    `stream` is its number in STREAMS, as for `uniform`.
+    """
     found = np.empty(number)
     _fill(seed, stream, a, b, first, found)
     return found

@@ -91,15 +91,18 @@ def steps(what: str) -> Callable[[Iterable], Iterable]:
     def shown(things: Iterable) -> Iterable:
         if not sys.stderr.isatty():
             return iter(things)
-        from tqdm import tqdm
-        columns, rows = get_terminal_size()
-        return tqdm(things, desc=what, bar_format=STEPS_LAYOUT, leave=False, file=sys.stderr, ncols=columns, nrows=rows)
+        return _tqdm(things, desc=what, bar_format=STEPS_LAYOUT, leave=False)
     return shown
 
 
 def _bar(duration_s: float):
-    """An empty bar; the size is told to tqdm, which draws nothing on terminals that do not know theirs."""
+    """An empty bar."""
+    layout = LAYOUT.format(width=min(max(get_terminal_size().columns - ROOM_FOR_TEXT, 8), 30))
+    return _tqdm(total=duration_s, bar_format=layout, desc="starting")
+
+
+def _tqdm(things: Iterable | None = None, **options):
+    """A bar on stderr; the size is told to tqdm, which draws nothing on terminals that do not know theirs."""
     from tqdm import tqdm
     columns, rows = get_terminal_size()
-    layout = LAYOUT.format(width=min(max(columns - ROOM_FOR_TEXT, 8), 30))
-    return tqdm(total=duration_s, bar_format=layout, file=sys.stderr, ncols=columns, nrows=rows, desc="starting")
+    return tqdm(things, file=sys.stderr, ncols=columns, nrows=rows, **options)

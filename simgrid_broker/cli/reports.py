@@ -37,7 +37,7 @@ def reported(run: "Run", quiet: bool = False) -> None:
     """Write the report of a run; print its tables and where the report is, or if `quiet` only the run's folder."""
     from simgrid_broker.cli.progress import steps
     from simgrid_broker.report import terminal_summary, write_report
-    page = write_report(run) if quiet else write_report(run, steps("Writing the report"))
+    page = write_report(run, iter if quiet else steps("Writing the report"))
     if quiet:
         typer.echo(run.folder)
         return

@@ -82,7 +82,7 @@ def simulated(scenario: "Scenario", folder: Path, validate: bool, quiet: bool) -
     progress = None if quiet else Progress(scenario.duration)
     try:
         result = simulate(scenario, folder=folder, validate=validate, progress=progress)
-    except SimgridBrokerError as error:
+    except (SimgridBrokerError, MemoryError) as error:
         if is_begun(folder):
             error.add_note(f"What was complete is kept in {folder}.")
         raise

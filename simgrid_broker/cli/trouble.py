@@ -42,8 +42,9 @@ def told() -> Iterator[None]:
         stop(error, FAILED)
     except SimgridBrokerError as error:
         stop(error, FAILED)
-    except MemoryError:
-        stop("there is not enough memory; fewer cores, tasks or days take less", FAILED)
+    except MemoryError as error:
+        error.args = ("there is not enough memory; fewer cores, tasks or days take less",)
+        stop(error, FAILED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())     # what is still buffered has no reader either
         raise typer.Exit(NO_READER) from None

@@ -26,13 +26,15 @@ def jobs_of(arrays, task_rows, *statuses, among=None) -> np.ndarray:
     """
     wanted = np.zeros(len(arrays.tasks), bool)
     wanted[np.asarray(task_rows, np.int64)] = True
-    if among is not None:
-        return among[wanted[arrays.jobs["task"][among]]]
-    rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
-    rows = rows[:find_jobs(arrays, wanted, rows)]
+    if among is None:
+        rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
+        rows = rows[:find_jobs(arrays, wanted, rows)]
+        rows = rows[np.argsort(arrays.jobs["panda_id"][rows])]
+    else:
+        rows = among[wanted[arrays.jobs["task"][among]]]
     if statuses:
         rows = rows[np.isin(arrays.jobs["status"][rows], [int(status) for status in statuses])]
-    return rows[np.argsort(arrays.jobs["panda_id"][rows])]
+    return rows
 
 
 @compiled

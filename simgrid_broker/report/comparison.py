@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from simgrid_broker import metrics
+from simgrid_broker.metrics.tree import Tree
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.bars import pair_bars, waiting_pair
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note, save_plot
@@ -54,10 +55,10 @@ def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iter
     """
     folder = Path(folder)
     tables = metrics.comparison(run_a, run_b, steps)
-    marks = context(run_a).marks
-    if marks != context(run_b).marks:
-        marks = NO_MARKS                       # marks of one run would be read as marks of both
-    sections = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], run_a, run_b),
+    seen = context(run_a), context(run_b)
+    marks = seen[0].marks if seen[0].marks == seen[1].marks else NO_MARKS     # those of one would be read as of both
+    trees = [each.tree for each in seen]
+    sections = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], trees),
                 partial(_curves, run_a, run_b, marks), partial(_waiting, run_a, run_b, tables["waiting"]),
                 partial(_life, tables), partial(_rest, tables))
     text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", (make() for make in steps(sections)),
@@ -113,9 +114,8 @@ def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> 
     return Section("summary", "Summary", tuple(blocks))
 
 
-def _shares(table: pd.DataFrame, run_a: Run, run_b: Run) -> Section:
-    """Delivered power of the shares that are leaves in either run."""
-    trees = [context(run).tree for run in (run_a, run_b)]
+def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
+    """Delivered power of the shares that are leaves in either run, of which these are the share trees."""
     level = {name: level for tree in trees for name, level in zip(tree.names, tree.level.tolist(), strict=True)}
     leaves = {name for tree in trees for name in tree.leaf_names}
     delivered = table[(table.metric == "delivered") & table.share.isin(leaves)]

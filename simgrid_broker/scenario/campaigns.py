@@ -50,7 +50,8 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
     workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
 
-    jobs_per_task: NumberSpread = Field(NumberSpread(median=100), description="Jobs of a task, if none fails")
+    jobs_per_task: NumberSpread = Field(NumberSpread(median=100), description="Jobs of a task, if none fails; 1 to "
+                                       "10 million")
     hs06sec_per_event: Spread = Field(description="Median and spread over tasks of wall time x cores x HS06, per event")
     work_spread: float = Field(0.3, ge=0, le=3, description="Sigma of the log-normal spread between jobs of a task")
     cpu_efficiency: Fraction = Field(0.85, gt=0, description="True CPU time / (wall time x cores)")

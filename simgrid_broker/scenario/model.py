@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.part import (
     LATEST,
+    MOST_CORES,
     MOST_CORES_OF_JOB,
     Bytes,
     Fraction,
@@ -179,7 +180,7 @@ class SyntheticGrid(Part):
     """A grid made up from published quantiles; sites and queues written out beside it are added or replace its own."""
 
     sites: int = Field(ge=1, description="Number of sites")
-    cores: int = Field(ge=1, description="Cores in all")
+    cores: int = Field(ge=1, le=MOST_CORES, description="Cores in all")
     seed: int = Field(1, description="Seed of the grid alone")
     corepower: float | None = Field(None, gt=0, description="HS06 per core everywhere; default: published quantiles")
     queues: Literal["mixed", "unified"] = Field("mixed", description="All kinds of queues, or one unified queue a site "

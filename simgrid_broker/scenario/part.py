@@ -18,6 +18,8 @@ Fraction = Annotated[float, BeforeValidator(units.fraction), Field(ge=0, le=1)]
 
 MOST_CORES_OF_JOB = 2**15 - 1
 """Cores of one job or slot at the most; the tables of the world count them in two bytes."""
+MOST_CORES = 20_000_000
+"""Cores of all batch systems at the most: the tables of their jobs take some gigabytes."""
 LARGEST_WHOLE, LARGEST_SEED, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
 """Largest whole number, seed and other number: what the tables of the world can hold."""
 LATEST = 1e12
@@ -37,7 +39,7 @@ class Part(BaseModel):
         if isinstance(value, int):
             largest = LARGEST_SEED if info.field_name == "seed" else LARGEST_WHOLE
             if abs(value) > largest:
-                raise ValueError(f"expected a whole number up to {largest}")
+                raise ValueError(f"expected a whole number between -{largest} and {largest}")
         elif isinstance(value, float) and abs(value) > LARGEST:
-            raise ValueError(f"expected a number up to {LARGEST:g}")
+            raise ValueError(f"expected a number between -{LARGEST:g} and {LARGEST:g}")
         return value

@@ -111,7 +111,7 @@ def _cross_findings(shape: Shape, draft: Draft, failed: bool) -> list[Finding]:
             for found in FINDINGS[shape.model](shape.whole)
             if not (found.of_absence and (shape.gone or failed))
             and not (failed and found.key[0] in ("grid", "incidents"))
-            and not any(key[:len(other)] == other for other in found.hangs_on for key in unread)
+            and not any(key[:len(other)] == other for other in map(shape.old_key, found.hangs_on) for key in unread)
             and (found.unknown or found.value) not in list(shape.gone)]
 
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.model import Grid, Scenario
+from simgrid_broker.scenario.part import MOST_CORES
 
-MOST_CORES = 20_000_000
-"""Cores of all batch systems at the most: their jobs take up to ten gigabytes."""
 TIERS = (0, 1, 2, 3)
 """Tiers that a site can have."""
 
@@ -144,14 +143,15 @@ def slot_too_large(scenario: Scenario) -> Iterator[Finding]:
 
 def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
     """The jobs that run at once fit into the memory of a computer."""
-    grid = scenario.grid
-    cores = {("grid", kind, name, "cores"): part.cores for kind in ("sites", "queues")
-             for name, part in getattr(grid, kind).items() if part.cores is not None}
+    sites, cores = scenario.grid.sites, {}
+    for name, queue in scenario.grid.queues.items():
+        if queue.cores is not None:
+            cores["grid", "queues", name, "cores"] = queue.cores
+        elif queue.atlas_site in sites:
+            cores["grid", "sites", queue.atlas_site, "cores"] = sites[queue.atlas_site].cores or 0
     if sum(cores.values()) > MOST_CORES:
-        key = max(cores, key=cores.get)
-        key, value = (key, cores[key]) if grid.synthetic is None else (("grid", "synthetic", "cores"),
-                                                                       grid.synthetic.cores)
-        yield Finding(key, value,
+        largest = max(cores, key=cores.get)
+        yield Finding(largest, cores[largest],
                       f"all batch systems together may have up to {MOST_CORES:,} cores, not {sum(cores.values()):,}")
 
 

@@ -43,13 +43,23 @@ def warm_up_too_long(scenario: Scenario) -> Iterator[Finding]:
         yield Finding(("warm_up",), scenario.warm_up, f"must be less than duration, {scenario.duration:.15g} s")
 
 
+def load_without_work(scenario: Scenario) -> Iterator[Finding]:
+    """Jobs that are to keep cores busy have work."""
+    for key, stream in streams_with_keys(scenario):
+        if is_load_without_work(stream):
+            yield Finding((*key, "offered_cores"), stream.offered_cores, "jobs without work are no load: their "
+                          "hs06sec_per_event or basewalltime must be above 0", hangs_on=(key,))
+
+
+def is_load_without_work(stream: Payload) -> bool:
+    """Whether no number of tasks is the load that a stream offers."""
+    return stream.offered_cores is not None and stream.mean_job_core_s <= 0
+
+
 def too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
     """The tasks of a stream fit into the memory of a computer."""
     for key, stream in streams_with_keys(scenario):
-        if stream.offered_cores is not None and stream.mean_job_core_s <= 0:
-            yield Finding((*key, "offered_cores"), stream.offered_cores, "jobs without work are no load: their "
-                          "hs06sec_per_event or basewalltime must be above 0")
-        if stream.mean_task_core_s <= 0:
+        if is_load_without_work(stream):
             continue
         tasks = stream.tasks_per_s * (scenario.duration + stream.backlog_time) + getattr(stream, "backlog", 0)
         if tasks > MOST_TASKS:
@@ -208,7 +218,7 @@ def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> I
 
 
 WORK_RULES = (
-    warm_up_too_long, too_many_tasks, work_of_unknown_share, incident_fields, incident_names,
+    warm_up_too_long, load_without_work, too_many_tasks, work_of_unknown_share, incident_fields, incident_names,
     incident_on_link_to_itself, incident_values, incident_after_the_end, incident_ends_too_early,
     snapshot_after_the_end, parents_of_campaigns, nucleus_of_campaign, queues_of_work, *COMMAND_RULES,
 )

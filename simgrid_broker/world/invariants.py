@@ -130,6 +130,16 @@ def activated_jobs_can_be_found(arrays, found: Recount):
         yield f"{np.count_nonzero(seen != wanted)} activated jobs are missing from the heaps or stand there wrongly"
 
 
+def newest_jobs_stand_where_they_are_said_to(arrays, _found):
+    """The job of a pseudo-queue and share that was activated last is still activated, and is theirs."""
+    queue, share = np.nonzero(arrays.newest_activated >= 0)
+    newest = arrays.jobs[arrays.newest_activated[queue, share]]
+    right = ((newest["panda_id"] > 0) & (newest["status"] == ACTIVATED) & (newest["pseudo_queue"] == queue)
+             & (newest["share"] == share))
+    for number in np.unique(queue[~right]):
+        yield f"pseudo-queue {number}: the job that is said to have been activated last is not among its own"
+
+
 def files_in_line(arrays, row) -> tuple[int, int, int]:
     """Files, files of output and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
     files = output = bunches = 0
@@ -197,8 +207,8 @@ def merge_jobs_have_reason(arrays, found: Recount):
 INVARIANTS = (
     counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once, payloads_hold_slots,
     no_input_is_lost, attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative,
-    activated_jobs_can_be_found, links_add_up, moving_jobs_have_a_transfer, merge_jobs_have_reason,
-    rows_are_free_or_in_use,
+    activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, links_add_up, moving_jobs_have_a_transfer,
+    merge_jobs_have_reason, rows_are_free_or_in_use,
 )
 """Every check of a world, of its arrays and of what the rows of its live jobs add up to; each yields a message for
 whatever is broken."""

@@ -1,10 +1,11 @@
 """`broker`: what an operator sees, and what goes wrong."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
+
+from simgrid_broker.cli.broker import shown
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "scenarios" / "snapshot.yaml"
@@ -21,15 +22,24 @@ def test_the_funnel_comes_first_then_who_is_used_then_who_is_not(call):
     assert max(map(len, text.splitlines())) <= 110
 
 
-def test_of_many_candidates_some_are_named_and_the_others_counted(call, monkeypatch):
+@pytest.mark.parametrize(("most", "told"), [
+    pytest.param(5, "and 2 others", id="two more than are named"),
+    pytest.param(6, "", id="one more takes no more room than the words"),
+    pytest.param(7, "", id="as many as are named")])
+def test_of_many_candidates_some_are_named_and_the_others_counted(call, monkeypatch, most, told):
     asked = ("broker", EXAMPLE, "--task", 102, "--set", "tasks.102.ramcount=1000000")
     whole = call(*asked).stdout
-    monkeypatch.setattr("simgrid_broker.cli.broker.MOST_NAMED", 2)
-    short = call(*asked).stdout
-    assert len(whole) > len(short) and "(--all names them)" not in whole
-    named = [line for line in whole.splitlines() if line.startswith("-lowmemory")]
-    assert named and re.search(r"-lowmemory +\S.*, and \d+ others \(--all names them\)", " ".join(short.split("\n")))
-    assert call(*asked, "--all").stdout == whole
+    monkeypatch.setattr("simgrid_broker.cli.broker.MOST_NAMED", most)
+    of_seven = " ".join(call(*asked).stdout.partition("-lowmemory  ")[2].partition("-lowmemory")[2].split())
+    assert ("(--all names them)" in of_seven) == bool(told) and told in of_seven
+    assert of_seven.count(" against ") == (most if told else 7)
+    assert "(--all names them)" not in whole and call(*asked, "--all").stdout == whole
+
+
+@pytest.mark.parametrize(("number", "text"), [(None, ""), (0.123456, "0.1235"), (999, "999"), (1000, "1,000"),
+                                              (-25840.4, "-25,840"), (1e9, "1e+09")])
+def test_figures_are_written_out_from_a_thousand_on(number, text):
+    assert shown(number) == text
 
 
 def test_task_brokerage_has_no_caps(call):

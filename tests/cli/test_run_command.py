@@ -112,6 +112,7 @@ def test_ctrl_c_before_anything_was_simulated_leaves_nothing(call, tmp_path, mon
     pytest.param(InvariantBroken(["queue Q: 3 jobs counted, 2 there"]), 1,
                  ("2 there", "error of the program", "Please report"), id="an error of the program is to be reported"),
     pytest.param(OutputError("cannot write results: no space left"), 1, ("no space left",), id="a full disk"),
+    pytest.param(MemoryError("Unable to allocate 9 EiB"), 1, ("there is not enough memory",), id="no memory left"),
 ])
 def test_what_goes_wrong_in_a_run_is_told_in_words(call, tmp_path, monkeypatch, error, status, words):
     def fail(*_):

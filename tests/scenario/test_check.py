@@ -88,6 +88,9 @@ EXAMPLES = {
     "setting_of_unknown_share": (("gdpconfig", "DISK_THRESHOLD_MC siml"), 3,
                                  ("gdpconfig.DISK_THRESHOLD_MC siml", "MC simul")),
     "warm_up_too_long": (("warm_up",), "2 days", ("warm_up", None)),
+    "load_without_work": (("workload", "campaigns", 0),
+                          {"name": "mc", "hs06sec_per_event": 0, "basewalltime": 0, "offered_cores": 1},
+                          ("workload.campaigns[0].offered_cores", None)),
     "too_many_tasks": (("workload", "campaigns", 0, "offered_cores"), 1e12,
                        ("workload.campaigns[0].offered_cores", None)),
     "work_of_unknown_share": (("workload", "campaigns", 0, "gshare"), "MC simu",
@@ -211,10 +214,13 @@ def test_every_check_finds_its_example(name):
     pytest.param(("seed",), 2**63 - 1, [], id="the largest seed"),
     pytest.param(("seed",), 2**63, [("seed", None)], id="more than a seed can be"),
     pytest.param(("workload", "campaigns", 0), {"name": "mc", "hs06sec_per_event": 0, "basewalltime": 0,
-                                                "offered_cores": 1},
-                 [("workload.campaigns[0].offered_cores", None)], id="jobs without work are no load"),
-    pytest.param(("workload", "campaigns", 0), {"name": "mc", "hs06sec_per_event": 0, "basewalltime": 0,
                                                 "tasks_per_day": 1}, [], id="jobs without work may come"),
+    pytest.param(("workload", "campaigns", 0), {"name": "mc", "hs06sec_per_event": 0, "basewalltime": 0,
+                                                "backlog": 5_000_001},
+                 [("workload.campaigns[0].backlog", None)], id="but not more of their tasks than others may have"),
+    pytest.param(("workload", "campaigns", 0), {"name": "mc", "hs06sec_per_event": 1, "backlog": 5_000_000}, [],
+                 id="as many tasks as there may be"),
+    pytest.param((*GRID, "queues", "BNL_PROD", "cores"), 19_999_000, [], id="cores of a queue stand for its site's"),
     pytest.param(("workload", "campaigns", 0, "jobs_per_task"), 0.5,
                  [("workload.campaigns[0].jobs_per_task.median", None)], id="less than a job"),
     pytest.param(("shares", 1, "name"), "root", [("shares[1].name", None)], id="root is the node above all"),
@@ -391,6 +397,16 @@ def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch
 ])
 def test_a_wrong_part_brings_no_problems_that_only_follow_from_it(key, value, found):
     assert [name for name, _ in problems(key, value)] == found
+
+
+def test_what_hangs_on_a_value_is_told_of_others_in_the_list():
+    values = changed(("workload", "campaigns"), [
+        {"name": "wrong", "hs06sec_per_event": 1, "corecount": -1, "source": 3},
+        {"name": "endless", "hs06sec_per_event": 1, "backlog": 6_000_000}])
+    del values["workload"]["campaigns"][0]["name"]              # so the first is left out, and the second moves up
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.from_dict(values)
+    assert "workload.campaigns[1].backlog" in [problem.key for problem in caught.value.problems]
 
 
 def test_positions_in_lists_stay_those_of_the_file():

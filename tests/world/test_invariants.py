@@ -140,6 +140,14 @@ def running_job_stands_in_line(bench):
     bench.arrays.activated[1, 0] = first(bench, S.RUNNING)
 
 
+def newest_job_has_left(bench):
+    bench.arrays.newest_activated[1, 0] = first(bench, S.RUNNING)
+
+
+def newest_job_is_of_another_queue(bench):
+    bench.arrays.newest_activated[1, 0] = bench.arrays.newest_activated[0, 0]
+
+
 def files_are_miscounted(bench):
     bench.link(0, 1)["active_files"] = bench.link(1, 0)["active_files"] + 1
 
@@ -186,6 +194,7 @@ SINS = {
     invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_stands_twice,
                                              running_job_stands_in_line),
+    invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
     invariants.links_add_up: (files_are_miscounted, more_files_than_may_be_active, queued_files_are_miscounted),
     invariants.moving_jobs_have_a_transfer: (nobody_brings_the_input, nobody_brings_the_output),
     invariants.merge_jobs_have_reason: (job_merges_what_nobody_wants_merged,),

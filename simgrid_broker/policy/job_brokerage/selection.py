@@ -35,9 +35,11 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued
     if len(uniforms) < n_blocks:
         raise ValueError(f"{n_blocks} blocks of jobs need as many uniform numbers, not {len(uniforms)}")
     queued, cap = verdict.queued if queued is None else queued, verdict.cap if cap is None else cap
-    is_counted, is_capped = queued is not None, queued is not None and cap is not None
+    is_counted = queued is not None
+    is_capped = is_counted and cap is not None
+    unread = verdict.weight                                # stands where there is nothing to be read
     numbers = [np.asarray(column, float) for column in (
-        verdict.weight, queued if is_counted else verdict.weight, cap if is_capped else verdict.weight, uniforms)]
+        verdict.weight, queued if is_counted else unread, cap if is_capped else unread, uniforms)]
     chosen, sizes = np.empty(n_blocks, np.int64), np.empty(n_blocks, np.int64)
     drawn = draw_blocks(verdict.order, *numbers, is_counted, is_capped, block, n_jobs,
                         np.empty(len(verdict.order), PLACE), chosen, sizes)
