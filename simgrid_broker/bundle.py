@@ -1,10 +1,12 @@
-"""Arrays that compiled code is handed together, as one pointer.
+"""Arrays that compiled code is handed together, as one pointer, and `fetch`, which asks for a row ahead of time.
 
-What lives here: `Bundle`, how Numba reads one, and `fetch`, which asks for a row ahead of time. What does not: which
-arrays there are (`world.arrays`).
+A named tuple of the same arrays would do the same with less machinery, but compiled code passes it by value: fifty
+arrays are 350 words that every call from Python takes apart. `scripts/benchmark.py handover` measures both: with
+fifty arrays a call from Python costs 0.6 us as a bundle and 6.4 us as a named tuple, and translating two small
+functions takes 0.4 s and 1.2 s; within compiled code, where calls are inlined, there is no difference (1.6 ns).
 
-A named tuple would do the same, but compiled code passes one by value: fifty arrays are 350 words that every call
-within it copies, and that every call from Python takes apart. A bundle is the address of a list of these words.
+The bundle reads Numba's own struct of an array, so it depends on Numba's internals: `pyproject.toml` bounds Numba to
+the versions that were tried.
 """
 
 import hashlib

@@ -3,10 +3,15 @@
 Its folder is importable, so that every test can say `from builders import ...`.
 """
 
+import os
+
 from hypothesis import settings
 
 settings.register_profile("house", deadline=None, derandomize=True)     # the first example may wait for compiling
 settings.load_profile("house")
+
+
+os.environ["COLUMNS"] = "110"       # the width of the outputs that the tests compare with, in every worker process
 
 
 def pytest_addoption(parser):

@@ -28,3 +28,10 @@ def test_the_fabric_keeps_its_slots_full(benchmark):
 def test_the_timeout_rules_find_the_jobs_that_are_too_old(benchmark):
     found = benchmark.timeouts(180000)
     assert found["found"] == -(-found["jobs"] // 1000)
+
+
+def test_the_handover_case_measures_a_bundle_and_a_named_tuple(benchmark):
+    found = benchmark.handover(n_arrays=50, n_calls=50, n_inner=50)
+    assert set(found) == {f"{kind}_{figure}" for kind in ("bundle", "tuple")
+                          for figure in ("call_us", "inner_ns", "compile_s")}
+    assert all(value > 0 for value in found.values())

@@ -48,7 +48,8 @@ def test_run(checkout, arguments, passed):
 @pytest.mark.parametrize("script", ["scripts/test.sh", ".ci/run"])
 def test_test(checkout, script, tmp_path_factory):
     said = run(checkout, script, "tests/policy", "-k", "throttle", cwd=tmp_path_factory.mktemp("elsewhere"))
-    assert said.stdout == "-m pytest tests/policy -k throttle\n" and "Running the tests" in said.stderr
+    assert said.stdout == "-m pytest --numprocesses auto tests/policy -k throttle\n"
+    assert "Running the tests" in said.stderr
 
 
 def test_a_change_of_pyproject_installs_again_and_once(checkout):
