@@ -58,6 +58,18 @@ def imported(nodes):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def needed(nodes):
+    """Modules of the package that import statements need: `from package import module` needs that module alone."""
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from {alias.name for alias in node.names} & MODULES.keys()
+        elif isinstance(node, ast.ImportFrom):
+            named = {f"{node.module}.{alias.name}" for alias in node.names} & MODULES.keys()
+            yield from named
+            if len(named) < len(node.names) and node.module in MODULES:
+                yield node.module
+
+
 def rooms_of(names):
     """Rooms that dotted names belong to."""
     return {name.split(".")[1] for name in names if "." in name}
@@ -93,9 +105,8 @@ def test_imports_are_absolute():
     assert relative == []
 
 
-def test_no_module_imports_itself_by_a_detour():
-    edges = {name: {other for other in imported(TREES[path].body) if other in MODULES and other != name}
-             for name, path in MODULES.items()}
+def test_no_import_circle_even_inside_functions():
+    edges = {name: set(needed(ast.walk(TREES[path]))) - {name} for name, path in MODULES.items()}
 
     def reached(name):
         seen, todo = set(), list(edges[name])
@@ -106,6 +117,13 @@ def test_no_module_imports_itself_by_a_detour():
                 todo.extend(edges[other])
         return seen
     assert [name for name in edges if name in reached(name)] == []
+
+
+def test_only_the_door_imports_inside_functions():
+    inside = [f"{path.relative_to(PACKAGE)}:{node.lineno}" for path, tree in TREES.items() if room(path) not in DOOR
+              for function in functions(tree) for node in ast.walk(function)
+              if isinstance(node, (ast.Import, ast.ImportFrom))]
+    assert inside == [], "only commands import late, so that --help is fast"
 
 
 def test_every_room_of_the_table_is_there():

@@ -3,16 +3,13 @@
 What lives here: the command. What does not: the reference itself (`reference`).
 """
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from simgrid_broker.cli.text import paragraph, table
+from simgrid_broker.cli.text import Section, Topic, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import Problem, nearest
-
-if TYPE_CHECKING:
-    from simgrid_broker.cli.reference import Section, Topic
 
 EXAMPLES = """\b
 Examples:
@@ -53,7 +50,7 @@ def describe(topic: Annotated[str | None, typer.Argument(
         typer.echo(table(section.head, section.rows) + "\n")
 
 
-def parts_of(topic: "Topic", part: str | None) -> "list[Section]":
+def parts_of(topic: Topic, part: str | None) -> "list[Section]":
     """The sections of a topic, or those of the part asked for; raises BadArgument for a part that it does not have."""
     sections = topic.sections()
     names = list(dict.fromkeys(section.key for section in sections if section.key))

@@ -5,31 +5,8 @@ of. What does not: the things described, and any layout.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True)
-class Section:
-    """One table of the reference: title, a sentence about it, head and rows of text.
-
-    key: name by which the section can be asked for within its topic; "" = it cannot.
-    """
-
-    title: str
-    about: str
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    key: str = ""
-
-
-@dataclass(frozen=True)
-class Topic:
-    """What can be asked for: its name, what it is in a few words, and a function that makes its sections."""
-
-    name: str
-    about: str
-    sections: Callable[[], list[Section]]
-
+from simgrid_broker.cli.text import Section, Topic, first_sentence
 
 COLUMN_HEAD = ("name", "type", "unit", "0 means", "source", "meaning")
 RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
@@ -100,8 +77,3 @@ def rule_row(broker: str, function: Callable) -> tuple[str, ...]:
     rule = function.rule
     tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
     return tag, broker, ", ".join(rule.editions), rule.source, first_sentence(function)
-
-
-def first_sentence(thing) -> str:
-    """The first paragraph of a docstring on one line."""
-    return " ".join((thing.__doc__ or "").split("\n\n")[0].split())

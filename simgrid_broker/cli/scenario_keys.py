@@ -13,12 +13,13 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from simgrid_broker import units
-from simgrid_broker.cli.reference import Section, first_sentence
+from simgrid_broker.cli.text import Section, first_sentence
 from simgrid_broker.policy.registry import BUILT_IN, names
+from simgrid_broker.scenario.base import Part
 from simgrid_broker.scenario.model import Policies, Scenario
-from simgrid_broker.scenario.part import Part
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
+from simgrid_broker.scenario.validate import bare
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 
@@ -79,7 +80,7 @@ def _inside(outermost: KeyedPart, known: tuple[KeyedPart, ...]) -> list[KeyedPar
 
 def _model_in(annotation: Any) -> tuple[type[Part] | None, str]:
     """The part that a type holds, and how the key of one of them goes on; None for plain values and quantities."""
-    kind = _bare(annotation)
+    kind = bare(annotation)
     arguments = get_args(kind)
     if get_origin(kind) is dict and _is_part(arguments[1]):
         return arguments[1], ".<tier>" if arguments[0] is int else ".<name>"
@@ -104,7 +105,7 @@ def _row(model: type[Part], name: str, field: FieldInfo) -> tuple[str, ...]:
 
 def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
     """Kind of value and unit."""
-    kind, (head, unit) = _bare(annotation), _parsed([*metadata, *_metadata(annotation)])
+    kind, (head, unit) = bare(annotation), _parsed([*metadata, *_metadata(annotation)])
     model, _ = _model_in(annotation)
     arguments = get_args(kind)
     if head:
@@ -165,13 +166,6 @@ def _written(element: Any) -> str:
         return str(element)
     values = element.model_dump(exclude_defaults=True)
     return "{" + ", ".join(f"{name}: {value}" for name, value in values.items()) + "}"
-
-
-def _bare(annotation: Any) -> Any:
-    """A type without annotations and without None."""
-    while get_origin(annotation) in (Annotated, Union, UnionType):
-        annotation = next(each for each in get_args(annotation) if each is not NoneType)
-    return annotation
 
 
 def _metadata(annotation: Any) -> Iterator[Any]:

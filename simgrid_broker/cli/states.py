@@ -3,7 +3,7 @@
 What lives here: tables of text and Mermaid's notation. What does not: the machines themselves (`world.states`).
 """
 
-from simgrid_broker.cli.reference import Section
+from simgrid_broker.cli.text import Section
 from simgrid_broker.world.states import MACHINES, Machine, Move
 
 HEAD = ("status", "meaning", "moves to", "source")

@@ -1,9 +1,7 @@
-"""Plain text for a terminal: tables with wrapped cells, paragraphs, and counted nouns.
+"""Plain text for a terminal and for reference tables: wrapped cells, paragraphs, counted nouns."""
 
-What lives here: layout. What does not: what stands in a table.
-"""
-
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from shutil import get_terminal_size
 from textwrap import wrap
@@ -13,6 +11,29 @@ WIDEST = 34
 """Columns that a column has at the most, other than the first and the last; the first is never wrapped."""
 NARROWEST = 24
 """Columns that the last column has at least."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of the reference: title, a sentence about it, head and rows of text.
+
+    key: name by which the section can be asked for within its topic; "" = it cannot.
+    """
+
+    title: str
+    about: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What can be asked for: its name, a few words about it, and a function that makes its sections."""
+
+    name: str
+    about: str
+    sections: Callable[[], list[Section]]
 
 
 def terminal_width() -> int:
@@ -54,3 +75,8 @@ def _row(row: Sequence[str], widths: Sequence[int], numbers: Container[int]) -> 
         GAP.join(part.rjust(width) if k in numbers else part.ljust(width)
                  for k, (part, width) in enumerate(zip(line, widths, strict=True))).rstrip()
         for line in zip_longest(*cells, fillvalue=""))
+
+
+def first_sentence(thing) -> str:
+    """The first paragraph of a docstring on one line."""
+    return " ".join((thing.__doc__ or "").split("\n\n")[0].split())

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import PRODUCTION_LABELS
-from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
 

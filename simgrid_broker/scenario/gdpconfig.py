@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from math import isfinite
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig_brokerage import BROKERAGE_KEYS
 from simgrid_broker.scenario.gdpconfig_key import GdpconfigKey
 from simgrid_broker.scenario.gdpconfig_lifecycle import LIFECYCLE_KEYS
-from simgrid_broker.scenario.origin import DEFAULT, Origin
+from simgrid_broker.scenario.locate import DEFAULT, Finding, Origin
 
 REGISTRY: tuple[GdpconfigKey, ...] = (*BROKERAGE_KEYS, *LIFECYCLE_KEYS)
 """Every key that PanDA, JEDI and this simulator know."""

@@ -8,7 +8,7 @@ import math
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.scenario.part import Bytes, Part
+from simgrid_broker.scenario.base import Bytes, Part
 from simgrid_broker.scenario.spread import BytesSpread, NumberSpread
 
 MOST_FILES_OF_JOB = 1000

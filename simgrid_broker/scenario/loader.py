@@ -1,37 +1,46 @@
-"""Files to scenarios and snapshots.
+"""The pipeline from files to a checked scenario or snapshot."""
 
-What lives here: reading YAML files, `extends`, references to other files, and what the command line adds. What does
-not: YAML itself (`yaml_lines`), setting single values (`overrides`) and everything that makes a draft a scenario
-(`resolve`).
-"""
-
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from simgrid_broker.errors import Problem, ScenarioError, SnapshotError, nearest
-from simgrid_broker.scenario.draft import Assignment, Draft, overlaid, value_at
+from simgrid_broker.scenario.base import Whole
+from simgrid_broker.scenario.cross_checks import findings
+from simgrid_broker.scenario.expand_grid import SOURCES, expanded
+from simgrid_broker.scenario.extend import FILES, read
+from simgrid_broker.scenario.locate import (
+    COMMAND_LINE,
+    PYTHON,
+    Assignment,
+    Draft,
+    Finding,
+    dotted,
+    in_order,
+    keys_of,
+    problems_of,
+    value_at,
+)
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.origin import COMMAND_LINE, Origin
-from simgrid_broker.scenario.overrides import from_command_line
-from simgrid_broker.scenario.resolve import FILES, resolve
+from simgrid_broker.scenario.rules_snapshot import snapshot_findings
+from simgrid_broker.scenario.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.snapshot import Snapshot
-from simgrid_broker.scenario.yaml_lines import Document, read_yaml
+from simgrid_broker.scenario.validate import Validation, validated
 
-EXTENDS = "extends"
-"""Key at the top of a file that names the file on which it builds, or several, later ones over earlier ones."""
+FINDINGS = {Scenario: findings, Snapshot: snapshot_findings}
+"""Checks between the parts, by model."""
 
 
 def load_scenario(path: str | Path, seed: int | None = None, until: float | str | None = None,
                   overrides: Iterable[str] = ()) -> Scenario:
     """The scenario in a YAML file, checked.
 
-    seed and until replace `seed` and `duration`; overrides are texts `dotted.key=value` (see `overrides`). A file may
-    say `extends: other.yaml`, or several in a list, later ones laid over earlier ones: mappings merge deeply, lists and
-    single values replace, null removes an entry; the others must not themselves extend any. Files that a file names are
-    relative to it. Raises ScenarioError with all problems.
+    seed and until replace `seed` and `duration`; overrides are texts `dotted.key=value` (see `set_values`). A file may
+    say `extends: other.yaml`, or list several, later ones laid over earlier ones: mappings merge deeply, lists and
+    single values replace, null removes an entry; the others must not themselves extend any. File names are relative to
+    the file that contains them. Raises ScenarioError with all problems.
     """
-    draft, problems = _read(Path(path))
+    draft, problems = read(Path(path))
     assignments = [] if seed is None else [Assignment("seed", seed, COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, COMMAND_LINE)]
     assignments += _assignments(overrides, problems)
@@ -41,7 +50,7 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
 def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
     """The snapshot in a YAML or JSON file, checked; overrides and `extends` as of a scenario. Raises SnapshotError."""
     try:
-        draft, problems = _read(Path(path))
+        draft, problems = read(Path(path))
     except ScenarioError as error:
         raise SnapshotError(error.problems) from None
     assignments = _assignments(overrides, problems)
@@ -49,7 +58,7 @@ def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
 
 
 def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assignment]:
-    """What texts of the command line set; those that cannot be read go to `problems`."""
+    """Assignments of the command line; texts that cannot be read are added to `problems`."""
     assignments = []
     for text in overrides:
         try:
@@ -59,64 +68,83 @@ def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assi
     return assignments
 
 
-def _read(path: Path) -> tuple[Draft, list[Problem]]:
-    """The draft in a file, laid over those it extends; raises ScenarioError if one of them is not YAML at all."""
-    draft, problems = _draft(path)
-    if EXTENDS not in draft.values:
-        return draft, problems
-    place, names = draft.place((EXTENDS,)), draft.values[EXTENDS]
-    draft = replace(draft, values={key: value for key, value in draft.values.items() if key != EXTENDS})
-    names = [names] if isinstance(names, str) else names
-    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise ScenarioError([*problems, Problem(place.file, place.line, EXTENDS, names,
-                                                "expected the name of a file, or a list of names")])
-    below = None
-    for name in names:
-        base, more = _base(path, name, Problem(place.file, place.line, EXTENDS, name, ""))
-        below = base if below is None else overlaid(below, base)
-        problems = [*problems, *more]
-    return overlaid(below, draft), problems
+def resolve(draft: Draft, problems: Iterable[Problem] = (), model: type[Whole] = Scenario) -> Whole:
+    """The scenario or snapshot that `draft` describes; raises its `error` with `problems` and all others found."""
+    problems = list(problems)
+    complete = _assigned(draft, [assignment for assignment in draft.assignments if _is_early(assignment)], problems,
+                         model)
+    if not draft.expanded:
+        problems += _missing_files(complete)
+    expansion = expanded(complete)
+    problems += expansion.problems
+    late = [assignment for assignment in draft.assignments if not _is_early(assignment)]
+    complete = _assigned(expansion.draft, late, problems, model)
+    checked = validated(complete.values, model)
+    problems += problems_of(complete, [*checked.findings, *_cross_findings(checked, complete, expansion.failed)])
+    if problems:
+        raise model.error(in_order(problems))
+    checked.whole._draft, checked.whole._remarks = draft, tuple(expansion.remarks)
+    return checked.whole
 
 
-def _base(path: Path, name: str, asked: Problem) -> tuple[Draft, list[Problem]]:
-    """The draft in a file that the file `path` extends, and what is wrong with it."""
-    base, problems = _draft(path.parent / name, asked)
-    if EXTENDS in base.values:
-        place = base.place((EXTENDS,))
-        problems = [*problems, Problem(place.file, place.line, EXTENDS, base.values[EXTENDS],
-                                       f"a file that {path} extends cannot itself extend another one")]
-        base = replace(base, values={key: value for key, value in base.values.items() if key != EXTENDS})
-    return base, problems
+def changed(whole: Whole, values: Mapping[str, object]) -> Whole:
+    """A copy with values set by dotted key. Raises ScenarioError."""
+    draft = whole._draft or Draft(whole.to_dict(), expanded=True)
+    return resolve(replace(draft, assignments=(*draft.assignments, *from_python(values))), model=type(whole))
 
 
-def _draft(path: Path, asked: Problem | None = None) -> tuple[Draft, list[Problem]]:
-    """The draft in one file, and what is wrong with its YAML; `asked` is where the file was asked for."""
-    document = read_yaml(_text(path, asked), str(path))
-    if not isinstance(document.values, dict):
-        empty = Problem(str(path), None, "", None, "expected a mapping (lines of `key: value`) at the top")
-        raise ScenarioError(document.problems or [empty])
-    marks = {key: Origin("file", str(path), line) for key, line in document.lines.items()}
-    return Draft(_relative_to(path.parent, document), {(): Origin("file", str(path)), **marks}), document.problems
+def rebuilt(model: type[Whole], values: Mapping[str, object]) -> Whole:
+    """The `model` with these values, whose grid needs no expansion. Raises ScenarioError."""
+    plain_values = plain(values)
+    return resolve(Draft(plain_values, dict.fromkeys(keys_of(plain_values), PYTHON), expanded=True), model=model)
 
 
-def _text(path: Path, asked: Problem | None) -> str:
-    """Text of a scenario file; raises ScenarioError if it cannot be read."""
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise ScenarioError([Problem(str(path), None, "", None, "the file is not text in UTF-8")]) from None
-    except OSError as error:
-        there = sorted(other.name for other in path.parent.glob("*.y*ml")) if path.parent.is_dir() else []
-        problem = asked or Problem(str(path), None, "", None, "")
-        raise ScenarioError([replace(problem, expected=f"cannot be read: {error.strerror or error}",
-                                     nearest=nearest(path.name, there))]) from None
+def _is_early(assignment: Assignment) -> bool:
+    """Whether a value must be set before the grid is expanded."""
+    return assignment.key == "grid" or any(
+        assignment.key == source or assignment.key.startswith(f"{source}.") for source in SOURCES)
 
 
-def _relative_to(folder: Path, document: Document) -> dict:
-    """The values of a document in which the files that it names are looked for in `folder`."""
-    values = document.values
+def _assigned(draft: Draft, assignments: list[Assignment], problems: list[Problem], model: type[Whole]) -> Draft:
+    """`draft` with values set; impossible assignments are added to `problems`."""
+    for assignment in assignments:
+        if draft.expanded and _is_early(assignment):
+            problems.append(assignment.origin.problem(
+                assignment.key, assignment.value,
+                "the grid is already written out; change its sites, queues, storages and links"))
+            continue
+        try:
+            draft = assigned(draft, assignment, model)
+        except NoSuchKey as error:
+            problems.append(assignment.origin.problem(assignment.key, assignment.value, str(error), error.nearest))
+    return draft
+
+
+def _missing_files(draft: Draft) -> list[Problem]:
+    """A problem for each missing file that the scenario names."""
+    problems = []
     for key in FILES:
-        holder = value_at(values, key[:-1])
-        if isinstance(holder, dict) and isinstance(holder.get(key[-1]), str):
-            holder[key[-1]] = str(folder / holder[key[-1]])
-    return values
+        file = value_at(draft.values, key)
+        if isinstance(file, str) and not Path(file).is_file():
+            folder = Path(file).parent
+            there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+            problems.append(draft.place(key).problem(dotted(key), file, "there is no such file",
+                                                     nearest(Path(file).name, there)))
+    return problems
+
+
+def _cross_findings(checked: Validation, draft: Draft, failed: bool) -> list[Finding]:
+    """Findings of the checks between parts, without the consequences of values that could not be read."""
+    if checked.whole is None:
+        return []
+    checked.whole._origins = draft.origins()
+    unread = {found.key for found in checked.findings}
+    return [Finding(checked.old_key(found.key), found.value, found.expected, found.nearest)
+            for found in FINDINGS[checked.model](checked.whole)
+            if not (found.of_absence and (checked.gone or failed))
+            and not (failed and found.key[0] in ("grid", "incidents"))
+            and not any(key[:len(other)] == other for other in map(checked.old_key, found.depends_on) for key in unread)
+            and (found.unknown or found.value) not in list(checked.gone)]
+
+
+Whole.changed, Whole.rebuilt = changed, classmethod(rebuilt)

@@ -12,8 +12,7 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.scenario.campaigns import Workload
-from simgrid_broker.scenario.part import (
+from simgrid_broker.scenario.base import (
     LATEST,
     MOST_CORES,
     MOST_CORES_OF_JOB,
@@ -24,10 +23,11 @@ from simgrid_broker.scenario.part import (
     Part,
     Rate,
     Seconds,
+    Whole,
 )
+from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.software import Gpu, Software
-from simgrid_broker.scenario.whole import Whole
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 
 

@@ -7,9 +7,9 @@ rules of shares, gdpconfig, work and incidents (`rules_shares`, `rules_work`).
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.base import MOST_CORES
+from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Grid, Scenario
-from simgrid_broker.scenario.part import MOST_CORES
 
 TIERS = (0, 1, 2, 3)
 """Tiers that a site can have."""
@@ -128,7 +128,7 @@ def queue_without_cores(scenario: Scenario) -> Iterator[Finding]:
         if queue.cores is None and site is not None and site.cores is None:
             yield Finding(("grid", "queues", name), None, f"neither the queue nor its site {queue.atlas_site} says how "
                           "many `cores` there are", of_absence=True,
-                          hangs_on=(("grid", "sites", queue.atlas_site, "cores"), ("grid", "queues", name, "cores")))
+                          depends_on=(("grid", "sites", queue.atlas_site, "cores"), ("grid", "queues", name, "cores")))
 
 
 def slot_too_large(scenario: Scenario) -> Iterator[Finding]:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import KNOWN_RESOURCE_TYPES
-from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find, settings
+from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario, Share
 
 TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")

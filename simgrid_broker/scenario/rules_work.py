@@ -11,8 +11,8 @@ from simgrid_broker.errors import nearest
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.campaigns import Payload
 from simgrid_broker.scenario.commands import COMMAND_RULES
-from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find, settings
+from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys, unknown_member
 
@@ -48,7 +48,7 @@ def load_without_work(scenario: Scenario) -> Iterator[Finding]:
     for key, stream in streams_with_keys(scenario):
         if is_load_without_work(stream):
             yield Finding((*key, "offered_cores"), stream.offered_cores, "jobs without work are no load: their "
-                          "hs06sec_per_event or basewalltime must be above 0", hangs_on=(key,))
+                          "hs06sec_per_event or basewalltime must be above 0", depends_on=(key,))
 
 
 def is_load_without_work(stream: Payload) -> bool:
@@ -66,7 +66,7 @@ def too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
             name = next(name for name in ("offered_cores", "tasks_per_day", "backlog") if getattr(stream, name, None))
             yield Finding((*key, name), getattr(stream, name),
                           f"this makes {tasks:.3g} tasks; a stream may have up to {MOST_TASKS:,} in a run",
-                          hangs_on=(("duration",), key))
+                          depends_on=(("duration",), key))
 
 
 def streams_with_keys(scenario: Scenario) -> Iterator[tuple[tuple, Payload]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import GROUP_ATTRIBUTES
 from simgrid_broker.scenario.criteria import CriteriaError, parse, unused, variables_of
-from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_shares import shares_with_keys
 from simgrid_broker.scenario.work_queues import PARTITION, RESOURCE, by_queue, queue_names

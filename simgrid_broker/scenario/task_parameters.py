@@ -1,21 +1,22 @@
-"""What a task says of itself, wherever a user writes one: in a workload or in a snapshot.
-
-What lives here: the parameters that both have. What does not: what only a workload has (`campaigns`: spreads, truth,
-arrivals) or only a task in a snapshot (`snapshot`: where its input lies, how far it has come).
-"""
+"""Task parameters in PanDA's names: those of every task, and those of scouts and of internal merging."""
 
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from simgrid_broker.scenario.part import MOST_CORES_OF_JOB, Megabytes, Part, Seconds
+from simgrid_broker.scenario.base import MOST_CORES_OF_JOB, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.scenario.input_files import MOST_FILES_OF_JOB
 
 CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
 """Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
+NEED_MERGE_OUTPUT = ("nFilesPerMergeJob", "nMaxFilesPerMergeJob", "nGBPerMergeJob", "nEventsPerMergeJob",
+                     "mergeCoreCount", "mergeRamCount", "merge_hs06sec_per_gb", "merge_memory", "merge_failure_rate")
+"""Keys that have a meaning only with mergeOutput: true."""
+
 
 class TaskParameters(Part):
-    """What a task says of itself to both brokers, in PanDA's names of task parameters."""
+    """Parameters that tasks of a workload and of a snapshot share; both brokers read them."""
 
     prodsourcelabel: str = Field("managed", description="managed and test are production, user and panda analysis")
     processingtype: str = Field("simul", description="Kind of payload, as rules and shares address it")
@@ -82,3 +83,40 @@ class TaskParameters(Part):
     def preassigned(self) -> str:
         """The queues of `site`, joined by commas."""
         return ",".join(self.site)
+
+
+class ScoutRule(Part):
+    """Task parameters of scouts, in PanDA's names."""
+
+    useScout: bool = Field(False, description="Ten scouts measure the tasks first: what they find replaces the claims, "
+                           "or exhausts or breaks the task; without them a task claims what the stream says for good")
+    skipScout: bool = Field(False, description="No scouts after all; of analysis only tasks with a working group may")
+    scoutSuccessRate: int | None = Field(None, ge=0, le=10, description="Tenths of the scouts that must succeed; "
+                                         "default: one of them, in the edition deployed 5")
+    minCpuEfficiency: float = Field(0, ge=0, le=100, description="Median CPU efficiency of the scouts, %, below which "
+                                    "the edition deployed exhausts a task; 0 = none")
+
+    @model_validator(mode="after")
+    def scouts_are_used(self) -> "ScoutRule":
+        """Refuse parameters of scouts where there are none."""
+        if not self.useScout and (self.skipScout or self.scoutSuccessRate is not None or self.minCpuEfficiency):
+            raise ValueError("skipScout, scoutSuccessRate and minCpuEfficiency need useScout: true")
+        return self
+
+
+class MergeRule(Part):
+    """How unmerged output is put into merge jobs, in PanDA's names of task parameters; all of mergeOutput: true."""
+
+    nFilesPerMergeJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Unmerged files of a merge job; 0 = not "
+                                   "given")
+    nMaxFilesPerMergeJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Most unmerged files of a merge job, "
+                                      "where nFilesPerMergeJob is not given; 0 = 50")
+    nGBPerMergeJob: float = Field(0, ge=0, description="Largest output of a merge job, GB; 0 = 5")
+    nEventsPerMergeJob: int = Field(0, ge=0, description="Most events of a merge job; 0 = any")
+    mergeCoreCount: int = Field(0, ge=0, le=MOST_CORES_OF_JOB, description="Cores that merge jobs ask for; 0 = as the "
+                                "others")
+    mergeRamCount: Megabytes = Field(0, ge=0, description="Memory that merge jobs ask for, MB of a whole job; less "
+                                     "than 2000 counts as that, 0 = not given")
+    merge_hs06sec_per_gb: float = Field(100, ge=0, description="True wall time x cores x HS06 of merging a GB")
+    merge_memory: Megabytes = Field(1000, gt=0, description="True memory of merge jobs, MB")
+    merge_failure_rate: Fraction = Field(0.02, description="Payload failures of merge jobs")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from simgrid_broker.errors import Problem
-from simgrid_broker.scenario.finding import dotted
+from simgrid_broker.scenario.locate import dotted
 
 _PREFIX = "tag:yaml.org,2002:"
 _DIGITS = "[0-9]+(?:_[0-9]+)*"

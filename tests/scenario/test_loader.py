@@ -12,10 +12,9 @@ from pydantic import BaseModel
 
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, load_scenario, remarks
-from simgrid_broker.scenario.draft import merged
-from simgrid_broker.scenario.grid_sources import merged_grid
-from simgrid_broker.scenario.resolve import FILES
-from simgrid_broker.scenario.shape import bare, inside, is_part
+from simgrid_broker.scenario.expand_grid import merged_grid
+from simgrid_broker.scenario.extend import FILES, merged
+from simgrid_broker.scenario.validate import bare, inside, is_part
 from simgrid_broker.scenario.yaml_lines import read_value, read_yaml
 
 DUMP = Path(__file__).parents[2].parent / "shared" / "data" / "cric" / "pandaqueues_subset.json"
@@ -115,10 +114,10 @@ def test_all_problems_appear_at_once_with_their_lines(write):
     write(wrong=WRONG)
     assert told("wrong.yaml", overrides=["agents.sampler", "grid.sites.BNK.tier=1"]) == [
         "command line: agents.sampler: write dotted.key=value",
-        "command line: grid.sites.BNK.tier = 1: nothing is called 'BNK' here; did you mean 'BNL'?",
+        "command line: grid.sites.BNK.tier = 1: unknown name 'BNK'; did you mean 'BNL'?",
         "wrong.yaml:2: duration = '10 parsecs': is not a time; write a number of seconds or text such as '72h'",
-        "wrong.yaml:3: duraton = '3 days': no key is called so here; did you mean 'duration'?",
-        "wrong.yaml:6: grid.sites.CERN-PROD.teir = 0: no key is called so here; did you mean 'tier'?",
+        "wrong.yaml:3: duraton = '3 days': unknown key; did you mean 'duration'?",
+        "wrong.yaml:6: grid.sites.CERN-PROD.teir = 0: unknown key; did you mean 'tier'?",
         "wrong.yaml:7: grid.sites.BNL.cores = 12.5: expected a valid integer, got a number with a fractional part",
         "wrong.yaml:9: grid.queues.CERN.status = 'onlin': expected 'online', 'brokeroff', 'test', 'offline', "
         "'standby', 'paused' or 'maintenance'; did you mean 'online' or 'offline'?",

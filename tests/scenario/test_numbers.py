@@ -8,7 +8,7 @@ import pytest
 
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.draft import keys_of, value_at
+from simgrid_broker.scenario.locate import keys_of, value_at
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.scenario.yaml_lines import read_yaml
 from simgrid_broker.world.build import build

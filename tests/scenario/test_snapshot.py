@@ -99,8 +99,8 @@ def test_nothing_is_described_twice(changed, part, row):
 @pytest.mark.parametrize(("override", "said"), [
     ("gdpconfig.NQUEUELIMITSIT=3", "no key of gdpconfig is called so"),
     ("grid.queues.NORHT.status=offline", "did you mean 'NORTH'"),
-    ("tasks.103.priority=1", "nothing is called '103' here"),
-    ("workload.campaigns=3", "no key is called 'workload' here"),
+    ("tasks.103.priority=1", "unknown name '103'"),
+    ("workload.campaigns=3", "unknown key 'workload'"),
     ("time", "write dotted.key=value"),
 ])
 def test_what_the_command_line_cannot_set(override, said):
@@ -115,7 +115,7 @@ def test_a_file_that_is_not_there(tmp_path):
 
 
 def test_a_key_of_a_scenario_is_none_of_a_snapshot(changed):
-    assert "no key is called so" in str(problems_of(changed(("time: 36h", "time: 36h\nduration: 36h")))[0])
+    assert "unknown key" in str(problems_of(changed(("time: 36h", "time: 36h\nduration: 36h")))[0])
 
 
 def test_a_snapshot_can_extend_a_file_and_be_json(tmp_path):

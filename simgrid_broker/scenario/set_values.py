@@ -1,10 +1,7 @@
-"""Setting single values of a draft by their dotted keys, from the command line or from a program.
-
-What lives here: reading `key=value`, finding what a dotted key means, and setting it. What does not: whether the value
-is a good one (`resolve`).
+"""Setting single values of a draft by dotted key, from the command line or from a program.
 
 A key goes from the top of the scenario through names and positions: `duration`, `grid.queues.CERN.corecount`,
-`shares.Analysis.value`, `incidents[0].at`. What stands behind `gdpconfig.` is one key, whatever dots and blanks it has.
+`shares.Analysis.value`, `incidents[0].at`. The rest after `gdpconfig.` is one key, dots and blanks included.
 A name that itself has dots is found if it exists; elements of a list are found by their `name` or their position.
 """
 
@@ -18,17 +15,16 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import PydanticUndefined
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.draft import Assignment, Draft, Key
+from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.gdpconfig import laid_over
+from simgrid_broker.scenario.locate import COMMAND_LINE, PYTHON, Assignment, Draft, Key
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.origin import COMMAND_LINE, PYTHON
-from simgrid_broker.scenario.shape import bare, inside, is_part
-from simgrid_broker.scenario.whole import Whole
+from simgrid_broker.scenario.validate import bare, inside, is_part
 from simgrid_broker.scenario.yaml_lines import read_value
 
 
 class NoSuchKey(ValueError):
-    """A dotted key leads nowhere; `nearest` are names that may have been meant."""
+    """A dotted key that names nothing; `nearest` are names that may have been meant."""
 
     def __init__(self, message: str, nearest: tuple[str, ...] = ()):
         super().__init__(message)
@@ -36,7 +32,7 @@ class NoSuchKey(ValueError):
 
 
 def from_command_line(text: str) -> Assignment:
-    """One `dotted.key=value` of the command line; raises ValueError with what is wrong."""
+    """The assignment `dotted.key=value`; raises ValueError with what is wrong."""
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ValueError("write dotted.key=value")
@@ -44,12 +40,12 @@ def from_command_line(text: str) -> Assignment:
 
 
 def from_python(values: Mapping[str, object]) -> tuple[Assignment, ...]:
-    """Values of a program by dotted key, made plain: NumPy's numbers, paths and tuples become YAML's kinds."""
+    """Assignments by dotted key; NumPy numbers, paths and tuples become YAML's types."""
     return tuple(Assignment(key, plain(value), PYTHON) for key, value in values.items())
 
 
 def assigned(draft: Draft, assignment: Assignment, model: type[Whole] = Scenario) -> Draft:
-    """`draft` of a `model` with one value set; None removes an entry. Raises NoSuchKey."""
+    """`draft` with one value set; None removes an entry. Raises NoSuchKey."""
     key = located(draft.values, assignment.key, model)
     if key[0] == "gdpconfig" and isinstance(draft.values.get("gdpconfig"), dict):
         kept = laid_over(draft.values["gdpconfig"], dict.fromkeys(key[1:]))
@@ -73,7 +69,7 @@ def located(values: dict, text: str, model: type[Whole] = Scenario) -> Key:
 
 
 def plain(value: Any) -> Any:
-    """`value` in the kinds that YAML has."""
+    """`value` as YAML's types."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     if isinstance(value, Mapping):
@@ -92,7 +88,7 @@ def _step(kind: Any, here: Any, rest: str) -> tuple[str | int, str]:
     first, _, others = rest.partition(".")
     if is_part(kind):
         if first not in kind.model_fields:
-            raise NoSuchKey(f"no key is called {first!r} here", nearest(first, kind.model_fields))
+            raise NoSuchKey(f"unknown key {first!r}", nearest(first, kind.model_fields))
         return first, others
     if get_origin(kind) is tuple:
         return _element(here if isinstance(here, (list, tuple)) else (), rest)
@@ -101,7 +97,7 @@ def _step(kind: Any, here: Any, rest: str) -> tuple[str | int, str]:
     names = list(here) if isinstance(here, dict) else []
     name = _longest(names, rest)
     if name is None and others:
-        raise NoSuchKey(f"nothing is called {first!r} here", nearest(first, names))
+        raise NoSuchKey(f"unknown name {first!r}", nearest(first, names))
     return (rest, "") if name is None else (name, rest[len(name) + 1:])
 
 

@@ -5,7 +5,7 @@ from plain_scenario import plain_values
 
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, remarks
-from simgrid_broker.scenario.check import CHECKS, LOOKS
+from simgrid_broker.scenario.cross_checks import CHECKS, LOOKS
 
 GRID = ("grid",)
 PAIR = {"source": "CERN-PROD", "destination": "BNL"}
@@ -372,8 +372,8 @@ def test_settings_that_concern_nobody_are_remarked(set_how, key, said):
 
 
 def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch):
-    from simgrid_broker.scenario import check
-    monkeypatch.setitem(check.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")
+    from simgrid_broker.scenario import cross_checks
+    monkeypatch.setitem(cross_checks.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")
     assert [text.split("'")[1] for text in remarks(Scenario.from_dict(plain_values() | {
         "gdpconfig": {"NQUEUED_SAT_CAP": 3, "USER_PRESTAGE_LIMIT": 3}}))] == ["USER_PRESTAGE_LIMIT"]
 

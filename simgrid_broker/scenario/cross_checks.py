@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.finding import Finding
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.gdpconfig_key import READ_BY
+from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.queue_options import NUMBERS, option_number, option_value
 from simgrid_broker.scenario.retry_rules import RETRY_RULES

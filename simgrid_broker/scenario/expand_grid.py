@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from simgrid_broker.errors import InputFileError, Problem
-from simgrid_broker.scenario.draft import Draft, merged
+from simgrid_broker.scenario.extend import merged
 from simgrid_broker.scenario.importers.cric import read_cric
 from simgrid_broker.scenario.importers.cric_software import read_software
+from simgrid_broker.scenario.locate import CRIC, SYNTHETIC, Draft, Origin
 from simgrid_broker.scenario.model import SyntheticGrid
-from simgrid_broker.scenario.origin import CRIC, SYNTHETIC, Origin
 from simgrid_broker.scenario.synthetic_grid import synthetic_grid
 
 SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")

@@ -4,9 +4,8 @@ from hypothesis import strategies as st
 from plain_scenario import plain_values
 
 from simgrid_broker.scenario import Scenario
-from simgrid_broker.scenario.draft import keys_of
-from simgrid_broker.scenario.finding import dotted
-from simgrid_broker.scenario.overrides import NoSuchKey, from_command_line, located
+from simgrid_broker.scenario.locate import dotted, keys_of
+from simgrid_broker.scenario.set_values import NoSuchKey, from_command_line, located
 
 
 @pytest.mark.parametrize(("key", "way"), [
@@ -32,8 +31,8 @@ def test_dotted_keys_are_found(key, way):
 
 
 @pytest.mark.parametrize(("key", "says", "near"), [
-    pytest.param("duraton", "no key is called 'duraton' here", ("duration",), id="no such key"),
-    pytest.param("grid.queues.CER.maxrss", "nothing is called 'CER' here", ("CERN",), id="no such name"),
+    pytest.param("duraton", "unknown key 'duraton'", ("duration",), id="no such key"),
+    pytest.param("grid.queues.CER.maxrss", "unknown name 'CER'", ("CERN",), id="no such name"),
     pytest.param("incidents[1].at", "the list has 1 element(s), none called '1'", (), id="no such position"),
     pytest.param("workload.users.x.name", "the list has 0 element(s)", (), id="an empty list"),
     pytest.param("seed.x", "there is nothing to set inside", (), id="inside a number"),

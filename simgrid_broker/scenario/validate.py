@@ -1,8 +1,4 @@
-"""Whether plain values have the shape of a scenario or a snapshot: what pydantic finds wrong, told in words of theirs.
-
-What lives here: walking the models by keys, turning validation errors into findings, and leaving out what cannot be
-read so that the rest can still be checked. What does not: checks between parts (`check`) and files (`resolve`).
-"""
+"""Validating plain values against the models: pydantic's errors as findings in plain words."""
 
 import re
 from collections.abc import Iterator
@@ -13,22 +9,20 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.draft import Key, keys_of, value_at
-from simgrid_broker.scenario.finding import Finding
+from simgrid_broker.scenario.base import LATEST, Whole
+from simgrid_broker.scenario.locate import Finding, Key, keys_of, value_at
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.part import LATEST
-from simgrid_broker.scenario.whole import Whole
 
 UNWRITTEN = {"name": "unnamed", "duration": LATEST}
-"""Stand-ins for required values at the top that cannot be read, so that the rest can be checked."""
+"""Stand-ins for required top-level values that cannot be read, so that the rest can be checked."""
 
 
 @dataclass
-class Shape:
-    """What can be read of a scenario or a snapshot, and what is wrong with its shape.
+class Validation:
+    """The valid part of a scenario or a snapshot, and the findings about the rest.
 
-    whole: with everything left out that cannot be read, None if too little remains; gone: the names in entries that
-    were left out; old_keys: where in the values the elements of shortened lists stand.
+    whole: the model without the values that cannot be read, None if too little remains; gone: the names in entries
+    that were left out; old_keys: positions in the original lists of the elements of shortened ones.
     """
 
     model: type[Whole] = Scenario
@@ -38,7 +32,7 @@ class Shape:
     old_keys: dict[Key, Key] = field(default_factory=dict)
 
     def old_key(self, key: Key) -> Key:
-        """Where the value at `key` of `whole` stands in the values as written."""
+        """Key in the values as written of the value at `key` of `whole`."""
         old, new = (), ()
         for step in key:
             new = (*new, step)
@@ -46,30 +40,30 @@ class Shape:
         return old
 
 
-def shape_of(values: dict, model: type[Whole] = Scenario) -> Shape:
-    """Read `values` as a `model`; leave out what is wrong until the rest can be read."""
-    shape, left_out = Shape(model), set()
+def validated(values: dict, model: type[Whole] = Scenario) -> Validation:
+    """Validate `values` as a `model`, leaving out what is wrong until the rest is valid."""
+    checked, left_out = Validation(model), set()
     while True:
-        shape.old_keys = {}
+        checked.old_keys = {}
         try:
-            shape.whole = model.model_validate(_kept(values, left_out, shape.old_keys))
+            checked.whole = model.model_validate(_kept(values, left_out, checked.old_keys))
             break
         except ValidationError as error:
-            errors = [(shape.old_key(_key(found["loc"])), found) for found in error.errors(include_url=False)]
+            errors = [(checked.old_key(_key(found["loc"])), found) for found in error.errors(include_url=False)]
         if not left_out:
-            shape.findings = [_finding(model, key, found) for key, found in errors]
+            checked.findings = [_finding(model, key, found) for key, found in errors]
         more = {_to_leave_out(key, found) for key, found in errors} - left_out
         left_out |= more
         if not more or () in left_out:
             break
-    told = {found.key for found in shape.findings}
-    shape.findings += [found for found in _truths_for_numbers(model, values) if found.key not in told]
-    shape.gone = {name for key in left_out for name in _names(value_at(values, key), key)}
-    return shape
+    known = {found.key for found in checked.findings}
+    checked.findings += [found for found in _booleans_for_numbers(model, values) if found.key not in known]
+    checked.gone = {name for key in left_out for name in _names(value_at(values, key), key)}
+    return checked
 
 
 def inside(kind: Any, step: str | int) -> Any:
-    """Type of what stands at `step` in a value of type `kind`; Any where the models do not say."""
+    """Type of the value at `step` in a value of type `kind`; Any where the models do not say."""
     kind = bare(kind)
     if is_part(kind):
         found = kind.model_fields.get(step)
@@ -90,7 +84,7 @@ def is_part(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _truths_for_numbers(model: type[Whole], values: dict) -> Iterator[Finding]:
+def _booleans_for_numbers(model: type[Whole], values: dict) -> Iterator[Finding]:
     """A finding for each true or false where a number is expected; pydantic would read them as 1 and 0."""
     for key in keys_of(values):
         value = value_at(values, key)
@@ -107,7 +101,7 @@ def _kind_at(model: type[Whole], key: Key) -> Any:
 
 
 def _key(place: tuple) -> Key:
-    """Key out of pydantic's location, which marks a wrong name of an entry by a further step."""
+    """Key from pydantic's location, which marks a wrong name of an entry by a further step."""
     return place[:-1] if place and place[-1] == "[key]" else place
 
 
@@ -118,20 +112,20 @@ def _finding(model: type[Whole], key: Key, error: dict) -> Finding:
         return Finding(key, None, "is missing" + _description(model, key))
     if kind == "extra_forbidden":
         parent = _kind_at(model, key[:-1])
-        return Finding(key, value, "no key is called so here", nearest(str(key[-1]), parent.model_fields))
+        return Finding(key, value, "unknown key", nearest(str(key[-1]), parent.model_fields))
     known = tuple(re.findall(r"'([^']*)'", error["ctx"]["expected"])) if kind == "literal_error" else ()
     return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else ())
 
 
 def _description(model: type[Whole], key: Key) -> str:
-    """What the field at `key` is, to be put behind a statement."""
+    """Description of the field at `key` in parentheses, to follow a message."""
     parent = _kind_at(model, key[:-1])
     text = parent.model_fields[key[-1]].description if is_part(parent) else None
     return f" ({text[0].lower() + text[1:]})" if text else ""
 
 
 def _expected(error: dict) -> str:
-    """What should stand there instead."""
+    """The expectation that the value does not meet."""
     kind, value = error["type"], error["input"]
     if kind == "value_error":
         return str(error["ctx"]["error"]).removeprefix(f"{value!r} ")
@@ -149,7 +143,7 @@ def _expected(error: dict) -> str:
 
 
 def _to_leave_out(key: Key, error: dict) -> Key:
-    """What to leave out so that the error goes away: the value, or all around it if it must be there."""
+    """Key to leave out so that the error goes away: the value, or its parent if it is required."""
     if error["type"] != "missing":
         return key
     return key if key[0] in UNWRITTEN else key[:-1]
