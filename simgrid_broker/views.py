@@ -11,6 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.schema import STORAGES
+from simgrid_broker.schema.grid import ACTIVITIES
+
 KEPT = -1
 """Code of a candidate that no rule refused."""
 
@@ -292,10 +295,8 @@ LOAD = np.dtype([
 ])
 """Job numbers of one share at a PanDA queue; queued means defined, activated and starting."""
 
-STORE = np.dtype([
-    ("present", "?"), ("free_bytes", "f8"), ("usable_bytes", "f8"), ("read_lan", "?"), ("write_lan", "?"),
-    ("read_wan", "?"), ("write_wan", "?"),
-])
+STORE = np.dtype([("present", "?"), ("usable_bytes", "f8"), *((activity, "?") for activity in ACTIVITIES),
+                  *((column.name, column.seen) for column in STORAGES.seen)])
 """The storage that takes a site's output; a flag says that the storage may be used so.
 
 usable: free and expired, less what must stay free (brokerage reference, 0.2).

@@ -7,7 +7,7 @@ task list like all others).
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.world.queue_tables import OFF
+from simgrid_broker.schema.grid import OFF
 from simgrid_broker.world.share_tree import share_tree, with_value
 
 

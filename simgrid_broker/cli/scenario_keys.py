@@ -15,11 +15,11 @@ from pydantic_core import PydanticUndefined
 from simgrid_broker import units
 from simgrid_broker.cli.text import Section, first_sentence
 from simgrid_broker.policy.registry import BUILT_IN, names
-from simgrid_broker.scenario.base import Part
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.scenario.validate import bare
+from simgrid_broker.schema.part import Part
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 

@@ -1,47 +1,13 @@
-"""Base models of scenarios, snapshots and their parts, and the number types that accept a value with its unit."""
+"""Base of the models that one file describes with those it extends: scenario and snapshot."""
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, ValidationInfo, field_validator
+from pydantic import PrivateAttr
 
-from simgrid_broker import units
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario.locate import CRIC, DEFAULT, SYNTHETIC, Draft, Origin
-
-Seconds = Annotated[float, BeforeValidator(units.seconds)]
-Minutes = Annotated[float, BeforeValidator(units.minutes)]
-Bytes = Annotated[float, BeforeValidator(units.bytes_)]
-Megabytes = Annotated[float, BeforeValidator(units.megabytes)]
-Rate = Annotated[float, BeforeValidator(units.bytes_per_second)]
-Fraction = Annotated[float, BeforeValidator(units.fraction), Field(ge=0, le=1)]
-
-MOST_CORES_OF_JOB = 2**15 - 1
-"""Most cores of one job or slot; the tables of the world count them in two bytes."""
-MOST_CORES = 20_000_000
-"""Most cores of all batch systems together: the tables of their jobs take some gigabytes."""
-LARGEST_WHOLE, LARGEST_SEED, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
-"""Largest whole number, seed and other number that the tables of the world can hold."""
-LATEST = 1e12
-"""Latest time, s: agents tell times apart by thousandths of a second."""
-
-
-class Part(BaseModel):
-    """Base of every part of a scenario: frozen; unknown keys, infinity, NaN and out-of-range numbers are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    @field_validator("*")
-    @classmethod
-    def not_too_large(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse numbers that no table can hold."""
-        if isinstance(value, int):
-            largest = LARGEST_SEED if info.field_name == "seed" else LARGEST_WHOLE
-            if abs(value) > largest:
-                raise ValueError(f"expected a whole number between -{largest} and {largest}")
-        elif isinstance(value, float) and abs(value) > LARGEST:
-            raise ValueError(f"expected a number between -{LARGEST:g} and {LARGEST:g}")
-        return value
+from simgrid_broker.schema.part import Part
 
 
 class Whole(Part):

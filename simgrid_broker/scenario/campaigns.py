@@ -12,10 +12,10 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.scenario.base import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.scenario.task_parameters import NEED_MERGE_OUTPUT, MergeRule, ScoutRule, TaskParameters
+from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 
 CORES_WHEN_ANY = 8
 """Cores that a task with `corecount: 0` is taken to use on average; source: lifecycle reference, section 1.5."""

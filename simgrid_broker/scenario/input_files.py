@@ -8,8 +8,8 @@ import math
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.scenario.base import Bytes, Part
 from simgrid_broker.scenario.spread import BytesSpread, NumberSpread
+from simgrid_broker.schema.part import Bytes, Part
 
 MOST_FILES_OF_JOB = 1000
 """Most files of a job, secondary ones included; source: lifecycle reference, section 2.6."""

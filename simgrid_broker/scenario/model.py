@@ -12,23 +12,23 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.scenario.base import (
+from simgrid_broker.scenario.base import Whole
+from simgrid_broker.scenario.campaigns import Workload
+from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
+from simgrid_broker.scenario.software import Gpu, Software
+from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
+from simgrid_broker.schema.grid import Storage
+from simgrid_broker.schema.part import (
     LATEST,
     MOST_CORES,
     MOST_CORES_OF_JOB,
-    Bytes,
     Fraction,
     Megabytes,
     Minutes,
     Part,
     Rate,
     Seconds,
-    Whole,
 )
-from simgrid_broker.scenario.campaigns import Workload
-from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
-from simgrid_broker.scenario.software import Gpu, Software
-from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 
 
 class Site(Part):
@@ -97,22 +97,6 @@ class Queue(Part):
         if self.capability == "score" and "corecount" not in self.model_fields_set:
             object.__setattr__(self, "corecount", 1)
         return self
-
-
-class Storage(Part):
-    """A DDM endpoint."""
-
-    site: str = Field(description="Site that owns the endpoint")
-    total: Bytes = Field(gt=0, description="Size")
-    free: Bytes = Field(ge=0, description="Free at the start")
-    expired: Bytes = Field(0, ge=0, description="Data that may be deleted when space is needed")
-    min_free: Bytes = Field(0, ge=0, description="Free space below which deletion starts")
-    read_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it sends files to other sites; "
-                                                      "empty = CRIC does not say, which only `deployed` takes for ON")
-    write_wan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether it receives files from other sites")
-    read_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at its site read it")
-    write_lan: Literal["ON", "OFF", "TEST", ""] = Field("ON", description="Whether jobs at its site write to it")
-    type: str = Field("DATADISK", description="Type in DDM, for the reader only")
 
 
 class LinkDefaults(Part):

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import ERROR_SOURCES, PANDA_ERRORS
-from simgrid_broker.scenario.base import Part
 from simgrid_broker.scenario.locate import Finding
+from simgrid_broker.schema.part import Part
 
 SourceName = Literal[*ERROR_SOURCES]
 MOST_ATTEMPTS = 255

@@ -7,9 +7,9 @@ rules of shares, gdpconfig, work and incidents (`rules_shares`, `rules_work`).
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.base import MOST_CORES
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Grid, Scenario
+from simgrid_broker.schema.part import MOST_CORES
 
 TIERS = (0, 1, 2, 3)
 """Tiers that a site can have."""

@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.base import LARGEST_WHOLE
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, leaf_names
 from simgrid_broker.scenario.snapshot import Snapshot
+from simgrid_broker.schema.part import LARGEST_WHOLE
 
 
 def snapshot_findings(snapshot: Snapshot) -> tuple[Finding, ...]:

@@ -14,9 +14,10 @@ from pydantic import Field
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import PRODUCTION_LABELS
-from simgrid_broker.scenario.base import LATEST, Bytes, Fraction, Megabytes, Part, Seconds, Whole
+from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.scenario.task_parameters import TaskParameters
+from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Megabytes, Part, Seconds
 
 TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
 

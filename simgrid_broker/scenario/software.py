@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from simgrid_broker.scenario.base import Megabytes, Part
+from simgrid_broker.schema.part import Megabytes, Part
 
 
 class HardwareSpec(Part):

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.scenario.base import Bytes, Fraction, Megabytes, Part
+from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part
 
 
 class Spread(Part):

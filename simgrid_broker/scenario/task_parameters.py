@@ -4,8 +4,8 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from simgrid_broker.scenario.base import MOST_CORES_OF_JOB, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.scenario.input_files import MOST_FILES_OF_JOB
+from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Fraction, Megabytes, Part, Seconds
 
 CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
 """Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.base import LATEST, Whole
+from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.locate import Finding, Key, keys_of, value_at
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.schema.part import LATEST
 
 UNWRITTEN = {"name": "unnamed", "duration": LATEST}
 """Stand-ins for required top-level values that cannot be read, so that the rest can be checked."""

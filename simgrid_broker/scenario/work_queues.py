@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from simgrid_broker.scenario.base import Part
+from simgrid_broker.schema.part import Part
 
 NORMAL, PARTITION, RESOURCE = "normal", "partition", "Resource"
 

@@ -1,11 +1,9 @@
-"""What a column is, and what a table of columns can be asked for.
+"""Columns and tables: what each number of the simulator is called, measured in and filled from."""
 
-What lives here: `Column` and `Table`. What does not: the tables themselves (one module each beside this one) and
-anything that fills or writes them.
-"""
-
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +12,11 @@ import numpy as np
 class Column:
     """One column of one table, described once.
 
-    `codes` names the vocabulary that integer codes of this column stand for (`queues`, `shares`, `job_status`, ...);
-    `recorded` says whether the column reaches the Parquet file; `hidden` marks truth that no decision may see.
+    `codes` names the vocabulary that integer codes of this column refer to (`queues`, `shares`, `job_status`, ...);
+    `recorded` says whether the column reaches the Parquet file; `hidden` marks truth that no decision may see; `seen`
+    is the dtype in the view of a decision, empty if no view has it. `of` gives the value for a noun of the scenario
+    (the name of a member of the vocabulary `codes`, if that is one of the scenario's), and None marks columns that
+    the simulation itself fills.
     """
 
     name: str
@@ -27,6 +28,8 @@ class Column:
     codes: str | None = None
     recorded: bool = True
     hidden: bool = False
+    seen: str = ""
+    of: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class Table:
         """The columns that reach the Parquet file."""
         return tuple(column for column in self.columns if column.recorded)
 
+    @cached_property
+    def seen(self) -> tuple[Column, ...]:
+        """The columns that the view of a decision has."""
+        return tuple(column for column in self.columns if column.seen)
+
     def column(self, name: str) -> Column:
         """The column called `name`; raises KeyError if the table has none."""
         for column in self.columns:
@@ -57,3 +65,16 @@ class Table:
     def empty(self, rows: int) -> np.ndarray:
         """An array of `rows` zeroed rows."""
         return np.zeros(rows, self.dtype)
+
+    def filled(self, nouns: Sequence, numbers: Mapping[str, Mapping[str, int]]) -> np.ndarray:
+        """A row for each noun of the scenario; columns without `of` are 0.
+
+        numbers: number of each member, by vocabulary, of the vocabularies that the scenario makes; None becomes -1.
+        """
+        rows = self.empty(len(nouns))
+        for column in self.columns:
+            if column.of is not None:
+                values = [column.of(noun) for noun in nouns]
+                known = numbers.get(column.codes)
+                rows[column.name] = values if known is None else [known.get(value, -1) for value in values]
+        return rows

@@ -1,12 +1,34 @@
-"""The tables that describe the grid itself: sites, PanDA queues, pseudo-queues, batch pools, links, storages.
+"""Sites, PanDA queues, batch pools, links and storages: their keys in a scenario and their columns in the world.
 
 Field names are CRIC's where CRIC has the field (formats reference, sections 1 to 4), with the unit as suffix.
 """
 
+from typing import Any, Literal
+
+from pydantic import Field
+
+from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.part import Bytes, Part
 
 CRIC = "CRIC"
 OURS = "simulator"
+RUCIO = "Rucio"
+
+ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")
+"""Activities of a DDM endpoint; CRIC has a status for each."""
+
+OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
+"""Value of `read_wan_off` and the like by CRIC's status of the activity."""
+
+Usage = Literal["ON", "OFF", "TEST", ""]
+
+
+def usage(activity: str, description: str) -> Any:
+    """The status of an activity of an endpoint."""
+    return attribute("ON", description, code=OFF.__getitem__, column=f"{activity}_off", dtype="i2",
+                     source="CRIC ddmendpointstatus")
+
 
 SITES = Table("sites", "one ATLAS site", (
     Column("stage_in_rate", "f8", "bytes/s", OURS, "Rate at which one job reads its input from the local storage"),
@@ -109,18 +131,26 @@ LINKS = Table("links", "one directed pair of sites", (
     Column("rate_sum", "f8", "bytes/s", "FTS", "Sum of the mean rates of all files delivered so far"),
 ))
 
+class Storage(Part):
+    """A DDM endpoint."""
+
+    site: str = attribute(..., "Site that owns the endpoint", dtype="i2", codes="sites")
+    total: Bytes = attribute(..., "Size", gt=0, unit="bytes", source=RUCIO)
+    free: Bytes = attribute(..., "Free at the start", ge=0, unit="bytes", source=RUCIO, seen="f8")
+    expired: Bytes = attribute(0, "Data that may be deleted when space is needed", ge=0, unit="bytes", source=RUCIO)
+    min_free: Bytes = attribute(0, "Free space below which deletion starts", ge=0, unit="bytes", source=RUCIO)
+    read_wan: Usage = usage("read_wan", "Whether it sends files to other sites; empty = CRIC does not say, which only "
+                            "`deployed` takes for ON")
+    write_wan: Usage = usage("write_wan", "Whether it receives files from other sites")
+    read_lan: Usage = usage("read_lan", "Whether jobs at its site read it")
+    write_lan: Usage = usage("write_lan", "Whether jobs at its site write to it")
+    type: str = Field("DATADISK", description="Type in DDM, for the reader only")
+
+
 STORAGES = Table("storages", "one DDM endpoint", (
-    Column("total_bytes", "f8", "bytes", "Rucio", "Size"),
-    Column("free_bytes", "f8", "bytes", "Rucio", "Free"),
-    Column("expired_bytes", "f8", "bytes", "Rucio", "Data that may be deleted"),
-    Column("min_free_bytes", "f8", "bytes", "Rucio", "Free space below which deletion starts"),
+    *columns_of(Storage),
     Column("deleted_bytes", "f8", "bytes", OURS, "Deleted so far"),
     Column("written_bytes", "f8", "bytes", OURS, "Written so far"),
-    Column("site", "i2", "", CRIC, "Site", codes="sites"),
-    Column("read_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_wan is OFF or TEST, 2 if unknown"),
-    Column("write_wan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_wan is OFF or TEST, 2 if unknown"),
-    Column("read_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if read_lan is OFF or TEST, 2 if unknown"),
-    Column("write_lan_off", "i2", "", CRIC + " ddmendpointstatus", "1 if write_lan is OFF or TEST, 2 if unknown"),
 ))
 
 TRANSFERS = Table("transfers", "files that move together over one link", (

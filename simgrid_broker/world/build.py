@@ -21,7 +21,7 @@ from simgrid_broker.names import (
 )
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
-from simgrid_broker.schema import JOBS, LINKS, TRANSFERS
+from simgrid_broker.schema import JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world import queue_tables
 from simgrid_broker.world.arrays import (
@@ -139,13 +139,14 @@ def _problem(scenario, key: str, value, expected: str, close: tuple[str, ...] = 
 def _grid_tables(scenario) -> dict[str, np.ndarray]:
     """Everything that describes the grid: tables by the name of the field of `Arrays`."""
     grid = scenario.grid
+    numbers = {"sites": {name: number for number, name in enumerate(grid.sites)}}
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
     pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), pools)
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues)
     return dict(sites=queue_tables.site_table(grid, list(grid.storages)), queues=queues, pseudo_queues=pseudo_queues,
                 pools=pool_rows, pool_members=members, links=_links(scenario),
-                storages=queue_tables.storage_table(grid))
+                storages=STORAGES.filled(tuple(grid.storages.values()), numbers))
 
 
 def _links(scenario) -> np.ndarray:

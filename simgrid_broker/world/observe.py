@@ -11,6 +11,8 @@ import numpy as np
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.schema import STORAGES
+from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.groups import n_special
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
@@ -167,11 +169,9 @@ def stores(world) -> np.ndarray:
     storage = np.zeros(len(number), arrays.storages.dtype)
     storage[number >= 0] = arrays.storages[number[number >= 0]]
     usable = storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
-    open_to = {name: passes[storage[off]] for name, off in (
-        ("read_lan", "read_lan_off"), ("write_lan", "write_lan_off"), ("read_wan", "read_wan_off"),
-        ("write_wan", "write_wan_off"))}
-    return views.records(views.STORE, len(number), present=number >= 0, free_bytes=storage["free_bytes"],
-                         usable_bytes=usable, **open_to)
+    open_to = {activity: passes[storage[f"{activity}_off"]] for activity in ACTIVITIES}
+    return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, **open_to,
+                         **{column.name: storage[column.name] for column in STORAGES.seen})
 
 
 @compiled

@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.scenario.queue_options import option_number, option_value
-from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES
+from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES
 from simgrid_broker.units import DAY
 
 UNKNOWN_COREPOWER = 10.0
@@ -18,13 +18,6 @@ UNKNOWN_COREPOWER = 10.0
 
 DEFAULT_TRANSFERRINGLIMIT = 2000
 """Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
-
-
-ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")
-"""What a DDM endpoint is used for; each has a status in CRIC."""
-
-OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
-"""Columns read_wan_off, write_wan_off and those of the LAN of a storage, by CRIC's status of the activity."""
 
 PRODUCTION_TYPES = ("production", "unified")
 """Types of queues that production work may come to; source: brokerage reference, section 0.2."""
@@ -196,16 +189,3 @@ def pool_table(pools, pseudo_queues: np.ndarray) -> tuple[np.ndarray, np.ndarray
         row["memory_mb"] = row["free_mb"] = cores * memory_per_core
         row["first"], row["last"] = edges[number], edges[number + 1]
     return table, members
-
-
-def storage_table(grid) -> np.ndarray:
-    """DDM endpoints of the grid, in their order."""
-    table = STORAGES.empty(len(grid.storages))
-    sites = {name: number for number, name in enumerate(grid.sites)}
-    for row, storage in zip(table, grid.storages.values(), strict=True):
-        row["total_bytes"], row["free_bytes"] = storage.total, storage.free
-        row["expired_bytes"], row["min_free_bytes"] = storage.expired, storage.min_free
-        row["site"] = sites[storage.site]
-        for activity in ACTIVITIES:
-            row[f"{activity}_off"] = OFF[getattr(storage, activity)]
-    return table

@@ -5,6 +5,7 @@ import pytest
 from builders import Bench, scenario, two_sites
 
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Queue, ResourceTypeBounds
+from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world import queue_tables
 from simgrid_broker.world.queue_tables import pools_of, pseudo_queues_of, queue_table
 
@@ -175,10 +176,9 @@ def test_a_site_without_storage():
 
 @pytest.mark.parametrize(("status", "off"), [("ON", 0), ("OFF", 1), ("TEST", 1), ("", 2)])
 def test_status_of_a_storage(status, off):
-    for activity in queue_tables.ACTIVITIES:
-        row = queue_tables.storage_table(scenario(storages={"A": {"site": "HERE", activity: status}}).grid)[0]
-        assert {name: row[f"{name}_off"] for name in queue_tables.ACTIVITIES} == dict.fromkeys(
-            queue_tables.ACTIVITIES, 0) | {activity: off}
+    for activity in ACTIVITIES:
+        row = Bench(scenario(storages={"A": {"site": "HERE", activity: status}})).arrays.storages[0]
+        assert {name: row[f"{name}_off"] for name in ACTIVITIES} == dict.fromkeys(ACTIVITIES, 0) | {activity: off}
 
 
 def test_links_stand_source_by_source():

@@ -1,0 +1,73 @@
+"""One row says how an attribute is written, stored and seen; sentinels and units are resolved on the way."""
+
+from math import inf, isnan, nan
+
+import pytest
+from pydantic import ValidationError
+
+from simgrid_broker.schema import Table
+from simgrid_broker.schema.attribute import attribute, columns_of, derived
+from simgrid_broker.schema.part import Megabytes, Minutes, Part
+
+COLOURS = {"red": 1, "blue": 2}
+
+
+class Lamp(Part):
+    """A noun with an attribute of each kind."""
+
+    room: str = attribute(..., "Room where it stands", dtype="i2", codes="rooms")
+    weight: Megabytes = attribute(0, "Weight", ge=0, unit="MB", zero=inf, seen="f8")
+    glow: Minutes = attribute(60, "How long it glows", ge=0, unit="s", scale=60)
+    power: float = attribute(0, "Power", zero=nan, zero_means="that of its room", scale=lambda lamp: lamp.bulbs)
+    bulbs: int = attribute(1, "Bulbs", dtype="i2")
+    colour: str = attribute("red", "Colour", code=COLOURS.__getitem__, dtype="i2", source="the shop")
+    lit = derived(lambda lamp: lamp.colour == "red", "1 if it is lit")
+
+
+LAMPS = Table("lamps", "one lamp", columns_of(Lamp))
+
+
+def row(**said):
+    """The stored values of one lamp."""
+    return LAMPS.filled([Lamp(**{"room": "HALL"} | said)], {"rooms": {"CELLAR": 0, "HALL": 1}})[0]
+
+
+@pytest.mark.parametrize(("said", "column", "stored"), [
+    pytest.param({}, "weight_mb", inf, id="0 becomes what it means"),
+    pytest.param(dict(weight="2 GB"), "weight_mb", 2000, id="a unit is read"),
+    pytest.param(dict(glow=2), "glow_s", 120, id="a value is scaled to the unit of its column"),
+    pytest.param(dict(power=3, bulbs=4), "power", 12, id="a factor may depend on the noun"),
+    pytest.param({}, "room", 1, id="a name becomes its number"),
+    pytest.param(dict(room="ATTIC"), "room", -1, id="an unknown name becomes -1"),
+    pytest.param(dict(colour="blue"), "colour", 2, id="a word becomes its code"),
+    pytest.param({}, "lit", 1, id="a derived column"),
+])
+def test_a_written_value_becomes_a_stored_one(said, column, stored):
+    assert row(**said)[column] == stored
+
+
+def test_an_unknown_value_is_not_zero():
+    assert isnan(row()["power"])
+
+
+def test_a_derived_column_is_a_property_of_the_noun():
+    assert Lamp(room="HALL").lit and not Lamp(room="HALL", colour="blue").lit
+
+
+def test_what_zero_means_is_described_once():
+    assert Lamp.model_fields["weight"].description == "Weight; 0 = unlimited"
+    assert LAMPS.column("weight_mb").zero_means == "unlimited"
+    assert LAMPS.column("power").zero_means == "that of its room"
+
+
+def test_sources_are_fields_of_cric_unless_another_is_named():
+    assert [LAMPS.column(name).source for name in ("weight_mb", "colour")] == ["CRIC weight", "the shop"]
+
+
+def test_only_columns_with_a_view_type_are_seen():
+    assert [column.name for column in LAMPS.seen] == ["weight_mb"]
+
+
+def test_an_attribute_is_checked_like_any_other_key():
+    with pytest.raises(ValidationError, match="greater than or equal to 0"):
+        Lamp(room="HALL", weight=-1)
