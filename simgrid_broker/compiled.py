@@ -18,8 +18,9 @@ import numpy as np
 
 PACKAGE = Path(__file__).parent
 SOURCES = {
-    "policy": ("names.py", "views.py", "policy/pilots.py", "policy/resource_types.py", "policy/job_brokerage/*.py"),
-    "fabric": ("bundle.py", "luck.py", "names.py", "schema/*.py", "world/*.py", "fabric/*.py"),
+    "policy": ("names.py", "units.py", "views.py", "policy/pilots.py", "policy/resource_types.py",
+               "policy/job_brokerage/*.py"),
+    "fabric": ("bundle.py", "luck.py", "names.py", "units.py", "schema/*.py", "world/*.py", "fabric/*.py"),
 }
 """Where compiled functions and the constants and tables that they were compiled with stand: those of policies, and all
 the others."""

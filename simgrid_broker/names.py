@@ -56,6 +56,9 @@ JOB_ENDS = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED, JobStatus.CA
 JOB_QUEUED = (JobStatus.DEFINED, JobStatus.ASSIGNED, JobStatus.ACTIVATED, JobStatus.STARTING)
 """Statuses of a job that waits at a queue; source: PanDA brokerage documentation, fast rebrokerage."""
 
+DEFINED_TABLE = (JobStatus.PENDING, JobStatus.DEFINED, JobStatus.WAITING, JobStatus.ASSIGNED)
+"""Statuses of PanDA's defined table; source: lifecycle reference, conventions."""
+
 
 class TaskStatus(Word):
     """Status of a JEDI task; source: JEDI TWiki, task status; lifecycle reference, section 2.8."""
@@ -96,6 +99,14 @@ class TaskStatus(Word):
 
 TASK_ENDS = (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Final statuses of a task, which only a command can bring back; source: lifecycle reference, section 2.8."""
+
+TASK_NOT_FINAL = tuple(status for status in TaskStatus if status not in TASK_ENDS)
+"""Statuses that a task can leave without a command."""
+
+TASK_REASSIGNABLE = (TaskStatus.REGISTERED, TaskStatus.DEFINED, TaskStatus.READY, TaskStatus.RUNNING,
+                     TaskStatus.SCOUTING, TaskStatus.SCOUTED, TaskStatus.PENDING, TaskStatus.ASSIGNING,
+                     TaskStatus.EXHAUSTED)
+"""Statuses in which a task takes the command reassign; source: lifecycle reference, section 2.8."""
 
 
 class DatasetStatus(Word):
@@ -325,3 +336,61 @@ GROUP_ATTRIBUTES = {
     "taskName": "name", "transPath": "transpath", "gshare": "share", "prodSourceLabel": "label", "nucleus": "nucleus",
 }
 """Attributes of tasks that GROUPBYATTR may name, and their columns."""
+
+USED = "+use"
+"""Tag that PanDA logs for a candidate that is used."""
+
+ROOT_SHARE = "root"
+"""Name of the node above all shares."""
+
+EVENT_SERVICE_QUEUE = "eventservice"
+"""Work queue that is throttled as a whole, not by resource type; source: JEDI TWiki, job throttling."""
+
+PAUSING_KEYS = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
+                "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
+"""Prefixes of the gdpconfig keys that limit failures before a task is paused."""
+
+EXPRESS_TYPE, EXPRESS_PRIORITY = "urgent", 1000
+"""Processing type of express tasks, and the priority above which any task is express, from which on as documented.
+
+Source: PanDA brokerage documentation, production job brokerage; lifecycle reference, section 7.2.
+"""
+
+USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500
+"""Priority of the first job of a user, and the lowest at which jobs take that of their task.
+
+Source: lifecycle reference, section 3.5.
+"""
+
+HIGH_PRIORITY, VERY_HIGH_PRIORITY = 800, 900
+"""Lowest priority at which timeouts are shorter and unsafe queues are avoided; lowest treated like that of scouts.
+
+Source: PanDA brokerage documentation, Timeout Rules and step 2; brokerage reference, section 2.2.
+"""
+
+CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN = -1, -2
+"""Closeness of a link that must not be used, and of a pair that CRIC does not list; source: formats reference, 4."""
+
+MIN_CLOSENESS, MAX_CLOSENESS = 0, 11
+"""Best and worst closeness; source: PanDA brokerage documentation, Network Weight."""
+
+MISSING_CLOSENESS = 0.7 * MAX_CLOSENESS
+"""Closeness assumed where CRIC gives none (not documented); source: brokerage reference, 7 (D48)."""
+
+COMPLETE = 0.999999
+"""Fraction of an input from which a replica counts as complete."""
+
+COMPENSATION = 0.9
+"""Fraction of its task's memory claim that a job asks for; source: PanDA brokerage documentation, memory."""
+
+CORES_OF_ANY = 8
+"""Cores that a job with core count 0 (any) uses on average; source: lifecycle reference, section 1.5."""
+
+TYPICAL_FILES, MOST_FILES_OF_JOB = 5, 1000
+"""Files of a job by default, and at most with secondary ones; source: lifecycle reference, sections 2.3 and 2.6."""
+
+JOBS_PER_SUBDATASET = 50
+"""Jobs of a destination sub-dataset, whose output moves together; source: lifecycle reference, section 7.4."""
+
+MOST_ATTEMPTS = 255
+"""Most attempts at an input; further failures are not counted."""

@@ -13,36 +13,35 @@ import re
 import sys
 from numbers import Real
 
-MINUTE = 60.0
-"""Seconds of a minute."""
-HOUR = 3600.0
-"""Seconds of an hour."""
-DAY = 86400.0
-"""Seconds of a day."""
-WEEK = 604800.0
-"""Seconds of a week."""
+MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
+"""Lengths in seconds."""
 
-TIMES = {
+MB, GB, TB = 1e6, 1e9, 1e12
+KIB, MIB, GIB = 1024, 1024**2, 1024**3
+"""Sizes in bytes."""
+
+TIME_UNITS = {
     "ms": 1e-3, **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
     **dict.fromkeys(("m", "min", "minute", "minutes"), MINUTE), **dict.fromkeys(("h", "hour", "hours"), HOUR),
     **dict.fromkeys(("d", "day", "days"), DAY), **dict.fromkeys(("w", "week", "weeks"), WEEK),
 }
 """Unit of time to seconds."""
 
-SIZES = {
+SIZE_UNITS = {
     **{f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P", "E"))},
     **{f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
     "KB": 1000.0,
 }
 """Unit of size to bytes."""
 
-BITS = {f"{prefix}{bit}": 1000.0**power / 8
-        for power, prefix in enumerate(("", "k", "M", "G", "T")) for bit in ("b", "bit")}
+BIT_UNITS = {f"{prefix}{bit}": 1000.0**power / 8
+             for power, prefix in enumerate(("", "k", "M", "G", "T")) for bit in ("b", "bit")}
 """Unit of bits to bytes; they are read in rates only."""
 
-RATES = {
-    **{f"{amount}/{time}": scale / TIMES[time] for amount, scale in (SIZES | BITS).items() for time in TIMES},
-    **{f"{bit}ps": scale for bit, scale in BITS.items() if bit.endswith("b")},
+RATE_UNITS = {
+    **{f"{amount}/{time}": scale / TIME_UNITS[time]
+       for amount, scale in (SIZE_UNITS | BIT_UNITS).items() for time in TIME_UNITS},
+    **{f"{bit}ps": scale for bit, scale in BIT_UNITS.items() if bit.endswith("b")},
 }
 """Unit of rate to bytes/s."""
 
@@ -51,27 +50,27 @@ _QUANTITY = re.compile(r"([-+]?(?:\d+(?:_\d+)*\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*
 
 def seconds(value) -> float:
     """A time in seconds from a number of seconds or text such as "72h", "30 min", "2 days"."""
-    return _read(value, TIMES, 1.0, "a time", "a number of seconds or text such as '72h'")
+    return _read(value, TIME_UNITS, 1.0, "a time", "a number of seconds or text such as '72h'")
 
 
 def minutes(value) -> float:
     """A time in minutes from a number of minutes or text such as "90 min", "2 h"."""
-    return _read(value, TIMES, MINUTE, "a time", "a number of minutes or text such as '2 h'")
+    return _read(value, TIME_UNITS, MINUTE, "a time", "a number of minutes or text such as '2 h'")
 
 
 def bytes_(value) -> float:
     """A size in bytes from a number of bytes or text such as "10 GB", "1.5 GiB"."""
-    return _read(value, SIZES, 1.0, "a size", "a number of bytes or text such as '10 GB'")
+    return _read(value, SIZE_UNITS, 1.0, "a size", "a number of bytes or text such as '10 GB'")
 
 
 def megabytes(value) -> float:
     """A size in MB (10^6 bytes) from a number of MB or text such as "16 GB"."""
-    return _read(value, SIZES, 1e6, "a size", "a number of MB or text such as '16 GB'")
+    return _read(value, SIZE_UNITS, 1e6, "a size", "a number of MB or text such as '16 GB'")
 
 
 def bytes_per_second(value) -> float:
     """A rate in bytes/s from a number of bytes/s or text such as "30 MB/s", "40 Gb/s", "2 TB/day"."""
-    return _read(value, RATES, 1.0, "a rate", "a number of bytes/s or text such as '30 MB/s' or '40 Gb/s'")
+    return _read(value, RATE_UNITS, 1.0, "a rate", "a number of bytes/s or text such as '30 MB/s' or '40 Gb/s'")
 
 
 def fraction(value) -> float:

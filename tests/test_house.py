@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "scenario": {"schema", "names", "units", "errors", "luck"},
     "policy": {"views", "names", "units", "compiled"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
-    "fabric": {"world", "names", "luck", "compiled", "bundle"},
+    "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "agents": {"world", "fabric", "policy", "schema", "views", "luck", "names", "units"},
     "records": {"schema", "names", "units", "errors"},
     "dry_run": {"agents", "world", "scenario", "policy", "views", "errors"},
@@ -124,6 +124,27 @@ def test_only_the_door_imports_inside_functions():
               for function in functions(tree) for node in ast.walk(function)
               if isinstance(node, (ast.Import, ast.ImportFrom))]
     assert inside == [], "only commands import late, so that --help is fast"
+
+
+def constants(tree):
+    """(name, value) of each constant that a module defines, values as text."""
+    for node in tree.body:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                names = target.elts if isinstance(target, ast.Tuple) else [target]
+                values = node.value.elts if isinstance(node.value, ast.Tuple) and len(names) > 1 else [node.value]
+                for name, value in zip(names, values, strict=False):
+                    if isinstance(name, ast.Name) and name.id.isupper() and not name.id.startswith("_"):
+                        yield name.id, ast.unparse(value)
+
+
+def test_constants_of_a_leaf_are_defined_once():
+    leaves = {MODULES[f"{NAME}.{leaf}"] for leaf in ("names", "units")}
+    names = {name for leaf in leaves for name, _ in constants(TREES[leaf])}
+    words = {value for leaf in leaves for _, value in constants(TREES[leaf]) if value[0] in "'({"}
+    again = [f"{path.relative_to(PACKAGE)}: {name} = {value}" for path, tree in TREES.items() if path not in leaves
+             for name, value in constants(tree) if name in names or value in words]
+    assert again == [], "import it from names or units"
 
 
 def test_every_room_of_the_table_is_there():

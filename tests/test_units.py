@@ -86,9 +86,9 @@ def test_what_is_written_can_be_read(value):
         assert parse(write(value)) == pytest.approx(value, rel=1e-3, abs=1e-3)
 
 
-@given(st.integers(-10**15, 10**15), st.sampled_from(sorted(units.SIZES)))
+@given(st.integers(-10**15, 10**15), st.sampled_from(sorted(units.SIZE_UNITS)))
 def test_a_number_with_a_unit_is_the_product(number, unit):
-    assert units.bytes_(f"{number} {unit}") == number * units.SIZES[unit]
+    assert units.bytes_(f"{number} {unit}") == number * units.SIZE_UNITS[unit]
 
 
 @given(st.text())

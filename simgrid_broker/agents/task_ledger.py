@@ -6,13 +6,12 @@ what follows from it (policy).
 
 import numpy as np
 
-from simgrid_broker.fabric.attempts import MOST_FAILURES
 from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_retries
-from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.names import MOST_ATTEMPTS, Cause, JobStatus
 from simgrid_broker.policy.task_commands import INCREMENT, Past
+from simgrid_broker.units import HOUR
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
-SECONDS_AN_HOUR = 3600.0
 
 ASKED_BY = ("retry_task.", "TASK_MAX_ATTEMPT", "MAX_FAILED_HEP_SCORE", "MAX_JOB_FAILURE_RATE", "JOB_MAX_ATTEMPT",
             "MIN_CPU_EFFICIENCY", "MAX_HEP_SCORE_FAILURE_RATE")
@@ -96,7 +95,7 @@ class TaskLedger:
         jobs, hours = self.failure_rates(row)
         efficiencies = self.efficiencies.get(row)
         median = float(np.median(efficiencies)) if efficiencies else np.nan
-        return Past(int(self.times_tried[row]), self.failed_hs06s[row] / SECONDS_AN_HOUR, hours, jobs,
+        return Past(int(self.times_tried[row]), self.failed_hs06s[row] / HOUR, hours, jobs,
                     int(self.control.world.arrays.tasks["max_attempt"][row]), median)
 
     def _watch_chunks(self, rows: np.ndarray) -> None:
@@ -108,8 +107,8 @@ class TaskLedger:
         new_limit = np.where(failed, rules["attempt_limit"], 0)
         for job, counts, limit in zip(bad, (failed & ~rules["system"]).tolist(), new_limit.tolist(), strict=True):
             attempt, limits = int(job["attempt"]), [one for one in (int(job["attempt_limit"]), limit) if one]
-            known = (attempt + 1, int(job["panda_id"]), min(int(job["failures"]) + counts, MOST_FAILURES),
-                     min(max(min(limits), attempt) + INCREMENT, MOST_FAILURES) if limits else 0, int(job["ram_level"]))
+            known = (attempt + 1, int(job["panda_id"]), min(int(job["failures"]) + counts, MOST_ATTEMPTS),
+                     min(max(min(limits), attempt) + INCREMENT, MOST_ATTEMPTS) if limits else 0, int(job["ram_level"]))
             of_task = self.unfinished.setdefault(int(job["task"]), {})
             of_task.update((chunk, (int(job["cause"]), known)) for chunk in pieces([job]))
         late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]

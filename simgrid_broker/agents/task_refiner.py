@@ -4,7 +4,7 @@ A task with a parent waits until that has ended, and is broken if that has faile
 Simplified: the content of input datasets is known at once; a child waits as registered, and finds all of its input.
 """
 
-from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, JUMP_OVER_PRIORITY, PRODUCTION_LABELS, USER_PRIORITY, TaskStatus
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
@@ -15,8 +15,8 @@ from simgrid_broker.world.work_queues import WorkQueueMap, attributes
 FIRST_TRY_S = 6 * 3600.0
 """A task that enters `assigning` counts as last touched so long ago; source: brokerage reference, section 1.1."""
 
-USER_PRIORITY, USER_PRIORITIES, JUMP_OVER_PRIORITY = 1000, (900, 1100), 1500
-"""Priority of analysis tasks, those that they may choose, and that of users before all others; source: as below."""
+USER_PRIORITIES = 900, 1100
+"""Range of priorities that analysis tasks may choose; source: as below."""
 
 SERVER_RETRIES = 2
 """How often the server tries failed jobs of analysis again by itself; source: lifecycle reference, 3.5."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker.agents.task_refiner import send_on
 from simgrid_broker.fabric.commands import jobs_of
-from simgrid_broker.names import ANALYSIS_LABELS, TASK_ENDS, Cause, JobStatus, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, DEFINED_TABLE, TASK_ENDS, Cause, JobStatus, TaskStatus
 from simgrid_broker.policy.task_watchdogs import EXHAUSTED_S, gives_up_pending, pending_for_s
 from simgrid_broker.world.task_transitions import set_status
 
@@ -16,7 +16,6 @@ REASSIGNING_S = 300.0
 """A task that was taken from its nucleus goes on after this; source: lifecycle reference, 2.8."""
 PAUSED_S = 600.0
 """Jobs of a paused task that are not yet activated are taken back after this; source: lifecycle reference, 2.12."""
-DEFINED_TABLE = (JobStatus.PENDING, JobStatus.DEFINED, JobStatus.WAITING, JobStatus.ASSIGNED)
 
 
 def watch_dog(control):

@@ -14,6 +14,7 @@ from simgrid_broker.cli import why_not
 from simgrid_broker.cli.text import count
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import Problem, nearest
+from simgrid_broker.names import USED
 from simgrid_broker.units import format_seconds, seconds
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ Examples:
   simgrid-broker explain results/quickstart/seed-1 --task 3 --at 12h --queue T1-DE-01_UCORE
   simgrid-broker explain results/quickstart/seed-1 --why-not T1-DE-01_UCORE
 """
-USED = "+use"
-"""Tag of a candidate that is used, as in `metrics.USED`, which is not imported before it is needed."""
 THINGS = {"job_brokerage": "site", "task_brokerage": "nucleus"}
 """What PanDA's logs call a candidate."""
 

@@ -10,7 +10,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import enqueue, join, new_transfer, take_space
 from simgrid_broker.fabric.submission import retry_by_server
-from simgrid_broker.names import Cause, JobStatus, TransferKind
+from simgrid_broker.names import EXPRESS_PRIORITY, JOBS_PER_SUBDATASET, Cause, JobStatus, TransferKind
 from simgrid_broker.world.rows import is_merge_job
 from simgrid_broker.world.transitions import move
 
@@ -19,12 +19,6 @@ FINISHED, FAILED, MERGING = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(
 NONE, TRANSFER_ERROR = int(Cause.NONE), int(Cause.TRANSFER_ERROR)
 OUTPUT = int(TransferKind.OUTPUT)
 
-JOBS_PER_SUBDATASET = 50
-"""Jobs whose output moves together; source: lifecycle reference, section 7.4."""
-
-
-EXPRESS_PRIORITY = 1000
-"""Above it files move as Express; source: lifecycle reference, section 7.2; brokerage reference, section 0.4."""
 
 
 @compiled

@@ -6,12 +6,10 @@ the retry module. What does not: what follows from which error, and what is lear
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import MOST_ATTEMPTS, JobStatus
 from simgrid_broker.world.rows import push_retry, take_retry
 
 FAILED = int(JobStatus.FAILED)
-MOST_FAILURES = 255
-"""More are not counted."""
 
 
 @compiled
@@ -26,7 +24,7 @@ def failures_after(world, job, status):
 
     Only failed jobs count, and not those whose error is of class system; source: lifecycle reference, 3.2 and 3.4.
     """
-    counts = status == FAILED and not rule_of(world, job)["system"] and job["failures"] < MOST_FAILURES
+    counts = status == FAILED and not rule_of(world, job)["system"] and job["failures"] < MOST_ATTEMPTS
     return job["failures"] + (1 if counts else 0)
 
 

@@ -10,12 +10,11 @@ from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.submission import begin_attempt, put_pending
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.units import GB
 from simgrid_broker.world.transitions import move
 
 FINISHED, NONE, PAYLOAD_ERROR = int(JobStatus.FINISHED), int(Cause.NONE), int(Cause.PAYLOAD_ERROR)
 MERGE_FATE = STREAMS["merge_fate"]
-GB = 1e9
-
 MERGE_ORDER = np.dtype([
     ("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"),
     ("ramcount_mb", "f8"), ("resource_type", "i4"), ("corecount", "i4"), ("priority", "i4"), ("processing_type", "i4"),

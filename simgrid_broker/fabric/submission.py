@@ -14,7 +14,16 @@ from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import Cause, JobStatus, TransferKind
+from simgrid_broker.names import (
+    CLOSENESS_BLOCKED,
+    COMPLETE,
+    JUMP_OVER_PRIORITY,
+    MISSING_CLOSENESS,
+    USER_PRIORITY,
+    Cause,
+    JobStatus,
+    TransferKind,
+)
 from simgrid_broker.world.arrays import N_STATUS
 from simgrid_broker.world.input_files import (
     bytes_of,
@@ -38,15 +47,6 @@ WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fat
 JOBS_PER_BUNCH = 20
 """Jobs whose input moves together in one dispatch dataset; source: lifecycle reference, section 7.2."""
 
-BLOCKED = -1
-"""Closeness of a link that may not be used; source: formats reference, section 4."""
-
-UNKNOWN_CLOSENESS = 7.7
-"""Closeness that stands for one that nobody gave; source: formats reference, section 4."""
-
-USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500
-"""Priority of the first job of a user, and that from which tasks give theirs to their jobs; source: as below."""
-
 JOBS_PER_PRIORITY = 5
 """Jobs of a user that cost the next one a point of priority; source: lifecycle reference, section 3.5."""
 
@@ -55,9 +55,6 @@ SCOUT_PRIORITY = 901
 
 RETRY_PRIORITY_LOSS = 10
 """Priority that a job loses when the server tries it again; source: lifecycle reference, section 3.5."""
-
-COMPLETE = 0.999999
-"""Part of an input from which on nothing needs to be moved."""
 
 
 @compiled
@@ -308,9 +305,9 @@ def best_source(world, task_row, destination):
             here = max(here, fraction)
             continue
         closeness = world.links[site * n_sites + destination]["closeness"]
-        if closeness == BLOCKED:
+        if closeness == CLOSENESS_BLOCKED:
             continue
-        distance = np.float64(closeness) if closeness >= 0 else UNKNOWN_CLOSENESS
+        distance = np.float64(closeness) if closeness >= 0 else MISSING_CLOSENESS
         if fraction > best_fraction or (fraction == best_fraction and distance < best_distance):
             best, best_fraction, best_distance = site, fraction, distance
     if not any_replica or here >= COMPLETE:

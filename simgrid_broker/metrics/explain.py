@@ -13,11 +13,9 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.names import DecisionKind
+from simgrid_broker.names import USED, DecisionKind
 from simgrid_broker.records import Run
 
-USED = "+use"
-"""What PanDA logs for a candidate that is used."""
 JOB_BROKERAGE = DecisionKind.JOB_BROKERAGE.word
 
 

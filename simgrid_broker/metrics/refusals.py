@@ -6,9 +6,10 @@ task or queue (`explain`).
 
 import pandas as pd
 
-from simgrid_broker.metrics.explain import JOB_BROKERAGE, USED, criteria, sums_of_refusals
+from simgrid_broker.metrics.explain import JOB_BROKERAGE, criteria, sums_of_refusals
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
+from simgrid_broker.names import USED
 from simgrid_broker.records import Run
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from simgrid_broker.metrics.job_times import end_times, selected_jobs
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
-from simgrid_broker.names import RAM_LIMITS_MB
+from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
@@ -19,9 +19,6 @@ OUT_OF_MEMORY = "memory_exceeded"
 
 ABOVE = "more"
 """Memory above the list of the retry module."""
-
-COMPENSATION = 0.9
-"""Part of its task's claim that a job asks for; source: PanDA brokerage documentation, memory."""
 
 UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lost_core_hours": "core h"}
 """Figures of `memory_retries` and their units."""

@@ -17,10 +17,10 @@ from simgrid_broker.metrics.usage import core_capacity
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.names import JobStatus
-from simgrid_broker.records import JOB_END_TIMES, JOB_ENDS, Run
+from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.units import HOUR
 
-ALIVE = tuple(status.word for status in JobStatus if status.word not in JOB_ENDS)
+ALIVE = tuple(status.word for status in JobStatus if status.word not in JOB_END_WORDS)
 """Statuses of jobs that have not ended, in PanDA's order."""
 
 
@@ -32,9 +32,9 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
     window = window_of(run)
     counts = Counter()
     for rows in run.batches("jobs", ["status", *JOB_END_TIMES]):
-        is_final = rows.status.isin(JOB_ENDS)
+        is_final = rows.status.isin(JOB_END_WORDS)
         counts.update(rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict())
-    table = pd.DataFrame([(status, "ended", counts[status]) for status in JOB_ENDS]
+    table = pd.DataFrame([(status, "ended", counts[status]) for status in JOB_END_WORDS]
                          + [(status, "alive", counts[status]) for status in ALIVE if counts[status]],
                          columns=["status", "state", "jobs"])
     return tidy(table, ["status", "state"], {"jobs": "jobs"}, window)
@@ -50,10 +50,10 @@ def summary(run: Run) -> pd.DataFrame:
     window = window_of(run)
     counts = wide(jobs_by_status(run), "jobs")
     by_status = dict(zip(counts.status, counts.jobs, strict=True))
-    jobs = {status: by_status[status] for status in JOB_ENDS}
+    jobs = {status: by_status[status] for status in JOB_END_WORDS}
     jobs["alive"] = counts.jobs[counts.state == "alive"].sum()
     tried = jobs["finished"] + jobs["failed"]
-    ended = sum(jobs[status] for status in JOB_ENDS)
+    ended = sum(jobs[status] for status in JOB_END_WORDS)
     cores, capacity = _power(run, window), core_capacity(run)
     lost = failures(run)
     lost_core_hours = lost.value[lost.metric == "lost_core_hours"].sum()

@@ -10,9 +10,7 @@ import pandas as pd
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
-from simgrid_broker.units import MINUTE
-
-GB, TB = 1e9, 1e12
+from simgrid_broker.units import GB, MINUTE, TB
 
 
 def link_use(run: Run) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import Window
-from simgrid_broker.records import JOB_END_TIMES, JOB_ENDS, Run
+from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 STATES = ("running", "transferring", "activated", "assigned", "other queued")
@@ -53,11 +53,11 @@ def throughput(run: Run, most_bins: int = 100) -> pd.DataFrame:
     edges = np.arange(0, max(end, width) + width, width)[:-1]
     last = min(edges[-1] + width, max(end, width))                     # the last bin may be cut by the end of the run
     lengths = np.diff([*edges, last])
-    counts = np.zeros((len(JOB_ENDS), len(edges)))
+    counts = np.zeros((len(JOB_END_WORDS), len(edges)))
     for rows in run.batches("jobs", JOB_END_TIMES):
         counts += [np.histogram(rows[column].dropna(), [*edges, last])[0] for column in JOB_END_TIMES]
-    table = pd.DataFrame({"time_s": np.tile(edges, len(JOB_ENDS)), "bin_s": np.tile(lengths, len(JOB_ENDS)),
-                          "status": np.repeat(JOB_ENDS, len(edges)),
+    table = pd.DataFrame({"time_s": np.tile(edges, len(JOB_END_WORDS)), "bin_s": np.tile(lengths, len(JOB_END_WORDS)),
+                          "status": np.repeat(JOB_END_WORDS, len(edges)),
                           "jobs_per_hour": (counts / lengths * HOUR).ravel()})
     return tidy(table, ["time_s", "bin_s", "status"], {"jobs_per_hour": "jobs/h"}, Window(0.0, end))
 

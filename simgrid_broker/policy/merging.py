@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.policy.splitting import GIB
+from simgrid_broker.names import JOBS_PER_SUBDATASET
+from simgrid_broker.units import GIB
 
 PRIORITY = 5000
 """Priority of merge jobs; source: JEDI TWiki, Output merging; lifecycle reference, section 3.5."""
@@ -22,8 +23,6 @@ OUTPUT_PER_INPUT = 1.2
 """Output that is reckoned with for each byte of input; source: lifecycle reference, section 2.6."""
 MIN_WORK_BYTES = 500e6
 """Least scratch beside input and output; source: lifecycle reference, section 2.6."""
-JOBS_PER_SUBDATASET = 50
-"""Jobs of a destination sub-dataset; source: lifecycle reference, section 7.4."""
 ORPHANED_S = 1800.0
 """A merge job some of whose input is gone is killed after this; source: lifecycle reference, 4.2 (row 27)."""
 MIN_RAM_MB = 2000.0

@@ -9,10 +9,8 @@ Sources: lifecycle reference, sections 1.5 and 2.6; PanDA's `ResourceSpec` and `
 from collections.abc import Sequence
 from typing import NamedTuple
 
-COMPENSATION = 0.9
-"""Jobs slightly above a border stay in the lower class; source: PanDA brokerage documentation, memory."""
-CORES_OF_ANY = 8
-"""Cores that stand for a core count of 0, which means any."""
+from simgrid_broker.names import COMPENSATION, CORES_OF_ANY
+
 PER_CORE_UNITS = ("MBPerCore", "MBPerCoreFixed")
 UNDEFINED = -1
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from simgrid_broker.names import RAM_LIMITS_MB, PandaError, RetryAction
-from simgrid_broker.policy.resource_types import COMPENSATION, PER_CORE_UNITS
+from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryAction
+from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 
 NO_LIMIT = 0
 """Attempts that no rule limits."""

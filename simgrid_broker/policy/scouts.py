@@ -14,7 +14,7 @@ import numpy as np
 
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.policy.resource_types import PER_CORE_UNITS
-from simgrid_broker.units import DAY, HOUR
+from simgrid_broker.units import DAY, HOUR, KIB, MIB
 from simgrid_broker.views import Gdpconfig
 
 N_SCOUTS = 10
@@ -36,14 +36,13 @@ EVENTS_A_CORE, LONG_S = 10, 6 * HOUR
 WHOLE_HS06S = 10
 """CPU time of an event, HS06 s, from which on it is a whole number, and below it one of thousandths."""
 LEAST_WALLTIME_S, EVENTS_FOR_OUTPUT = 3600.0, 10
-OUTPUT_RANK, MOST_OUTPUT_KIB = 75, 10240
+OUTPUT_RANK, MOST_OUTPUT_KIB = 75, 10240.0
 """Percentile of the output of an event, and the most that it counts as, KiB."""
 LEAST_NEW_JOBS = 20
 """Jobs still to come above which the code exhausts a task."""
 SHORT_S, SHORT_SCOUTS, MANY_JOBS = 240.0, 5, 1000
 """What a short job is, how many must be exceeded and how many expected; source: JEDI TWiki, task status."""
 ABUSE = 2
-MIB, KIB = 1024**2, 1024.0
 UPDATES = {"documented": (100,), "deployed": (5, 100)}
 """Finished jobs at which a task is measured again; source: lifecycle reference, section 2.7."""
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import ClosedBy
+from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES, ClosedBy
 from simgrid_broker.policy.job_brokerage.estimates import (
     MIB,
     MIN_OUTPUT_MIB,
@@ -24,13 +24,11 @@ from simgrid_broker.policy.job_brokerage.estimates import (
     is_read_directly,
     reads_lan,
 )
+from simgrid_broker.units import GIB
 from simgrid_broker.views import Gdpconfig, Queues, Task
 
-GIB = 1024**3
 MAX_FILES = 200
 """Most master files of a job if the task says nothing; source: lifecycle reference, section 2.6."""
-MAX_ALL_FILES = 1000
-"""Most files of a job, secondary ones included; source: the same."""
 MAX_OUTPUT_BYTES = 10 * GIB
 """Most primary output of a job; source: the same."""
 MIN_OUTPUT_TWIKI_BYTES = 2.5e9
@@ -41,8 +39,6 @@ DIRECT_SIZE_BYTES, DIRECT_SIZE_SCOUT_BYTES = 500_000 * MIB, 50_000 * MIB
 """The same where input is read directly, after the scouts and for them; source: the same."""
 NG_BOUNDS_GB = (1.0, 100.0)
 """Least and most nGBPerJob that tgtMaxOutputForNG leads to; source: lifecycle reference, section 2.7."""
-TYPICAL_FILES = 5
-"""Files of a job if nobody says; source: lifecycle reference, section 2.3."""
 PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
 """Of these task parameters the first that is given counts alone; source: lifecycle reference, section 2.6."""
 
@@ -125,7 +121,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     given_s = splitting.maxWalltime * 3600 or math.inf
     by_work = counts_hs06(task)
     return JobLimits(
-        files=files_limit(task, splitting), all_files=float(MAX_ALL_FILES),
+        files=files_limit(task, splitting), all_files=float(MOST_FILES_OF_JOB),
         events=float(splitting.nEventsPerJob or splitting.tgtNumEventsPerJob or math.inf), size_bytes=size,
         output_bytes=float(MAX_OUTPUT_BYTES), disk_bytes=float(queues.maxwdir_mb[number] * MIB),
         walltime_s=float(min(given_s, queues.maxtime_s[number])), step=splitting.nFilesPerJob or 1,

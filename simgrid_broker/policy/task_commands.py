@@ -6,20 +6,18 @@ What lives here: decisions. What does not: the moves that a task can make at all
 
 from dataclasses import dataclass
 
-from simgrid_broker.names import TASK_ENDS, TaskCommand, TaskStatus
+from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskCommand, TaskStatus
 
 C, T = TaskCommand, TaskStatus
 
-NOT_FINAL = frozenset(status for status in T if status not in TASK_ENDS)
-REASSIGNED = frozenset((T.REGISTERED, T.DEFINED, T.READY, T.RUNNING, T.SCOUTING, T.SCOUTED, T.PENDING, T.ASSIGNING,
-                        T.EXHAUSTED))
+NOT_FINAL = frozenset(TASK_NOT_FINAL)
 RETRIED = frozenset((T.FINISHED, T.FAILED, T.EXHAUSTED))
 
 ACCEPTED = {
     C.ABORT: NOT_FINAL - {T.ABORTING, T.TOABORT}, C.FINISH: NOT_FINAL - {T.FINISHING, T.PASSED, T.ABORTING, T.TOABORT},
     C.RETRY: RETRIED, C.INCEXEC: RETRIED | {T.ABORTED, T.DONE},
     C.PAUSE: NOT_FINAL - {T.PAUSED, T.ABORTING, T.TOABORT}, C.RESUME: frozenset((T.PAUSED, T.THROTTLED)),
-    C.REASSIGN: REASSIGNED, C.AVALANCHE: frozenset((T.SCOUTING,)),
+    C.REASSIGN: frozenset(TASK_REASSIGNABLE), C.AVALANCHE: frozenset((T.SCOUTING,)),
 }
 """Statuses of a task in which it takes a command; source: lifecycle reference, section 2.8."""
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from simgrid_broker.views import Gdpconfig
 
-EXPRESS_PRIORITY = 1500
+EXPRESS_OF_GROUP_PRIORITY = 1500
 """Tasks of this priority are express where groups take turns; source: lifecycle reference, section 2.3."""
 DEFAULT_RATIO = 30.0
 N_TASKS, N_FILES = 50, 5000
@@ -61,7 +61,7 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
     the order of express tasks of one priority, 1 for the order of groups, 2 for whether an express task comes before
     each turn. What is left of the express tasks comes last.
     """
-    is_express = priority >= EXPRESS_PRIORITY
+    is_express = priority >= EXPRESS_OF_GROUP_PRIORITY
     others = np.flatnonzero(~is_express)
     others = others[_by_turns(group[others], uniforms)]
     express = np.flatnonzero(is_express)

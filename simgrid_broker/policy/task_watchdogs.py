@@ -5,6 +5,7 @@ What lives here: decisions. What does not: looking at tasks and moving them (age
 
 import numpy as np
 
+from simgrid_broker.names import PAUSING_KEYS
 from simgrid_broker.units import DAY, HOUR
 
 BOOST_PRIORITY = 900
@@ -16,9 +17,6 @@ EXPRESS = "Express"
 LOOK_AGAIN_S = 1200.0
 """A task is looked at for boost and pause at most this often; source: lifecycle reference, 2.12."""
 
-TO_PAUSE = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
-            "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
-"""Beginnings of the keys that limit failures."""
 
 ATTEMPTS_A_STEP = 5
 """Attempts after each of which a task is throttled."""
@@ -65,7 +63,7 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
 
 def may_pause(cfg) -> bool:
     """Whether any limit of the automatic pause is set."""
-    return any(component == "watchdog" and key.startswith(TO_PAUSE) and value is not None
+    return any(component == "watchdog" and key.startswith(PAUSING_KEYS) and value is not None
                for (component, key), value in cfg.values.items())
 
 

@@ -11,6 +11,7 @@ time, the lift, defined and waiting jobs, standby slots, the two shares with lon
 import sys
 from typing import NamedTuple
 
+from simgrid_broker.names import EVENT_SERVICE_QUEUE
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
 
 MIN_BUNCH, MAX_BUNCH = 500, 600
@@ -29,8 +30,6 @@ FEW_URGENT = 500
 """Fewer queued jobs of the highest priority than this let tasks of the same priority pass; lifecycle reference, 2.4."""
 LONG_BUNCHES = ("Heavy Ion", "Reprocessing default")
 """Work queues whose bunches fill up to the limit; source: lifecycle reference, section 2.4."""
-EVENT_SERVICE = "eventservice"
-"""Work queue whose wall time does not count, and whose numbers are those of all resource types."""
 COMPONENTS = ("prod_job_throttler", "anal_job_throttler")
 """Component of gdpconfig for production and for analysis."""
 DEFAULT_THRESHOLD = 2.0
@@ -143,7 +142,7 @@ def _why_deployed(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple
     Source: lifecycle reference, section 2.4, conditions 1 to 8. L8: queued > 2 x running is not enough.
     """
     lower = levels[limits.queue_limit.level]
-    by_walltime = limits.name != EVENT_SERVICE
+    by_walltime = limits.name != EVENT_SERVICE_QUEUE
     enough_work = not by_walltime or counts.walltime_s is None or counts.walltime_s > MIN_WALLTIME_S
     many = counts.running == 0 or _queued(counts) > limits.threshold * counts.running
     if many and enough_work and _queued(lower) > least:

@@ -10,7 +10,7 @@ reference, sections 4.1 to 4.3. The rules of an edition stand in the order in wh
 
 from dataclasses import dataclass
 
-from simgrid_broker.names import Cause, JobStatus, QueueStatus
+from simgrid_broker.names import DEFINED_TABLE, HIGH_PRIORITY, Cause, JobStatus, QueueStatus
 from simgrid_broker.units import DAY, HOUR, MINUTE
 from simgrid_broker.views import Gdpconfig
 
@@ -26,8 +26,6 @@ KNOWN_LABELS = ("managed", "test", "prod_test", "user", "panda")
 STAGES = ("before fast rebrokerage", "before analysis rebrokerage", "at the end")
 """When a rule has its turn; source: lifecycle reference, 4.2 (rows 11 and 24)."""
 
-HIGH_PRIORITY = 800
-"""From this priority jobs are given up sooner; source: PanDA brokerage documentation, Timeout Rules."""
 IDLE_S = 2 * HOUR
 """A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
 DEAD_STATUSES = (QueueStatus.TEST, QueueStatus.OFFLINE)
@@ -43,8 +41,6 @@ GDPCONFIG = ((WATCHER, "HEARTBEAT_TIMEOUT_production"), (WATCHER, "HEARTBEAT_TIM
              (WATCHER, "HEARTBEAT_TIMEOUT_<workflow>"), (JOB_TIMEOUT, "TIMEOUT_holding"),
              (JOB_TIMEOUT, "TIMEOUT_defined"))
 
-DEFINED_TABLE = (JobStatus.PENDING, JobStatus.DEFINED, JobStatus.WAITING, JobStatus.ASSIGNED)
-"""Statuses of PanDA's defined table; source: lifecycle reference, conventions."""
 ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
                 JobStatus.HOLDING, JobStatus.MERGING, JobStatus.TRANSFERRING)
 """Statuses of PanDA's active table; source: the same."""

@@ -6,11 +6,11 @@ a column (schema), and any figure computed from the rows (metrics).
 
 from simgrid_broker.records.files import write_whole
 from simgrid_broker.records.folder import new_run_folder
-from simgrid_broker.records.layout import JOB_END_TIMES, JOB_ENDS
+from simgrid_broker.records.layout import JOB_END_TIMES, JOB_END_WORDS
 from simgrid_broker.records.manifest import read_manifest, write_manifest
 from simgrid_broker.records.reader import Run, read_run
 from simgrid_broker.records.snapshots import write_snapshot
 from simgrid_broker.records.writer import RunWriter
 
-__all__ = ["JOB_ENDS", "JOB_END_TIMES", "Run", "RunWriter", "new_run_folder", "read_manifest", "read_run",
+__all__ = ["JOB_END_WORDS", "JOB_END_TIMES", "Run", "RunWriter", "new_run_folder", "read_manifest", "read_run",
            "write_manifest", "write_snapshot", "write_whole"]

@@ -24,10 +24,10 @@ FIXED_WORDS = {
 TIMES = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
 """Names of the times that come beside the rows of a table."""
 
-JOB_ENDS = tuple(status.word for status in names.JOB_ENDS)
+JOB_END_WORDS = tuple(status.word for status in names.JOB_ENDS)
 """PanDA's words for the statuses that a job never leaves."""
 
-JOB_END_TIMES = tuple(f"{status}_s" for status in JOB_ENDS)
+JOB_END_TIMES = tuple(f"{status}_s" for status in JOB_END_WORDS)
 """Columns of jobs that hold the time of the end."""
 
 CODE = pa.dictionary(pa.int32(), pa.string())

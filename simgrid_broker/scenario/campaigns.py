@@ -12,22 +12,18 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
+from simgrid_broker.names import CORES_OF_ANY
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.scenario.task_parameters import NEED_MERGE_OUTPUT, MergeRule, ScoutRule, TaskParameters
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
-
-CORES_WHEN_ANY = 8
-"""Cores that a task with `corecount: 0` is taken to use on average; source: lifecycle reference, section 1.5."""
-
-N_REPLICAS_MAX = 4
-"""Replicas of an input that a task can name; the same as `schema.tasks.N_REPLICAS`."""
+from simgrid_broker.schema.tasks import N_REPLICAS
 
 
 class Replicas(Part):
     """Where the input of a task lies: the first replica is complete, each further one may be incomplete."""
 
-    number: int = Field(2, ge=0, le=N_REPLICAS_MAX, description="Sites that hold input")
+    number: int = Field(2, ge=0, le=N_REPLICAS, description="Sites that hold input")
     where: Literal["nuclei", "any"] = Field("nuclei", description="Sites drawn by size of their storage; 'nuclei' "
                                             "means any site with a storage if the grid has no nucleus with one")
     incomplete: Fraction = Field(0.3, description="Probability that a further replica is incomplete")
@@ -103,7 +99,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     @property
     def cores(self) -> int:
         """Cores that a job is reckoned to use."""
-        return self.corecount or CORES_WHEN_ANY
+        return self.corecount or CORES_OF_ANY
 
     @property
     def mean_job_core_s(self) -> float:

@@ -7,7 +7,7 @@ what is known only when the tasks have been drawn (`world.build`).
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.names import PRODUCTION_LABELS
+from simgrid_broker.names import PAUSING_KEYS, PRODUCTION_LABELS
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
@@ -18,9 +18,6 @@ TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
 OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",)}
 """Fields that single commands read beside the task; the others read none."""
 
-PAUSING = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
-           "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
-"""Beginnings of the keys of gdpconfig by which tasks are paused without a command."""
 
 THROTTLED_FROM = 6
 """Attempts that inputs must have for a task to be throttled; source: lifecycle reference, section 2.10."""
@@ -120,7 +117,7 @@ def _held_by_itself(scenario: Scenario) -> bool:
     """Whether tasks may be paused or throttled without a command."""
     keys = (*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents if one.what == "gdpconfig"))
     work = scenario.workload
-    return (work.trace is not None or any(name.split(".")[-1].startswith(PAUSING) for name in keys)
+    return (work.trace is not None or any(name.split(".")[-1].startswith(PAUSING_KEYS) for name in keys)
             or any((stream.max_attempt or 0) >= THROTTLED_FROM and stream.prodsourcelabel in PRODUCTION_LABELS
                    for stream in (*work.campaigns, *work.users)))
 

@@ -8,13 +8,10 @@ import math
 
 from pydantic import Field, model_validator
 
+from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES
 from simgrid_broker.scenario.spread import BytesSpread, NumberSpread
 from simgrid_broker.schema.part import Bytes, Part
 
-MOST_FILES_OF_JOB = 1000
-"""Most files of a job, secondary ones included; source: lifecycle reference, section 2.6."""
-TYPICAL_FILES = 5
-"""Files of a job if nobody says; source: lifecycle reference, section 2.3."""
 FIXED_SIZE = ("jobs_per_task", "events_per_job", "files_per_job", "input_per_event", "input_per_job",
               "output_per_job", "secondary_input")
 """Keys of tasks whose jobs are all of one size."""

@@ -6,13 +6,8 @@ What does not: links as they live in the world, and transfers.
 
 import numpy as np
 
+from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN
 from simgrid_broker.scenario.model import Attachment, Grid, Scenario
-
-CLOSENESS_BLOCKED = -1
-"""A link that may not be used; source: formats reference, section 4."""
-
-CLOSENESS_UNKNOWN = -2
-"""A pair of which nothing is known, which has a network weight of its own (brokerage reference, section 7)."""
 
 _SIGNS = "-0123456789ab"
 _FIELDS = {"bandwidth": "bandwidth", "latency": "latency_s", "max_active_files": "max_active_files",

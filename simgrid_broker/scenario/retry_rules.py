@@ -12,13 +12,11 @@ from typing import Literal
 from pydantic import Field
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.names import ERROR_SOURCES, PANDA_ERRORS
+from simgrid_broker.names import ERROR_SOURCES, MOST_ATTEMPTS, PANDA_ERRORS
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.schema.part import Part
 
 SourceName = Literal[*ERROR_SOURCES]
-MOST_ATTEMPTS = 255
-"""Attempts that an input may have at the most."""
 
 
 class RetryParameters(Part):

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.names import KNOWN_RESOURCE_TYPES
+from simgrid_broker.names import EVENT_SERVICE_QUEUE, KNOWN_RESOURCE_TYPES, ROOT_SHARE
 from simgrid_broker.scenario.gdpconfig import find, settings
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario, Share
@@ -16,10 +16,7 @@ from simgrid_broker.scenario.model import Scenario, Share
 TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")
 """Fields of a share that are regular expressions."""
 
-ROOT = "root"
-"""Name of the node above all shares."""
-
-WORK_QUEUES_BESIDE_SHARES = ("eventservice",)
+WORK_QUEUES_BESIDE_SHARES = (EVENT_SERVICE_QUEUE,)
 """Work queues that gdpconfig may name and that are no shares; source: lifecycle reference, section 1.6."""
 
 
@@ -37,10 +34,10 @@ def leaf_names(scenario: Scenario) -> list[str]:
 
 def share_twice(scenario: Scenario) -> Iterator[Finding]:
     """The names of shares are different, and none is empty or that of the root."""
-    seen = {ROOT}
+    seen = {ROOT_SHARE}
     for key, share in shares_with_keys(scenario.shares):
         if share.name in seen:
-            yield Finding((*key, "name"), share.name, "another share is called so" if share.name != ROOT else
+            yield Finding((*key, "name"), share.name, "another share is called so" if share.name != ROOT_SHARE else
                           "the node above all shares is called so")
         elif not share.name.strip():
             yield Finding((*key, "name"), share.name, "expected a name")

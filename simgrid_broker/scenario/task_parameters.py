@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from simgrid_broker.scenario.input_files import MOST_FILES_OF_JOB
+from simgrid_broker.names import MOST_FILES_OF_JOB
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Fraction, Megabytes, Part, Seconds
 
 CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")

@@ -9,6 +9,7 @@ import numpy as np
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
+    EXPRESS_TYPE,
     Cause,
     ClosedBy,
     DecisionKind,
@@ -45,9 +46,6 @@ from simgrid_broker.world.world import World
 
 FIRST_ROWS = 4096
 """Rows that growing tables begin with."""
-
-URGENT = "urgent"
-"""Processing type of express tasks; source: PanDA brokerage documentation, production job brokerage."""
 
 OUTBOX_ROWS = 131_072
 """Ended attempts and transfers that are kept before they must be written."""
@@ -185,7 +183,7 @@ def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
     """Values that compiled code reads."""
     agents = scenario.agents
     processing_types = vocabularies["processing_types"]
-    urgent = processing_types.index(URGENT) if URGENT in processing_types else -1
+    urgent = processing_types.index(EXPRESS_TYPE) if EXPRESS_TYPE in processing_types else -1
     analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
     user_labels = analysis if scenario.edition == "deployed" else 0
     return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0, urgent, user_labels)],

@@ -14,13 +14,10 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
-from simgrid_broker.units import DAY, HOUR, WEEK
+from simgrid_broker.units import DAY, HOUR, MB, WEEK
 
 WINDOWS = {"mbps_hour": HOUR, "mbps_day": DAY, "mbps_week": WEEK}
 """Column of `views.LINK` to the length of its window, s; source: PanDA brokerage documentation, Network Weight."""
-
-MB = 1e6
-"""Bytes in the unit of throughput; source: formats reference, section 5 (megabytes per second, despite its name)."""
 
 
 class Reading(NamedTuple):

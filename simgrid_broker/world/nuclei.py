@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from simgrid_broker import views
-from simgrid_broker.names import TaskStatus, TransferKind
-from simgrid_broker.world.observe import COMPLETE, PASSES, counted_inputs, input_parts, replicas
+from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
+from simgrid_broker.world.observe import PASSES, counted_inputs, input_parts, replicas
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""

@@ -21,8 +21,6 @@ S = JobStatus
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
 READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
-COMPLETE = 0.999999
-"""Part of an input from which on a replica is complete."""
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
 """Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
 and TEST."""

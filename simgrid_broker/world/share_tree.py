@@ -5,9 +5,8 @@ What lives here: flattening and normalising. What does not: preference and usage
 
 import numpy as np
 
+from simgrid_broker.names import ROOT_SHARE
 from simgrid_broker.views import ShareTree
-
-ROOT = "root"
 
 
 def share_tree(shares) -> ShareTree:
@@ -16,7 +15,7 @@ def share_tree(shares) -> ShareTree:
     Top-down: value of a child = value of the parent x its value / sum of its siblings; source: lifecycle reference,
     section 1.1 (PanDA GlobalShares).
     """
-    names, parents, values, leaves = [ROOT], [-1], [100.0], []
+    names, parents, values, leaves = [ROOT_SHARE], [-1], [100.0], []
 
     def add(children, parent):
         total = sum(share.value for share in children)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.names import EVENT_SERVICE_QUEUE
 from simgrid_broker.scenario.criteria import parse, passes, variables_of
 from simgrid_broker.scenario.work_queues import (
     RESOURCE,
@@ -22,8 +23,6 @@ from simgrid_broker.scenario.work_queues import (
 )
 from simgrid_broker.world.share_tree import leaf_shares
 
-EVENT_SERVICE = "eventservice"
-"""Work queue that is throttled as a whole and not by resource type; source: JEDI TWiki, job throttling."""
 NO_QUEUE = -1
 
 
@@ -45,7 +44,7 @@ class AlignedQueue(NamedTuple):
     @property
     def whole(self) -> bool:
         """Whether it is the queue that is throttled as a whole."""
-        return self.name == EVENT_SERVICE
+        return self.name == EVENT_SERVICE_QUEUE
 
 
 class WorkQueueMap:
@@ -113,7 +112,7 @@ def stretchable_nodes(world) -> np.ndarray | None:
 def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled: bool) -> list[AlignedQueue]:
     """A queue for each resource type, or one for all."""
     every = tuple(range(len(types)))
-    if name == EVENT_SERVICE:
+    if name == EVENT_SERVICE_QUEUE:
         return [AlignedQueue(name, accounts, every, every, every, "", throttled)]
     alike = {kind: tuple(k for k, other in enumerate(types) if other.startswith(kind[:5])) for kind in types}
     return [AlignedQueue(name, accounts, (number,), alike[kind], every, kind, throttled)

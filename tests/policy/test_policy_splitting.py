@@ -24,9 +24,9 @@ from simgrid_broker.policy.splitting import (
     typical_files,
 )
 from simgrid_broker.policy.task_selection import files_to_read, selection
+from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 
-MIB = 1024**2
 EDITIONS = ("documented", "deployed")
 
 

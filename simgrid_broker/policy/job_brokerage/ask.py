@@ -5,13 +5,13 @@ What lives here: the record of a task and of the values of gdpconfig that hold f
 
 import numpy as np
 
+from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
 from simgrid_broker.policy.job_brokerage import estimates
 from simgrid_broker.policy.job_brokerage.at import ASK
+from simgrid_broker.units import GIB
 from simgrid_broker.views import Gdpconfig, Task
 
 JOBBROKER = "jobbroker"
-EXPRESS_TYPE = "urgent"
-EXPRESS_PRIORITY = 1000
 DEFAULT_CUT = 20
 """Least cap where NQUEUELIMITSITE_<gshare> is not set; source: brokerage reference, 10.3."""
 T1_BOOST, T1_BOOST_PRIORITY = 100, 900
@@ -25,8 +25,6 @@ DEFAULT_DISKIO = 1e10
 """Limit of disk traffic where gdpconfig has 0, kB/s per core; source: brokerage reference, 12."""
 DEFAULT_FREE_GB = 200
 """STORAGE_MIN_FREE_SIZE where gdpconfig has 0; source: as above."""
-GB = 1024**3
-"""Bytes of the code's GB; source: brokerage reference, 0.2."""
 PLAIN = [name for name in ASK.names if name in Task.__dataclass_fields__ and name != "event_service"]
 """Columns that are fields of the task just so; event service has a meaning of its own here."""
 
@@ -87,7 +85,7 @@ def _of_data_config(cfg: Gdpconfig, edition: str) -> dict:
     """Values of rules about disks and data, in the units of ASK; 0 counts as not set where PanDA says so."""
     mb_per_gb = 1000 if edition == "documented" else 1024
     return dict(max_diskio=cfg.value(JOBBROKER, "MAX_DISKIO_DEFAULT") or DEFAULT_DISKIO,
-                storage_min_free_bytes=(cfg.value(JOBBROKER, "STORAGE_MIN_FREE_SIZE") or DEFAULT_FREE_GB) * GB,
+                storage_min_free_bytes=(cfg.value(JOBBROKER, "STORAGE_MIN_FREE_SIZE") or DEFAULT_FREE_GB) * GIB,
                 io_intensity_cutoff=cfg.value(JOBBROKER, "IO_INTENSITY_CUTOFF"),
                 size_cutoff_mb=cfg.value(JOBBROKER, "SIZE_CUTOFF_TO_MOVE_INPUT") * mb_per_gb,
                 num_cutoff=cfg.value(JOBBROKER, "NUM_CUTOFF_TO_MOVE_INPUT"))

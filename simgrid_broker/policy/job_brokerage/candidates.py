@@ -9,14 +9,12 @@ Source of the order and of the tags: brokerage reference, sections 2.1 and 2.3.
 
 import numpy as np
 
-from simgrid_broker.names import ANALYSIS_LABELS, QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, VERY_HIGH_PRIORITY, QueueStatus
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single
 from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.zero_share import has_zero_share
 
-HIGH_PRIORITY = 900
-"""From this priority a task of any core count goes to multi-core queues; source: brokerage reference, section 2.2."""
 NAME_OF_TEST_QUEUES = "test"
 TEST_SHARES = ("test", "validation")
 """Work queues, hence shares, that the code asks no zero share for; source: brokerage reference, 2.3 P7."""
@@ -97,7 +95,7 @@ def core_count_mismatch(case: JobCase) -> np.ndarray:
     if is_single(task, case.queues):
         return np.zeros(case.n_candidates, bool)
     cores = cores_of_job(case)
-    if cores > 1 or (cores == 0 and (task.is_scout or task.currentpriority >= HIGH_PRIORITY)):
+    if cores > 1 or (cores == 0 and (task.is_scout or task.currentpriority >= VERY_HIGH_PRIORITY)):
         return ~multi_core
     return multi_core if cores == 1 else np.zeros(case.n_candidates, bool)
 

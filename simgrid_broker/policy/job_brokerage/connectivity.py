@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from simgrid_broker.names import VERY_HIGH_PRIORITY
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, is_single
 from simgrid_broker.policy.rule import Answer, below, criterion
 
-HIGH_PRIORITY = 900
-"""From this priority an event service task may use queues kept for such; source: brokerage reference, section 2.2."""
 ONLY = "only"
 """allowInputLAN of a task that reads its input directly or not at all."""
 STORED_NETWORKS = ("full", "http")
@@ -103,7 +102,7 @@ def without_event_service(case: JobCase) -> np.ndarray:
 @criterion("-eshigh", **EVENT_SERVICE | {"static": (*EVENT_SERVICE["static"], "currentpriority", "is_scout")})
 def kept_for_high_event_service(case: JobCase) -> np.ndarray:
     """Refuse queues with jobseed eshigh to event service tasks that are neither scouting nor of high priority."""
-    high = case.task.is_scout or case.task.currentpriority >= HIGH_PRIORITY
+    high = case.task.is_scout or case.task.currentpriority >= VERY_HIGH_PRIORITY
     return _seeded(case, "eshigh") if _by_events(case) and not high else _nobody(case)
 
 

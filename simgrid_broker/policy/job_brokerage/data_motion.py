@@ -13,10 +13,10 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage.ask import JOBBROKER
 from simgrid_broker.policy.job_brokerage.load import files_missing, input_is_local
 from simgrid_broker.policy.rule import criterion
+from simgrid_broker.units import MB, MIB
 
 DISK_CLASS, TAPE_CLASS, REFUSED = range(3)
 """Classes of queues: what lacks on disk may be moved, or only what lacks on disk and tape, or neither."""
-MB, MIB = 1e6, 1024**2
 CUTOFFS = ((JOBBROKER, "IO_INTENSITY_CUTOFF"), (JOBBROKER, "SIZE_CUTOFF_TO_MOVE_INPUT"),
            (JOBBROKER, "NUM_CUTOFF_TO_MOVE_INPUT"))
 

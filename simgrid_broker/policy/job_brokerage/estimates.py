@@ -11,10 +11,11 @@ import math
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.resource_types import COMPENSATION, PER_CORE_UNITS
+from simgrid_broker.names import COMPENSATION
+from simgrid_broker.policy.resource_types import PER_CORE_UNITS
+from simgrid_broker.units import MIB
 from simgrid_broker.views import Task
 
-MIB = 1024**2
 MIN_OUTPUT_BYTES = 1.5e9
 """Least output that is counted; source: PanDA brokerage documentation, disk usage (1.5 GB)."""
 MIN_WORKDISK_BYTES = 300e6

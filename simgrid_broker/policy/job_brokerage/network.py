@@ -11,15 +11,10 @@ kind of transfers (Production Output, or Express); the documentation names no ki
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN, MAX_CLOSENESS, MIN_CLOSENESS, MISSING_CLOSENESS
 from simgrid_broker.policy.job_brokerage.ask import JOBBROKER
 from simgrid_broker.policy.rule import criterion, factor
 
-BLOCKED, UNKNOWN = -1, -2
-"""Closeness of a link that may not be used, and of one of which CRIC says nothing; source: formats reference, 4."""
-MIN_CLOSENESS, MAX_CLOSENESS = 0, 11
-"""Best and worst closeness; source: PanDA brokerage documentation, Network Weight."""
-MISSING_CLOSENESS = 0.7 * MAX_CLOSENESS
-"""What stands for a closeness that is missing; the documentation is silent; source: brokerage reference, 7 (D48)."""
 QUEUED_FILES_OF_PLOT = 300
 """Files at which the plotted queued weight is 1; source: JEDI TWiki, queued.png (brokerage reference, 7)."""
 HALF = 0.5
@@ -97,7 +92,7 @@ def throughput_step(mbps, above_50):
 @compiled
 def closeness_weight(link):
     """1 + (MAX_CLOSENESS - closeness) / (MAX_CLOSENESS - MIN_CLOSENESS); a missing closeness is 7.7."""
-    closeness = MISSING_CLOSENESS if link["closeness"] == UNKNOWN else float(link["closeness"])
+    closeness = MISSING_CLOSENESS if link["closeness"] == CLOSENESS_UNKNOWN else float(link["closeness"])
     return 1 + (MAX_CLOSENESS - closeness) / (MAX_CLOSENESS - MIN_CLOSENESS)
 
 
@@ -210,7 +205,8 @@ def nucleus_full(ask, queue, load, link, store, n):
 def link_blocked(ask, queue, load, link, store, n):
     """Refuse queues whose link to the nucleus is blocked."""
     closeness = float(link["closeness"])
-    return ask["has_nucleus"] and not at_nucleus(link) and closeness == BLOCKED, closeness, float(MIN_CLOSENESS)
+    blocked = ask["has_nucleus"] and not at_nucleus(link) and closeness == CLOSENESS_BLOCKED
+    return blocked, closeness, float(MIN_CLOSENESS)
 
 
 @criterion("-link_unusable", panda="selection for files on the link to the nucleus", temporary=True,
@@ -233,7 +229,7 @@ def first_hit(ask, link):
         return LINKS_FULL
     if not link["known"]:
         return PASSES
-    if link["closeness"] == BLOCKED:
+    if link["closeness"] == CLOSENESS_BLOCKED:
         return LINK_BLOCKED
     return LINK_FULL if waiting_files(ask, link) >= ask["nqueued_sat_cap"] else PASSES
 

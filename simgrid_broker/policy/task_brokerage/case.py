@@ -10,15 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simgrid_broker.units import DAY
+from simgrid_broker.units import DAY, GIB
 from simgrid_broker.views import Gdpconfig, Nuclei, Task
 
 TASKBROKERAGE = "taskbrokerage"
 """Component of gdpconfig."""
-GB = 1e9
-TB = 1e12
-GIB = 1024**3
-"""What the code calls a GB."""
 REFERENCE_COREPOWER = 10
 """HS06 per core by which work is turned into core-days; source: JEDI TWiki, task brokerage."""
 OUTPUT_GB_PER_CORE_DAY = 0.25

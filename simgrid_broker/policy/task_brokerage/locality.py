@@ -10,8 +10,8 @@ import numpy as np
 
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.rule import Answer, at_most, below, criterion
-from simgrid_broker.policy.task_brokerage.case import GB, GIB, TASKBROKERAGE, TaskCase
-from simgrid_broker.units import DAY
+from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TaskCase
+from simgrid_broker.units import DAY, GB, GIB
 
 DATA_LOCALITY = "data locality"
 """Name of the group."""

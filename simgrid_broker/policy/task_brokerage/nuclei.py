@@ -8,11 +8,12 @@ Source of the order and of the tags: brokerage reference, section 1.2.
 import numpy as np
 
 from simgrid_broker.policy.rule import Answer, above, at_least, at_most, below, criterion
-from simgrid_broker.policy.task_brokerage.case import GB, TASKBROKERAGE, TB, TaskCase, demand_gb, left_gib
+from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TaskCase, demand_gb, left_gib
+from simgrid_broker.units import GB, TB
 
 SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
 GB_PER_TB = 1024
-"""In the code; source: brokerage reference, T5c."""
+"""In the deployed edition; source: brokerage reference, T5c and section 1.4."""
 SPACE_KEYS = ((TASKBROKERAGE, "DISK_THRESHOLD_<gshare>"), (TASKBROKERAGE, "DISK_THRESHOLD"))
 
 

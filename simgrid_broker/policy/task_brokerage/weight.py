@@ -9,15 +9,15 @@ import numpy as np
 
 from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.rule import factor
-from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TB, TaskCase, input_fraction, left_gib, whole_gib
+from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TaskCase, input_fraction, left_gib, whole_gib
 from simgrid_broker.policy.task_brokerage.locality import DATA_LOCALITY
+from simgrid_broker.policy.task_brokerage.nuclei import GB_PER_TB
+from simgrid_broker.units import TB
 
 RW_OFFSET_HS06S = 50
 """Work below this does not count (documented) or leaves the factor at 1 (deployed); source: step 3 (D12)."""
 TAPE_WEIGHT = 0.001
 """Source: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4."""
-GB_PER_TB = 1024
-"""In the code; source: brokerage reference, section 1.4."""
 IO_KEY = (TASKBROKERAGE, "MIN_IO_INTENSITY_WITH_LOCAL_DATA")
 CUTOFF_KEY = (TASKBROKERAGE, "FREE_DISK_CUTOFF")
 DOCUMENTED = {"source": "PanDA brokerage documentation, production task brokerage, step 3", "editions": ("documented",)}

@@ -12,6 +12,7 @@ import numpy as np
 
 from simgrid_broker.luck import uniforms
 from simgrid_broker.scenario.arrivals import stream_key
+from simgrid_broker.scenario.synthetic_grid import EXPIRED, FREE
 
 SEED = 1
 """Seed of all sizes that are made up for CRIC dumps."""
@@ -29,9 +30,6 @@ ENDPOINT_TB = ((0.0, 1), (0.05, 8.8), (0.25, 645), (0.5, 1814), (0.75, 3170), (0
 """Quantiles of the size of a DATADISK endpoint, TB; source: WS 10.3; the ends are assumptions, the upper one such that
 the mean is 283 PB / 84."""
 
-FREE_FRACTION, EXPIRED_FRACTION = 0.109, 0.25
-"""Median free and deletable part of an endpoint, used for all of them; source: WS 10.3."""
-
 BANDS = {"T0": (0.80, 0.99), "T1": (0.60, 0.99), "T2D": (0.25, 0.97), "T2": (0.10, 0.80), "T3": (0.02, 0.50)}
 """Lowest and highest quantile that a queue or storage of a tier can have: an assumption."""
 
@@ -47,7 +45,7 @@ def assumed_cores(queue: str, tier: str) -> int:
 def assumed_space(rse: str, tier: str) -> dict[str, float]:
     """Size, free and expired space of a DDM endpoint, bytes, three digits."""
     total = _rounded(_quantile(ENDPOINT_TB, _place(rse, tier, _SPACE)) * 1e12)
-    return {"total": total, "free": _rounded(total * FREE_FRACTION), "expired": _rounded(total * EXPIRED_FRACTION)}
+    return {"total": total, "free": _rounded(total * FREE), "expired": _rounded(total * EXPIRED)}
 
 
 def assumed_nuclei(tiers: Mapping[str, str], cores: Mapping[str, int]) -> set[str]:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pandas as pd
 
 from simgrid_broker.errors import nearest
+from simgrid_broker.names import USER_PRIORITY
 from simgrid_broker.scenario.importers.input_files import BadLines, read_text, refuse, refuse_binary
 from simgrid_broker.scenario.importers.tally import Tally
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN, finite_number
@@ -44,9 +45,6 @@ STATUS_WORDS = {"finished": 1, "failed": 0, "cancelled": 5, "closed": 5}
 
 USER_PREFIX = "user."
 """Names of user jobs begin with it, followed by the name of the user; others are production."""
-
-USER_PRIORITY = 1000.0
-"""Priority of a record that names none."""
 
 
 def read_cgsim_records(path: Path, limit: int | None, sites: Sequence[str], tally: Tally) -> pd.DataFrame:
@@ -112,7 +110,7 @@ def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
     cores = max(1.0, number["corecount"])
     efficiency = number["cpu_eff"] if 0 < number["cpu_eff"] <= 1 else 1.0
     name, sizes = row.get("jobname", ""), _sizes(line, row.get("files_info", ""), bad)
-    priority = number["assignedpriority"] if row.get("assignedpriority") else USER_PRIORITY
+    priority = number["assignedpriority"] if row.get("assignedpriority") else float(USER_PRIORITY)
     return {
         "job": row["pandaid"], "submit_s": _time(line, "creationtime", row["creationtime"], bad),
         "run_s": _run_s(line, row, number["job_walltime"], cores, bad), "processors": cores, "requested_s": UNKNOWN,

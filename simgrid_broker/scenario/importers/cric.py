@@ -8,7 +8,7 @@ Sources: formats reference, sections 0 to 4; brokerage reference, section 0.2.
 from collections.abc import Mapping
 from pathlib import Path
 
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import CLOSENESS_BLOCKED, QueueStatus
 from simgrid_broker.scenario.importers.assumed_sizes import BANDS, CORES_PER_RUNNING_JOB, assumed_cores, assumed_nuclei
 from simgrid_broker.scenario.importers.cric_storages import Storages, read_storages
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
@@ -38,9 +38,6 @@ PER_CORE = "per_core_attr"
 
 CLOSENESS_SIGNS = "0123456789ab"
 """Signs of a closeness of 0 to 11 in the short form of a scenario; "-" is blocked, "." is not given."""
-
-BLOCKED = -1
-"""Closeness of a link that is blocked; source: formats reference, section 4."""
 
 
 def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | None = None) -> tuple[dict, list[str]]:
@@ -288,7 +285,7 @@ def closeness_matrix(matrix: JsonFile, sites: tuple[str, ...], tally: Tally) -> 
             tally.count("entries of the site matrix without src, dst or closeness", str(entry)[:40])
         elif source not in number or destination not in number:
             tally.count("entries of the site matrix of sites without queues here", f"{source} to {destination}")
-        elif value == BLOCKED:
+        elif value == CLOSENESS_BLOCKED:
             rows[number[source]][number[destination]] = "-"
         elif value in range(len(CLOSENESS_SIGNS)):
             rows[number[source]][number[destination]] = CLOSENESS_SIGNS[int(value)]

@@ -3,7 +3,7 @@
 Source: JEDI TWiki, task status; lifecycle reference, sections 2.7 to 2.13.
 """
 
-from simgrid_broker.names import TASK_ENDS, TaskStatus
+from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskStatus
 from simgrid_broker.world.states.machine import Machine, Move
 
 T = TaskStatus
@@ -15,14 +15,12 @@ PAUSED = "lifecycle reference, 2.11"
 RETRIED = "lifecycle reference, 2.13"
 MERGED = "JEDI TWiki, Output merging; lifecycle reference, 2.14"
 
-NOT_FINAL = tuple(status for status in T if status not in TASK_ENDS)
 HELD = (T.READY, T.RUNNING, T.SCOUTING, T.MERGING, T.DEFINED, T.TOPREPROCESS, T.PREPROCESSING, T.REGISTERED, T.PREPARED,
         T.REREFINE, T.ASSIGNING)
 """Statuses in which a task can be put on hold, and to which it comes back."""
 PREPARABLE = (T.RUNNING, T.MERGING, T.PREPROCESSING, T.READY, T.THROTTLED)
 """Statuses from which a task of which nothing is left goes to its end."""
-REASSIGNABLE = (T.REGISTERED, T.DEFINED, T.READY, T.RUNNING, T.SCOUTING, T.SCOUTED, T.PENDING, T.ASSIGNING, T.EXHAUSTED)
-PAUSABLE = tuple(status for status in NOT_FINAL if status is not T.PAUSED)
+PAUSABLE = tuple(status for status in TASK_NOT_FINAL if status is not T.PAUSED)
 RETRIABLE = (T.FINISHED, T.FAILED, T.ABORTED, T.EXHAUSTED)
 
 
@@ -117,9 +115,9 @@ ENDING = (
 """The ends."""
 
 COMMANDED = (
-    Move(NOT_FINAL, T.ABORTING, "TaskCommando", "command abort", STATES, "any status that is not final"),
+    Move(TASK_NOT_FINAL, T.ABORTING, "TaskCommando", "command abort", STATES, "any status that is not final"),
     Move((T.ABORTING,), T.TOABORT, "TaskCommando", "its jobs are killed", STATES),
-    Move(NOT_FINAL, T.FINISHING, "TaskCommando, WatchDog", "command finish, or the goal is reached", STATES,
+    Move(TASK_NOT_FINAL, T.FINISHING, "TaskCommando, WatchDog", "command finish, or the goal is reached", STATES,
          "any status that is not final"),
     Move((T.FINISHING,), T.PASSED, "TaskCommando", "no job is left", STATES),
     Move(RETRIABLE, T.TORETRY, "TaskCommando", "command retry", RETRIED),
@@ -128,7 +126,7 @@ COMMANDED = (
     *_each((T.TORETRY,), RETRIABLE, "TaskCommando", "there is none, or the retry is refused", RETRIED),
     Move((*RETRIABLE, T.DONE), T.TOINCEXEC, "TaskCommando", "command incexec", RETRIED),
     Move((T.TOINCEXEC,), T.REREFINE, "TaskCommando", "datasets are to be read again", RETRIED),
-    Move(REASSIGNABLE, T.TOREASSIGN, "TaskCommando", "command reassign", STATES),
+    Move(TASK_REASSIGNABLE, T.TOREASSIGN, "TaskCommando", "command reassign", STATES),
     Move((T.TOREASSIGN,), T.REASSIGNING, "TaskCommando", "its jobs are killed, unless soft", STATES),
     *_each((T.REASSIGNING,), (T.ASSIGNING, T.READY), "WatchDog", "after 5 min, without or with a nucleus", STATES),
     Move(PAUSABLE, T.PAUSED, "TaskCommando", "command pause", STATES, "any status that is not final"),
