@@ -1,18 +1,17 @@
-"""Frozen views: exactly what a decision is allowed to see.
-
-What lives here: dataclasses without behaviour beyond reading themselves. World or agents fill them, policies read
-them. What does not: true run times, the dice of a failure, or anything else a broker could not know.
-"""
+"""Frozen views: exactly what a decision is allowed to see; true run times and fates are not among it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from simgrid_broker.schema import STORAGES
+from simgrid_broker.names import CLOSENESS_UNKNOWN
+from simgrid_broker.schema import LINKS, PSEUDO_QUEUES, QUEUES, STORAGES
+from simgrid_broker.schema.attribute import texts_of
 from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema.queues import Queue
 
 KEPT = -1
 """Code of a candidate that no rule refused."""
@@ -205,79 +204,53 @@ class Task:
     walltimeunit: str = ""         # empty = the task does not say
 
 
+QUEUE = np.dtype([
+    *((column.name, column.seen) for column in (*PSEUDO_QUEUES.seen, *QUEUES.seen)),
+    ("slot_corecount", "i4"),        # cores of a slot of the PanDA queue
+    ("storage", "i4"),               # endpoint that takes output; -1 = none
+    ("storage_site", "i4"),          # site of that endpoint, else that of the queue
+])
+"""A pseudo-queue as brokers see it: numbers and flags, each described in its sheet (`schema.queues`)."""
+
+TEXTS = texts_of(Queue)
+"""Texts of a queue that brokers see, and what an empty one means."""
+
+
 @dataclass(frozen=True)
 class Queues:
-    """The candidates of job brokerage: pseudo-queues, all columns (n,). Limits are numbers or inf, never sentinels."""
+    """The candidates of job brokerage: pseudo-queues, (n,). Limits are numbers or inf, never sentinels.
+
+    records: (n,) of QUEUE, of which compiled criteria read; texts: columns of TEXTS. A column of either is also an
+    attribute: `queues.maxrss_mb`, `queues.jobseed`. software_of_all: CRIC's entry ALL, sources of containers.
+    """
 
     names: tuple[str, ...]
-    queue: np.ndarray              # PanDA queue that the pseudo-queue belongs to
-    site: np.ndarray
-    resource_type: np.ndarray      # -1 = every type
-    status: np.ndarray             # names.QueueStatus
-    production: np.ndarray         # bool
-    analysis: np.ndarray           # bool
-    corecount: np.ndarray
-    corepower: np.ndarray          # HS06 per core
-    maxrss_mb: np.ndarray
-    minrss_mb: np.ndarray
-    maxtime_s: np.ndarray
-    mintime_s: np.ndarray
-    maxwdir_mb: np.ndarray
-    direct_io: np.ndarray          # bool
-    opportunistic: np.ndarray      # bool
-    transferringlimit: np.ndarray
-    fairsharepolicy: tuple[str, ...]
+    records: np.ndarray
+    texts: Mapping[str, tuple[str, ...]]
+    software: tuple[QueueSoftware, ...]
+    software_of_all: PublishedSoftware | None = None
     version: int = 0               # grows whenever any of the above changes
-    slot_corecount: np.ndarray | None = None   # cores of a slot of the PanDA queue; None = the same as `corecount`
-    pull_ups: np.ndarray | None = None         # bool, workflow is pull_ups; None = that of every unified queue
-    bare_nucleus: np.ndarray | None = None     # int8, names.BareNucleus; None = no queue is at a bare nucleus
-    pledgedcpu: np.ndarray | None = None       # cores; -1 = opportunistic; None = 0, or -1 where `opportunistic`
-    maxdiskio: np.ndarray | None = None        # kB/s per core; 0 = gdpconfig says; None = 0 everywhere
-    max_io_intensity: np.ndarray | None = None     # kB/s; None = no queue has a limit
-    use_only_local_data: np.ndarray | None = None  # bool; None = no queue does
-    software: tuple[QueueSoftware, ...] | None = None      # None = every queue has releases ANY
-    software_of_all: PublishedSoftware | None = None       # CRIC's entry ALL: sources of containers
-    always_direct_io: np.ndarray | None = None     # bool, reads input directly whatever the task says; None = none does
-    wnconnectivity: tuple[str, ...] | None = None  # network#stack of the worker nodes; None = full everywhere
-    jobseed: tuple[str, ...] | None = None         # which jobs go by event service; None = std everywhere
-    jumbo: np.ndarray | None = None                # bool, for jumbo jobs; None = none is
-    min_events_for_jumbo: np.ndarray | None = None     # None = 0 everywhere
-    storage: np.ndarray | None = None              # endpoint that takes output; -1 = none; None = each site has its own
-    storage_site: np.ndarray | None = None         # site of that endpoint; None = the queue's
-    job_chunk_size: np.ndarray | None = None       # jobs that come at once, 0 = as usual; None = 0 everywhere
+
+    def __getattr__(self, column: str) -> Any:
+        """A column, (n,), as an array of numbers or a tuple of texts; raises AttributeError for an unknown one."""
+        if column in QUEUE.names:
+            return self.records[column]
+        if column in TEXTS:
+            return self.texts[column]
+        raise AttributeError(f"queues have no column {column!r}")
 
     @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
         """The different objects in `software`, and the number of that of each candidate, (n,)."""
-        each = (QueueSoftware(),) * len(self.names) if self.software is None else self.software
-        distinct = {id(one): one for one in each}
+        distinct = {id(one): one for one in self.software}
         number = {key: k for k, key in enumerate(distinct)}
-        return tuple(distinct.values()), np.array([number[id(one)] for one in each], np.int64)
-
-    @cached_property
-    def records(self) -> np.ndarray:
-        """The numbers of which compiled criteria read, (n,) of QUEUE."""
-        unified = self.resource_type >= 0
-        columns = dict(unified=unified, pull_ups=unified, pledgedcpu=np.where(self.opportunistic, -1, 0),
-                       slot_corecount=self.corecount)
-        given = {name: getattr(self, name, None) for name in QUEUE.names}
-        columns |= {name: column for name, column in given.items() if column is not None}
-        return records(QUEUE, len(self.queue), **columns)
+        return tuple(distinct.values()), np.array([number[id(one)] for one in self.software], np.int64)
 
     @cached_property
     def queue_and_cores(self) -> tuple[tuple[int, int], ...]:
-        """PanDA queue and cores of each candidate, for those who look at one at a time."""
+        """PanDA queue and cores of each candidate, as plain numbers."""
         return tuple(zip(self.queue.tolist(), self.corecount.tolist(), strict=True))
 
-
-QUEUE = np.dtype([
-    ("queue", "i4"), ("site", "i4"), ("resource_type", "i4"), ("corecount", "i4"), ("corepower", "f8"),
-    ("transferringlimit", "f8"), ("unified", "?"), ("pull_ups", "?"), ("direct_io", "?"), ("pledgedcpu", "f8"),
-    ("maxdiskio", "f8"), ("max_io_intensity", "f8"), ("use_only_local_data", "?"), ("bare_nucleus", "i1"),
-    ("always_direct_io", "?"), ("slot_corecount", "i4"), ("maxrss_mb", "f8"), ("minrss_mb", "f8"), ("maxtime_s", "f8"),
-    ("mintime_s", "f8"), ("maxwdir_mb", "f8"),
-])
-"""A pseudo-queue as compiled criteria see it; names and meanings as in `Queues`."""
 
 LOAD = np.dtype([
     ("running", "i8"), ("defined", "i8"), ("assigned", "i8"), ("activated", "i8"), ("starting", "i8"),
@@ -303,8 +276,8 @@ usable: free and expired, less what must stay free (brokerage reference, 0.2).
 """
 
 LINK = np.dtype([
-    ("in_nucleus", "?"), ("sharing", "?"), ("known", "?"), ("closeness", "i2"), ("queued_files", "i4"),
-    ("queued_express", "i4"), ("mbps_hour", "f8"), ("mbps_day", "f8"), ("mbps_week", "f8"),
+    ("in_nucleus", "?"), ("sharing", "?"), ("known", "?"), *((column.name, column.seen) for column in LINKS.seen),
+    ("queued_files", "i4"), ("queued_express", "i4"), ("mbps_hour", "f8"), ("mbps_day", "f8"), ("mbps_week", "f8"),
 ])
 """The way from a site to a nucleus.
 
@@ -313,7 +286,7 @@ link; closeness: 0 best to 11 worst, -1 blocked, -2 unknown; throughput in MB/s,
 """
 
 UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1, "n_pilot": -1,
-           "closeness": -2, "max_io_intensity": np.inf, "mbps_hour": np.nan, "mbps_day": np.nan, "mbps_week": np.nan}
+           "closeness": CLOSENESS_UNKNOWN, "mbps_hour": np.nan, "mbps_day": np.nan, "mbps_week": np.nan}
 """What a column that is not given holds, if not 0."""
 
 

@@ -12,7 +12,7 @@ MAY_IMPORT = {
     "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(),
     "luck": {"compiled"},
     "schema": {"names", "units", "errors"},
-    "views": {"schema"},
+    "views": {"names", "schema"},
     "scenario": {"schema", "names", "units", "errors", "luck"},
     "policy": {"views", "names", "units", "compiled"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},

@@ -12,13 +12,13 @@ from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.gdpconfig_key import READ_BY
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.queue_options import NUMBERS, option_number, option_value
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
 from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
 from simgrid_broker.scenario.work_queues import by_queue
+from simgrid_broker.schema.queues import NUMBERS, option_number, option_value
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES)

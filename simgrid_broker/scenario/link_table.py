@@ -1,17 +1,14 @@
-"""What each directed pair of sites is connected by, as dense arrays.
-
-What lives here: settling the short forms of `Links` (default, tiers, sites, closeness matrix, pairs) pair by pair.
-What does not: links as they live in the world, and transfers.
-"""
+"""Settles `Links` (default, tiers, sites, closeness matrix, pairs) pair by pair, as dense arrays."""
 
 import numpy as np
 
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN
-from simgrid_broker.scenario.model import Attachment, Grid, Scenario
+from simgrid_broker.scenario.model import Grid, Scenario
+from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.grid import Attachment, LinkDefaults
 
 _SIGNS = "-0123456789ab"
-_FIELDS = {"bandwidth": "bandwidth", "latency": "latency_s", "max_active_files": "max_active_files",
-           "failure_rate": "failure_rate"}
+_COLUMNS = {column.key: column for column in columns_of(LinkDefaults)}
 
 
 def link_table(scenario: Scenario) -> dict[str, np.ndarray]:
@@ -22,13 +19,13 @@ def link_table(scenario: Scenario) -> dict[str, np.ndarray]:
     """
     grid = scenario.grid
     number = {name: k for k, name in enumerate(grid.sites)}
-    table = {column: _settled(grid, field) for field, column in _FIELDS.items()}
-    table["closeness"] = _closeness(grid, number)
+    table = {column.name: _closeness(grid, number) if key == "closeness" else _settled(grid, key)
+             for key, column in _COLUMNS.items()}
     for pair in grid.links.pairs:
         at = number[pair.source], number[pair.destination]
-        for field, column in (*_FIELDS.items(), ("closeness", "closeness")):
-            if getattr(pair, field) is not None:
-                table[column][at] = getattr(pair, field)
+        for key, column in _COLUMNS.items():
+            if getattr(pair, key) is not None:
+                table[column.name][at] = getattr(pair, key)
         if pair.blocked:
             table["closeness"][at] = CLOSENESS_BLOCKED
     return table
@@ -44,7 +41,7 @@ def _settled(grid: Grid, field: str) -> np.ndarray:
     else:
         both = (np.fmax if field == "latency" else np.fmin)(source, destination)
     settled = np.where(np.isnan(both), getattr(grid.links.default, field), both)
-    return settled.astype(np.int32) if field == "max_active_files" else settled
+    return settled.astype(_COLUMNS[field].dtype)
 
 
 def _end(grid: Grid, name: str, field: str) -> float:

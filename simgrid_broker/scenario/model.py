@@ -1,163 +1,18 @@
-"""The scenario as a user writes it: pydantic models, frozen, with plain SI numbers inside.
-
-What lives here: the shape of a scenario file, its defaults and its limits. What does not: reading files, origins of
-values and checks that span several parts (`loader`, `check`), the workload's own models (`campaigns`).
-
-CRIC's fields keep CRIC's names and bare-number units (formats reference, section 1.1); a value may also be written
-with its unit (`maxtime: 96h`, `maxrss: 16 GB`).
-"""
+"""Pydantic models of a scenario file: frozen, with plain SI numbers inside; the nouns of the grid are in the schema."""
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
-from simgrid_broker.scenario.software import Gpu, Software
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
-from simgrid_broker.schema.grid import Storage
-from simgrid_broker.schema.part import (
-    LATEST,
-    MOST_CORES,
-    MOST_CORES_OF_JOB,
-    Fraction,
-    Megabytes,
-    Minutes,
-    Part,
-    Rate,
-    Seconds,
-)
-
-
-class Site(Part):
-    """An ATLAS site."""
-
-    tier: int = Field(2, ge=0, le=3, description="Tier level")
-    region: str = Field("", description="Region or cloud")
-    cores: int | None = Field(None, ge=0, description="Cores of the batch system that queues without their own share")
-    memory_per_core: Megabytes = Field(4000, gt=0, description="Memory of the batch system per core, MB")
-    nucleus: bool = Field(False, description="Whether tasks can have their nucleus here")
-    failure_rate: Fraction = Field(0.02, description="Probability that the site makes a job fail")
-    stage_in_rate: Rate = Field(30e6, gt=0, description="Rate at which one job reads its input, bytes/s")
-    stage_latency: Seconds = Field(5, ge=0, description="Time that staging takes whatever the size, s")
-    storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
-
-
-class Queue(Part):
-    """A PanDA queue, in CRIC's words."""
-
-    atlas_site: str = Field(description="Site that owns the queue")
-    status: Literal["online", "brokeroff", "test", "offline", "standby", "paused", "maintenance"] = Field(
-        "online", description="Status at the start; an incident can change it")
-    type: Literal["unified", "production", "analysis"] = Field("unified", description="Work that may come here")
-    capability: Literal["ucore", "mcore", "score"] = Field("ucore", description="ucore = unified: slots of any size, "
-                                                           "one candidate for each resource type")
-    workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
-    resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
-    corecount: int = Field(8, ge=0, le=MOST_CORES_OF_JOB, description="Cores of a multi-core slot; capability score: 1 "
-                           "unless it is given")
-    corepower: float = Field(10, ge=0, description="HS06 per core; 0 = unknown, read as 10")
-    maxrss: Megabytes = Field(0, ge=0, description="Memory limit of a slot, MB; 0 = none")
-    minrss: Megabytes = Field(0, ge=0, description="Smallest memory that jobs may ask for, MB")
-    meanrss: Megabytes = Field(0, ge=0, description="Target of the mean memory per core, MB; 0 = none")
-    maxtime: Seconds = Field(0, ge=0, description="Wall-clock limit, s; 0 = none")
-    mintime: Seconds = Field(0, ge=0, description="Shortest estimated wall time, s")
-    maxwdir: Megabytes = Field(0, ge=0, description="Scratch space of a slot, MB; 0 = no check")
-    maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
-    timefloor: Minutes = Field(60, ge=0, description="A pilot takes further jobs for this long, minutes")
-    transferringlimit: int = Field(0, ge=0, description="Jobs that may await output transfer; 0 = 2000")
-    transtimehi: float = Field(0, ge=0, description="Days after which a transferring job of priority 800 or above is "
-                               "given up; 0 = 2; the production code does not read it")
-    transtimelo: float = Field(0, ge=0, description="The same below priority 800; 0 = 6")
-    pledgedcpu: int = Field(0, ge=-1, description="Pledged cores; -1 = opportunistic; 0 = no pledge is known")
-    maxdiskio: float = Field(0, ge=0, description="Disk traffic of running jobs per core above which no jobs with more "
-                             "come, kB/s; 0 = gdpconfig MAX_DISKIO_DEFAULT")
-    fairsharepolicy: str = Field("", description="Which work the queue refuses")
-    catchall: str = Field("", description="key=value options, comma-separated")
-    params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
-    direct_access_lan: bool = Field(False, description="Payload may read from the local storage")
-    direct_access_wan: bool = Field(False, description="Payload may read from remote storage")
-    releases: tuple[str, ...] = Field(("ANY",), description="AUTO, ANY or release names")
-    wnconnectivity: str = Field("full", description="Outbound network of worker nodes # IP stack")
-    jobseed: str = Field("std", description="Which jobs go by event service")
-    num_slots: int = Field(-1, ge=-1, description="numslots of Harvester_Slots, for proactive job assignment: counts "
-                           "as running jobs where it is more; 0 = starting jobs count; -1 = not set")
-    cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
-    software: Software | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing = such a "
-                                      "queue takes no task that asks for software")
-    gpus: tuple[Gpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
-    cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
-                                            "CPU level, such as x86-64-v3")
-
-    @model_validator(mode="after")
-    def single_core(self) -> Self:
-        """Give a single-core queue one core unless another number was written."""
-        if self.capability == "score" and "corecount" not in self.model_fields_set:
-            object.__setattr__(self, "corecount", 1)
-        return self
-
-
-class LinkDefaults(Part):
-    """What holds for every link that `pairs` does not describe."""
-
-    bandwidth: Rate = Field(1.25e9, gt=0, description="Capacity, bytes/s")
-    latency: Seconds = Field(30, ge=0, description="From the last byte to the callback, s")
-    max_active_files: int = Field(100, ge=1, description="Files under way at once")
-    failure_rate: Fraction = Field(0.08, description="Probability that an attempt fails")
-    closeness: int | None = Field(None, ge=-1, le=11, description="0 best to 11 worst, -1 blocked")
-
-
-class Link(Part):
-    """A directed link between two sites; what is left out is taken from the defaults."""
-
-    source: str = Field(description="Site that sends")
-    destination: str = Field(description="Site that receives")
-    bandwidth: Rate | None = Field(None, gt=0, description="Capacity, bytes/s")
-    latency: Seconds | None = Field(None, ge=0, description="From the last byte to the callback, s")
-    max_active_files: int | None = Field(None, ge=1, description="Files under way at once")
-    failure_rate: Fraction | None = Field(None, description="Probability that an attempt fails")
-    closeness: int | None = Field(None, ge=-1, le=11, description="0 best to 11 worst, -1 blocked")
-    blocked: bool = Field(False, description="Nothing moves over it, the same as closeness -1")
-
-
-class Attachment(Part):
-    """How a site hangs on the wide-area network; a pair of sites has the lesser of its two ends."""
-
-    bandwidth: Rate | None = Field(None, gt=0, description="Capacity, bytes/s")
-    latency: Seconds | None = Field(None, ge=0, description="From the last byte to the callback, s")
-    max_active_files: int | None = Field(None, ge=1, description="Files under way at once")
-    failure_rate: Fraction | None = Field(None, description="Probability that this end makes an attempt fail")
-
-
-class ClosenessMatrix(Part):
-    """CRIC's site matrix in short: one text a source, one sign a destination, both in the order of `sites`.
-
-    Signs: 0 to 9, a = 10, b = 11, - = blocked, . = not given.
-    """
-
-    sites: tuple[str, ...] = Field(description="Names of the sites, in the order of rows and signs")
-    rows: tuple[str, ...] = Field(description="One text for each source")
-
-    @model_validator(mode="after")
-    def square(self) -> "ClosenessMatrix":
-        """Refuse a matrix that is not square or has other signs."""
-        if len(self.rows) != len(self.sites) or any(len(row) != len(self.sites) for row in self.rows):
-            raise ValueError(f"must have {len(self.sites)} rows of {len(self.sites)} signs, one for each of `sites`")
-        if wrong := "".join(sorted(set("".join(self.rows)) - set("0123456789ab-."))):
-            raise ValueError(f"the rows hold the sign(s) {wrong!r}; write 0 to 9, a, b, - or .")
-        return self
-
-
-class Links(Part):
-    """All links; what a pair says wins over its sites, a site over its tier, a tier over the default."""
-
-    default: LinkDefaults = Field(LinkDefaults(), description="What holds for every link that nothing else describes")
-    by_tier: dict[int, Attachment] = Field(default_factory=dict, description="Ends of links at the sites of a tier")
-    by_site: dict[str, Attachment] = Field(default_factory=dict, description="Ends of links at one site")
-    closeness: ClosenessMatrix | None = Field(None, description="Closeness of all pairs in short")
-    pairs: tuple[Link, ...] = Field((), description="Single links")
+from simgrid_broker.schema.grid import Links, Site, Storage
+from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.schema.queues import Queue
+from simgrid_broker.schema.software import Software
 
 
 class SyntheticGrid(Part):

@@ -1,11 +1,9 @@
-"""Every table of the simulator, each column described once as data.
-
-What lives here: names, types, units, sources and descriptions. What does not: values, and code that moves them.
-"""
+"""Every table and every noun of the grid, each column and attribute described once."""
 
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.grid import LINKS, POOLS, PSEUDO_QUEUES, QUEUES, SITES, STORAGES, TRANSFERS
+from simgrid_broker.schema.grid import LINKS, SITES, STORAGES, TRANSFERS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
+from simgrid_broker.schema.queues import POOLS, PSEUDO_QUEUES, QUEUES
 from simgrid_broker.schema.series import (
     CANDIDATES,
     DECISIONS,

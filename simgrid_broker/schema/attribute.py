@@ -1,7 +1,8 @@
 """Attributes of the scenario's nouns: one row says how a value is written, stored in the world and seen by decisions.
 
 In the class of a noun, `Field` is a key of the scenario only, `attribute` a key that is also a column of the noun's
-table, `derived` a column that follows from the keys. `columns_of` makes the columns, sentinels and units resolved.
+table, `text` a key that decisions see as it is, `derived` a column that follows from the keys. `columns_of` makes the
+columns, which resolve sentinels and units.
 """
 
 from collections.abc import Callable
@@ -75,13 +76,33 @@ def derived(value: Callable[[Any], Any], description: str, *, dtype: str = "i2",
     return Derived(value, Column(column, dtype, unit, source, description, zero_means, codes, seen=seen))
 
 
+@dataclass(frozen=True)
+class Text:
+    """Mark of a text that decisions see as it is; empty: what an empty one means."""
+
+    empty: str = ""
+
+
+def text(default: str, description: str, *, empty: str = "") -> Any:
+    """A key of a scenario whose text decisions see."""
+    field = Field(default, description=description)
+    field.metadata.append(Text(empty))
+    return field
+
+
+def texts_of(noun: type[BaseModel]) -> dict[str, str]:
+    """The texts of a class that decisions see: key to what an empty one means."""
+    return {name: mark.empty for name, field in noun.model_fields.items() for mark in field.metadata
+            if isinstance(mark, Text)}
+
+
 def columns_of(noun: type[BaseModel]) -> tuple[Column, ...]:
     """The columns of the attributes of a class, in the order of its keys, derived ones last."""
     found = {name: mark for name, field in noun.model_fields.items() for mark in field.metadata
              if isinstance(mark, Stored)}
     found |= {name: value.stored for base in reversed(noun.__mro__) for name, value in vars(base).items()
               if isinstance(value, Derived)}
-    return tuple(replace(stored.column, of=stored.of(name),
+    return tuple(replace(stored.column, of=stored.of(name), key=name,
                          name=stored.column.name or name + SUFFIX.get(stored.column.unit, ""),
                          source=f"CRIC {name}" if stored.column.source == "CRIC" else stored.column.source)
                  for name, stored in found.items())

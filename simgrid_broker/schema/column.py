@@ -14,9 +14,8 @@ class Column:
 
     `codes` names the vocabulary that integer codes of this column refer to (`queues`, `shares`, `job_status`, ...);
     `recorded` says whether the column reaches the Parquet file; `hidden` marks truth that no decision may see; `seen`
-    is the dtype in the view of a decision, empty if no view has it. `of` gives the value for a noun of the scenario
-    (the name of a member of the vocabulary `codes`, if that is one of the scenario's), and None marks columns that
-    the simulation itself fills.
+    is the dtype in the view of a decision, empty if no view has it. `key` names the attribute of the scenario's noun
+    from which `of` takes the value (for a vocabulary of names, the name); columns without are filled by the simulation.
     """
 
     name: str
@@ -29,6 +28,7 @@ class Column:
     recorded: bool = True
     hidden: bool = False
     seen: str = ""
+    key: str = ""
     of: Callable[[Any], Any] | None = None
 
 

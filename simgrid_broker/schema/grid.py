@@ -1,15 +1,15 @@
-"""Sites, PanDA queues, batch pools, links and storages: their keys in a scenario and their columns in the world.
+"""Sites, links and storages: their keys in a scenario and their columns in the world.
 
 Field names are CRIC's where CRIC has the field (formats reference, sections 1 to 4), with the unit as suffix.
 """
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.part import Bytes, Part
+from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
 
 CRIC = "CRIC"
 OURS = "simulator"
@@ -30,99 +30,108 @@ def usage(activity: str, description: str) -> Any:
                      source="CRIC ddmendpointstatus")
 
 
+class Site(Part):
+    """An ATLAS site."""
+
+    tier: int = attribute(2, "Tier level", ge=0, le=3, dtype="i2", source="CRIC tier_level")
+    region: str = Field("", description="Region or cloud")
+    cores: int | None = Field(None, ge=0, description="Cores of the batch system that queues without their own share")
+    memory_per_core: Megabytes = Field(4000, gt=0, description="Memory of the batch system per core, MB")
+    nucleus: bool = attribute(False, "Whether tasks can have their nucleus here", dtype="i2",
+                              source="CRIC datapolicies")
+    failure_rate: Fraction = attribute(0.02, "Probability that the site makes a job fail", source=OURS, hidden=True)
+    stage_in_rate: Rate = attribute(30e6, "Rate at which one job reads its input, bytes/s", gt=0, unit="bytes/s",
+                                    source=OURS)
+    stage_latency: Seconds = attribute(5, "Time that staging takes whatever the size, s", ge=0, unit="s", source=OURS)
+    storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
+
+
 SITES = Table("sites", "one ATLAS site", (
-    Column("stage_in_rate", "f8", "bytes/s", OURS, "Rate at which one job reads its input from the local storage"),
-    Column("stage_latency_s", "f8", "s", OURS, "Time that staging takes whatever the size"),
-    Column("failure_rate", "f8", "", OURS, "Probability that the site makes a job fail", hidden=True),
+    *columns_of(Site),
     Column("down", "i4", "", OURS, "Outages of the site that are not over", hidden=True),
-    Column("tier", "i2", "", CRIC + " tier_level", "Tier"),
-    Column("nucleus", "i2", "", CRIC + " datapolicies", "1 if the site can be a nucleus"),
     Column("storage", "i2", "", CRIC + " astorages", "Storage that takes output; -1 = none", codes="storages"),
     Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus of its queues", "0 no, 1 allow, 2 only"),
     Column("secondary_nucleus", "i2", "", CRIC + " catchall secondaryNucleus of its queues",
            "Site whose storage full-chain tasks write to; -1 = its own", codes="sites"),
 ))
 
-QUEUES = Table("queues", "one PanDA queue", (
-    Column("corepower", "f8", "HS06/core", CRIC + " corepower", "Speed of one core"),
-    Column("maxrss_mb", "f8", "MB", CRIC + " maxrss", "Memory limit of a slot", zero_means="unlimited"),
-    Column("minrss_mb", "f8", "MB", CRIC + " minrss", "Smallest memory that jobs may ask for"),
-    Column("maxtime_s", "f8", "s", CRIC + " maxtime", "Wall-clock limit", zero_means="unlimited"),
-    Column("mintime_s", "f8", "s", CRIC + " mintime", "Shortest estimated wall time"),
-    Column("maxwdir_mb", "f8", "MB", CRIC + " maxwdir", "Scratch space of a slot", zero_means="unlimited"),
-    Column("timefloor_s", "f8", "s", CRIC + " timefloor", "A pilot takes further jobs for this long"),
-    Column("laststart_s", "f8", "s", "PanDA SiteData laststart", "When a job last started here"),
-    Column("lastpilot_s", "f8", "s", "PanDA SiteData getJob", "When a pilot last asked for a job here"),
-    Column("maxdiskio", "f8", "kB/s per core", CRIC + " maxdiskio", "Limit of disk traffic", zero_means="default"),
-    Column("max_io_intensity", "f8", "kB/s", CRIC + " params max_io_intensity", "Limit of ioIntensity; inf = none"),
-    Column("pledgedcpu", "f8", "cores", CRIC + " pledgedcpu", "Pledged cores; -1 = opportunistic",
-           zero_means="none"),
-    Column("transferringlimit", "f8", "jobs", CRIC + " transferringlimit", "Jobs that may await output transfer",
-           zero_means="default"),
-    Column("transtimehi_s", "f8", "s", CRIC + " transtimehi", "Limit of transferring jobs of high priority"),
-    Column("transtimelo_s", "f8", "s", CRIC + " transtimelo", "Limit of transferring jobs of lower priority"),
-    Column("num_slots", "f8", "jobs", "PanDA Harvester_Slots", "Slots to fill in advance; -1 = not set"),
-    Column("site", "i2", "", CRIC + " atlas_site", "Site that owns the queue", codes="sites"),
-    Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),
-    Column("corecount", "i2", "cores", CRIC + " corecount", "Cores of a slot"),
-    Column("status", "i2", "", CRIC + " status", "Status", codes="queue_status"),
-    Column("unified", "i2", "", CRIC + " capability", "1 if capability is ucore"),
-    Column("production", "i2", "", CRIC + " type", "1 if production work may come"),
-    Column("analysis", "i2", "", CRIC + " type", "1 if analysis work may come"),
-    Column("direct_io", "i2", "", CRIC + " maxinputsize, direct_access_lan", "1 if jobs read from the storage"),
-    Column("opportunistic", "i2", "", CRIC + " pledgedcpu", "1 if pledgedcpu is -1"),
-    Column("use_only_local_data", "i2", "", CRIC + " catchall use_only_local_data", "1 if input must be on its disk"),
-    Column("disable_reassign", "i2", "", CRIC + " catchall disableReassign", "1 if timeout rules are off"),
-    Column("bare_nucleus", "i2", "", CRIC + " catchall bareNucleus", "0 no, 1 allow, 2 only"),
-    Column("min_events_for_jumbo", "f8", "events", CRIC + " catchall minEventsForJumbo",
-           "Events that a task with jumbo jobs must have left"),
-    Column("job_chunk_size", "i4", "jobs", CRIC + " catchall jobChunkSize", "Jobs that come at once",
-           zero_means="default"),
-    Column("always_direct_io", "i2", "", CRIC + " maxinputsize", "1 if no job may copy its input"),
-    Column("use_jumbo_jobs", "i2", "", CRIC + " catchall useJumboJobs", "1 if the queue is for jumbo jobs"),
-))
 
-PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (
-    Column("maxrss_mb", "f8", "MB", "brokerage reference 0.2", "Memory limit of a slot", zero_means="unlimited"),
-    Column("minrss_mb", "f8", "MB", "brokerage reference 0.2", "Smallest memory that jobs may ask for"),
-    Column("worker_mb", "f8", "MB", "Harvester worker request", "Memory that a worker asks of the batch system"),
-    Column("queue", "i2", "", OURS, "PanDA queue", codes="queues"),
-    Column("pool", "i2", "", OURS, "Batch pool", codes="pools"),
-    Column("resource_type", "i2", "", OURS, "Resource type; -1 = every type", codes="resource_types"),
-    Column("corecount", "i2", "cores", "brokerage reference 0.2", "Cores of a slot"),
-    Column("submitted_head", "i4", "", OURS, "Oldest group of workers that wait in the batch system; -1 = none"),
-    Column("submitted_tail", "i4", "", OURS, "Youngest group of workers that wait; -1 = none"),
-    Column("n_submitted", "i4", "workers", "Harvester", "Workers that wait in the batch system"),
-    Column("n_running", "i4", "workers", "Harvester", "Workers that hold a slot"),
-))
+class LinkDefaults(Part):
+    """What holds for every link that `pairs` does not describe."""
 
-POOLS = Table("pools", "one batch system", (
-    Column("cores", "i8", "cores", OURS, "Cores"),
-    Column("free_cores", "i8", "cores", OURS, "Cores not in use"),
-    Column("memory_mb", "f8", "MB", OURS, "Memory"),
-    Column("free_mb", "f8", "MB", OURS, "Memory not in use"),
-    Column("first", "i4", "", OURS, "First of the pool's pseudo-queues in `pool_members`"),
-    Column("last", "i4", "", OURS, "One past the last of them"),
-    Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
-))
+    bandwidth: Rate = attribute(1.25e9, "Capacity, bytes/s", gt=0, unit="bytes/s", source=OURS)
+    latency: Seconds = attribute(30, "From the last byte to the callback, s", ge=0, unit="s", source=OURS)
+    max_active_files: int = attribute(100, "Files under way at once", ge=1, unit="files", dtype="i4", source="FTS")
+    failure_rate: Fraction = attribute(0.08, "Probability that an attempt fails", source=OURS, hidden=True)
+    closeness: int | None = attribute(None, "0 best to 11 worst, -1 blocked", ge=-1, le=11, dtype="i2", seen="i2",
+                                      source="CRIC sitematrix")
+
+
+class Ends(Part):
+    """The two ends of a link."""
+
+    source: str = Field(description="Site that sends")
+    destination: str = Field(description="Site that receives")
+
+
+class Attachment(Part):
+    """Connection of a site to the wide-area network; a pair has the lesser of its two ends, and both failures."""
+
+    bandwidth: Rate | None = Field(None, gt=0, description="Capacity, bytes/s")
+    latency: Seconds | None = Field(None, ge=0, description="From the last byte to the callback, s")
+    max_active_files: int | None = Field(None, ge=1, description="Files under way at once")
+    failure_rate: Fraction | None = Field(None, description="Probability that an attempt fails")
+
+
+class Link(Attachment, Ends):
+    """A directed link between two sites; what is left out is taken from the defaults."""
+
+    closeness: int | None = Field(None, ge=-1, le=11, description="0 best to 11 worst, -1 blocked")
+    blocked: bool = Field(False, description="Nothing moves over it, the same as closeness -1")
+
+
+class ClosenessMatrix(Part):
+    """CRIC's site matrix in short: one text a source, one sign a destination, both in the order of `sites`.
+
+    Signs: 0 to 9, a = 10, b = 11, - = blocked, . = not given.
+    """
+
+    sites: tuple[str, ...] = Field(description="Names of the sites, in the order of rows and signs")
+    rows: tuple[str, ...] = Field(description="One text for each source")
+
+    @model_validator(mode="after")
+    def square(self) -> "ClosenessMatrix":
+        """Refuse a matrix that is not square or has other signs."""
+        if len(self.rows) != len(self.sites) or any(len(row) != len(self.sites) for row in self.rows):
+            raise ValueError(f"must have {len(self.sites)} rows of {len(self.sites)} signs, one for each of `sites`")
+        if wrong := "".join(sorted(set("".join(self.rows)) - set("0123456789ab-."))):
+            raise ValueError(f"the rows hold the sign(s) {wrong!r}; write 0 to 9, a, b, - or .")
+        return self
+
+
+class Links(Part):
+    """All links; what a pair says wins over its sites, a site over its tier, a tier over the default."""
+
+    default: LinkDefaults = Field(LinkDefaults(), description="What holds for every link that nothing else describes")
+    by_tier: dict[int, Attachment] = Field(default_factory=dict, description="Ends of links at the sites of a tier")
+    by_site: dict[str, Attachment] = Field(default_factory=dict, description="Ends of links at one site")
+    closeness: ClosenessMatrix | None = Field(None, description="Closeness of all pairs in short")
+    pairs: tuple[Link, ...] = Field((), description="Single links")
+
 
 LINKS = Table("links", "one directed pair of sites", (
-    Column("bandwidth", "f8", "bytes/s", OURS, "Capacity"),
-    Column("latency_s", "f8", "s", OURS, "Time from the last byte to the callback"),
+    *columns_of(LinkDefaults),
     Column("virtual", "f8", "bytes/file", OURS, "Bytes that each active file has received: the clock of sharing"),
     Column("updated_s", "f8", "s", OURS, "When `virtual` was last brought up to date"),
     Column("busy_s", "f8", "s", OURS, "For how long bytes have moved, up to `updated_s`"),
     Column("bytes_done", "f8", "bytes", OURS, "Bytes delivered so far"),
-    Column("failure_rate", "f8", "", OURS, "Probability that an attempt to transfer fails", hidden=True),
     Column("due_s", "f8", "s", OURS, "Time of the earliest event that waits for this link; inf = none"),
     Column("files_done", "i8", "files", OURS, "Files delivered so far"),
-    Column("max_active_files", "i4", "files", "FTS", "Files that may be under way at once"),
     Column("active_files", "i4", "files", OURS, "Files under way"),
     Column("queued_files", "i4", "files", "NWS files queued", "Files that wait or are under way"),
     Column("active_head", "i4", "", OURS, "Transfer that ends next; -1 = none"),
     Column("waiting_head", "i4", "", OURS, "First transfer that waits; -1 = none"),
     Column("waiting_tail", "i4", "", OURS, "Last transfer that waits; -1 = none"),
-    Column("closeness", "i2", "", CRIC + " sitematrix", "0 best to 11 worst, -1 blocked, -2 unknown"),
     Column("down", "i2", "", OURS, "Outages of the link and of its ends that are not over"),
     Column("queued_output", "i4", "files", "NWS files queued, Production Output",
            "Output that waits or is under way, but for that of express tasks"),
@@ -130,6 +139,7 @@ LINKS = Table("links", "one directed pair of sites", (
            "Output of express tasks that waits or is under way"),
     Column("rate_sum", "f8", "bytes/s", "FTS", "Sum of the mean rates of all files delivered so far"),
 ))
+
 
 class Storage(Part):
     """A DDM endpoint."""

@@ -137,22 +137,21 @@ def _problem(scenario, key: str, value, expected: str, close: tuple[str, ...] = 
 def _grid_tables(scenario) -> dict[str, np.ndarray]:
     """Everything that describes the grid: tables by the name of the field of `Arrays`."""
     grid = scenario.grid
-    numbers = {"sites": {name: number for number, name in enumerate(grid.sites)}}
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
     pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), pools)
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues)
-    return dict(sites=queue_tables.site_table(grid, list(grid.storages)), queues=queues, pseudo_queues=pseudo_queues,
+    return dict(sites=queue_tables.site_table(grid), queues=queues, pseudo_queues=pseudo_queues,
                 pools=pool_rows, pool_members=members, links=_links(scenario),
-                storages=STORAGES.filled(tuple(grid.storages.values()), numbers))
+                storages=STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid)))
 
 
 def _links(scenario) -> np.ndarray:
     """All directed pairs of sites, source by source."""
     dense = link_table(scenario)
     table = LINKS.empty(dense["bandwidth"].size)
-    for name in ("bandwidth", "latency_s", "max_active_files", "failure_rate", "closeness"):
-        table[name] = dense[name].ravel()
+    for name, values in dense.items():
+        table[name] = values.ravel()
     for name in ("active_head", "waiting_head", "waiting_tail"):
         table[name] = -1
     table["due_s"] = np.inf

@@ -1,8 +1,5 @@
 """What brokers know of the network: files that wait on each link, and the throughput of the last hour, day and week.
 
-What lives here: reading both off the links, and the table that decisions look into. What does not: the counters of the
-links themselves (fabric), how often they are read (agents), and any weight (policy).
-
 Queued files are as old as the job statistics, averages as old as the last reading of the throughput. The throughput of
 a link is the mean over files of size over duration of the transfer, as FTS reports it; source: PanDA brokerage
 documentation, Network Weight; brokerage reference, section 7; formats reference, section 5.
@@ -14,6 +11,7 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
+from simgrid_broker.schema import LINKS
 from simgrid_broker.units import DAY, HOUR, MB, WEEK
 
 WINDOWS = {"mbps_hour": HOUR, "mbps_day": DAY, "mbps_week": WEEK}
@@ -75,7 +73,8 @@ class NetworkMetrics:
         self.table["in_nucleus"][:n] = sites == sites[:, None]
         self.table["sharing"][:n] = (of[storage] == sites[:, None]) & ~self.table["in_nucleus"][:n]
         self.mapped, self.nuclei, self.all_known = storage >= 0, np.flatnonzero(arrays.sites["nucleus"]), False
-        self._set("closeness", arrays.links["closeness"], views.UNKNOWN["closeness"])
+        for column in LINKS.seen:
+            self._set(column.name, arrays.links[column.name], views.UNKNOWN.get(column.name, 0))
         self._know()
 
     def links_to(self, nucleus: int) -> np.ndarray:

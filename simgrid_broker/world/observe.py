@@ -11,7 +11,7 @@ import numpy as np
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
-from simgrid_broker.schema import STORAGES
+from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.groups import n_special
@@ -32,34 +32,19 @@ HALF = 1 << PRIORITY_BITS - 1
 
 def queues(world) -> views.Queues:
     """Candidates of job brokerage: every pseudo-queue with its queue's description."""
-    arrays, grid = world.arrays, world.scenario.grid
+    arrays, nouns = world.arrays, tuple(world.scenario.grid.queues.values())
     pseudo = arrays.pseudo_queues
-    of = arrays.queues[pseudo["queue"]]
-    policies = [queue.fairsharepolicy for queue in grid.queues.values()]
-    pull_ups = np.array([queue.workflow == "pull_ups" for queue in grid.queues.values()], bool)
-    jobseed = [queue.jobseed or "std" for queue in grid.queues.values()]
-    wnconnectivity = [queue.wnconnectivity for queue in grid.queues.values()]
-    storage = arrays.sites["storage"][of["site"]].astype(np.int64)
-    return views.Queues(
-        always_direct_io=of["always_direct_io"] == 1, jumbo=of["use_jumbo_jobs"] == 1,
-        min_events_for_jumbo=of["min_events_for_jumbo"].copy(), job_chunk_size=of["job_chunk_size"].astype(np.int64),
-        jobseed=tuple(jobseed[queue] for queue in pseudo["queue"]),
-        wnconnectivity=tuple(wnconnectivity[queue] for queue in pseudo["queue"]), storage=storage,
-        storage_site=np.where(storage >= 0, arrays.storages["site"][storage], of["site"]).astype(np.int64),
-        slot_corecount=of["corecount"].astype(np.int64),
-        pull_ups=(of["unified"] == 1) & pull_ups[pseudo["queue"]], names=world.vocabularies["pseudo_queues"],
-        queue=pseudo["queue"].astype(np.int64),
-        site=of["site"].astype(np.int64), resource_type=pseudo["resource_type"].astype(np.int64),
-        status=of["status"].copy(), production=of["production"] == 1, analysis=of["analysis"] == 1,
-        corecount=pseudo["corecount"].astype(np.int64), corepower=of["corepower"].copy(),
-        maxrss_mb=pseudo["maxrss_mb"].copy(), minrss_mb=pseudo["minrss_mb"].copy(), maxtime_s=of["maxtime_s"].copy(),
-        mintime_s=of["mintime_s"].copy(), maxwdir_mb=of["maxwdir_mb"].copy(), direct_io=of["direct_io"] == 1,
-        opportunistic=of["opportunistic"] == 1, transferringlimit=of["transferringlimit"].copy(),
-        fairsharepolicy=tuple(policies[queue] for queue in pseudo["queue"]), version=world.queues_version,
-        bare_nucleus=of["bare_nucleus"].astype(np.int8), pledgedcpu=of["pledgedcpu"].copy(),
-        maxdiskio=of["maxdiskio"].copy(), max_io_intensity=of["max_io_intensity"].copy(),
-        use_only_local_data=of["use_only_local_data"] == 1,
-        software=tuple(world.software[queue] for queue in pseudo["queue"]), software_of_all=world.software_of_all)
+    parents, of = pseudo["queue"].tolist(), arrays.queues[pseudo["queue"]]
+    storage = arrays.sites["storage"][of["site"]]
+    columns = {column.name: of[column.name] for column in QUEUES.seen}
+    columns |= {column.name: pseudo[column.name] for column in PSEUDO_QUEUES.seen}
+    records = views.records(
+        views.QUEUE, len(pseudo), **columns, slot_corecount=of["corecount"], storage=storage,
+        storage_site=np.where(storage >= 0, arrays.storages["site"][storage], of["site"]))
+    texts = {name: tuple(getattr(nouns[queue], name) or empty for queue in parents)
+             for name, empty in views.TEXTS.items()}
+    return views.Queues(world.vocabularies["pseudo_queues"], records, texts,
+                        tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version)
 
 
 def values_of(table: np.ndarray, row: int) -> dict:

@@ -1,30 +1,11 @@
-"""Tables of sites, PanDA queues, pseudo-queues, batch pools and storages from a scenario.
-
-What lives here: CRIC's fields to columns, sentinels resolved, unified queues expanded. What does not: links (the
-scenario's `link_table`), and everything that changes with time.
-"""
+"""Tables of sites, PanDA queues, pseudo-queues and batch pools from a scenario."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import BareNucleus, QueueStatus
-from simgrid_broker.scenario.queue_options import option_number, option_value
 from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES
-from simgrid_broker.units import DAY
-
-UNKNOWN_COREPOWER = 10.0
-"""HS06 per core where CRIC has none; source: lifecycle reference, section 2.7 (corepower, else 10)."""
-
-DEFAULT_TRANSFERRINGLIMIT = 2000
-"""Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
-
-PRODUCTION_TYPES = ("production", "unified")
-"""Types of queues that production work may come to; source: brokerage reference, section 0.2."""
-
-
-DEFAULT_TRANSTIMEHI, DEFAULT_TRANSTIMELO = 2, 6
-"""Days; source: the constants of the code, lifecycle reference, section 4.3."""
+from simgrid_broker.schema.queues import option_value
 
 
 class PseudoQueue(NamedTuple):
@@ -37,87 +18,34 @@ class PseudoQueue(NamedTuple):
     minrss_mb: float
 
 
-def unless_zero(value: float, meaning: float) -> float:
-    """`value`, or its meaning where 0 is a sentinel."""
-    return value if value else meaning
+def numbers_of(grid) -> dict[str, dict[str, int]]:
+    """Numbers of the sites and storages by name."""
+    return {kind: {name: number for number, name in enumerate(names)}
+            for kind, names in (("sites", grid.sites), ("storages", grid.storages))}
 
 
-def option(queue, key: str) -> bool:
-    """Whether `params` or `catchall` of a queue holds `key`; catchall matches by prefix (formats reference, 1.4)."""
-    if key in queue.params:
-        return bool(queue.params[key])
-    return any(item.strip().startswith(key) for item in queue.catchall.split(","))
-
-
-def bare_nucleus(queue) -> BareNucleus:
-    """Whether a queue belongs to a bare nucleus; other values than only and allow are none (brokerage reference, 4)."""
-    return {"only": BareNucleus.ONLY, "allow": BareNucleus.ALLOW}.get(option_value(queue, "bareNucleus"),
-                                                                      BareNucleus.NO)
-
-
-def per_slot(queue, value: float) -> float:
-    """A limit of a queue as one per slot: multiplied by the cores where the option `per_core_attr` says so."""
-    return value * queue.corecount if queue.corecount and option(queue, "per_core_attr") else value
-
-
-def site_table(grid, storage_names) -> np.ndarray:
+def site_table(grid) -> np.ndarray:
     """Sites of the grid, in their order."""
-    table = SITES.empty(len(grid.sites))
-    first = {}
+    numbers = numbers_of(grid)
+    table, first = SITES.filled(tuple(grid.sites.values()), numbers), {}
     for number, storage in enumerate(grid.storages.values()):
         first.setdefault(storage.site, number)
-    for row, (name, site) in zip(table, grid.sites.items(), strict=True):
-        row["stage_in_rate"], row["stage_latency_s"] = site.stage_in_rate, site.stage_latency
-        row["failure_rate"], row["tier"], row["nucleus"] = site.failure_rate, site.tier, site.nucleus
-        row["storage"] = storage_names.index(site.storage) if site.storage else first.get(name, -1)
-        row["secondary_nucleus"] = -1
-    _fill_nuclei(table, grid)
+    table["storage"] = [numbers["storages"][site.storage] if site.storage else first.get(name, -1)
+                        for name, site in grid.sites.items()]
+    table["secondary_nucleus"] = -1
+    for queue in grid.queues.values():
+        if queue.production:                       # of several queues the first that has the option counts
+            row = table[numbers["sites"][queue.atlas_site]]
+            row["bare_nucleus"] = row["bare_nucleus"] or queue.bare_nucleus
+            if row["secondary_nucleus"] < 0:
+                row["secondary_nucleus"] = numbers["sites"].get(option_value(queue, "secondaryNucleus"), -1)
     return table
 
 
-def _fill_nuclei(table: np.ndarray, grid) -> None:
-    """What the options of queues say of their sites: of several production queues the first that has the option."""
-    sites = {name: number for number, name in enumerate(grid.sites)}
-    for queue in grid.queues.values():
-        row = table[sites[queue.atlas_site]]
-        if queue.type in PRODUCTION_TYPES:
-            row["bare_nucleus"] = row["bare_nucleus"] or bare_nucleus(queue)
-            if row["secondary_nucleus"] < 0:
-                row["secondary_nucleus"] = sites.get(option_value(queue, "secondaryNucleus"), -1)
-
-
-def queue_table(grid, pools: dict) -> np.ndarray:
+def queue_table(grid, pools: dict[str, int]) -> np.ndarray:
     """PanDA queues of the grid, in their order; `pools` is the pool of each queue by name."""
-    table = QUEUES.empty(len(grid.queues))
-    sites = {name: number for number, name in enumerate(grid.sites)}
-    for row, (name, queue) in zip(table, grid.queues.items(), strict=True):
-        row["corepower"] = unless_zero(queue.corepower, UNKNOWN_COREPOWER)
-        row["maxrss_mb"] = unless_zero(per_slot(queue, queue.maxrss), np.inf)
-        row["minrss_mb"] = per_slot(queue, queue.minrss)
-        row["maxtime_s"], row["mintime_s"] = unless_zero(queue.maxtime, np.inf), queue.mintime
-        row["maxwdir_mb"] = unless_zero(per_slot(queue, queue.maxwdir), np.inf)
-        row["timefloor_s"] = queue.timefloor * 60
-        row["transferringlimit"] = unless_zero(queue.transferringlimit, DEFAULT_TRANSFERRINGLIMIT)
-        row["transtimehi_s"] = unless_zero(queue.transtimehi, DEFAULT_TRANSTIMEHI) * DAY
-        row["transtimelo_s"] = unless_zero(queue.transtimelo, DEFAULT_TRANSTIMELO) * DAY
-        row["site"], row["pool"] = sites[queue.atlas_site], pools[name]
-        row["corecount"], row["status"] = max(1, queue.corecount), QueueStatus.of(queue.status)
-        row["unified"] = queue.capability == "ucore"
-        row["production"] = queue.type in PRODUCTION_TYPES
-        row["analysis"] = queue.type in ("analysis", "unified")
-        row["direct_io"] = queue.maxinputsize == -1 or queue.direct_access_lan
-        row["num_slots"] = queue.num_slots
-        row["opportunistic"], row["pledgedcpu"] = queue.pledgedcpu == -1, queue.pledgedcpu
-        row["maxdiskio"] = queue.maxdiskio
-        row["max_io_intensity"] = option_number(queue, "max_io_intensity", np.inf)
-        row["use_only_local_data"] = option(queue, "use_only_local_data")
-        row["disable_reassign"] = option(queue, "disableReassign")
-        row["bare_nucleus"] = bare_nucleus(queue)
-        row["laststart_s"] = -np.inf
-        row["always_direct_io"] = queue.maxinputsize == -1
-        row["use_jumbo_jobs"] = option(queue, "useJumboJobs")
-        row["min_events_for_jumbo"] = option_number(queue, "minEventsForJumbo", 0)
-        row["job_chunk_size"] = option_number(queue, "jobChunkSize", 0)
+    table = QUEUES.filled(tuple(grid.queues.values()), numbers_of(grid))
+    table["pool"], table["laststart_s"] = [pools[name] for name in grid.queues], -np.inf
     return table
 
 

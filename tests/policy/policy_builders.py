@@ -10,7 +10,22 @@ from simgrid_broker.policy.job_brokerage.broker import ask_of
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.rule import Answer, is_compiled
-from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Nuclei, Queues, ShareTree, Stats, Task, records
+from simgrid_broker.views import (
+    LINK,
+    LOAD,
+    QUEUE,
+    STORE,
+    TEXTS,
+    Gdpconfig,
+    Locality,
+    Nuclei,
+    Queues,
+    QueueSoftware,
+    ShareTree,
+    Stats,
+    Task,
+    records,
+)
 
 DEFAULTS = {
     ("core", "WORK_SHORTAGE"): False, ("jobbroker", "MAX_DISKIO_DEFAULT"): 1e10,
@@ -29,6 +44,8 @@ DEFAULTS = {
     ("taskbrokerage", "NQUEUED_NUC_CAP"): 2000,
 }
 """Keys and defaults of the brokerage reference, section 12, in the units of the keys."""
+
+DEFAULT_TEXTS = {"wnconnectivity": "full"}
 
 TB = 1e12
 
@@ -50,16 +67,20 @@ def task(**fields):
     return Task(**plain | fields)
 
 
-def queues(n=1, **columns):
-    """Online single-core queues without limits, each of one resource type (not unified)."""
-    plain = dict(
-        names=tuple(f"QUEUE_{k}" for k in range(n)), queue=np.arange(n), site=np.arange(n),
-        resource_type=np.full(n, -1), status=np.full(n, QueueStatus.ONLINE), production=np.ones(n, bool),
-        analysis=np.zeros(n, bool), corecount=np.ones(n, int), corepower=np.full(n, 10.0),
-        maxrss_mb=np.full(n, np.inf), minrss_mb=np.zeros(n), maxtime_s=np.full(n, np.inf), mintime_s=np.zeros(n),
-        maxwdir_mb=np.full(n, np.inf), direct_io=np.zeros(n, bool), opportunistic=np.zeros(n, bool),
-        transferringlimit=np.full(n, 2000.0), fairsharepolicy=("",) * n)
-    return Queues(**plain | _arrays(columns))
+def queues(n=1, **said):
+    """Online single-core queues without limits, each of one resource type (not unified), with storage of their own."""
+    kept = {name: said.pop(name) for name in ("names", "software", "software_of_all", "version") if name in said}
+    texts = {name: said.pop(name, (empty or DEFAULT_TEXTS.get(name, ""),) * n) for name, empty in TEXTS.items()}
+    unified = np.asarray(said.get("resource_type", -1)) >= 0
+    columns = dict(
+        queue=np.arange(n), site=np.arange(n), resource_type=-1, status=QueueStatus.ONLINE, production=True,
+        corecount=1, corepower=10.0, maxrss_mb=np.inf, maxtime_s=np.inf, maxwdir_mb=np.inf, maxdiskio=np.nan,
+        max_io_intensity=np.inf, transferringlimit=2000.0, unified=unified, pull_ups=unified,
+        slot_corecount=said.get("corecount", 1), storage=said.get("site", np.arange(n)),
+        storage_site=said.get("site", np.arange(n))) | said
+    names = tuple(f"QUEUE_{k}" for k in range(n))
+    return Queues(**dict(names=names, records=records(QUEUE, n, **columns), texts=texts,
+                         software=(QueueSoftware(),) * n) | kept)
 
 
 def stats(n=1, **columns):

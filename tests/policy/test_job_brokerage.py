@@ -164,7 +164,7 @@ def test_every_key_that_a_rule_reads_is_in_the_registry(brokerage):
 @pytest.mark.parametrize("brokerage", PRODUCTION.values(), ids=PRODUCTION)
 def test_static_criteria_read_only_what_they_declare(brokerage, fields):
     """A static criterion sees a task that has nothing but the declared fields."""
-    view = queues(2, jumbo=np.array([True, False]), min_events_for_jumbo=np.zeros(2))
+    view = queues(2, use_jumbo_jobs=np.array([True, False]), min_events_for_jumbo=np.zeros(2))
     for rule in brokerage.funnel.static:
         assert set(rule.rule.static) <= set(Task.__dataclass_fields__)
         full = task(**fields)

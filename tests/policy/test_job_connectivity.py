@@ -20,18 +20,18 @@ def refused(rule, fields, **columns):
 
 
 @pytest.mark.parametrize(("fields", "queue", "jumbo", "fewevents"), [
-    pytest.param({}, {"jumbo": True}, True, False, id="D23 a jumbo queue and a normal task"),
-    pytest.param({}, {"jumbo": False}, False, False, id="a normal queue and a normal task"),
-    pytest.param({"preassigned": (0,)}, {"jumbo": True}, False, False, id="a jumbo queue that the task names"),
-    pytest.param({"jumbo_events": 100}, {"jumbo": True}, False, False, id="a jumbo queue and a jumbo task"),
-    pytest.param({"jumbo_events": 100}, {"jumbo": True, "min_events_for_jumbo": 100}, False, False,
+    pytest.param({}, {"use_jumbo_jobs": True}, True, False, id="D23 a jumbo queue and a normal task"),
+    pytest.param({}, {"use_jumbo_jobs": False}, False, False, id="a normal queue and a normal task"),
+    pytest.param({"preassigned": (0,)}, {"use_jumbo_jobs": True}, False, False, id="a jumbo queue that the task names"),
+    pytest.param({"jumbo_events": 100}, {"use_jumbo_jobs": True}, False, False, id="a jumbo queue and a jumbo task"),
+    pytest.param({"jumbo_events": 100}, {"use_jumbo_jobs": True, "min_events_for_jumbo": 100}, False, False,
                  id="exactly as many events as asked for"),
-    pytest.param({"jumbo_events": 99}, {"jumbo": True, "min_events_for_jumbo": 100}, False, True,
+    pytest.param({"jumbo_events": 99}, {"use_jumbo_jobs": True, "min_events_for_jumbo": 100}, False, True,
                  id="one event too few"),
-    pytest.param({"jumbo_events": 0}, {"jumbo": False, "min_events_for_jumbo": 100}, False, False,
+    pytest.param({"jumbo_events": 0}, {"use_jumbo_jobs": False, "min_events_for_jumbo": 100}, False, False,
                  id="a normal queue asks for no number"),
-    pytest.param({"jumbo_events": 0, "preassigned": (0,)}, {"jumbo": True, "min_events_for_jumbo": 100}, False, False,
-                 id="nor does one that the task names"),
+    pytest.param({"jumbo_events": 0, "preassigned": (0,)}, {"use_jumbo_jobs": True, "min_events_for_jumbo": 100},
+                 False, False, id="nor does one that the task names"),
 ])
 def test_jumbo_jobs(fields, queue, jumbo, fewevents):
     assert refused(c.kept_for_jumbo, fields, **queue) is jumbo
@@ -44,7 +44,7 @@ def test_d23_only_the_code_asks_about_jumbo_jobs():
 
 
 def test_few_events_are_told_with_both_figures():
-    view = queues(1, jumbo=np.array([True]), min_events_for_jumbo=np.array([1000.0]))
+    view = queues(1, use_jumbo_jobs=np.array([True]), min_events_for_jumbo=np.array([1000.0]))
     answer = c.too_few_events(job_case(task(jumbo_events=10), view))
     assert isinstance(answer, Answer) and (answer.value, answer.limit.tolist()) == (10, [1000.0])
 

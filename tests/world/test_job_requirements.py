@@ -71,9 +71,10 @@ def test_what_queues_demand():
     }
     view = observe.queues(Bench(two_sites(queues=said)).world)
     assert view.jobseed == ("es", "std") and view.wnconnectivity == ("http#IPv6", "full")
-    columns = dict(always_direct_io=[1, 0], direct_io=[1, 1], jumbo=[1, 0], min_events_for_jumbo=[5000, 0],
-                   job_chunk_size=[40, 0], maxdiskio=[30, 0])
+    columns = dict(always_direct_io=[1, 0], direct_io=[1, 1], use_jumbo_jobs=[1, 0], min_events_for_jumbo=[5000, 0],
+                   job_chunk_size=[40, 0])
     assert {name: getattr(view, name).astype(int).tolist() for name in columns} == columns
+    assert np.array_equal(view.maxdiskio, [30, np.nan], equal_nan=True)
 
 
 @pytest.mark.parametrize(("storages", "storage", "storage_site"), [

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from builders import Bench, scenario, two_sites
 
-from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Queue, ResourceTypeBounds
+from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, ResourceTypeBounds
 from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema.queues import Queue
 from simgrid_broker.world import queue_tables
 from simgrid_broker.world.queue_tables import pools_of, pseudo_queues_of, queue_table
 
@@ -35,8 +36,8 @@ def queue_row(**said):
     pytest.param("transtimelo", 10, "transtimelo_s", 10 * 86400, id="transtimelo is written in days"),
     pytest.param("timefloor", 30, "timefloor_s", 1800, id="timefloor is written in minutes"),
     pytest.param("corecount", 0, "corecount", 1, id="no corecount is one core"),
-    pytest.param("pledgedcpu", -1, "opportunistic", 1, id="opportunistic"),
-    pytest.param("pledgedcpu", 0, "opportunistic", 0, id="no pledge is not opportunistic"),
+    pytest.param("pledgedcpu", -1, "pledgedcpu", -1, id="opportunistic"),
+    pytest.param("pledgedcpu", 0, "pledgedcpu", 0, id="no pledge is not opportunistic"),
     pytest.param("maxinputsize", -1, "direct_io", 1, id="input is read from the storage"),
     pytest.param("maxinputsize", 0, "direct_io", 0, id="input is copied"),
     pytest.param("type", "unified", "analysis", 1, id="unified takes analysis"),
@@ -166,12 +167,12 @@ def test_memory_that_a_worker_asks_for(maxrss, asked):
 def test_storage_that_takes_the_output_of_a_site(said, number):
     grid = scenario({"THERE": dict(nucleus=False), "HERE": said}, storages={
         "FIRST": dict(site="THERE"), "SECOND": dict(site="HERE"), "THIRD": dict(site="HERE")}).grid
-    assert queue_tables.site_table(grid, list(grid.storages))["storage"].tolist() == [0, number]
+    assert queue_tables.site_table(grid)["storage"].tolist() == [0, number]
 
 
 def test_a_site_without_storage():
     grid = scenario({"THERE": dict(nucleus=False), "HERE": {}}, storages={"FIRST": dict(site="HERE")}).grid
-    assert queue_tables.site_table(grid, list(grid.storages))["storage"].tolist() == [-1, 0]
+    assert queue_tables.site_table(grid)["storage"].tolist() == [-1, 0]
 
 
 @pytest.mark.parametrize(("status", "off"), [("ON", 0), ("OFF", 1), ("TEST", 1), ("", 2)])
@@ -207,7 +208,7 @@ def test_codes_of_a_world_have_words():
 def test_a_queue_of_a_bare_nucleus(said, bare):
     grid = scenario(queues={"Q": dict(atlas_site="HERE") | said}).grid
     assert queue_tables.queue_table(grid, {"Q": 0})["bare_nucleus"].tolist() == [bare]
-    assert queue_tables.site_table(grid, list(grid.storages))["bare_nucleus"].tolist() == [bare]
+    assert queue_tables.site_table(grid)["bare_nucleus"].tolist() == [bare]
 
 
 def test_of_several_queues_the_first_of_production_that_has_the_option_counts():
@@ -215,7 +216,7 @@ def test_of_several_queues_the_first_of_production_that_has_the_option_counts():
         "ANALY": dict(atlas_site="HERE", type="analysis", catchall="bareNucleus=only,secondaryNucleus=HERE"),
         "PLAIN": dict(atlas_site="HERE"), "FIRST": dict(atlas_site="HERE", catchall="bareNucleus=allow"),
         "SECOND": dict(atlas_site="HERE", catchall="bareNucleus=only,secondaryNucleus=THERE")})
-    sites = queue_tables.site_table(plan.grid, list(plan.grid.storages))
+    sites = queue_tables.site_table(plan.grid)
     assert sites["bare_nucleus"].tolist() == [1, 0] and sites["secondary_nucleus"].tolist() == [1, -1]
 
 

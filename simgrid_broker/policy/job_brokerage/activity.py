@@ -6,6 +6,8 @@ goes on (world).
 Sources: PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, sections 2.3 and 9.
 """
 
+import numpy as np
+
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import HIGH_PRIORITY
 from simgrid_broker.policy.job_brokerage.ask import JOBBROKER
@@ -69,7 +71,7 @@ def disk_io(ask, queue, load, link, store, n):
 
     The figure of a multi-core task is divided, in whole numbers, by the cores of the queue (code).
     """
-    limit = queue["maxdiskio"] if queue["maxdiskio"] > 0 else ask["max_diskio"]
+    limit = ask["max_diskio"] if np.isnan(queue["maxdiskio"]) else queue["maxdiskio"]
     if not load["diskio"] > limit:                         # nearly all: the division takes as long as all other rules
         return False, load["diskio"], limit
     value = ask["diskio"]

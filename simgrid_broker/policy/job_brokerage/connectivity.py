@@ -32,18 +32,17 @@ JUMBO = {"panda": "selection for jumbo jobs", "static": (*NAMED, "jumbo_events")
 @criterion("-jumbo", **JUMBO)
 def kept_for_jumbo(case: JobCase) -> np.ndarray:
     """Refuse queues with useJumboJobs to tasks that make no jumbo jobs."""
-    jumbo = case.queues.jumbo
-    concerned = jumbo is not None and case.task.jumbo_events < 0 and not is_single(case.task, case.queues)
-    return jumbo if concerned else _nobody(case)
+    concerned = case.task.jumbo_events < 0 and not is_single(case.task, case.queues)
+    return case.queues.use_jumbo_jobs if concerned else _nobody(case)
 
 
 @criterion("-fewevents", **JUMBO)
 def too_few_events(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with useJumboJobs whose minEventsForJumbo is above the events that a task has ready."""
     queues, events = case.queues, case.task.jumbo_events
-    if events < 0 or queues.jumbo is None or queues.min_events_for_jumbo is None or is_single(case.task, queues):
+    if events < 0 or is_single(case.task, queues):
         return _nobody(case)
-    return below(events, queues.min_events_for_jumbo, queues.jumbo)
+    return below(events, queues.min_events_for_jumbo, queues.use_jumbo_jobs)
 
 
 @criterion("-remoteio", panda="selection for direct access", static=("allowinputlan",), editions=("documented",),
@@ -134,8 +133,7 @@ def _by_events(case: JobCase) -> bool:
 
 def _seeded(case: JobCase, seed: str) -> np.ndarray:
     """Candidates with a jobseed, (n,) bool."""
-    seeds = case.queues.jobseed
-    return np.full(case.n_candidates, seed == "std") if seeds is None else np.array([s == seed for s in seeds], bool)
+    return np.array([each == seed for each in case.queues.jobseed], bool)
 
 
 def _network(case: JobCase, takes: Callable[[str, str], bool]) -> np.ndarray:
@@ -143,7 +141,7 @@ def _network(case: JobCase, takes: Callable[[str, str], bool]) -> np.ndarray:
     asked = case.task.ipconnectivity
     if not asked or is_single(case.task, case.queues):
         return _nobody(case)
-    offers = case.queues.wnconnectivity or ("full",) * case.n_candidates
+    offers = case.queues.wnconnectivity
     refused = {offer: not takes(offer, asked) for offer in dict.fromkeys(offers)}
     return np.array([refused[offer] for offer in offers], bool)
 

@@ -97,8 +97,6 @@ def _around(queue: int, queues: Queues) -> np.ndarray:
     if not own.any():
         return own
     first = int(np.argmax(own))
-    storage_site = queues.site if queues.storage_site is None else queues.storage_site
-    reads = queues.site == storage_site[first]
-    if queues.storage is not None:
-        reads = (reads | (queues.storage == queues.storage[first])) & (queues.storage[first] >= 0)
+    reads = (queues.site == queues.storage_site[first]) | (queues.storage == queues.storage[first])
+    reads &= queues.storage[first] >= 0
     return own | (reads & queues.production & (queues.status == QueueStatus.ONLINE))

@@ -1,0 +1,195 @@
+"""PanDA queues, the candidates that brokerage makes of them, and batch pools.
+
+Keys are CRIC's, with CRIC's units (formats reference, section 1.1); a value may also be written with its unit
+(`maxtime: 96h`, `maxrss: 16 GB`).
+"""
+
+from math import inf, nan
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from simgrid_broker.names import BareNucleus, QueueStatus
+from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
+from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
+from simgrid_broker.schema.software import Gpu, Software
+from simgrid_broker.units import DAY
+
+OURS = "simulator"
+
+UNKNOWN_COREPOWER = 10
+"""HS06 per core where CRIC has none; source: lifecycle reference, section 2.7 (corepower, else 10)."""
+
+DEFAULT_TRANSFERRINGLIMIT = 2000
+"""Source: PanDA brokerage documentation, production job brokerage; brokerage reference, P20."""
+
+DEFAULT_TRANSTIMEHI, DEFAULT_TRANSTIMELO = 2, 6
+"""Days; source: constants of the deployed edition, lifecycle reference, section 4.3."""
+
+PRODUCTION_TYPES = ("production", "unified")
+"""Types of queues that take production work; source: brokerage reference, section 0.2."""
+
+NUMBERS = ("max_io_intensity", "minEventsForJumbo", "jobChunkSize", "nStandby")
+"""Options that are numbers, from 0 up."""
+
+
+BARE = {"only": BareNucleus.ONLY, "allow": BareNucleus.ALLOW}
+"""Values of the option bareNucleus; all others mean none (brokerage reference, section 4)."""
+
+
+def has_option(queue: "Queue", key: str) -> bool:
+    """Whether `params` or `catchall` of a queue holds `key`; catchall matches by prefix (formats reference, 1.4)."""
+    if key in queue.params:
+        return bool(queue.params[key])
+    return any(item.strip().startswith(key) for item in queue.catchall.split(","))
+
+
+def option_value(queue: "Queue", key: str) -> str | None:
+    """Value of `key` in `params`, else in `catchall` (key=value), None if neither has it (formats reference, 1.4)."""
+    if key in queue.params:
+        return str(queue.params[key])
+    items = (item.partition("=") for item in queue.catchall.split(","))
+    return next((value.strip() for name, sign, value in items if sign and name.strip() == key), None)
+
+
+def option_number(queue: "Queue", key: str, default: float) -> float:
+    """Value of an option that is a number from 0 up; the default if it is not given, or no such number."""
+    try:
+        found = float(option_value(queue, key) or "")
+    except ValueError:
+        return default
+    return found if 0 <= found < inf else default
+
+
+def flag(key: str, description: str, seen: str = "") -> Any:
+    """A column that is 1 if a queue has an option."""
+    return derived(lambda queue: has_option(queue, key), description, source=f"CRIC catchall {key}", seen=seen)
+
+
+def number(key: str, default: float, description: str, **column: str) -> Any:
+    """A column with the value of an option that is a number."""
+    return derived(lambda queue: option_number(queue, key, default), description, source=f"CRIC params {key}",
+                   **{"dtype": "f8", "seen": "f8", **column})
+
+
+def per_slot(queue: "Queue") -> int:
+    """Factor that makes a limit of a queue one per slot: the cores where the option `per_core_attr` says so."""
+    return queue.corecount if queue.corecount and has_option(queue, "per_core_attr") else 1
+
+
+class Queue(Part):
+    """A PanDA queue, in CRIC's words."""
+
+    atlas_site: str = attribute(..., "Site that owns the queue", column="site", dtype="i2", codes="sites", seen="i4")
+    status: Literal["online", "brokeroff", "test", "offline", "standby", "paused", "maintenance"] = attribute(
+        "online", "Status at the start; an incident can change it", dtype="i2", codes="queue_status", seen="i2",
+        code=QueueStatus.of)
+    type: Literal["unified", "production", "analysis"] = Field("unified", description="Work that may come here")
+    capability: Literal["ucore", "mcore", "score"] = Field("ucore", description="ucore = unified: slots of any size, "
+                                                           "one candidate for each resource type")
+    workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
+    resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
+    corecount: int = attribute(8, "Cores of a multi-core slot; capability score: 1 unless it is given", ge=0,
+                               le=MOST_CORES_OF_JOB, dtype="i2", unit="cores", zero=1)
+    corepower: float = attribute(10, "HS06 per core", ge=0, unit="HS06/core", zero=UNKNOWN_COREPOWER,
+                                 zero_means="unknown, read as 10", seen="f8")
+    maxrss: Megabytes = attribute(0, "Memory limit of a slot, MB", ge=0, unit="MB", zero=inf, scale=per_slot)
+    minrss: Megabytes = attribute(0, "Smallest memory that jobs may ask for, MB", ge=0, unit="MB", scale=per_slot)
+    meanrss: Megabytes = Field(0, ge=0, description="Target of the mean memory per core, MB; 0 = none")
+    maxtime: Seconds = attribute(0, "Wall-clock limit, s", ge=0, unit="s", zero=inf, seen="f8")
+    mintime: Seconds = attribute(0, "Shortest estimated wall time, s", ge=0, unit="s", seen="f8")
+    maxwdir: Megabytes = attribute(0, "Scratch space of a slot, MB", ge=0, unit="MB", zero=inf, scale=per_slot,
+                                   seen="f8")
+    maxinputsize: Megabytes = Field(0, ge=-1, description="Input that may be copied, MB; -1 = read from the storage")
+    timefloor: Minutes = attribute(60, "A pilot takes further jobs for this long, minutes", ge=0, unit="s", scale=60)
+    transferringlimit: int = attribute(0, "Jobs that may await output transfer", ge=0, unit="jobs",
+                                       zero=DEFAULT_TRANSFERRINGLIMIT, seen="f8")
+    transtimehi: float = attribute(
+        0, "Days after which a transferring job of priority 800 or above is given up, in the documented edition",
+        ge=0, unit="s", zero=DEFAULT_TRANSTIMEHI, scale=DAY)
+    transtimelo: float = attribute(0, "Days after which a transferring job below priority 800 is given up", ge=0,
+                                   unit="s", zero=DEFAULT_TRANSTIMELO, scale=DAY)
+    pledgedcpu: int = attribute(0, "Pledged cores; -1 = opportunistic", ge=-1, unit="cores",
+                                zero_means="no pledge is known", seen="f8")
+    maxdiskio: float = attribute(0, "Disk traffic of running jobs per core above which no jobs with more come, kB/s",
+                                 ge=0, unit="kB/s per core", zero=nan, zero_means="gdpconfig MAX_DISKIO_DEFAULT",
+                                 seen="f8")
+    fairsharepolicy: str = text("", "Which work the queue refuses")
+    catchall: str = Field("", description="key=value options, comma-separated")
+    params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
+    direct_access_lan: bool = Field(False, description="Payload may read from the local storage")
+    direct_access_wan: bool = Field(False, description="Payload may read from remote storage")
+    releases: tuple[str, ...] = Field(("ANY",), description="AUTO, ANY or release names")
+    wnconnectivity: str = text("full", "Outbound network of worker nodes # IP stack")
+    jobseed: str = text("std", "Which jobs go by event service", empty="std")
+    num_slots: int = attribute(-1, "numslots of Harvester_Slots, for proactive job assignment: counts as running jobs "
+                               "where it is more; -1 = not set", ge=-1, unit="jobs", source="PanDA Harvester_Slots",
+                               zero_means="starting jobs count")
+    cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
+    software: Software | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing = such a "
+                                      "queue takes no task that asks for software")
+    gpus: tuple[Gpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
+    cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
+                                            "CPU level, such as x86-64-v3")
+
+    unified = derived(lambda queue: queue.capability == "ucore", "1 if capability is ucore", seen="?")
+    pull_ups = derived(lambda queue: queue.unified and queue.workflow == "pull_ups",
+                       "1 if unified and its workflow is pull_ups", seen="?")
+    production = derived(lambda queue: queue.type in PRODUCTION_TYPES, "1 if it takes production work",
+                         source="CRIC type", seen="?")
+    analysis = derived(lambda queue: queue.type in ("analysis", "unified"), "1 if it takes analysis work",
+                       source="CRIC type", seen="?")
+    always_direct_io = derived(lambda queue: queue.maxinputsize == -1, "1 if no job may copy its input",
+                               source="CRIC maxinputsize", seen="?")
+    direct_io = derived(lambda queue: queue.always_direct_io or queue.direct_access_lan,
+                        "1 if jobs read from the storage", source="CRIC maxinputsize, direct_access_lan", seen="?")
+    use_only_local_data = flag("use_only_local_data", "1 if input must be on its disk", seen="?")
+    disable_reassign = flag("disableReassign", "1 if timeout rules are off")
+    use_jumbo_jobs = flag("useJumboJobs", "1 if the queue is for jumbo jobs", seen="?")
+    bare_nucleus = derived(lambda queue: BARE.get(option_value(queue, "bareNucleus"), BareNucleus.NO),
+                           "0 no, 1 allow, 2 only; of a bare nucleus", source="CRIC catchall bareNucleus", seen="i1")
+    max_io_intensity = number("max_io_intensity", inf, "Limit of ioIntensity; inf = none", unit="kB/s")
+    min_events_for_jumbo = number("minEventsForJumbo", 0, "Events that a task with jumbo jobs must have left",
+                                  unit="events")
+    job_chunk_size = number("jobChunkSize", 0, "Jobs that come at once", unit="jobs", dtype="i4", seen="i4",
+                            zero_means="default")
+
+    @model_validator(mode="after")
+    def single_core(self) -> Self:
+        """Give a single-core queue one core unless another number was written."""
+        if self.capability == "score" and "corecount" not in self.model_fields_set:
+            object.__setattr__(self, "corecount", 1)
+        return self
+
+
+QUEUES = Table("queues", "one PanDA queue", (
+    *columns_of(Queue),
+    Column("laststart_s", "f8", "s", "PanDA SiteData laststart", "When a job last started here"),
+    Column("lastpilot_s", "f8", "s", "PanDA SiteData getJob", "When a pilot last asked for a job here"),
+    Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),
+))
+
+PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (
+    Column("maxrss_mb", "f8", "MB", "brokerage reference 0.2", "Memory limit of a slot", "unlimited", seen="f8"),
+    Column("minrss_mb", "f8", "MB", "brokerage reference 0.2", "Smallest memory that jobs may ask for", seen="f8"),
+    Column("worker_mb", "f8", "MB", "Harvester worker request", "Memory that a worker asks of the batch system"),
+    Column("queue", "i2", "", OURS, "PanDA queue", codes="queues", seen="i4"),
+    Column("pool", "i2", "", OURS, "Batch pool", codes="pools"),
+    Column("resource_type", "i2", "", OURS, "Resource type; -1 = every type", codes="resource_types", seen="i4"),
+    Column("corecount", "i2", "cores", "brokerage reference 0.2", "Cores of a slot", seen="i4"),
+    Column("submitted_head", "i4", "", OURS, "Oldest group of workers that wait in the batch system; -1 = none"),
+    Column("submitted_tail", "i4", "", OURS, "Youngest group of workers that wait; -1 = none"),
+    Column("n_submitted", "i4", "workers", "Harvester", "Workers that wait in the batch system"),
+    Column("n_running", "i4", "workers", "Harvester", "Workers that hold a slot"),
+))
+
+POOLS = Table("pools", "one batch system", (
+    Column("cores", "i8", "cores", OURS, "Cores"),
+    Column("free_cores", "i8", "cores", OURS, "Cores not in use"),
+    Column("memory_mb", "f8", "MB", OURS, "Memory"),
+    Column("free_mb", "f8", "MB", OURS, "Memory not in use"),
+    Column("first", "i4", "", OURS, "First of the pool's pseudo-queues in `pool_members`"),
+    Column("last", "i4", "", OURS, "One past the last of them"),
+    Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
+))
