@@ -174,29 +174,29 @@ def decision() -> dict:
         simulation = Simulation(scenario, Path(folder) / "run")
         simulation.env.run(until=1.5 * HOUR)
         control = simulation.control
-        cached, fresh = _time_decisions(control, control.mask_cache), _time_decisions(control, None)
+        cached, fresh = _time_decisions(control, control.brokers.cache), _time_decisions(control, None)
         simulation.writer.close()
-    return {"decisions": len(cached), "queues": len(control.world.arrays.queues),
-            "pseudo_queues": len(control.queues.names), "median_us": statistics.median(cached) * 1e6,
+    return {"decisions": len(cached), "queues": len(control.arrays.queues),
+            "pseudo_queues": len(control.brokers.queues.names), "median_us": statistics.median(cached) * 1e6,
             "median_us_uncached": statistics.median(fresh) * 1e6}
 
 
 def _time_decisions(control, cache, most: int = 2000) -> list[float]:
     """Times of decisions about the live tasks, s; with a cache each task is asked once before."""
-    rows = control.live_tasks.rows[:most].tolist()
+    rows = control.books.live_tasks.rows[:most].tolist()
     spent = []
     for row in rows:
         task = observe.task(control.world, row)
         if task.share < 0:
             continue
-        stats = observe.stats(control.world, control.snapshot, task.share, task.nucleus)
+        stats = observe.stats(control.world, control.brokers.snapshot, task.share, task.nucleus)
         locality = observe.locality(task, observe.job_input(control.world, row), 100)
         for _ in range(1 if cache is None else 2):
             began = time.perf_counter()
-            verdict = control.policies.job_brokerage(task, control.queues, stats, locality, control.cfg,
+            verdict = control.policies.job_brokerage(task, control.brokers.queues, stats, locality, control.cfg,
                                                      control.edition, cache)
             last = time.perf_counter() - began
-        assert len(verdict.refused_by) == len(control.queues.names)
+        assert len(verdict.refused_by) == len(control.brokers.queues.names)
         spent.append(last)
     return spent
 
@@ -213,7 +213,7 @@ def whole_run(measured_h: float, before_h: float = 12) -> dict:
         began = time.perf_counter()
         with Simulation(scenario, Path(folder) / "run") as simulation:
             simulation.env.run(until=before_h * HOUR)
-            before, decisions = simulation.jobs_ended, simulation.control.decisions.n_decisions
+            before, decisions = simulation.jobs_ended, simulation.control.books.decisions.n_decisions
             started = time.perf_counter()
             for quarter in range(1, 5):
                 simulation.env.run(until=(before_h + measured_h * quarter / 4) * HOUR)
@@ -221,7 +221,7 @@ def whole_run(measured_h: float, before_h: float = 12) -> dict:
             ran, cores, jobs = time.perf_counter() - started, simulation.running_cores, simulation.jobs_ended - before
         closing = time.perf_counter() - started - ran
     seconds = ran + closing * measured_h / (before_h + measured_h)
-    decisions = simulation.control.decisions.n_decisions - decisions
+    decisions = simulation.control.books.decisions.n_decisions - decisions
     assert jobs > 20_000 * measured_h and cores > 0.95 * simulation.world.state["total_cores"]
     return {"jobs": jobs, "decisions": decisions, "busy_cores": cores, "seconds": seconds, "jobs_per_s": jobs / seconds,
             "whole_jobs": simulation.counters["jobs_ended"], "whole_seconds": time.perf_counter() - began,
@@ -246,8 +246,8 @@ def timeouts(live: int = 500_000) -> dict:
     arrays = world.arrays
     rows = np.flatnonzero(arrays.jobs["panda_id"] > 0)
     old = _age(arrays, rows, now)
-    control = SimpleNamespace(world=world, fabric=fabric, cfg=Gdpconfig(in_force(scenario)), edition="deployed",
-                              now=now)
+    control = SimpleNamespace(world=world, arrays=arrays, fabric=fabric, cfg=Gdpconfig(in_force(scenario)),
+                              edition="deployed", now=now)
     analysis = rebrokerage.AnalysisJobs(control)
     spent = {"median_ms": [], "rules_ms": [], "rebrokerage_ms": []}
     for _ in range(11):

@@ -13,6 +13,7 @@ from pathlib import Path
 from simgrid_broker.agents import start_agents
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.decision_log import all_factors, all_reasons, criteria_in_order
+from simgrid_broker.agents.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
@@ -56,7 +57,7 @@ class Simulation:
     """One run of a scenario into a folder; a context manager that leaves the folder whole however it ends."""
 
     def __init__(self, scenario, folder, validate=False):
-        self.scenario, self.folder = scenario, Path(folder)
+        self.scenario, self.folder, self.validate = scenario, Path(folder), validate
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
         tasks = task_list(scenario)
@@ -66,8 +67,7 @@ class Simulation:
         self.world.vocabularies["factors"] = all_factors(scenario.edition)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
-        self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write, validate,
-                               self._keep_snapshot)
+        self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
         start_agents(self.control)
         self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: what is wrong leaves no folder
         self.timings["built"] = time.perf_counter()
@@ -132,14 +132,14 @@ class Simulation:
         for rows, times in unfinished_jobs(arrays, self.env.now):
             self.write("jobs", rows, times)
         self.write("transfers", unfinished_transfers(arrays))
-        arrived = self.control.unwritten_tasks()
+        arrived = self.control.books.unwritten_tasks()
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         came = (arrays.tasks["arrival_s"] <= self.env.now) & (arrays.splitting["n_files"] > 0)
         self.write("splitting", arrays.splitting[came])
-        self.control.sampler.take()
+        take_sample(self.control)
         invariants.check(arrays)
 
-    def _keep_snapshot(self, values: dict) -> None:
+    def keep_snapshot(self, values: dict) -> None:
         """Write a snapshot beside the tables."""
         write_snapshot(self.folder, values)
 
@@ -161,9 +161,9 @@ class Simulation:
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
             criteria=criteria_in_order(self.scenario.edition),
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
-                      "decisions": self.control.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
+                      "decisions": self.control.books.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
-            commands=self.control.commands.told(), timings=self._durations())
+            commands=self.control.books.commands.told(), timings=self._durations())
 
     def _broken_tasks(self) -> int:
         """Tasks that no share or resource type fits; those that their scouts broke say so in their errorDialog."""

@@ -9,6 +9,7 @@ from unittest.mock import patch
 
 import numpy as np
 
+from simgrid_broker.agents import start_agents
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.decision_log import all_factors, all_reasons
 from simgrid_broker.fabric.environment import FabricEnvironment
@@ -208,10 +209,9 @@ class Stage(Bench):
         self.world.vocabularies["tags"] = all_reasons(self.scenario.edition)
         self.world.vocabularies["factors"] = all_factors(self.scenario.edition)
         self.env = FabricEnvironment(self.fabric)
-        self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self.write)
-        for agent in agents:
-            for process in agent(self.control):
-                self.env.process(process)
+        self.validate = False
+        self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
+        start_agents(self.control, agents)
 
     def _gdpconfig(self, changes):
         return in_force(self.scenario.with_config(changes) if changes else self.scenario)

@@ -1,13 +1,10 @@
-"""The control plane: one SimPy process a file, named as in JEDI, PanDA and Harvester.
+"""Agents: the SimPy processes of JEDI, PanDA and Harvester, one a file; each wakes, looks, asks a policy and acts."""
 
-What lives here: agents that wake, look, ask a policy and act, and what they share (`control`). What does not: any
-computing of decisions (policy), and what happens between two of their moments (fabric).
-
-Of agents that wake at the same time, those that were started first come first; the order is that of `AGENTS`.
-"""
+from collections.abc import Callable, Iterable
 
 from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.contents_feeder import contents_feeder
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.copy_archive import copy_archive
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.merger import merger
@@ -27,14 +24,22 @@ from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
 
-AGENTS = (timeline, network_metrics, statistics, task_source, task_commando, task_refiner, contents_feeder, task_broker,
-          adder, post_processor, watch_dog, production_watch_dog, copy_archive, priority_massage, merger,
-          job_generator, setupper, pilot_streaming, sampler, snapshots)
-"""Functions that take the control plane and give the generators of their processes, in the order of an instant."""
+Agent = Callable[[Control], Process]
+"""An agent: a generator function that yields SimPy events."""
+
+AGENTS: tuple[Agent, ...] = (
+    timeline, network_metrics, statistics, task_source, task_commando, task_refiner, contents_feeder, task_broker,
+    adder, post_processor, watch_dog, production_watch_dog, copy_archive, priority_massage, merger, job_generator,
+    setupper, pilot_streaming, sampler, snapshots)
+"""Agents of the package, in the order in which they act at the same instant."""
 
 
-def start_agents(control) -> None:
-    """Start every agent as SimPy processes of `control.env`."""
-    for agent in AGENTS:
-        for process in agent(control):
-            control.env.process(process)
+def start_agents(control: Control, agents: Iterable[Agent] = AGENTS) -> None:
+    """Start agents as SimPy processes at the current time; each begins after those before it, and what they start."""
+    control.env.process(_started(control, agents))
+
+
+def _started(control: Control, agents: Iterable[Agent]) -> Process:
+    for agent in agents:
+        control.env.process(agent(control))
+        yield control.env.timeout(0)                 # SimPy begins new processes before it ends a wait

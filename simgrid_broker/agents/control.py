@@ -1,95 +1,63 @@
-"""What the agents share: the clock, the world, the fabric, gdpconfig, and the books that they keep together.
+"""Control: what an agent is given."""
 
-What lives here: `Control`, and the loop of an agent that wakes on a period. What does not: any agent.
-"""
+from collections.abc import Callable, Generator
 
 import numpy as np
+import simpy
 
 from simgrid_broker import luck
-from simgrid_broker.agents.command_book import CommandBook
-from simgrid_broker.agents.contents_feeder import OpenInputs
-from simgrid_broker.agents.decision_log import DecisionLog
-from simgrid_broker.agents.live_tasks import LiveTasks
-from simgrid_broker.agents.policies import policies_in_use
-from simgrid_broker.agents.retry_module import RetryModule
-from simgrid_broker.agents.scouts import Scouts
-from simgrid_broker.agents.task_ledger import TaskLedger
-from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.funnel import MaskCache
+from simgrid_broker.agents.books import Books
+from simgrid_broker.agents.brokers import Brokers
+from simgrid_broker.agents.policies import InForce, Policies
+from simgrid_broker.agents.recorder import Recorder
+from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world import observe
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.counts import take_snapshot
+from simgrid_broker.world.world import World
+
+Process = Generator[simpy.Event, object, None]
+"""What an agent gives when it is called: a SimPy process."""
 
 
 class Control:
-    """Everything an agent can reach.
+    """Clock, world, fabric, policies, brokers, books and recorder: all that an agent can reach.
 
-    env: SimPy environment over the fabric; world, fabric: the data plane; cfg: gdpconfig in force; policies: the
-    decisions in use. `gdpconfig` is a function that gives the values in force, by (component, key), after the changes
-    in a mapping of names to values; write(name, rows, times=None) is the recorder; validate: check all invariants at
-    every sample; keep_snapshot(values) keeps a snapshot, if the scenario wants any.
+    env: SimPy's environment over the fabric; periods: the `agents` section of the scenario.
     """
 
-    def __init__(self, env, world, fabric, gdpconfig, write, validate=False, keep_snapshot=None):
-        self.env, self.world, self.fabric = env, world, fabric
-        self.gdpconfig, self.write, self.validate = gdpconfig, write, validate
-        self.keep_snapshot = keep_snapshot
-        scenario = world.scenario
-        self.policies = policies_in_use(scenario.policies)
-        self.config_changes = {}
-        self.cfg = Gdpconfig(gdpconfig({}))
-        self.seed, self.edition, self.periods = scenario.seed, scenario.edition, scenario.agents
-        self.live_tasks = LiveTasks(world)
-        self.snapshot = take_snapshot(world.arrays, 0.0, by_queue=True)
-        self.queues = observe.queues(world)
-        self.mask_cache = MaskCache()
-        self.decisions = DecisionLog(world, scenario.record, self.seed)
-        self.commands = CommandBook(world)
-        self.ledger = TaskLedger(self)
-        self.open_inputs = OpenInputs(world)
-        self.lost_files = {}
-        self.retry_module = RetryModule(self)
-        self.scouts = Scouts(self)
-        if fabric is not None:                      # a dry run has none: nothing moves there
-            fabric.retry_module = self.retry_module.learn
+    def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
+        self.env, self.world, self.fabric, self.recorder = env, world, fabric, recorder
+        self.seed, self.periods = world.scenario.seed, world.scenario.agents
+        self.policies = Policies(world, in_force)
+        self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True))
+        self.books = Books(world, fabric, self.policies, recorder)
 
     @property
     def now(self) -> float:
         """Simulated time, s."""
         return self.env.now
 
-    def end_tasks(self, rows) -> None:
-        """Let tasks that have just got a final status be looked at no more; unless one may come back it is recorded."""
-        self.live_tasks.remove(rows)
-        arrays = self.world.arrays
-        if not self.commands.bring_back and len(rows):
-            self.write("tasks", arrays.tasks[rows], arrays.task_times[rows])
+    @property
+    def arrays(self) -> Arrays:
+        """The tables of the world as they are now; do not keep them, growing replaces them."""
+        return self.world.arrays
 
-    def unwritten_tasks(self) -> np.ndarray:
-        """Rows of the tasks that have arrived and are not recorded yet, (n,)."""
-        if not self.commands.bring_back:
-            return self.live_tasks.rows
-        return np.flatnonzero(~np.isnan(self.world.arrays.task_times[:, TaskStatus.REGISTERED]))
+    @property
+    def cfg(self) -> Gdpconfig:
+        """gdpconfig in force now."""
+        return self.policies.cfg
 
-    def set_config(self, name: str, value) -> None:
-        """Change one key of gdpconfig from now on."""
-        self.config_changes[name] = value
-        self.cfg = Gdpconfig(self.gdpconfig(self.config_changes))
+    @property
+    def edition(self) -> str:
+        """Edition of the rules."""
+        return self.policies.edition
 
-    def refresh_queues(self) -> None:
-        """Read the description of the queues anew after it has changed."""
-        self.world.describe_anew()
-        self.queues = observe.queues(self.world)
+    def every(self, period: float, work: Callable[[], float | None], name: str, number: int = 0) -> Process:
+        """Call `work()` on a period, s, first at a random phase that depends on the seed and the name.
 
-    def tag_code(self, tag: str) -> int:
-        """Number of a broker's tag, -1 for none."""
-        return self.world.vocabularies["tags"].index(tag) if tag else -1
-
-    def every(self, period: float, work, name: str, number: int = 0):
-        """Generator of a process that calls `work()` on a period, first at a phase that luck gives to its name.
-
-        Where `work()` returns a time, s, the process sleeps so long instead.
-        The phase is a multiple of 1/1024 s: then sums of whole seconds are exact, and 30 minutes are 1800 s for ever.
+        If `work()` returns a delay, s, it replaces the period once. The phase is a multiple of 1/1024 s: sums of whole
+        seconds are then exact, and 30 minutes remain 1800 s.
         """
         key = int(np.frombuffer(name.encode().ljust(8)[:8], np.int64)[0] & 0x7FFFFFFF)
         phase = float(luck.uniforms(self.seed, "phase", key, number)) * period

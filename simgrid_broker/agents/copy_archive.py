@@ -8,6 +8,7 @@ Source: PanDA brokerage documentation, Timeout Rules; lifecycle reference, secti
 
 import numpy as np
 
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.rebrokerage import AnalysisJobs, piled_up
 from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
 from simgrid_broker.names import Cause, JobStatus, QueueStatus
@@ -18,7 +19,7 @@ RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}
 CLOSED = int(JobStatus.CLOSED)
 
 
-def copy_archive(control):
+def copy_archive(control: Control) -> Process:
     """The process that applies the timeout rules."""
     analysis = AnalysisJobs(control)
     turns = {0: (Cause.FAST_REBROKERAGE, lambda: piled_up(control)), 1: (Cause.ANALYSIS_REBROKERAGE, analysis.waiting)}
@@ -32,15 +33,15 @@ def copy_archive(control):
             if stage in turns:
                 cause, found = turns[stage]
                 control.fabric.take_back(found(), CLOSED, int(cause), control.now)
-    yield control.every(control.periods.copy_archive, look, "copyarch")
+    yield from control.every(control.periods.copy_archive, look, "copyarch")
 
 
-def apply(control, in_force, stage: int, rows: np.ndarray, broken: np.ndarray) -> None:
+def apply(control: Control, in_force, stage: int, rows: np.ndarray, broken: np.ndarray) -> None:
     """End the jobs that break the rules of one stage, rule by rule, as far as nothing has ended them since."""
     for number, rule in enumerate(in_force):
         if rule.stage == stage:
             chosen = rows[broken == number]
-            alive = control.world.arrays.jobs["panda_id"][chosen] > 0
+            alive = control.arrays.jobs["panda_id"][chosen] > 0
             control.fabric.take_back(chosen[alive], RESULTS[rule.action], int(rule.cause), control.now)
 
 
@@ -53,9 +54,9 @@ def as_table(in_force) -> np.ndarray:
                      for rule in in_force], RULE)
 
 
-def limits(control, in_force) -> np.ndarray:
+def limits(control: Control, in_force) -> np.ndarray:
     """Limit of each rule at each queue, s, (k, n_queues); inf where it does not apply."""
-    queues = control.world.arrays.queues
+    queues = control.arrays.queues
     workflows = np.array([queue.workflow or "" for queue in control.world.scenario.grid.queues.values()])
     own = {rule.workflow for rule in in_force if rule.workflow}
     idle = (control.now - queues["laststart_s"] > IDLE_S) | np.isin(queues["status"], DEAD_STATUSES)
@@ -75,7 +76,7 @@ def limits(control, in_force) -> np.ndarray:
     return found
 
 
-def for_whom(control, in_force) -> np.ndarray:
+def for_whom(control: Control, in_force) -> np.ndarray:
     """To which labels each rule applies, (k, n_labels) bool; a label that PanDA does not know counts as managed."""
     labels = [label if label in KNOWN_LABELS else "managed" for label in control.world.vocabularies["labels"]]
     masks = {name: np.isin(labels, members) if members else np.ones(len(labels), bool)

@@ -1,10 +1,9 @@
-"""What the brokers decided, as rows for the recorder.
+"""Decision log: decisions, candidates and refusals between two samples, as rows for the recorder.
 
-What lives here: collecting decisions, candidates and refusals between two samples. What does not: deciding, and the
-figures behind a verdict (policy), which are asked for only where they are kept.
+The figures behind a verdict are computed only for the decisions whose candidates are recorded.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -14,22 +13,23 @@ from simgrid_broker.policy import job_brokerage, task_brokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.schema import CANDIDATES, DECISIONS, FACTORS, REFUSALS
-from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.counts import tally
+from simgrid_broker.world.world import World
 
 RANKING = "sorting by weight"
-"""What PanDA does with the candidates that pass all criteria; source: brokerage reference, 10.4."""
+"""Last step of the brokerage, after all criteria; source: brokerage reference, 10.4."""
 
 
 def all_tags(edition: str) -> tuple[str, ...]:
-    """Every tag for which a broker of an edition can refuse a candidate, each once."""
+    """Every tag with which a broker of an edition can refuse a candidate, each once."""
     jobs, tasks = job_brokerage.editions.PRODUCTION[edition], task_brokerage.editions.PRODUCTION[edition]
     preassigned = task_brokerage.editions.PREASSIGNED
     return tuple(dict.fromkeys((*jobs.tags, *tasks.funnel.tags, *preassigned.funnel.tags)))
 
 
 def all_reasons(edition: str) -> tuple[str, ...]:
-    """What errorDialog of a task can hold: every tag, and what scouts exhaust or break a task for."""
+    """Values of errorDialog of a task: every tag, and the reasons for which scouts exhaust or break a task."""
     return (*all_tags(edition), *SCOUT_REASONS)
 
 
@@ -52,13 +52,11 @@ def _named(criteria: Iterable) -> list[tuple[str, str]]:
 
 
 class DecisionLog:
-    """Decisions and candidates of the tasks that are recorded, and counts of all refusals by candidate, rule and share.
+    """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share."""
 
-    record: the scenario's `record`, which says what is kept.
-    """
-
-    def __init__(self, world, record, seed: int):
-        self.world, self.seed = world, seed
+    def __init__(self, world: World):
+        record = world.scenario.record
+        self.world, self.seed = world, world.scenario.seed
         self.of_decisions, self.of_candidates = max(record.decisions, record.candidates), record.candidates
         self.whole = tasks_of(world, record.tasks)
         self.queues = world.arrays.pseudo_queues["queue"].astype(np.int64)
@@ -68,12 +66,9 @@ class DecisionLog:
         self.n_decisions = 0
         self.refusals: dict[tuple[int, int], tuple[tuple[str, ...], np.ndarray]] = {}
 
-    def add(self, kind: DecisionKind, now: float, task, verdict: Verdict, n_jobs: int, offset: int = 0,
+    def add(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
             candidates: np.ndarray | None = None) -> None:
-        """Note one decision before anything comes of it.
-
-        `candidates` are the sites that the verdict is about (default: it is about queues).
-        """
+        """Note one decision before it takes effect; candidates: sites of the verdict, None = it is about queues."""
         self.n_decisions += 1
         self._count(kind, task.share, verdict, candidates)
         if not self._keeps(self.of_decisions, task.jeditaskid):
@@ -90,7 +85,7 @@ class DecisionLog:
                                                     else candidates))
 
     def _keeps(self, fraction: float, jeditaskid: int) -> bool:
-        """Whether decisions about a task are among a fraction of all; larger fractions hold smaller ones."""
+        """Whether decisions about a task belong to a fraction of all; larger fractions include smaller ones."""
         if fraction >= 1 or jeditaskid in self.whole:
             return True
         return fraction > 0 and luck.uniforms(self.seed, "decision_record", jeditaskid) < fraction
@@ -116,8 +111,7 @@ class DecisionLog:
         return rows
 
     def _count(self, kind: DecisionKind, share: int, verdict: Verdict, sites: np.ndarray | None) -> None:
-        """Count who was refused by which rule, site by site or PanDA queue by PanDA queue; the last row is of the kept.
-        """
+        """Count refusals by rule and by site or PanDA queue; the last row counts the candidates that were kept."""
         found = self.refusals.get((kind, share))
         if found is None:
             columns = len(self.world.arrays.queues if sites is None else self.world.arrays.sites)
@@ -125,8 +119,9 @@ class DecisionLog:
             self.refusals[kind, share] = found
         tally(found[1], verdict.refused_by, self.queues if sites is None else sites)
 
-    def flush(self, now: float, tag_codes: dict[str, int], write):
-        """Write what has come since the last time."""
+    def flush(self, now: float, write: Callable[..., None]) -> None:
+        """Write what was added since the last call."""
+        tag_codes = {tag: code for code, tag in enumerate(self.world.vocabularies["tags"])}
         if self.rows:
             write("decisions", np.array(self.rows, DECISIONS.dtype))
         for tags, rows in self.candidates:
@@ -147,8 +142,8 @@ class DecisionLog:
             books.clear()
 
 
-def tasks_of(world, wanted: Iterable[int | str]) -> frozenset[int]:
-    """The jeditaskids of tasks that are given by jeditaskid or by name; several tasks may have one name."""
+def tasks_of(world: World, wanted: Iterable[int | str]) -> frozenset[int]:
+    """The jeditaskids of tasks given by jeditaskid or by name; several tasks may share a name."""
     words, tasks = world.vocabularies["task_names"], world.arrays.tasks
     codes = [words.index(task) for task in wanted if isinstance(task, str)]
     named = tasks["jeditaskid"][np.isin(tasks["name"], codes)].tolist()
@@ -156,5 +151,5 @@ def tasks_of(world, wanted: Iterable[int | str]) -> frozenset[int]:
 
 
 def _codes(tags: tuple[str, ...], tag_codes: dict[str, int]) -> np.ndarray:
-    """Code of each tag and behind them that of none, so that KEPT finds it, (n_tags + 1,)."""
+    """Code of each tag, then KEPT, which index -1 finds, (n_tags + 1,)."""
     return np.array([*(tag_codes[tag] for tag in tags), KEPT])

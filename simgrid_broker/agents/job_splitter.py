@@ -1,7 +1,4 @@
-"""JEDI's JobSplitter: cuts jobs for the queues that the draw has chosen from the files of a task.
-
-What lives here: reading the files of a task for a cycle, handing them block by block to the splitter, and making the
-jobs. What does not: tasks whose jobs have one size (`job_generator`), and the limits of a job (policy).
+"""JEDI's JobSplitter: cuts the files of a task into jobs for the queues that were drawn.
 
 Source: lifecycle reference, sections 2.3, 2.5 and 2.6; PanDA's `JobSplitter` and `InputChunk`.
 """
@@ -11,29 +8,25 @@ import math
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy, DecisionKind
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
-from simgrid_broker.policy.splitting import (
-    CUT,
-    Splitting,
-    cut_jobs,
-    job_limits,
-    preferred,
-    typical_files,
-)
+from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
 from simgrid_broker.policy.task_selection import Selection, files_to_read
+from simgrid_broker.views import Task, Verdict
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once, waiting_pieces
 
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 PARAMETERS = ("nFilesPerJob", "nGBPerJob", "nEventsPerJob", "maxWalltime", "nMaxFilesPerJob", "tgtMaxOutputForNG",
               "tgtNumEventsPerJob")
-"""Fields of `Splitting` that a row of splitting holds under their names in lower case."""
+"""Fields of `Splitting` that are columns of the table, in lower case."""
 
 
-def splitting_of(arrays, row: int) -> Splitting:
-    """How the input of a task is split, as the splitter wants to know it."""
+def splitting_of(arrays: Arrays, row: int) -> Splitting:
+    """Parameters by which the input of a task is split."""
     split = arrays.splitting[row]
     known = {name: split[name.lower()].item() for name in PARAMETERS}
     part = (split["events_per_piece"] or split["events_per_file"]) / split["events_per_file"]
@@ -45,67 +38,66 @@ def splitting_of(arrays, row: int) -> Splitting:
 
 
 class JobSplitter:
-    """The cutting of jobs for the work queues."""
+    """Cuts jobs for the work queues."""
 
-    def __init__(self, control, question):
-        self.control, self.question = control, question
+    def __init__(self, control: Control):
+        self.control = control
 
     def make(self, row: int, view: tuple, wanted: int, level: int, first_block: int, queue: str,
              rule: Selection) -> tuple[int, str]:
-        """Broker the next files of a task of one ramCount, and make the jobs that they are cut into.
+        """Broker the next files of a task of one ramCount, and make jobs of them.
 
-        view: the task and where its input lies; wanted: about how many jobs; queue, rule: the work queue and how it
-        reads files. Returns how many jobs of typical size that is, and the tag of the rule that left no queue.
+        view: the task and its input by site; wanted: approximate number of jobs; queue, rule: the work queue and how it
+        reads files. Returns how many jobs of typical size were made, and the tag that left no candidate.
         """
         task, parts = view
-        control, arrays = self.control, self.control.world.arrays
+        control, arrays = self.control, self.control.arrays
         splitting = splitting_of(arrays, row)
         typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
         pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of(arrays, row)
-        verdict = control.policies.job_brokerage(*self.question(control, task, parts, asked, account),
-                                                 control.mask_cache)
+        verdict = control.brokers.queues_for(task, parts, asked, account)
         drawn = self._draw(row, task, verdict, len(pieces), first_block)
         made, taken = 0, 0
         for number, size in drawn:
-            limits = job_limits(task, splitting, control.queues, number, control.edition)
+            limits = job_limits(task, splitting, control.brokers.queues, number, control.edition)
             jobs = self._cut(pieces, taken, limits, size)
             jobs = jobs[:len(jobs) - self._is_incomplete(row, pieces, taken, jobs)]
             if not len(jobs):
                 break
             taken, made = taken + int(jobs["count"].sum()), made + len(jobs)
             self._order(row, task, level, number, jobs)
-            queue_placed, _ = control.queues.queue_and_cores[number]
-            control.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
-        control.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, made)
+            queue_placed, _ = control.brokers.queues.queue_and_cores[number]
+            control.brokers.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
+        control.books.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, made)
         return math.ceil(taken / typical), verdict.last_tag
 
-    def _draw(self, row: int, task, verdict, most_jobs: int, first_block: int) -> list[tuple[int, int]]:
-        """Candidate and number of jobs of each block, for as many jobs as there can be."""
+    def _draw(self, row: int, task: Task, verdict: Verdict, most_jobs: int, first_block: int) -> list[tuple[int, int]]:
+        """Candidate and number of jobs of each block, for the most jobs possible."""
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
-        made_before = int(self.control.world.arrays.tasks["n_attempts"][row])
+        made_before = int(self.control.arrays.tasks["n_attempts"][row])
         uniforms = luck.successive(self.control.seed, QUEUE_DRAW, task.jeditaskid, made_before, first_block,
                                    math.ceil(most_jobs / block))
         numbers, sizes = spread_jobs(verdict, most_jobs, uniforms, block=block)
         return list(zip(numbers.tolist(), sizes.tolist(), strict=True))
 
     @staticmethod
-    def _cut(pieces: np.ndarray, taken: int, limits, most_jobs: int) -> np.ndarray:
+    def _cut(pieces: np.ndarray, taken: int, limits: JobLimits, most_jobs: int) -> np.ndarray:
         """The next jobs at a queue, (k,) of CUT."""
         jobs = np.zeros(most_jobs, CUT)
         return jobs[:cut_jobs(pieces, taken, limits, jobs)]
 
     def _is_incomplete(self, row: int, pieces: np.ndarray, taken: int, jobs: np.ndarray) -> bool:
-        """Whether the last job would get more files if all of the task's had been read; then it waits for them."""
+        """Whether the last job would get more files if all files of the task had been read; then it waits."""
         if not len(jobs) or jobs[-1]["closed_by"] != ClosedBy.END or taken == len(jobs) - 1 == 0:
             return False
         last = pieces[int(jobs["first"][-1] + jobs["count"][-1]) - 1]
-        return bool(last["retry"] < 0 and last["unit"] + 1 < inputs_to_use(self.control.world.arrays, row))
+        return bool(last["retry"] < 0 and last["unit"] + 1 < inputs_to_use(self.control.arrays, row))
 
-    def _order(self, row: int, task, level: int, number: int, jobs: np.ndarray) -> None:
-        """Let the server make jobs at a candidate."""
+    def _order(self, row: int, task: Task, level: int, number: int, jobs: np.ndarray) -> None:
+        """Submit jobs at a candidate to the server."""
         control = self.control
-        _, cores = control.queues.queue_and_cores[number]
+        _, cores = control.brokers.queues.queue_and_cores[number]
         ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
         control.fabric.cut_jobs((control.now, row, number, len(jobs), ram, level, task.resource_type), jobs)

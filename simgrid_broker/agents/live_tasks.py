@@ -1,34 +1,35 @@
-"""The tasks that have arrived and are not over: the rows that agents look through.
+"""The tasks that have arrived and are not over: the rows that agents look through."""
 
-What lives here: `LiveTasks`. What does not: the tasks themselves (world).
-"""
+from collections.abc import Iterable
 
 import numpy as np
+
+from simgrid_broker.world.world import World
 
 
 class LiveTasks:
     """Rows of the live tasks in order of arrival."""
 
-    def __init__(self, world):
+    def __init__(self, world: World):
         self.world = world
         self.rows = np.zeros(0, np.int64)
 
-    def add(self, rows) -> None:
-        """Put tasks that arrive behind the others."""
+    def add(self, rows: Iterable[int]) -> None:
+        """Append tasks that arrive."""
         self.rows = np.concatenate([self.rows, np.asarray(rows, np.int64)])
 
     def bring_back(self, row: int) -> None:
-        """Put a task that was over in its old place, if it is not there."""
+        """Put a task that was over back in its old place."""
         if row not in self.rows:
             self.rows = np.sort(np.append(self.rows, row))
 
-    def remove(self, rows) -> None:
-        """Take tasks that are over out."""
+    def remove(self, rows: Iterable[int]) -> None:
+        """Remove tasks that are over."""
         over = np.zeros(len(self.world.arrays.tasks), bool)
         over[np.asarray(rows, np.int64)] = True
         self.rows = self.rows[~over[self.rows]]
 
-    def in_status(self, *statuses) -> np.ndarray:
+    def in_status(self, *statuses: int) -> np.ndarray:
         """Rows of the live tasks in any of these statuses."""
         found = self.world.arrays.tasks["status"][self.rows]
         mask = np.zeros(len(found), bool)

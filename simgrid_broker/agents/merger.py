@@ -11,13 +11,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from simgrid_broker import luck
-from simgrid_broker.agents.job_generator import question
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, Cause, DecisionKind, JobStatus, TaskStatus
 from simgrid_broker.policy import merging
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.views import Premerge
 from simgrid_broker.world import observe
+from simgrid_broker.world.build import PMERGE
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.merge_rules import merge_rule
 from simgrid_broker.world.task_transitions import set_status
@@ -26,15 +27,13 @@ T = TaskStatus
 MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), int(JobStatus.CANCELLED)
 SERVED = (T.READY, T.SCOUTING, T.SCOUTED, T.RUNNING, T.MERGING, T.THROTTLED)
 """Statuses of a task for which merge jobs are made; source: lifecycle reference, 2.14 (even while throttled)."""
-PMERGE = "pmerge"
-"""processingType of merge jobs; source: lifecycle reference, 2.14."""
 MERGE_DRAW = luck.STREAMS["merge_draw"]
 
 
-def merger(control):
+def merger(control: Control) -> Process:
     """The process, if any task merges its output."""
-    if control.world.arrays.tasks["mergeoutput"].any():
-        yield control.every(control.periods.job_generator, Merger(control).cycle, "merger")
+    if control.arrays.tasks["mergeoutput"].any():
+        yield from control.every(control.periods.job_generator, Merger(control).cycle, "merger")
 
 
 @dataclass
@@ -59,15 +58,12 @@ class Merge:
 class Merger:
     """The books of merge jobs: those to be made and those under way."""
 
-    def __init__(self, control):
+    def __init__(self, control: Control):
         self.control = control
         self.waiting: list[Merge] = []
         self.under_way: dict[int, Merge] = {}
         self.ended: list[tuple[int, int, int]] = []
-        types = control.world.vocabularies["processing_types"]
-        if PMERGE not in types:
-            control.world.vocabularies["processing_types"] = types = (*types, PMERGE)
-        self.processing_type = types.index(PMERGE)
+        self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
         control.fabric.watchers.append(self.watch)
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
@@ -91,12 +87,12 @@ class Merger:
 
     def _alive(self, merge: Merge) -> np.ndarray:
         """Which jobs of a merge still wait for it, (n,) bool."""
-        jobs = self.control.world.arrays.jobs
+        jobs = self.control.arrays.jobs
         return (jobs["panda_id"][merge.rows] == merge.panda_ids) & (jobs["status"][merge.rows] == MERGING)
 
     def _kill_orphans(self) -> None:
         """Kill merge jobs of which some input is gone, and which have not changed for long."""
-        control, jobs = self.control, self.control.world.arrays.jobs
+        control, jobs = self.control, self.control.arrays.jobs
         alive = [merge for panda_id, merge in self.under_way.items() if jobs["panda_id"][merge.row] == panda_id]
         rows = [merge.row for merge in alive if not self._alive(merge).all()
                 and control.now - jobs["modification_s"][merge.row] > merging.ORPHANED_S]
@@ -110,14 +106,14 @@ class Merger:
         elif cause == Cause.TIMEOUT_MERGING or not len(rows):
             return                                          # what is left is gathered anew
         elif merge.attempt < merging.ATTEMPTS:
-            self.waiting.append(replace(merge, rows=rows, panda_ids=control.world.arrays.jobs["panda_id"][rows],
+            self.waiting.append(replace(merge, rows=rows, panda_ids=control.arrays.jobs["panda_id"][rows],
                                         attempt=merge.attempt + 1, stuck_at=np.inf, again_at=0.0))
         else:
             control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
 
     def _jobs(self) -> np.ndarray:
         """Rows of the live jobs of tasks whose output is merged, merge jobs left out, by task and chunk."""
-        arrays = self.control.world.arrays
+        arrays = self.control.arrays
         jobs = arrays.jobs
         of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
         rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
@@ -125,7 +121,7 @@ class Merger:
 
     def _gather(self) -> None:
         """Plan merge jobs of the outputs of every place at which all jobs of a task are done."""
-        arrays = self.control.world.arrays
+        arrays = self.control.arrays
         rows = self._jobs()
         known = [merge.panda_ids for merge in (*self.waiting, *self.under_way.values())]
         if known:
@@ -143,7 +139,7 @@ class Merger:
 
     def _plan(self, task: int, rows: np.ndarray) -> None:
         """Plan the merge jobs of the outputs of jobs, which lie at one place."""
-        control, arrays = self.control, self.control.world.arrays
+        control, arrays = self.control, self.control.arrays
         jobs, queue = arrays.jobs[rows], int(arrays.jobs["queue"][rows[0]])
         limits = merging.merge_limits(merge_rule(control.world, task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
                                       float(arrays.tasks["workdiskcount_mb"][task]) * 1e6, control.edition)
@@ -160,18 +156,18 @@ class Merger:
             return False
         task, parts = self._view(merge)
         account = account_of(world.arrays, merge.task)
-        verdict = control.policies.job_brokerage(*question(control, task, parts, 1, account))
+        verdict = control.brokers.queues_for(task, parts, 1, account, cache=False)
         chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
         draw = luck.uniform(control.seed, MERGE_DRAW, task.jeditaskid, chunk, merge.attempt)
         chosen, _ = spread_jobs(verdict, 1, [draw])
-        control.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, len(chosen))
+        control.books.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, len(chosen))
         if not len(chosen):
             periods, analysis = control.periods, task.prodsourcelabel in ANALYSIS_LABELS
             merge.stuck_at = min(merge.stuck_at, now)
             merge.again_at = now + (periods.pending_analysis if analysis else periods.pending_production)
             return False
         self._order(merge, task, int(chosen[0]))
-        control.snapshot.place(account, task.resource_type, [(int(control.queues.queue[chosen[0]]), 1)])
+        control.brokers.snapshot.place(account, task.resource_type, [(int(control.brokers.queues.queue[chosen[0]]), 1)])
         return True
 
     def _view(self, merge: Merge) -> tuple:
@@ -197,7 +193,7 @@ class Merger:
     def _order(self, merge: Merge, task, number: int) -> None:
         """Make a merge job at a candidate queue."""
         control, world, rule = self.control, self.control.world, merge_rule(self.control.world, merge.task)
-        site, there = world.arrays.queues["site"][merge.queue], int(control.queues.site[number])
+        site, there = world.arrays.queues["site"][merge.queue], int(control.brokers.queues.site[number])
         merge.row = control.fabric.make_merge_job(
             (control.now, merge.task, number, merge.attempt, merge.panda_id,
              merging.asked_memory_mb(rule.mergeRamCount), task.resource_type, rule.mergeCoreCount or task.corecount,
@@ -208,8 +204,8 @@ class Merger:
 
     def _set_statuses(self) -> None:
         """Let tasks of which only merging is left be `merging`, and those with something else to do `running`."""
-        control, arrays = self.control, self.control.world.arrays
-        rows = control.live_tasks.in_status(T.RUNNING, T.MERGING)
+        control, arrays = self.control, self.control.arrays
+        rows = control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
         rows = rows[arrays.tasks["mergeoutput"][rows] != 0]
         jobs = arrays.jobs[self._jobs()]
         others = np.bincount(jobs["task"][jobs["status"] != MERGING], minlength=len(arrays.tasks))

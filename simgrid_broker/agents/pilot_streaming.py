@@ -7,7 +7,9 @@ in pull mode, and a queue that is not unified is treated as one with a single ty
 import numpy as np
 
 from simgrid_broker import views
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import JobStatus, QueueStatus
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import of_shares
 
 NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
@@ -20,23 +22,23 @@ LIMIT_RATIO, LIMIT_MIN = 40, 100
 """nQueueLimitWorkerRatio (%) and nQueueLimitWorkerMin of ATLAS's template; source: formats reference, section 11."""
 
 
-def pilot_streaming(control):
+def pilot_streaming(control: Control) -> Process:
     """The process that submits workers."""
-    pseudo_queue_of, worker_cores = worker_types(control.world.arrays)
+    pseudo_queue_of, worker_cores = worker_types(control.arrays)
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
     limits = queue_limits(control.world.scenario.grid.queues.values())
 
     def stream():
-        status = pilot_status(control.world.arrays, pseudo_queue_of, worker_cores, limits, score)
+        status = pilot_status(control.arrays, pseudo_queue_of, worker_cores, limits, score)
         workers = control.policies.pilot_submission(status)
-        workers[np.isin(control.world.arrays.queues["status"], NO_WORKERS)] = 0
+        workers[np.isin(control.arrays.queues["status"], NO_WORKERS)] = 0
         queue, kind = np.nonzero(workers)
         control.fabric.submit_workers(pseudo_queue_of[queue, kind], workers[queue, kind], control.now)
-    yield control.every(control.periods.pilot_streaming, stream, "pilots")
+    yield from control.every(control.periods.pilot_streaming, stream, "pilots")
 
 
-def worker_types(arrays) -> tuple[np.ndarray, np.ndarray]:
+def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
     """Pseudo-queue and cores of the worker of each queue and type, (n_queues, n_types); -1 and 0 where there is none.
 
     The single worker of a queue that is not unified stands in the first column.
@@ -60,7 +62,7 @@ def queue_limits(queues) -> tuple[np.ndarray, np.ndarray]:
     return np.array(ratio, float) / 100, np.array(least, np.int64)
 
 
-def pilot_status(arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits,
+def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits,
                  score: int = 0) -> views.PilotStatus:
     """What pilot streaming sees of all queues; limits: the two of `queue_limits`; score: the type for idle queues."""
     pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0

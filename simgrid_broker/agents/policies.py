@@ -1,26 +1,35 @@
-"""The policies that a scenario names, found.
+"""Policies: the decisions that a scenario names, with the edition and the gdpconfig under which they are made."""
 
-What lives here: `Policies` and the look-up. What does not: the policies (policy) and their registry.
-"""
+from collections.abc import Callable, Mapping
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import numpy as np
 
 from simgrid_broker.policy.dispatch import DispatchOrder
 from simgrid_broker.policy.registry import policy
+from simgrid_broker.policy.throttle import Throttle
+from simgrid_broker.views import Gdpconfig, PilotStatus, Verdict
+from simgrid_broker.world.world import World
+
+InForce = Callable[[Mapping[str, object]], Mapping[tuple[str, str], object]]
+"""Function that gives gdpconfig in force, by (component, key), after changes by the name of their key."""
 
 
-@dataclass(frozen=True)
 class Policies:
-    """Every decision that can be swapped, ready to be called."""
+    """Every decision that can be replaced; raises PluginError for a policy that is unknown or cannot be used."""
 
-    dispatch_order: DispatchOrder
-    pilot_submission: Callable
-    throttle: Callable
-    job_brokerage: Callable
-    task_brokerage: Callable
+    def __init__(self, world: World, in_force: InForce):
+        names = world.scenario.policies
+        self.dispatch_order: DispatchOrder = policy("dispatch_order", names.dispatch_order)
+        self.pilot_submission: Callable[[PilotStatus], np.ndarray] = policy("pilot_submission", names.pilot_submission)
+        self.throttle: Callable[..., Throttle] = policy("throttle", names.throttle)
+        self.job_brokerage: Callable[..., Verdict] = policy("job_brokerage", names.job_brokerage)
+        self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
+        self.edition: str = world.scenario.edition
+        self.changes: dict[str, object] = {}
+        self.cfg = Gdpconfig(in_force({}))
+        self._in_force = in_force
 
-
-def policies_in_use(names) -> Policies:
-    """The policies by the names in the scenario's `policies`; raises UnknownPolicy for one that nobody offers."""
-    return Policies(**{kind: policy(kind, getattr(names, kind)) for kind in Policies.__dataclass_fields__})
+    def set_config(self, name: str, value: object) -> None:
+        """Change one key of gdpconfig from now on."""
+        self.changes[name] = value
+        self.cfg = Gdpconfig(self._in_force(self.changes))

@@ -1,104 +1,95 @@
-"""JEDI's PostProcessor: tasks of which nothing is left to do get their final status, and those that were commanded to.
+"""JEDI's PostProcessor: gives tasks with nothing left, and tasks under a command to end, their final status.
 
 Source: lifecycle reference, section 2.8, final status.
 """
 
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.task_ends import PREPARABLE, SETTLED, final_status
+from simgrid_broker.world.columns import return_to, take_done
 from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.world import World
 
 T = TaskStatus
 
-PREPARABLE = (T.READY, T.RUNNING, T.MERGING, T.THROTTLED)
-"""Statuses from which a task of which nothing is left goes to its end."""
-COMMANDED = (T.ABORTING, T.TOABORT, T.FINISHING, T.PASSED, T.DONE, T.FINISHED, T.FAILED, T.ABORTED, T.BROKEN)
-"""Statuses of a task whose end is none of its own, or has come."""
-NO_PARENT_LEFT = (T.FAILED, T.BROKEN, T.ABORTED)
 
-
-def post_processor(control):
-    """The process that ends tasks."""
+def post_processor(control: Control) -> Process:
+    """End tasks, then assess scouts."""
     waiting: dict[int, None] = {}
 
-    def finish():
-        arrays, state = control.world.arrays, control.world.state
-        waiting.update(dict.fromkeys(arrays.done_tasks[:state["n_done_tasks"]].tolist()))
-        state["n_done_tasks"] = 0
+    def finish() -> None:
+        waiting.update(dict.fromkeys(take_done(control.world)))
         ended: list[int] = []
         for row in [*waiting]:
             if settled(control, row, ended):
                 del waiting[row]
         send_on(control, ended)
         if ended:
-            control.end_tasks(ended)
-        control.scouts.assess()
-    yield control.every(control.periods.post_processor, finish, "postproc")
+            control.books.end_tasks(ended)
+        control.books.scouts.assess(control.now)
+    yield from control.every(control.periods.post_processor, finish, "postproc")
 
 
-def send_on(control, ended: list[int]) -> None:
-    """End the tasks that were commanded to end or have a broken input, and let those go on that have scouted."""
-    tasks = control.world.arrays.tasks
-    rows = control.live_tasks.in_status(T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED)
+def send_on(control: Control, ended: list[int]) -> None:
+    """End the tasks that were told to end or have a broken input, and let scouted tasks continue."""
+    tasks = control.arrays.tasks
+    rows = control.books.live_tasks.in_status(T.TOABORT, T.PASSED, T.TOBROKEN, T.SCOUTED)
     if not len(rows):
         return
     status = tasks["status"][rows]
     for row in rows[status == T.TOABORT].tolist():
         end(control, row, T.ABORTED, ended)
     for row in rows[status == T.PASSED].tolist():
-        end(control, row, final_status(tasks, row), ended)
+        end(control, row, final_status_of(control.world, row), ended)
     for row in rows[status == T.TOBROKEN].tolist():
         end(control, row, T.BROKEN, ended)
     for row in rows[status == T.SCOUTED].tolist():
-        control.scouts.let_go(row)
+        control.books.scouts.release(row)
         set_status(control.world, row, T.RUNNING, control.now)
 
 
-def settled(control, row: int, ended: list[int]) -> bool:
-    """End a task of which nothing was left when last seen; whether it need not be looked at again for that.
+def settled(control: Control, row: int, ended: list[int]) -> bool:
+    """End a task that had nothing left when last seen; returns whether it needs no further look.
 
-    A task that is paused, scouting or without a nucleus is ended when it is not any more.
+    A paused or scouting task, or one without a nucleus, is ended once it leaves that status.
     """
-    tasks = control.world.arrays.tasks
-    task = tasks[row]
+    world, task = control.world, control.arrays.tasks[row]
     status, old_status = T(task["status"]), T(task["old_status"])
-    if task["n_finished"] + task["n_failed"] != task["n_jobs"] or status in COMMANDED:
+    if task["n_finished"] + task["n_failed"] != task["n_jobs"] or status in SETTLED:
         return True
     if status is T.PENDING and old_status in PREPARABLE:
         status = old_status
-        set_status(control.world, row, status, control.now)
+        set_status(world, row, status, control.now)
     if status not in PREPARABLE:
         return False
-    if control.open_inputs.is_open(row):
-        set_status(control.world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more has come
+    if control.books.open_inputs.is_open(row):
+        set_status(world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more input arrives
         return True
-    set_status(control.world, row, T.PREPARED, control.now)
-    final = final_status(tasks, row)
-    if final is T.FINISHED and task["n_failed"] and uses_exhausted(control.world, row):
-        task["old_status"] = T.RUNNING                         # a retry goes on there
-        set_status(control.world, row, T.EXHAUSTED, control.now)
+    set_status(world, row, T.PREPARED, control.now)
+    final = final_status_of(world, row)
+    if final is T.FINISHED and task["n_failed"] and uses_exhausted(world, row):
+        return_to(world, row, T.RUNNING)                     # where a retry continues
+        set_status(world, row, T.EXHAUSTED, control.now)
     else:
         end(control, row, final, ended)
     return True
 
 
-def uses_exhausted(world, row: int) -> bool:
-    """Whether a task waits for a person where some of its input was given up; source: JEDI TWiki, task status."""
+def uses_exhausted(world: World, row: int) -> bool:
+    """Whether a task with failed input waits for a command; source: JEDI TWiki, task status."""
     name = world.vocabularies["task_names"][world.arrays.tasks["name"][row]]
     return any(campaign.name == name and campaign.useExhausted for campaign in world.scenario.workload.campaigns)
 
 
-def end(control, row: int, status: TaskStatus, ended: list[int]) -> None:
-    """Give a task its final status, and put it behind those that have just got theirs."""
+def end(control: Control, row: int, status: TaskStatus, ended: list[int]) -> None:
+    """Give a task its final status and append it to the tasks that have just ended."""
     set_status(control.world, row, status, control.now)
     ended.append(row)
 
 
-def final_status(tasks, row: int) -> TaskStatus:
-    """done if every input was processed, failed if none was, finished otherwise.
-
-    A task with a parent is done only if that is, too, and failed if that came to nothing.
-    """
+def final_status_of(world: World, row: int) -> TaskStatus:
+    """Final status of a task by its input and its parent."""
+    tasks = world.arrays.tasks
     task = tasks[row]
-    if task["n_finished"] == task["n_jobs"]:
-        parent = T(tasks["status"][task["parent"] - 1]) if task["parent"] > 0 else T.DONE
-        return T.DONE if parent is T.DONE else T.FAILED if parent in NO_PARENT_LEFT else T.FINISHED
-    return T.FINISHED if task["n_finished"] else T.FAILED
+    parent = T(tasks["status"][task["parent"] - 1]) if task["parent"] > 0 else None
+    return final_status(int(task["n_jobs"]), int(task["n_finished"]), parent)

@@ -6,6 +6,7 @@ What lives here: counting by owner, a user or the working group for which he wor
 
 import numpy as np
 
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
 from simgrid_broker.policy.user_caps import LONG_JOB_S, boosts, caps, over_and_below
 from simgrid_broker.units import HOUR
@@ -18,17 +19,17 @@ START = (S.STARTING, S.SENT)
 ENDED = (S.FINISHED, S.FAILED, S.CLOSED)
 
 
-def priority_massage(control):
+def priority_massage(control: Control) -> Process:
     """The process that looks after the jobs of users."""
     labels = control.world.vocabularies["labels"]
     if any(label in ANALYSIS_LABELS for label in labels):
-        yield control.every(control.periods.priority_massage, PriorityMassage(control).look, "massage")
+        yield from control.every(control.periods.priority_massage, PriorityMassage(control).look, "massage")
 
 
 class PriorityMassage:
     """Counts the analysis jobs of each owner, and remembers what ended within the window."""
 
-    def __init__(self, control):
+    def __init__(self, control: Control):
         self.control = control
         world = control.world
         tasks = world.arrays.tasks
@@ -68,7 +69,7 @@ class PriorityMassage:
 
     def _may_matter(self, limits) -> bool:
         """Whether a user may be above a cap or some job is throttled; for what counts of users tell at once."""
-        arrays = self.control.world.arrays
+        arrays = self.control.arrays
         counts = arrays.user_counts[self.users]
         soon = counts[:, START].sum(axis=1)
         cores = arrays.user_cores[self.users] + soon * self.most_cores
@@ -79,7 +80,7 @@ class PriorityMassage:
     def _count(self) -> tuple[np.ndarray, ...]:
         """Numbers of each owner: running jobs and cores; by queue, jobs done lately, activated, highest priority."""
         control, n_owners = self.control, len(self.is_group)
-        shape, since = (n_owners, len(control.world.arrays.queues)), control.now - WINDOW_S
+        shape, since = (n_owners, len(control.arrays.queues)), control.now - WINDOW_S
         control.fabric.empty_outboxes()
         jobs, cores = np.zeros(n_owners, np.int64), np.zeros(n_owners, np.int64)
         done, activated = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
@@ -93,7 +94,7 @@ class PriorityMassage:
 
     def _jobs(self, status: JobStatus, owners: np.ndarray) -> np.ndarray:
         """Rows of the jobs of some owners, (n_owners,) bool, in one status, the oldest first; merge jobs left out."""
-        arrays = self.control.world.arrays
+        arrays = self.control.arrays
         jobs = arrays.jobs
         rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["status"] == status) & (jobs["n_chunks"] > 0))
         rows = rows.astype(np.int32)
@@ -110,19 +111,19 @@ class PriorityMassage:
         if over.any():
             rows = self._jobs(S.ACTIVATED, over)
             if self.deployed:
-                arrays = control.world.arrays
+                arrays = control.arrays
                 rows = rows[max_walltimes(arrays, rows) > LONG_JOB_S]
             control.fabric.hold_back(rows, control.now)
-        if below.any() and control.world.arrays.user_counts[:, S.THROTTLED].any():
+        if below.any() and control.arrays.user_counts[:, S.THROTTLED].any():
             rows = self._jobs(S.THROTTLED, below)
-            tasks = control.world.arrays.tasks["status"][control.world.arrays.jobs["task"][rows]]
+            tasks = control.arrays.tasks["status"][control.arrays.jobs["task"][rows]]
             control.fabric.let_go(rows[tasks != TaskStatus.PAUSED], control.now)
 
     def _lift(self, wanted) -> None:
         """Raise the priority of activated jobs of owners who got little."""
         if not wanted:
             return
-        arrays, owners = self.control.world.arrays, np.zeros(len(self.is_group), bool)
+        arrays, owners = self.control.arrays, np.zeros(len(self.is_group), bool)
         owners[[boost.owner for boost in wanted]] = True
         rows = self._jobs(S.ACTIVATED, owners)
         owner, queue = self.owner_of_task[arrays.jobs["task"][rows]], arrays.jobs["queue"][rows]

@@ -7,6 +7,7 @@ pauses at most every 20 min task by task, here all tasks together.
 
 import numpy as np
 
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.task_commando import pause
 from simgrid_broker.fabric.commands import jobs_of, waiting_retries
 from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus
@@ -22,21 +23,22 @@ from simgrid_broker.policy.task_watchdogs import (
     throttle_step,
     throttled_for_s,
 )
+from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.task_transitions import set_status
 
 T = TaskStatus
 
 
-def production_watch_dog(control):
+def production_watch_dog(control: Control) -> Process:
     """The process that looks at production tasks at work."""
     dog = ProductionWatchDog(control)
-    yield control.every(control.periods.watch_dog, dog.cycle, "prodwatc")
+    yield from control.every(control.periods.watch_dog, dog.cycle, "prodwatc")
 
 
 class ProductionWatchDog:
     """Remembers when it looked at all tasks, and how often and until when it throttled some."""
 
-    def __init__(self, control):
+    def __init__(self, control: Control):
         self.control = control
         words = control.world.vocabularies
         self.production = np.isin(words["labels"], PRODUCTION_LABELS)
@@ -49,10 +51,10 @@ class ProductionWatchDog:
     def cycle(self) -> None:
         """Release what was throttled for long enough; boost, pause and throttle."""
         self._release()
-        rows = self.control.live_tasks.in_status(T.RUNNING)
-        tasks = self.control.world.arrays.tasks
+        rows = self.control.books.live_tasks.in_status(T.RUNNING)
+        tasks = self.control.arrays.tasks
         rows = rows[self.production[tasks["label"][rows]]]
-        of_files = self.control.world.arrays.splitting["n_files"][rows] > 0        # a job of them has several chunks
+        of_files = self.control.arrays.splitting["n_files"][rows] > 0        # a job of them has several chunks
         tried_again = tasks["n_attempts"][rows] - np.where(of_files, 0, tasks["next_chunk"][rows])
         for row in rows[(tasks["max_attempt"][rows] > ATTEMPTS_A_STEP) & (tried_again >= ATTEMPTS_A_STEP - 1)].tolist():
             self._throttle(row)
@@ -67,15 +69,15 @@ class ProductionWatchDog:
 
     def _boost(self, rows: np.ndarray) -> None:
         """Give tasks that are nearly done priority 900 and the share Express, their jobs with them."""
-        control, tasks = self.control, self.control.world.arrays.tasks
+        control, tasks = self.control, self.control.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
         rows = rows[nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
         low = rows[tasks["priority"][rows] < BOOST_PRIORITY]
         slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
         changed = np.union1d(low, slow)
         for row in changed.tolist():
-            control.ledger.changes(row)
-        jobs = jobs_of(control.world.arrays, changed)
+            control.books.ledger.changes(row)
+        jobs = jobs_of(control.arrays, changed)
         if len(low):
             control.fabric.set_priority(low, BOOST_PRIORITY, jobs)
         if len(slow):
@@ -83,7 +85,7 @@ class ProductionWatchDog:
 
     def _jobs(self, rows: np.ndarray) -> np.ndarray:
         """Jobs of tasks, (n,): pieces of input, or where jobs are cut from files as many as the first of them tell."""
-        arrays = self.control.world.arrays
+        arrays = self.control.arrays
         tasks = arrays.tasks
         cut = arrays.splitting["n_files"][rows] > 0
         told = tasks["n_jobs"][rows] * tasks["n_attempts"][rows] // np.maximum(tasks["next_chunk"][rows], 1)
@@ -91,7 +93,7 @@ class ProductionWatchDog:
 
     def _pause(self, rows: np.ndarray) -> None:
         """Pause tasks that fail too often, and with each all that run for the same kind of request."""
-        control, tasks, words = self.control, self.control.world.arrays.tasks, self.control.world.vocabularies
+        control, tasks, words = self.control, self.control.arrays.tasks, self.control.world.vocabularies
         for row in rows[tasks["failed_attempts"][rows] > 0].tolist():
             task = tasks[row]
             if task["status"] != T.RUNNING:
@@ -99,8 +101,8 @@ class ProductionWatchDog:
             n_jobs = int(self._jobs(np.array([row]))[0])
             left = int(remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
             if pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
-                      control.ledger.failure_rates(row), control.cfg, control.edition):
-                running = control.live_tasks.in_status(T.RUNNING)
+                      control.books.ledger.failure_rates(row), control.cfg, control.edition):
+                running = control.books.live_tasks.in_status(T.RUNNING)
                 same = running[(tasks["processing_type"][running] == task["processing_type"])
                                & (tasks["label"][running] == task["label"])]
                 for other in same.tolist():
@@ -108,7 +110,7 @@ class ProductionWatchDog:
 
     def _throttle(self, row: int) -> None:
         """Let a task make no jobs for a while if attempts at its input have failed too often."""
-        control, arrays = self.control, self.control.world.arrays
+        control, arrays = self.control, self.control.arrays
         jobs, waiting = arrays.jobs[jobs_of(arrays, [row])], waiting_retries(arrays, row)
         n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
         attempts = np.concatenate([jobs["attempt"], waiting["attempt"]]) - 1
@@ -118,12 +120,12 @@ class ProductionWatchDog:
         if step:
             self.n_throttled[row] = step
             self.until_s[row] = control.now + throttled_for_s(step)
-            arrays.tasks["old_status"][row] = arrays.tasks["status"][row]
+            return_to(control.world, row)
             set_status(control.world, row, T.THROTTLED, control.now)
 
     def _release(self) -> None:
         """Let tasks go on that were throttled for long enough; those that a command took away are forgotten."""
-        control, tasks = self.control, self.control.world.arrays.tasks
+        control, tasks = self.control, self.control.arrays.tasks
         for row, until_s in [*self.until_s.items()]:
             if tasks["status"][row] != T.THROTTLED:
                 del self.until_s[row]

@@ -9,6 +9,7 @@ Simplified: the jobs of a task at a queue are one group, whatever their job defi
 
 import numpy as np
 
+from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
 from simgrid_broker.policy.analysis_rebrokerage import QUIET_S, WaitingGroups, groups_to_rebroker, least_wait
@@ -24,9 +25,9 @@ ENDED_WELL = (S.FINISHED, S.CANCELLED)
 """Ends that do so, too: all but failed and closed."""
 
 
-def piled_up(control) -> np.ndarray:
+def piled_up(control: Control) -> np.ndarray:
     """Rows of the jobs that fast rebrokerage takes back: the oldest of each queue and share that has too many."""
-    arrays = control.world.arrays
+    arrays = control.arrays
     queues, n_shares = arrays.queues, len(arrays.hs06_milli)
     counts = arrays.counts[:, :n_shares].sum(axis=2)                 # (n_queues, n_shares, n_status)
     left_alone = queues_left_alone(queues["num_slots"], queues["status"], queues["disable_reassign"], control.edition)
@@ -46,7 +47,7 @@ def piled_up(control) -> np.ndarray:
 class AnalysisJobs:
     """Looks after the groups of analysis jobs, and remembers which of them had jobs that ended well lately."""
 
-    def __init__(self, control):
+    def __init__(self, control: Control):
         self.control = control
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
         self.ended: list[tuple[np.ndarray, np.ndarray]] = []         # group and time of jobs that ended well
@@ -55,7 +56,7 @@ class AnalysisJobs:
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Remember the groups of the analysis jobs among those that have just ended well."""
-        chosen = self.analysis[self.control.world.arrays.tasks["label"][rows["task"]]]
+        chosen = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
         chosen &= np.isin(rows["status"], ENDED_WELL)
         if chosen.any():
             rows, times = rows[chosen], times[chosen]
@@ -63,7 +64,7 @@ class AnalysisJobs:
 
     def waiting(self) -> np.ndarray:
         """Rows of the jobs that analysis rebrokerage takes back, youngest first."""
-        control, arrays = self.control, self.control.world.arrays
+        control, arrays = self.control, self.control.arrays
         working_groups = control.world.vocabularies["working_groups"]
         if not self.analysis.any():
             return NOBODY
@@ -76,23 +77,23 @@ class AnalysisJobs:
 
     def _group(self, task: np.ndarray, queue: np.ndarray) -> np.ndarray:
         """Number of the group of jobs of a task at a queue."""
-        return task.astype(np.int64) * len(self.control.world.arrays.queues) + queue
+        return task.astype(np.int64) * len(self.control.arrays.queues) + queue
 
     def _rows(self, statuses, longer_than_s: float) -> np.ndarray:
         """Rows of the analysis jobs in some statuses that were made longer ago."""
-        n_queues = len(self.control.world.arrays.queues)
+        n_queues = len(self.control.arrays.queues)
         rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0)], RULE)
         return self.control.fabric.overdue(rule, np.full((1, n_queues), longer_than_s), self.analysis[None],
                                            self.control.now)[0]
 
     def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, WaitingGroups]:
         """Jobs as groups of their own."""
-        made = self.control.world.arrays.job_times[rows, S.PENDING]
+        made = self.control.arrays.job_times[rows, S.PENDING]
         return rows, self._seen(rows, np.full(len(rows), np.nan), made, np.full(len(rows), np.nan))
 
     def _groups(self, old: np.ndarray) -> tuple[np.ndarray, WaitingGroups]:
         """The waiting jobs of all groups that have one of the `old` ones, and of each what its group went through."""
-        arrays = self.control.world.arrays
+        arrays = self.control.arrays
         task, queue = arrays.jobs["task"], arrays.jobs["queue"]
         names = np.unique(self._group(task[old], queue[old]))
         rows = self._rows(S, -np.inf)
@@ -115,7 +116,7 @@ class AnalysisJobs:
 
     def _seen(self, rows: np.ndarray, activated_s, created_s, progress_s) -> WaitingGroups:
         """What the policy sees of the groups of some jobs, one entry for each job."""
-        arrays, world = self.control.world.arrays, self.control.world
+        arrays, world = self.control.arrays, self.control.world
         queue, task = arrays.jobs["queue"][rows], arrays.jobs["task"][rows]
         return WaitingGroups(arrays.queues["status"][queue], arrays.queues["disable_reassign"][queue], activated_s,
                              created_s, progress_s, arrays.tasks["working_group"][task],

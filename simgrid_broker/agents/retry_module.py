@@ -1,27 +1,27 @@
-"""PanDA's retry module at work: which tasks fall under which rules, and what tasks and inputs learn from failed jobs.
-
-What lives here: `RetryModule`, which fills the fabric's table of retry rules, and raises the memory of inputs, the
-memory and the CPU time of tasks. What does not: the rules themselves (policy, scenario), counting attempts (fabric).
-"""
+"""PanDA's retry module: applies the retry rules to failed jobs, and raises memory and CPU time of tasks and inputs."""
 
 from collections import Counter
 
-from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, RetryAction
+import numpy as np
+
+from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, PandaError, RetryAction
 from simgrid_broker.policy import retry_module as rules
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.build import no_retry_rules
+from simgrid_broker.world.columns import set_claims, set_resource_type, set_retry_class
+from simgrid_broker.world.world import World
 
 ANYTHING = rules.Scope()
-"""Scope of tasks where no rule asks for any."""
+"""Scope of a rule that concerns all tasks."""
 
 
 class RetryModule:
-    """The retry rules of a scenario in force; `learn` is what the fabric calls for a failed job."""
+    """Retry rules of a scenario, which fill the fabric's table; the fabric calls `learn` for failed jobs."""
 
-    def __init__(self, control):
-        self.control = control
-        scenario = control.world.scenario
+    def __init__(self, world: World, edition: str):
+        self.world, self.edition = world, edition
+        scenario = world.scenario
         self.rules = tuple(rule_of(written) for written in scenario.retry_rules)
         self.system = tuple(each for each in scenario.error_classification
                             if each.active and each.error_class == "system")
@@ -33,27 +33,28 @@ class RetryModule:
         self._class_of(ANYTHING)
 
     def classify(self, row: int) -> None:
-        """Let a task that has its share fall under the rules that hold for it."""
+        """Find the rules for a task that has its share."""
         if self.scoped:
-            task, words = self.control.world.arrays.tasks[row], self.control.world.vocabularies
-            task["retry_class"] = self._class_of(rules.Scope(
+            task, words = self.world.arrays.tasks[row], self.world.vocabularies
+            set_retry_class(self.world, row, self._class_of(rules.Scope(
                 words["architectures"][task["architecture"]], words["transhomes"][task["transhome"]],
-                words["shares"][task["share"]]))
+                words["shares"][task["share"]])))
 
-    def learn(self, lesson) -> int:
-        """Do what the rules say about a failed job, a row of LESSON; returns the level of ramCount of its input."""
+    def learn(self, lesson: np.void) -> int:
+        """Apply the rules to a failed job, a row of LESSON; returns the ramCount level of its input."""
         row, level = int(lesson["task"]), int(lesson["ram_level"])
-        task = self.control.world.arrays.tasks[row]
+        task = self.world.arrays.tasks[row]
         handling = self.handlings[task["retry_class"]][Cause(lesson["cause"])]
         if handling.increase_memory:
             level = self._increase_memory(row, task, lesson, level)
         if handling.increase_cputime and row not in self.with_more_cputime:
             self.with_more_cputime.add(row)
-            task["cputime"] = rules.increased_cputime(float(task["cputime"]), self._outlasted(task, lesson))
+            set_claims(self.world, row, dict(
+                cputime=rules.increased_cputime(float(task["cputime"]), self._outlasted(task, lesson))))
         return level
 
-    def _class_of(self, scope) -> int:
-        """Number of the class of tasks with a scope; a new one gets its row in the fabric's table."""
+    def _class_of(self, scope: rules.Scope) -> int:
+        """Number of the class of tasks with a scope; a new class gets its row in the fabric's table."""
         number = self.classes.setdefault(scope, len(self.classes))
         if number == len(self.handlings):
             self.handlings.append({cause: rules.handling(self.rules, error, scope)
@@ -67,43 +68,44 @@ class RetryModule:
             for cause, handling in handlings.items():
                 row[cause] = (handling.max_attempt, self._is_system(PANDA_ERRORS[cause]),
                               handling.increase_memory or handling.increase_cputime)
-        self.control.world.arrays = self.control.world.arrays.with_arrays(retry_rules=table)
+        self.world.arrays = self.world.arrays.with_arrays(retry_rules=table)
 
-    def _is_system(self, error) -> bool:
+    def _is_system(self, error: PandaError) -> bool:
         return any(rules.concerns(each.error_source, each.error_code, each.error_diag, error) for each in self.system)
 
-    def _increase_memory(self, row: int, task, lesson, level: int) -> int:
-        """Raise the memory of a task, or of one input; returns the level of the input."""
+    def _increase_memory(self, row: int, task: np.void, lesson: np.void, level: int) -> int:
+        """Raise the memory of a task or of one input; returns the level of the input."""
         self.memory_failures[row] += int(lesson["n_inputs"])
-        inputs = self.control.world.arrays.ram_levels["inputs"][row, 1:].tolist()
+        inputs = self.world.arrays.ram_levels["inputs"][row, 1:].tolist()
         failure = rules.MemoryFailure(float(lesson["ramcount_mb"]), int(lesson["corecount"]),
                                       float(lesson["maxpss_mb"]))
-        new = rules.increase_memory(self.control.edition, failure, rules.TaskMemory(
+        new = rules.increase_memory(self.edition, failure, rules.TaskMemory(
             float(task["ramcount"]), RAM_UNITS[task["ramunit"]], float(task["baseramcount"]), int(task["n_jobs"]),
             tuple((value, count) for value, count in zip(RAM_LIMITS_MB, inputs, strict=True) if count),
             self.memory_failures[row]))
         if new.of_task is not None:
             del self.memory_failures[row]
-            task["ramcount"] = new.of_task
-            self.set_resource_type(task)
+            self.set_memory(row, new.of_task)
         return level if new.of_input is None else max(level, 1 + RAM_LIMITS_MB.index(new.of_input))
 
-    def set_resource_type(self, task) -> None:
-        """The resource type that fits the memory that a task now asks for; it keeps its own if none does."""
-        bounds = tuple(self.control.world.scenario.resource_types.values())
+    def set_memory(self, row: int, ramcount: float) -> None:
+        """Set the ramCount of a task, and its resource type to the one that fits; it keeps its own if none does."""
+        set_claims(self.world, row, dict(ramcount=ramcount))
+        task = self.world.arrays.tasks[row]
+        bounds = tuple(self.world.scenario.resource_types.values())
         found = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]), RAM_UNITS[task["ramunit"]],
                                  float(task["baseramcount"]))
         if found != UNDEFINED:
-            task["resource_type"] = found
+            set_resource_type(self.world, row, found)
 
-    def _outlasted(self, task, lesson) -> rules.Outlasted:
-        return rules.Outlasted(float(self.control.world.arrays.queues["maxtime_s"][lesson["queue"]]),
+    def _outlasted(self, task: np.void, lesson: np.void) -> rules.Outlasted:
+        return rules.Outlasted(float(self.world.arrays.queues["maxtime_s"][lesson["queue"]]),
                                lesson["hs06_milli"] * 1e-3, int(lesson["n_events"]), float(task["basewalltime_s"]),
                                float(task["cpuefficiency"]))
 
 
 def rule_of(written) -> rules.RetryRule:
-    """A rule as the policy reads it, of one in a scenario."""
+    """A rule of a scenario as the policy reads it."""
     return rules.RetryRule(written.errorsource, written.errorcode, RetryAction.of(written.retryaction),
                            written.errordiag, rules.Scope(written.architecture, written.release, written.workqueue),
                            written.parameters.maxAttempt or rules.NO_LIMIT, written.active)

@@ -1,9 +1,11 @@
-"""The server's Setupper: jobs that JEDI has just made are defined, and activated or left to await their input.
+"""The server's Setupper: defines new jobs, and activates them or lets them await their input.
 
 Source: lifecycle reference, sections 3.1 and 7.2.
 """
 
+from simgrid_broker.agents.control import Control, Process
 
-def setupper(control):
-    """The process that sets up pending jobs."""
-    yield control.every(control.periods.setupper, lambda: control.fabric.set_up_jobs(control.now), "setupper")
+
+def setupper(control: Control) -> Process:
+    """Set up pending jobs."""
+    yield from control.every(control.periods.setupper, lambda: control.fabric.set_up_jobs(control.now), "setupper")

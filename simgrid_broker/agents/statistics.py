@@ -1,10 +1,11 @@
-"""The database jobs that rebuild the job statistics, and the order of shares that dispatch reads from them.
+"""Job statistics that brokers, throttler and dispatch read; PanDA rebuilds JOBS_SHARE_STATS once a minute.
 
-Source: lifecycle reference, section 1.3 (JOBS_SHARE_STATS is rebuilt once a minute).
+Source: lifecycle reference, section 1.3.
 """
 
 import numpy as np
 
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.dispatch import sloppy_fraction
 from simgrid_broker.policy.shares import share_order
 from simgrid_broker.policy.work_queues import values_in_use
@@ -14,27 +15,24 @@ from simgrid_broker.world.share_tree import share_tree
 from simgrid_broker.world.work_queues import stretchable_nodes
 
 
-def statistics(control):
-    """The process that refreshes what brokers, throttlers and dispatch know."""
-    order = control.policies.dispatch_order
+def statistics(control: Control) -> Process:
+    """Set the order of dispatch, then refresh the statistics and the order of shares on a period."""
+    order, world = control.policies.dispatch_order, control.world
     control.fabric.dispatch_by("share" in order.keys, "priority" in order.keys,
                                sloppy_fraction(control.cfg, control.edition))
+    by_queue = control.edition == "deployed" or bool(world.scenario.record.snapshots)
+    stretchable = stretchable_nodes(world)
 
-    by_queue = control.edition == "deployed" or bool(control.world.scenario.record.snapshots)
-
-    stretchable = stretchable_nodes(control.world)
-
-    def refresh():
-        world = control.world
-        control.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders, by_queue)
+    def refresh() -> None:
+        control.brokers.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders, by_queue)
         world.network.read_queues(world.arrays)
         if stretchable is not None:
             world.tree = values_in_use(share_tree(world.shares), leaves_with_tasks(control), stretchable)
-        world.arrays.share_order[:] = share_order(world.tree, observe.share_usage(world))
-    yield control.every(control.periods.statistics, refresh, "statistics")
+        control.fabric.serve_shares(share_order(world.tree, observe.share_usage(world)))
+    yield from control.every(control.periods.statistics, refresh, "statistics")
 
 
-def leaves_with_tasks(control) -> np.ndarray:
-    """Shares that have live tasks; a queue with such tasks is active (JEDI TWiki, shares)."""
-    shares = np.unique(control.world.arrays.tasks["share"][control.live_tasks.rows])
+def leaves_with_tasks(control: Control) -> np.ndarray:
+    """Shares with live tasks, which make their queues active (JEDI TWiki, shares)."""
+    shares = np.unique(control.arrays.tasks["share"][control.books.live_tasks.rows])
     return shares[shares >= 0]

@@ -1,30 +1,32 @@
-"""What tasks have gone through that their rows do not tell: pieces of input that were given up, HEP-score hours.
+"""History of tasks beyond their rows: pieces of input that were given up, HEP-score hours, CPU efficiencies."""
 
-What lives here: `TaskLedger`, a watcher of ended attempts that works only where a scenario can ask it. What does not:
-what follows from it (policy).
-"""
+from collections.abc import Iterable
 
 import numpy as np
 
 from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_retries
+from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import MOST_ATTEMPTS, Cause, JobStatus
 from simgrid_broker.policy.task_commands import INCREMENT, Past
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.world import World
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
 
 ASKED_BY = ("retry_task.", "TASK_MAX_ATTEMPT", "MAX_FAILED_HEP_SCORE", "MAX_JOB_FAILURE_RATE", "JOB_MAX_ATTEMPT",
             "MIN_CPU_EFFICIENCY", "MAX_HEP_SCORE_FAILURE_RATE")
-"""Beginnings of the keys of gdpconfig that ask for HEP-score hours and efficiencies."""
+"""Prefixes of the gdpconfig keys that compare HEP-score hours and efficiencies."""
 
 
 class TaskLedger:
-    """Books by row of the task; `times_tried` and those of the HEP-score, (n_tasks,)."""
+    """History by row of the task, kept only where the scenario can ask for it.
 
-    def __init__(self, control):
-        self.control = control
-        n_tasks = len(control.world.arrays.tasks)
-        scenario = control.world.scenario
+    times_tried, hs06s (HS06 s spent) and failed_hs06s: (n_tasks,); of_chunks: remember input that was given up.
+    """
+
+    def __init__(self, world: World, fabric: Fabric, of_chunks: bool):
+        self.world, self.fabric, self.of_chunks = world, fabric, of_chunks
+        n_tasks, scenario = len(world.arrays.tasks), world.scenario
         keys = [*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents)]
         self.times_tried = np.ones(n_tasks, np.int32)
         self.hs06s, self.failed_hs06s = np.zeros(n_tasks), np.zeros(n_tasks)
@@ -32,12 +34,11 @@ class TaskLedger:
         self.unfinished: dict[int, dict[int, tuple]] = {}        # task to chunk to cause, GIVEN_UP
         self.before: dict[int, tuple[int, int]] = {}
         self.of_hs06 = any(key.split(".", 1)[-1].startswith(ASKED_BY) for key in keys)
-        self.of_chunks = control.commands.bring_back
         if self.of_hs06 or self.of_chunks:
-            control.fabric.watchers.append(self.watch)
+            fabric.watchers.append(self.watch)
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
-        """Enter attempts that have ended."""
+        """Note attempts that have ended."""
         if self.of_chunks:
             self._watch_chunks(rows)
         if self.of_hs06:
@@ -51,13 +52,13 @@ class TaskLedger:
                 self.efficiencies.setdefault(task, []).append(efficiency)
 
     def given_up(self, row: int, lost: bool = False) -> np.ndarray:
-        """Pieces of a task's input that have used up their attempts, in order, (k,) of GIVEN_UP.
+        """Pieces of a task's input that used up their attempts, in order, (k,) of GIVEN_UP; lost: include lost files.
 
-        Lost ones are left out unless they are asked for, and broken ones always.
+        Broken files are never included.
         """
         left_out = {Cause.INPUT_BROKEN} if lost else {Cause.INPUT_BROKEN, Cause.INPUT_LOST}
-        self.control.fabric.empty_outboxes()
-        arrays = self.control.world.arrays
+        self.fabric.empty_outboxes()
+        arrays = self.world.arrays
         busy = {*pieces(arrays.jobs[jobs_of(arrays, [row])]), *pieces(waiting_retries(arrays, row))}
         runs: list[list] = []
         for chunk, (cause, known) in sorted(self.unfinished.get(row, {}).items()):
@@ -70,37 +71,37 @@ class TaskLedger:
         return np.array([tuple(run) for run in runs], GIVEN_UP)
 
     def failure_rates(self, row: int) -> tuple[float, float]:
-        """Failed part of the jobs of a task that failed or finished, and of their HEP-score hours; NaN = none yet."""
+        """Fraction of a task's ended jobs that failed, and the same of HEP-score hours; NaN = none has ended."""
         if self.of_hs06:
-            self.control.fabric.empty_outboxes()
-        task = self.control.world.arrays.tasks[row]
+            self.fabric.empty_outboxes()
+        task = self.world.arrays.tasks[row]
         failed, finished = int(task["failed_attempts"]), int(task["n_finished"])
         return (failed / (failed + finished) if failed + finished else np.nan,
                 self.failed_hs06s[row] / self.hs06s[row] if self.hs06s[row] else np.nan)
 
     def changes(self, row: int) -> None:
-        """Remember priority and share of a task before they are changed."""
-        task = self.control.world.arrays.tasks[row]
+        """Remember priority and share of a task before the first change."""
+        task = self.world.arrays.tasks[row]
         self.before.setdefault(row, (int(task["priority"]), int(task["share"])))
 
     def take_back_changes(self, row: int) -> None:
-        """Give a task its own priority and share again."""
+        """Restore the priority and share that a task had before they were changed."""
         if row in self.before:
             priority, share = self.before.pop(row)
-            self.control.fabric.set_priority([row], priority)
-            self.control.fabric.set_share([row], share)
+            self.fabric.set_priority([row], priority)
+            self.fabric.set_share([row], share)
 
     def past(self, row: int) -> Past:
-        """What a task has gone through."""
+        """History of a task that decides whether it may be retried."""
         jobs, hours = self.failure_rates(row)
         efficiencies = self.efficiencies.get(row)
         median = float(np.median(efficiencies)) if efficiencies else np.nan
         return Past(int(self.times_tried[row]), self.failed_hs06s[row] / HOUR, hours, jobs,
-                    int(self.control.world.arrays.tasks["max_attempt"][row]), median)
+                    int(self.world.arrays.tasks["max_attempt"][row]), median)
 
     def _watch_chunks(self, rows: np.ndarray) -> None:
-        """Remember the last attempt at every chunk that is not processed."""
-        arrays = self.control.world.arrays
+        """Remember the last attempt at every chunk that is not yet processed."""
+        arrays = self.world.arrays
         bad = rows[rows["status"] != FINISHED]
         rules = arrays.retry_rules[arrays.tasks["retry_class"][bad["task"]], bad["cause"]]
         failed = bad["status"] == FAILED
@@ -118,6 +119,6 @@ class TaskLedger:
                 of_task.pop(chunk, None)
 
 
-def pieces(rows) -> list[int]:
-    """Pieces of input of some jobs, or of some that await another attempt."""
+def pieces(rows: Iterable) -> list[int]:
+    """Pieces of input of jobs or of retries."""
     return [chunk for row in rows for chunk in range(int(row["chunk"]), int(row["chunk"]) + int(row["n_chunks"]))]

@@ -1,17 +1,14 @@
-"""ProdSys and the clients: tasks arrive when their time has come."""
+"""ProdSys and the clients: tasks arrive at their times."""
 
 import numpy as np
 
+from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.task_transitions import register
 
 
-def task_source(control):
-    """The process that registers tasks."""
-    yield _arrivals(control)
-
-
-def _arrivals(control):
-    times = control.world.arrays.tasks["arrival_s"]
+def task_source(control: Control) -> Process:
+    """Register tasks."""
+    times = control.arrays.tasks["arrival_s"]
     moments, first = np.unique(times, return_index=True)
     last = np.append(first, len(times))[1:]
     for moment, begin, end in zip(moments.tolist(), first.tolist(), last.tolist(), strict=True):
@@ -19,4 +16,4 @@ def _arrivals(control):
             yield control.env.timeout(moment - control.now)
         for row in range(begin, end):
             register(control.world, row, control.now)
-        control.live_tasks.add(range(begin, end))
+        control.books.live_tasks.add(range(begin, end))

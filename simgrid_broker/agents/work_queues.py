@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.task_selection import in_turn
@@ -30,13 +31,13 @@ PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
 class WorkQueues:
     """Which tasks of each work queue have input to make jobs of, priority first; read anew when it is `age_s` old."""
 
-    def __init__(self, control, age_s: float):
+    def __init__(self, control: Control, age_s: float):
         self.control, self.age_s = control, age_s
         self.read_at = -math.inf
         self.views: dict[int, tuple] = {}
         self.raised: dict[tuple[int, int], tuple] = {}
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
-        self.changing = control.world.arrays.tasks[list(CHANGING)]     # a view: the tasks of a run stay where they are
+        self.changing = control.arrays.tasks[list(CHANGING)]     # a view: the tasks of a run stay where they are
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
         self.has_analysis = bool(self.analysis.any())
 
@@ -51,7 +52,7 @@ class WorkQueues:
         if len(found) < 2:
             return found[0] if found else NOTHING
         rows = np.concatenate(found)
-        tasks = self.control.world.arrays.tasks
+        tasks = self.control.arrays.tasks
         priority = tasks["priority"][rows].astype(np.int64) + (tasks["status"][rows] == TaskStatus.SCOUTING)
         return rows[np.lexsort((rows, -priority))]
 
@@ -59,7 +60,7 @@ class WorkQueues:
         """Tasks of production and of analysis apart, with whether they are analysis; JEDI generates for each label."""
         if not self.has_analysis:
             return [(False, rows)]
-        analysis = self.analysis[self.control.world.arrays.tasks["label"][rows]]
+        analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
         n_analysis = np.count_nonzero(analysis)
         if n_analysis in (0, len(rows)):
             return [(n_analysis > 0, rows)]
@@ -70,7 +71,7 @@ class WorkQueues:
         column = GROUP_ATTRIBUTES.get(attribute)
         if column is None or len(rows) < 2:
             return rows
-        tasks, cycle = self.control.world.arrays.tasks, int(self.control.now * 1024)
+        tasks, cycle = self.control.arrays.tasks, int(self.control.now * 1024)
         return rows[in_turn(
             tasks["priority"][rows], tasks[column][rows], express_ratio,
             lambda kind, of: luck.uniforms(self.control.seed, "task_selection", number, cycle, 3 * of + kind))]
@@ -81,7 +82,7 @@ class WorkQueues:
         level: what the ramCount of the input was raised to, 0 = it has that of the task.
         """
         world = self.control.world
-        state = self.changing[row].item(), self.control.scouts.changes[row]
+        state = self.changing[row].item(), self.control.books.scouts.changes[row]
         known = self.views.get(row)
         if known is None or known[0] != state:
             known = state, observe.task(world, row), observe.job_input(world, row)
@@ -101,10 +102,10 @@ class WorkQueues:
         return known[1]
 
     def _read(self) -> None:
-        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.live_tasks.rows)
+        self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.books.live_tasks.rows)
         self.read_at = self.control.now
-        if len(self.views) > 2 * len(self.control.live_tasks.rows) + 100:
-            wanted = set(self.control.live_tasks.rows.tolist())
+        if len(self.views) > 2 * len(self.control.books.live_tasks.rows) + 100:
+            wanted = set(self.control.books.live_tasks.rows.tolist())
             self.views = {row: view for row, view in self.views.items() if row in wanted}
             self.raised = {key: view for key, view in self.raised.items() if key[0] in wanted}
 
@@ -112,7 +113,7 @@ class WorkQueues:
 class JobNumbers:
     """Job numbers of work queues as the throttler compares them, with what it asks for now and then."""
 
-    def __init__(self, control):
+    def __init__(self, control: Control):
         self.control = control
         self.read_at: dict[str, float] = {}
         self.known: dict[str, object] = {}
@@ -123,7 +124,7 @@ class JobNumbers:
 
     def of(self, queue: AlignedQueue, types: tuple[int, ...]) -> WorkQueueCounts:
         """Numbers of a work queue in some resource types; in `deployed` standby slots count (lifecycle, 2.4)."""
-        found = [observe.work_queue_counts(self.control.snapshot, account, types) for account in queue.accounts]
+        found = [observe.work_queue_counts(self.control.brokers.snapshot, account, types) for account in queue.accounts]
         counts = found[0] if len(found) == 1 else WorkQueueCounts(*(sum(column) for column in zip(
             *(each[:4] for each in found), strict=True)))
         if not self.standby or self.control.edition != "deployed":
@@ -144,13 +145,13 @@ class JobNumbers:
 
     def has_jobs(self, queue: AlignedQueue) -> bool:
         """Whether statistics know any job of a work queue: else it is inactive."""
-        snapshot = self.control.snapshot
+        snapshot = self.control.brokers.snapshot
         return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
                    for account in queue.accounts for kind in queue.types)
 
     def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> tuple[int, int]:
         """Slots in advance at queues in standby: a fixed number, or with 0 the jobs that are starting."""
-        status, by_queue = self.control.world.arrays.queues["status"], self.control.snapshot.by_queue
+        status, by_queue = self.control.arrays.queues["status"], self.control.brokers.snapshot.by_queue
         static = starting = 0
         for number, slots in self.standby:
             if status[number] == QueueStatus.STANDBY:
@@ -163,7 +164,7 @@ class JobNumbers:
         """What queued jobs ask for, read anew when it is so old."""
         now = self.control.now
         if now - self.read_at.get(name, -math.inf) >= age_s:
-            self.known[name], self.read_at[name] = queued_work(self.control.world.arrays), now
+            self.known[name], self.read_at[name] = queued_work(self.control.arrays), now
         return self.known[name]
 
 

@@ -1,17 +1,11 @@
-"""The operator's dry run: one decision of a broker on a snapshot of a grid, without a simulation.
-
-What lives here: `broker`, and putting its answer together. What does not: the decision itself, which is the one that
-the agents make (agents, policy), the world in which they make it (world), and any printing (cli).
-"""
+"""`broker`: one decision of a broker on a snapshot, made as the agents of a run make it."""
 
 from pathlib import Path
 
 import numpy as np
-import simpy
 
-from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.job_generator import question
-from simgrid_broker.agents.task_broker import decide
+from simgrid_broker.agents.brokers import Brokers
+from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.chances import chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step
@@ -22,6 +16,7 @@ from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
+from simgrid_broker.world.world import World
 
 
 def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, edition: str | None = None,
@@ -36,11 +31,13 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
     values = overrides | ({} if edition is None else {"edition": edition})
     snapshot = snapshot.with_values(values) if values else snapshot
     row = _row_of(snapshot, task)
-    control = _control(snapshot)
-    _tag(control, snapshot, row)
+    world = world_of(snapshot)
+    in_force_now = in_force(snapshot)
+    brokers = Brokers(world, Policies(world, lambda changes: in_force_now), statistics_of(world, snapshot))
+    _tag(world, snapshot, row)
     about = list(snapshot.tasks.values())[row]
     decided = _nucleus if about.broker == TASK_BROKERAGE else _queues
-    seen, n_jobs, names, verdict, chances = decided(control, snapshot, row, about)
+    seen, n_jobs, names, verdict, chances = decided(brokers, row, about)
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
@@ -63,20 +60,10 @@ def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
     return numbers.index(str(task))
 
 
-def _control(snapshot: Snapshot) -> Control:
-    """The agents' books at the moment of a snapshot: no fabric, and nobody writes anything down."""
-    world = world_of(snapshot)
-    values = in_force(snapshot)
-    control = Control(simpy.Environment(initial_time=snapshot.time), world, None, lambda changes: values, None)
-    control.snapshot = statistics_of(world, snapshot)
-    control.live_tasks.add(np.arange(len(world.arrays.tasks)))
-    return control
-
-
-def _tag(control, snapshot: Snapshot, row: int) -> None:
-    """Give all tasks share and resource type as JEDI does; raises SnapshotError if the one in question gets none."""
-    tagger = Tagger(control.world, snapshot.shares)
-    found = [tag_task(control.world, number, tagger) for number in range(len(snapshot.tasks))]
+def _tag(world: World, snapshot: Snapshot, row: int) -> None:
+    """Give all tasks share and resource type as JEDI does; raises SnapshotError if the task in a row gets none."""
+    tagger = Tagger(world, snapshot.shares)
+    found = [tag_task(world, number, tagger) for number in range(len(snapshot.tasks))]
     if not found[row]:
         key = f"tasks.{list(snapshot.tasks)[row]}"
         place = snapshot.origin(key)
@@ -84,24 +71,25 @@ def _tag(control, snapshot: Snapshot, row: int) -> None:
                                      "fits it; PanDA would declare it broken (give gshare, look at corecount)")])
 
 
-def _nucleus(control, snapshot, row: int, about) -> tuple:
-    """The task brokerage's view, verdict and chances."""
-    task, seen, verdict = decide(control, row, Burden(control.world, control.live_tasks.rows))
-    names = [control.world.vocabularies["sites"][site] for site in seen.site]
+def _nucleus(brokers: Brokers, row: int, about) -> tuple:
+    """View, verdict and probabilities of the task brokerage."""
+    world = brokers.world
+    burden = Burden(world, np.arange(len(world.arrays.tasks)))
+    task, seen, verdict = brokers.nucleus_for(row, burden, float(world.state["now_s"]))
+    names = [world.vocabularies["sites"][site] for site in seen.site]
     return task, None, names, verdict, chances_of_nuclei(verdict)
 
 
-def _queues(control, snapshot, row: int, about) -> tuple:
-    """The job brokerage's view, verdict and chances."""
+def _queues(brokers: Brokers, row: int, about) -> tuple:
+    """View, verdict and probabilities of the job brokerage."""
     wanted = about.n_jobs_to_broker or about.jobs_left
-    task, parts = observe.task(control.world, row), observe.job_input(control.world, row)
-    asked = question(control, task, parts, wanted)
-    verdict = control.policies.job_brokerage(*asked, control.mask_cache)
-    return task, wanted, control.queues.names, verdict, chances_of_queues(verdict)
+    task, parts = observe.task(brokers.world, row), observe.job_input(brokers.world, row)
+    verdict = brokers.queues_for(task, parts, wanted)
+    return task, wanted, brokers.queues.names, verdict, chances_of_queues(verdict)
 
 
 def _funnel(verdict: Verdict) -> tuple[Step, ...]:
-    """The tags that refused anybody, each once, with the candidates left."""
+    """Each tag that refused a candidate, with the candidates left after it."""
     refusals = np.bincount(verdict.refused_by[verdict.refused_by != KEPT], minlength=len(verdict.tags))
     left, steps = len(verdict.refused_by), []
     for tag, refused in zip(verdict.tags, refusals.tolist(), strict=True):

@@ -196,6 +196,10 @@ class Fabric:
         settings["by_share"], settings["by_priority"] = share, priority
         settings["sloppy_fraction"] = sloppy_fraction
 
+    def serve_shares(self, order: np.ndarray) -> None:
+        """Set the order in which pilots look for jobs of shares, (n_shares,), most under-served first."""
+        self.world.arrays.share_order[:] = order
+
     def set_priority(self, task_rows, priority: int, jobs=None) -> None:
         """Change the priority of tasks and of their live jobs; jobs: rows among which these are, if that is known."""
         arrays = self.world.arrays

@@ -47,6 +47,9 @@ from simgrid_broker.world.world import World
 FIRST_ROWS = 4096
 """Rows that growing tables begin with."""
 
+PMERGE = "pmerge"
+"""Processing type of merge jobs; source: lifecycle reference, 2.14."""
+
 OUTBOX_ROWS = 131_072
 """Ended attempts and transfers that are kept before they must be written."""
 
@@ -233,8 +236,11 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
     sites = tuple(scenario.grid.sites)
     pseudo = tuple(queues[p["queue"]] + (f"/{types[p['resource_type']]}" if p["resource_type"] >= 0 else "")
                    for p in tables["pseudo_queues"])
+    kinds = task_list.vocabularies["processing_types"]
+    if task_list.rows["mergeoutput"].any() and PMERGE not in kinds:
+        kinds = (*kinds, PMERGE)
     return dict(
-        task_list.vocabularies, sites=sites,
+        task_list.vocabularies, sites=sites, processing_types=kinds,
         preassigned=_with_queues_of_commands(scenario, task_list.vocabularies["preassigned"]),
         queues=queues, pseudo_queues=pseudo, candidates=queues + sites,
         brokered=pseudo + sites,

@@ -76,7 +76,7 @@ def test_a_queue_with_a_slot_request_is_left_alone(slots):
 
 def test_the_timeline_turns_it_on_and_off():
     stage, _ = piled_up(30, {})
-    stage.control.set_config(KEY, 20)
+    stage.control.policies.set_config(KEY, 20)
     assert len(taken_back(stage.control)) == 9
-    stage.control.set_config(KEY, 0)
+    stage.control.policies.set_config(KEY, 0)
     assert len(taken_back(stage.control)) == 0

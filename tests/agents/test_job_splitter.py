@@ -26,9 +26,9 @@ def stage(said=None, order=(0,), files=None, weight=1.0, **plan):
     """A stage on which every job goes to one of the queues in `order`; with weight 0 each gets one block."""
     made = Stage(GENERATION, scenario(agents=dict(task_refiner=10), **plan), TASK | dict(split=FILES | (files or {}))
                  | (said or {}))
-    n = len(made.control.queues.queue)
-    made.control.policies = replace(made.control.policies, job_brokerage=lambda *_: replace(
-        everyone(n), order=np.array(order), weight=np.full(n, weight)))
+    n = len(made.control.brokers.queues.queue)
+    made.control.policies.job_brokerage = lambda *_: replace(
+        everyone(n), order=np.array(order), weight=np.full(n, weight))
     return made
 
 

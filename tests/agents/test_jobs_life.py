@@ -26,8 +26,8 @@ USERS = dict(label="user")
 
 def open_doors(stage):
     """Let every queue take as many jobs as come, so that only the throttle counts."""
-    stage.control.policies = replace(stage.control.policies, job_brokerage=lambda task, queues, *_: everyone(
-        len(queues.queue)))
+    stage.control.policies.job_brokerage = lambda task, queues, *_: everyone(
+        len(queues.queue))
 
 
 @pytest.mark.parametrize(("edition", "gdpconfig", "n_jobs"), [
@@ -64,8 +64,8 @@ def test_a_limit_of_the_share_counts_all_its_resource_types():
     plan = scenario({"HERE": dict(cores=64)}, queues, resource_types=types,
                     gdpconfig={"anal_job_throttler.NQUEUELIMIT_All": 400})
     stage = Stage(GENERATION, plan, USERS | dict(n_jobs=9000), USERS | dict(n_jobs=9000, corecount=8, resource_type=1))
-    stage.control.policies = replace(stage.control.policies, job_brokerage=lambda task, queues, *_: only(
-        task.resource_type, len(queues.queue)))
+    stage.control.policies.job_brokerage = lambda task, queues, *_: only(
+        task.resource_type, len(queues.queue))
     stage.run(HOUR)
     made = np.bincount(stage.arrays.jobs["resource_type"][stage.live()])
     assert made.min() >= 250 and made.sum() <= 750         # counted type by type it would be 500 of each
@@ -112,7 +112,7 @@ def test_brokers_count_what_they_have_just_placed():
     def watched(task, queues, stats, *_):
         seen.append((stats.load["placed"].tolist(), stats.load["activated"].tolist()))
         return everyone(len(queues.queue))
-    stage.control.policies = replace(stage.control.policies, job_brokerage=watched)
+    stage.control.policies.job_brokerage = watched
     stage.run(130.0)
     assert seen == [([0], [0]), ([30], [0]), ([60], [0])]
 
@@ -121,10 +121,10 @@ def test_statistics_are_as_old_as_their_period():
     stage = Stage((statistics,), scenario(agents=dict(statistics=60)))
     stage.run(200.0)
     stage.submit()
-    assert 140.0 <= stage.control.snapshot.taken_at <= 200.0
-    assert stage.control.snapshot.by_share[0, S.ACTIVATED, 0] == 0
+    assert 140.0 <= stage.control.brokers.snapshot.taken_at <= 200.0
+    assert stage.control.brokers.snapshot.by_share[0, S.ACTIVATED, 0] == 0
     stage.run(261.0)
-    assert stage.control.snapshot.by_share[0, S.ACTIVATED, 0] == 1
+    assert stage.control.brokers.snapshot.by_share[0, S.ACTIVATED, 0] == 1
 
 
 def test_statistics_put_the_most_under_served_share_first():
@@ -188,7 +188,7 @@ def submitted_by(decide, queues=MIXED, jobs=()) -> list[int]:
     for columns in jobs:
         put_job(stage, S.ACTIVATED, **columns)
     if decide:
-        stage.control.policies = replace(stage.control.policies, pilot_submission=decide)
+        stage.control.policies.pilot_submission = decide
     stage.run(301.0)
     return stage.arrays.pseudo_queues["n_submitted"].tolist()
 

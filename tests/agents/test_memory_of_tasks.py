@@ -101,7 +101,7 @@ def test_errors_of_class_system_do_not_count_for_max_failure():
 ])
 def test_a_rule_with_a_scope_is_for_the_tasks_in_it(scope, left):
     stage = stage_of(rules=[RULE | dict(retryaction="no_retry") | scope], transhome="Athena-25", architecture="x86")
-    stage.control.retry_module.classify(0)
+    stage.control.books.retry_module.classify(0)
     fail(stage)
     assert stage.arrays.tasks["n_retry"][0] == left
 
@@ -132,7 +132,7 @@ def test_raised_inputs_are_brokered_with_their_memory():
     fail(stage)
     fail(stage, ramcount_mb=2700.0)
     fail(stage, Cause.PAYLOAD_ERROR)
-    stage.control.live_tasks.add([0])
+    stage.control.books.live_tasks.add([0])
     stage.run(900.0)
     stage.fabric.make_jobs()
     jobs = stage.arrays.jobs[stage.live()]

@@ -48,8 +48,8 @@ class Merging(Stage):
     def broker(self, *candidates):
         """Let the job brokerage leave these candidates."""
         order = np.array(candidates, np.int64)
-        self.control.policies = replace(self.control.policies, job_brokerage=lambda task, queues, *_: replace(
-            everyone(len(queues.queue)), order=order))
+        self.control.policies.job_brokerage = lambda task, queues, *_: replace(
+            everyone(len(queues.queue)), order=order)
 
     def until(self, wanted):
         """Let time pass until something is so; it must be within some hours."""

@@ -35,7 +35,7 @@ def test_every_agent_is_started():
     start_agents(stage.control)
     assert len(AGENTS) == 20
     stage.run(1.0)
-    assert stage.control.live_tasks.rows.tolist() == [0]           # the source has run
+    assert stage.control.books.live_tasks.rows.tolist() == [0]           # the source has run
     assert "storages" in stage.kept                                # and the sampler
 
 
@@ -43,10 +43,8 @@ def test_the_fabric_comes_before_agents_of_the_same_time():
     seen = []
 
     def looker(controls):
-        def look():
-            yield controls.env.timeout(100.0)
-            seen.append([S(status).word for status in controls.world.arrays.jobs["status"][:1]])
-        yield look()
+        yield controls.env.timeout(100.0)
+        seen.append([S(status).word for status in controls.arrays.jobs["status"][:1]])
 
     stage = Stage((looker,))
     stage.submit()

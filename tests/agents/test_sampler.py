@@ -8,10 +8,9 @@ from builders import S, Stage, put_job, scenario, two_sites
 
 from simgrid_broker.agents.decision_log import DecisionLog, all_tags, criteria_in_order
 from simgrid_broker.agents.network_metrics import network_metrics
-from simgrid_broker.agents.sampler import sampler
+from simgrid_broker.agents.sampler import sampler, take_sample
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.scenario.model import Record
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 
@@ -105,8 +104,8 @@ def test_storages():
 def test_samples_stand_on_the_hour_and_a_moment_is_sampled_once():
     stage = Stage((sampler,), scenario(agents=dict(sampler=1800)))
     stage.run(7200.0)
-    stage.control.sampler.take()
-    stage.control.sampler.take()
+    take_sample(stage.control)
+    take_sample(stage.control)
     assert stage.recorded("storages")["time_s"].tolist() == [0.0, 1800.0, 3600.0, 5400.0, 7200.0]
 
 
@@ -118,7 +117,7 @@ def test_series_that_are_not_wanted_are_not_written():
 
 def test_with_validation_a_sample_finds_a_broken_world():
     stage = Stage((sampler,))
-    stage.control.validate = True
+    stage.validate = True
     stage.run(1.0)
     stage.arrays.counts[0, 0, 0, 0] += 1
     with pytest.raises(InvariantBroken):
@@ -128,8 +127,8 @@ def test_with_validation_a_sample_finds_a_broken_world():
 def log_of(**record):
     """The books of a world of two queues and a nucleus, and two tasks as a broker sees them."""
     stage = Stage((), scenario(queues={"Q": dict(atlas_site="HERE", capability="ucore", corecount=8),
-                                       "R": dict(atlas_site="HERE")}, resource_types=TYPES), {}, {})
-    return DecisionLog(stage.world, Record(**record), 1), [observe.task(stage.world, row) for row in (0, 1)]
+                                       "R": dict(atlas_site="HERE")}, resource_types=TYPES, record=record), {}, {})
+    return DecisionLog(stage.world), [observe.task(stage.world, row) for row in (0, 1)]
 
 
 def verdict(refused_by, order=()):
@@ -141,7 +140,8 @@ def verdict(refused_by, order=()):
 def written(log):
     """What the books write, by table."""
     found = {}
-    log.flush(600.0, {"-one": 10, "-two": 11}, found.__setitem__)
+    log.world.vocabularies["tags"] = (*"0123456789", "-one", "-two")
+    log.flush(600.0, found.__setitem__)
     return found
 
 
@@ -163,7 +163,7 @@ def test_the_best_candidate_of_task_brokerage_is_a_site():
 
 def test_refusals_of_task_brokerage_are_counted_by_site_whatever_the_candidates():
     stage = Stage((), scenario({"A": {}, "B": dict(nucleus=False), "C": {}}), {})
-    log, task = DecisionLog(stage.world, Record(), 1), observe.task(stage.world, 0)
+    log, task = DecisionLog(stage.world), observe.task(stage.world, 0)
     for sites, refused_by in (([0, 2], [KEPT, 0]), ([0, 2, 1], [0, KEPT, 1])):
         log.add(DecisionKind.TASK_BROKERAGE, 5.0, task, verdict(refused_by), 0, 3, np.array(sites))
     assert written(log)["refusals"][["candidate", "tag", "count"]].tolist() == [

@@ -1,6 +1,5 @@
 """Scouts in a small world: how many, at which priority, and what becomes of their task."""
 
-from dataclasses import replace
 
 import pytest
 from builders import Stage, T, everyone, scenario
@@ -28,8 +27,8 @@ def stage(edition="documented", stream=None, agents=AGENTS, said=None, **others)
     """A task that uses scouts, in a world with a queue of eight slots."""
     plan = scenario(edition=edition, workload=dict(campaigns=[STREAM | (stream or {})]), **others)
     made = Stage(agents, plan, TASK | (said or {}))
-    made.control.policies = replace(made.control.policies, job_brokerage=lambda task, queues, *_: everyone(
-        len(queues.queue)))
+    made.control.policies.job_brokerage = lambda task, queues, *_: everyone(
+        len(queues.queue))
     return made
 
 
@@ -177,9 +176,9 @@ def test_scouts_of_n_files_per_job_take_so_many():
 def test_a_task_at_work_is_measured_once_more(edition, finished, again):
     world = worked(stage(edition, said=dict(n_jobs=300)), jobs=5)
     world.run(world.now + 1400)
-    scouts, before = world.control.scouts, world.control.scouts.changes[0]
+    scouts, before = world.control.books.scouts, world.control.books.scouts.changes[0]
     scouts.n_finished[0] += finished
     scouts.assessed_s[0] = 0
-    scouts.assess()
+    scouts.assess(world.now)
     assert (scouts.changes[0] > before) is again
     assert (0 in scouts.jobs) is not again

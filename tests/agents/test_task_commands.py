@@ -37,7 +37,7 @@ def stage_with(*incidents, task=LONG, agents=ALL, **others) -> Stage:
 
 def told(stage) -> list[tuple]:
     """What became of each command: number of tasks that took it, and why others did not."""
-    return [(one["n_done"], one["ignored"]) for one in stage.control.commands.told()]
+    return [(one["n_done"], one["ignored"]) for one in stage.control.books.commands.told()]
 
 
 def counts(stage) -> dict:
@@ -161,7 +161,7 @@ def test_retry_gives_input_that_was_given_up_five_more_attempts():
     assert stage.task() == "done" and stage.arrays.tasks["max_attempt"][0] == 7
     after = stage.ended()[len(before):]
     assert sorted(after["chunk"]) == list(range(6)) and set(after["attempt"]) == {3}
-    assert stage.control.ledger.times_tried[0] == 2
+    assert stage.control.books.ledger.times_tried[0] == 2
     stage.check()
 
 
@@ -332,7 +332,7 @@ def test_a_retry_that_is_refused_exhausts_the_task():
                        gdpconfig={"retry_task.MAX_JOB_FAILURE_RATE_user": 0.9})
     stage.run(10 * 3600.0 + 100)
     assert stage.task() == "exhausted" and told(stage) == [(0, {"MAX_JOB_FAILURE_RATE_user": 1})]
-    assert 0 in stage.control.live_tasks.rows
+    assert 0 in stage.control.books.live_tasks.rows
     set_status(stage.world, 0, T.FINISHING, stage.now)
 
 

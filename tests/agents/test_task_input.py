@@ -31,7 +31,7 @@ def test_files_of_an_open_dataset_come_until_it_is_frozen():
     stage.check()
     stage.run(12 * HOUR)
     assert stage.task() == "done" and stage.arrays.tasks["n_finished"][0] == 100
-    assert stage.control.open_inputs.rows == {}
+    assert stage.control.books.open_inputs.rows == {}
 
 
 def test_an_open_dataset_that_is_frozen_after_all_is_done_ends_its_task():
@@ -46,7 +46,7 @@ def test_a_task_with_an_open_dataset_can_be_aborted():
     stage = stage_with(dict(n_jobs=100), dict(open_input=dict(frozen_after="10h")),
                        dict(at=HOUR, what="task_command", task=1, command="abort"))
     stage.run(4 * HOUR)
-    assert stage.task() == "aborted" and stage.control.open_inputs.rows == {}
+    assert stage.task() == "aborted" and stage.control.books.open_inputs.rows == {}
 
 
 @pytest.mark.parametrize(("stream", "cause"), [
@@ -78,7 +78,7 @@ def test_a_site_loses_files_and_gets_them_back():
     stage.run(5 * HOUR)
     assert stage.task() == "failed" and stage.arrays.tasks["n_failed"][0] == 10
     stage.run(5.9 * HOUR)
-    assert stage.control.commands.told()[0]["ignored"] == {"nothing left to do": 1}      # lost files are not retried
+    assert stage.control.books.commands.told()[0]["ignored"] == {"nothing left to do": 1} # lost files are not retried
     stage.run(10.9 * HOUR)
     assert stage.task() == "failed" and len(stage.ended()) == 20                         # looked for in vain
     stage.run(14 * HOUR)

@@ -1,6 +1,5 @@
 """Agents that move tasks: source, refiner, broker, WatchDog, PostProcessor."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -28,9 +27,9 @@ def test_tasks_arrive_when_their_time_has_come():
     stage = Stage((task_source,), None, dict(arrival_s=0.0), dict(arrival_s=50.0), dict(arrival_s=50.0),
                   dict(arrival_s=80.5))
     stage.run(49.9)
-    assert stage.control.live_tasks.rows.tolist() == [0]
+    assert stage.control.books.live_tasks.rows.tolist() == [0]
     stage.run(50.1)
-    assert stage.control.live_tasks.rows.tolist() == [0, 1, 2]
+    assert stage.control.books.live_tasks.rows.tolist() == [0, 1, 2]
     stage.run(100.0)
     assert [stage.entered(T.REGISTERED, task) for task in range(4)] == [0.0, 50.0, 50.0, 80.5]
 
@@ -49,7 +48,7 @@ def test_refiner(task, status, share):
     assert stage.task() == status
     assert stage.arrays.tasks["share"][0] == share
     gone = status == "broken"
-    assert len(stage.control.live_tasks.rows) == (0 if gone else 1)
+    assert len(stage.control.books.live_tasks.rows) == (0 if gone else 1)
     assert len(stage.kept.get("tasks", ())) == gone        # a broken task is recorded at once
 
 
@@ -76,7 +75,7 @@ def test_task_broker_chooses_a_nucleus_at_its_next_cycle():
     stage.run(611.0)
     assert stage.task() == "ready"
     assert stage.arrays.tasks["nucleus"][0] == 0
-    assert stage.control.decisions.n_decisions == 1
+    assert stage.control.books.decisions.n_decisions == 1
     assert np.isnan(stage.arrays.tasks["frozen_s"][0])
 
 
@@ -93,7 +92,7 @@ def test_d5_a_task_without_a_nucleus_is_tried_again_after_30_minutes(edition, wa
     assert stage.task() == waits_as
     frozen_s = stage.arrays.tasks["frozen_s"][0]
     while stage.now < 6.5 * 3600:
-        moments += [row[0] for row in stage.control.decisions.rows if row[0] not in moments]
+        moments += [row[0] for row in stage.control.books.decisions.rows if row[0] not in moments]
         stage.run(stage.now + 600.0)
     assert stage.task() == waits_as
     assert set(np.diff(moments)) == {1800.0}
@@ -123,7 +122,7 @@ def test_work_queues_are_brokered_one_after_another():
     plan = scenario(shares=[dict(name="X", value=1), dict(name="Y", value=1)], agents=PERIODS)
     stage = Stage((task_source, task_refiner, task_broker), plan, dict(share=1, priority=9), dict(share=0, priority=1),
                   dict(share=0, priority=5), dict(share=0, priority=5))
-    stage.control.policies = replace(stage.control.policies, task_brokerage=brokerage)
+    stage.control.policies.task_brokerage = brokerage
     stage.run(611.0)
     assert seen == [3, 4, 2, 1]
 
@@ -167,7 +166,7 @@ def test_the_broker_sees_the_work_that_it_has_just_given_away_and_goes_by_priori
     plan = scenario({"A": {}, "B": {}}, agents=PERIODS)
     stage = Stage((task_source, task_refiner, task_broker), plan, dict(priority=1, cputime=500.0, n_jobs=10),
                   dict(priority=9, n_jobs=2))
-    stage.control.policies = replace(stage.control.policies, task_brokerage=brokerage)
+    stage.control.policies.task_brokerage = brokerage
     stage.run(611.0)
     assert seen == [(2, [0.0, 0.0]), (1, [2 * 300.0, 0.0])]        # a task that claims nothing counts 300 HS06 s a job
 
@@ -199,7 +198,7 @@ def test_a_task_without_a_queue_is_put_on_hold_and_makes_its_jobs_when_it_comes_
     assert stage.task() == "pending" and stage.statuses() == []
     held = stage.entered(T.PENDING)
     stage.arrays.queues["status"][0] = 0
-    stage.control.refresh_queues()
+    stage.control.brokers.refresh_queues()
     stage.run(held + 3600.0)
     assert stage.task() == "pending"
     stage.run(held + 3600.0 + 200.0)                                # the JobGenerator comes every 180 s
@@ -220,7 +219,7 @@ def test_final_status(n_finished, n_failed, status):
     stage.arrays.done_tasks[0], state["n_done_tasks"] = 0, 1
     stage.run(122.0)
     assert [stage.task(0), stage.task(1)] == [status, "ready"]
-    assert stage.control.live_tasks.rows.tolist() == [1]
+    assert stage.control.books.live_tasks.rows.tolist() == [1]
     assert state["n_done_tasks"] == 0
     assert stage.recorded("tasks")["jeditaskid"].tolist() == [1]
 

@@ -22,13 +22,13 @@ def test_every_kind_of_incident_has_an_effect():
 
 def test_a_queue_gets_another_status():
     stage = stage_with(dict(at=100, what="queue_status", queue="HERE", status="brokeroff"))
-    before = stage.control.queues
+    before = stage.control.brokers.queues
     stage.run(99.0)
-    assert stage.control.queues is before
+    assert stage.control.brokers.queues is before
     stage.run(101.0)
     assert stage.arrays.queues["status"][0] == QueueStatus.BROKEROFF
-    assert stage.control.queues.status.tolist() == [QueueStatus.BROKEROFF]
-    assert stage.control.queues.version == before.version + 1          # cached masks are dropped
+    assert stage.control.brokers.queues.status.tolist() == [QueueStatus.BROKEROFF]
+    assert stage.control.brokers.queues.version == before.version + 1          # cached masks are dropped
 
 
 def test_a_site_goes_down_and_comes_back():

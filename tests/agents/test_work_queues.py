@@ -1,6 +1,5 @@
 """Work queues in a world: mapping, Resource queues with numbers of their own, turns of groups, keys read live."""
 
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -31,8 +30,8 @@ UNTAGGED = dict(share=-1, resource_type=-1)
 def stage_of(*tasks, agents=GENERATION, **values):
     """Agents over a plan in which every queue takes as many jobs as come; analysis needs no nucleus."""
     stage = Stage(agents, scenario(agents=FAST, **values), *({"label": "user"} | task for task in tasks))
-    stage.control.policies = replace(stage.control.policies, job_brokerage=lambda task, queues, *_: everyone(
-        len(queues.queue)))
+    stage.control.policies.job_brokerage = lambda task, queues, *_: everyone(
+        len(queues.queue))
     return stage
 
 
@@ -91,7 +90,7 @@ def test_jobs_of_a_resource_queue_do_not_count_for_their_share():
                      gdpconfig={"NQUEUECAP_All": 100, "NQUEUECAP_HPC": 500})
     stage.run(300.0)
     assert made(stage) == [100, 20]                       # a fifth of each cap, then queued > 2 x running
-    assert stage.control.snapshot.by_share[:, S.ACTIVATED].sum(axis=1).tolist() == [20, 100]
+    assert stage.control.brokers.snapshot.by_share[:, S.ACTIVATED].sum(axis=1).tolist() == [20, 100]
     assert stage.arrays.counts.sum() == 120
     stage.check()
 
@@ -120,7 +119,7 @@ def test_users_take_turns_as_a_key_says_from_the_moment_it_is_set():
     tasks.append(dict(n_jobs=30, user="small", label="managed"))
     agents = (timeline, statistics, job_generator, setupper)
     stage = stage_of(*tasks, agents=agents, incidents=later, gdpconfig={"NQUEUELIMIT_All": 100_000, "NTASKS_All": 10})
-    stage.control.live_tasks.add(range(61))
+    stage.control.books.live_tasks.add(range(61))
     stage.arrays.tasks["status"] = int(T.READY)
     stage.run(900.0)
     assert made(stage)[-1] == 0                           # by priority and age the last task waits
@@ -161,7 +160,7 @@ def test_a_task_of_high_priority_passes_a_throttled_queue_in_the_code():
             SCORE=dict(mincore=1, maxcore=1)), agents=(statistics, job_generator, setupper),
             gdpconfig={"NQUEUELIMIT_All": 400, "NQUEUECAP_All": 0})
         stage.arrays.tasks["status"][0] = int(T.READY)
-        stage.control.live_tasks.add([0, 1])
+        stage.control.books.live_tasks.add([0, 1])
         stage.run(2000.0)
         stage.arrays.tasks["status"][1] = int(T.READY)
         stage.run(2400.0)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from builders import EVENTFUL
 
-from simgrid_broker.agents.job_generator import question
-from simgrid_broker.agents.task_broker import decide
 from simgrid_broker.dry_run import broker
 from simgrid_broker.engine import Simulation
 from simgrid_broker.names import TaskStatus
@@ -38,16 +36,18 @@ CASES += [pytest.param("quickstart.yaml", {"agents.task_broker": 3000}, 5 * 3600
 
 def verdicts_now(control):
     """jeditaskid of each task that waits to its candidates: name to (tag, weight)."""
-    world, tasks, found = control.world, control.world.arrays.tasks, {}
-    for row in waiting(world, control.live_tasks.rows)[:control.world.scenario.record.snapshot_tasks].tolist():
+    world, tasks, found = control.world, control.arrays.tasks, {}
+    for row in waiting(world, control.books.live_tasks.rows)[:control.world.scenario.record.snapshot_tasks].tolist():
         is_new = tasks["status"][row] == TaskStatus.ASSIGNING or tasks["old_status"][row] == TaskStatus.ASSIGNING
         if is_new and tasks["nucleus"][row] < 0:
-            _, seen, verdict = decide(control, row, Burden(world, control.live_tasks.rows))
+            burden = Burden(world, control.books.live_tasks.rows)
+            _, seen, verdict = control.brokers.nucleus_for(row, burden, control.now)
             names = [world.vocabularies["sites"][site] for site in seen.site]
         else:
             wanted = int(tasks["n_retry"][row] + tasks["n_jobs"][row] - tasks["next_chunk"][row])
-            asked = question(control, observe.task(world, row), observe.job_input(world, row), wanted)
-            verdict, names = control.policies.job_brokerage(*asked), control.queues.names
+            verdict = control.brokers.queues_for(observe.task(world, row), observe.job_input(world, row), wanted,
+                                                 cache=False)
+            names = control.brokers.queues.names
         tags = [None if by == KEPT else verdict.tags[by] for by in verdict.refused_by]
         found[int(tasks["jeditaskid"][row])] = dict(zip(names, zip(tags, verdict.weight.tolist(), strict=True),
                                                         strict=True))
@@ -61,12 +61,12 @@ def test_brokers_decide_as_in_the_run(file, changes, at, edition, tmp_path):
                    "incidents": []})
     expected = {}
     with Simulation(plan, tmp_path) as simulation:
-        keep = simulation.control.keep_snapshot
+        keep = simulation.keep_snapshot
 
         def keep_and_decide(values):
             keep(values)
             expected.update(verdicts_now(simulation.control))
-        simulation.control.keep_snapshot = keep_and_decide
+        simulation.keep_snapshot = keep_and_decide
         simulation.run()
     snapshot = load_snapshot(tmp_path / "snapshots" / f"t={at:.15g}.yaml")
     assert [int(number) for number in snapshot.tasks] == list(expected) and expected

@@ -48,6 +48,6 @@ def test_priority_of_tasks(label, priority, documented, deployed):
     for edition, expected in (("documented", documented), ("deployed", deployed)):
         stage = Stage((task_refiner,), scenario(edition=edition), dict(label=label, priority=priority))
         stage.arrays.tasks["status"][0] = T.REGISTERED
-        stage.control.live_tasks.add([0])
+        stage.control.books.live_tasks.add([0])
         stage.run(3600.0)
         assert stage.arrays.tasks["priority"][0] == expected and stage.task() != "registered"

@@ -1,0 +1,46 @@
+"""Open datasets: input that grows at an even rate until the dataset is frozen."""
+
+import math
+
+import numpy as np
+
+from simgrid_broker.world.columns import set_inputs
+from simgrid_broker.world.world import World
+
+
+class OpenInputs:
+    """Open datasets by row of their task: pieces of input in the end, and how they arrive; closed ones are removed.
+
+    Tasks begin with the files that are present when they arrive, at least one.
+    """
+
+    def __init__(self, world: World):
+        self.world = world
+        self.rows: dict[int, tuple] = {}
+        tasks, names = world.arrays.tasks, world.vocabularies["task_names"]
+        work = world.scenario.workload
+        for stream in (*work.campaigns, *work.users):
+            if stream.open_input is not None and stream.name in names:
+                for row in np.flatnonzero(tasks["name"] == names.index(stream.name)).tolist():
+                    self.rows[row] = (int(tasks["n_jobs"][row]), stream.open_input)
+                    self.read(row, float(tasks["arrival_s"][row]))
+
+    def is_open(self, row: int) -> bool:
+        """Whether more files may arrive."""
+        return row in self.rows
+
+    def read(self, row: int, now: float) -> bool:
+        """Find the files that are present now; returns whether there are new ones. A complete dataset is closed."""
+        total, how = self.rows[row]
+        task = self.world.arrays.tasks[row]
+        age = (now - task["arrival_s"]) / how.frozen_after
+        known = total if age >= 1 else max(1, math.floor(total * (how.at_first + (1 - how.at_first) * age)))
+        if age >= 1:
+            del self.rows[row]
+        grown = known > task["n_jobs"]
+        set_inputs(self.world, row, known)
+        return bool(grown)
+
+    def close(self, row: int) -> None:
+        """Remove the dataset of a task that is over."""
+        del self.rows[row]

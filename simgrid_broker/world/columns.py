@@ -1,0 +1,148 @@
+"""Writers of the columns of tasks, queues and storages; the status of a task has its own (`task_transitions`)."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.schema.grid import OFF
+from simgrid_broker.schema.tasks import N_REPLICAS
+from simgrid_broker.world.world import World
+
+
+def return_to(world: World, row: int, status: int | None = None) -> None:
+    """Remember the status to which a task returns, by default the one that it has."""
+    tasks = world.arrays.tasks
+    tasks["old_status"][row] = tasks["status"][row] if status is None else status
+
+
+def set_reason(world: World, row: int, tag: str) -> None:
+    """Write why a broker or its scouts stopped a task into errorDialog; an empty tag clears it."""
+    world.arrays.tasks["errordialog"][row] = world.vocabularies["tags"].index(tag) if tag else -1
+
+
+def freeze(world: World, row: int, at_s: float) -> None:
+    """Note since when brokerage finds no candidate for a task, s; NaN = it found one."""
+    world.arrays.tasks["frozen_s"][row] = at_s
+
+
+def touch(world: World, row: int, at_s: float) -> None:
+    """Set when a task was last modified, s."""
+    world.arrays.tasks["modification_s"][row] = at_s
+
+
+def set_nucleus(world: World, row: int, site: int) -> None:
+    """Assign a task to a nucleus, -1 = none."""
+    world.arrays.tasks["nucleus"][row] = site
+
+
+def preassign(world: World, row: int, queue: str) -> None:
+    """Bind a task to a queue or a list of queues."""
+    world.arrays.tasks["preassigned"][row] = world.vocabularies["preassigned"].index(queue)
+
+
+def set_share(world: World, row: int, share: int) -> None:
+    """Give a task that has no jobs its share."""
+    world.arrays.tasks["share"][row] = share
+
+
+def set_work_queue(world: World, row: int, work_queue: int) -> None:
+    """Give a task its work queue."""
+    world.arrays.tasks["work_queue"][row] = work_queue
+
+
+def set_resource_type(world: World, row: int, resource_type: int) -> None:
+    """Give a task its resource type."""
+    world.arrays.tasks["resource_type"][row] = resource_type
+
+
+def set_first_priority(world: World, row: int, priority: int) -> None:
+    """Set the priority of a task that has no jobs."""
+    world.arrays.tasks["priority"][row] = priority
+
+
+def set_retries(world: World, row: int, server_retries: int) -> None:
+    """Set how often the server retries failed jobs of a task without JEDI."""
+    world.arrays.tasks["server_retries"][row] = server_retries
+
+
+def set_retry_class(world: World, row: int, number: int) -> None:
+    """Set the row of the retry rules that holds for a task."""
+    world.arrays.tasks["retry_class"][row] = number
+
+
+def set_inputs(world: World, row: int, pieces: int) -> None:
+    """Set how many pieces of input of a task are known."""
+    world.arrays.tasks["n_jobs"][row] = pieces
+
+
+def add_attempts(world: World, row: int, number: int) -> None:
+    """Allow more attempts at each input of a task, and more failures if these are limited."""
+    tasks = world.arrays.tasks
+    tasks["max_attempt"][row] += number
+    tasks["max_failure"][row] += number if tasks["max_failure"][row] else 0
+
+
+def set_claims(world: World, row: int, claims: Mapping[str, float]) -> None:
+    """Replace what a task asks for (cputime, ramcount, diskio, ...), in the units of the table; jobs keep theirs."""
+    task = world.arrays.tasks[row]
+    for name, value in claims.items():
+        task[name] = value
+
+
+def set_scout_inputs(world: World, row: int, pieces: int) -> None:
+    """Limit a task to its scouts: pieces of input that may be used, 0 = all."""
+    world.arrays.scout_inputs[row] = pieces
+
+
+def split_by_files(world: World, row: int, most_files: int) -> None:
+    """Withdraw nFilesPerJob and nGBPerJob from a task and limit the files of its jobs instead."""
+    split = world.arrays.splitting[row]
+    split["nfilesperjob"], split["ngbperjob"], split["nmaxfilesperjob"] = 0, 0, most_files
+
+
+def move_input(world: World, row: int, site: int) -> None:
+    """Put all input of a task at one site, on disk; a task without input keeps none."""
+    arrays = world.arrays
+    if arrays.replica_site[row].max() >= 0:
+        arrays.replica_site[row] = (site, *[-1] * (N_REPLICAS - 1))
+        arrays.replica_fraction[row] = (1, *[0] * (N_REPLICAS - 1))
+        arrays.replica_tape[row] = 0
+
+
+def lose_files(world: World, site: str, fraction: float) -> tuple[np.ndarray, np.ndarray]:
+    """Lose a fraction of the files at a site; returns the rows of the tasks concerned and what each had lost before.
+
+    Tasks with all their input at another site as well lose none.
+    """
+    arrays = world.arrays
+    held = arrays.replica_site == world.vocabularies["sites"].index(site)
+    elsewhere = np.where(held | (arrays.replica_site < 0), 0, arrays.replica_fraction).max(axis=1)
+    rows = np.flatnonzero(held.any(axis=1) & (elsewhere < 1))
+    before = arrays.input_loss["lost"][rows].copy()
+    here = np.where(held, arrays.replica_fraction, 0).max(axis=1)
+    gone = fraction * np.minimum(1 - elsewhere[rows], here[rows])
+    arrays.input_loss["lost"][rows] = 1 - (1 - before) * (1 - gone)
+    return rows, before
+
+
+def restore_files(world: World, rows: np.ndarray, lost: np.ndarray) -> None:
+    """Set the fraction of the input of tasks that is lost to what it was before, (n,)."""
+    world.arrays.input_loss["lost"][rows] = lost
+
+
+def set_queue_status(world: World, queue: str, status: str) -> None:
+    """Change the status of a queue in CRIC."""
+    world.arrays.queues["status"][world.vocabularies["queues"].index(queue)] = QueueStatus.of(status)
+
+
+def set_activity(world: World, storage: str, activity: str, status: str) -> None:
+    """Change the status of an activity (read_wan, ...) of an endpoint in CRIC."""
+    world.arrays.storages[f"{activity}_off"][world.vocabularies["storages"].index(storage)] = OFF[status]
+
+
+def take_done(world: World) -> list[int]:
+    """Rows of the tasks that came to have nothing left since this was last asked."""
+    rows = world.arrays.done_tasks[:world.state["n_done_tasks"]].tolist()
+    world.state["n_done_tasks"] = 0
+    return rows

@@ -1,0 +1,96 @@
+"""Rows of the time series: the state of shares, queues, links and storages at one moment."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from simgrid_broker.names import JOB_QUEUED, JobStatus
+from simgrid_broker.schema import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
+from simgrid_broker.world.counts import sums_by_group
+from simgrid_broker.world.groups import of_shares
+from simgrid_broker.world.world import World
+
+COUNTED = ("running", "activated", "assigned", "transferring")
+"""Statuses whose jobs the series count."""
+
+
+class Series:
+    """Samples of a world; the figures of links are differences to the sample before, taken at `sampled_at`, s."""
+
+    def __init__(self, world: World):
+        self.world = world
+        self.links_before = np.zeros((3, len(world.arrays.links)))
+        self.sampled_at: float | None = None
+
+    def rows(self, now: float, targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+        """Tables with their rows at this moment; targets: HS06 of each leaf share, (n_shares,)."""
+        by_group, by_type = sums_by_group(self.world.arrays.counts)
+        for name, rows in (("shares", self._shares(by_type, targets)), ("queues", self._queues(by_group.sum(axis=0))),
+                           ("links", self._links(now)), ("storages", self._storages())):
+            if len(rows):
+                rows["time_s"] = now
+                yield name, rows
+
+    def _shares(self, by_type: np.ndarray, targets: np.ndarray) -> np.ndarray:
+        """One row for each share and resource type; by_type: jobs, (n_groups, n_types, n_status)."""
+        arrays = self.world.arrays
+        numbers = of_shares(by_type[None], len(arrays.hs06_milli))[0]
+        running = of_shares(arrays.running_cores, len(arrays.hs06_milli))
+        n_shares, n_types, _ = numbers.shape
+        rows = SHARES.empty(n_shares * n_types)
+        rows["share"] = np.repeat(np.arange(n_shares), n_types)
+        rows["resource_type"] = np.tile(np.arange(n_types), n_shares)
+        rows["target_hs06"] = np.repeat(targets, n_types)
+        rows["running_cores"] = running.sum(axis=0, dtype=np.int64).ravel()
+        rows["hs06"] = (running * arrays.queues["corepower"][:, None, None]).sum(axis=0).ravel()
+        for name in COUNTED:
+            rows[name] = numbers[:, :, JobStatus.of(name)].ravel()
+        rows["queued"] = numbers[:, :, JOB_QUEUED].sum(axis=2).ravel()
+        return rows
+
+    def _queues(self, by_status: np.ndarray) -> np.ndarray:
+        """One row for each PanDA queue; by_status: jobs, (n_status, n_queues)."""
+        arrays = self.world.arrays
+        rows = QUEUE_SERIES.empty(len(arrays.queues))
+        rows["queue"], rows["status"] = np.arange(len(rows)), arrays.queues["status"]
+        for name in COUNTED:
+            rows[name] = by_status[JobStatus.of(name)]
+        rows["running_cores"] = arrays.running_cores.sum(axis=(1, 2), dtype=np.int64)
+        np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
+        np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
+        rows["free_cores"] = arrays.pools["free_cores"][arrays.queues["pool"]]
+        return rows
+
+    def _links(self, now: float) -> np.ndarray:
+        """One row for each link with files waiting or under way, or on which files moved since the sample before.
+
+        Only these are read in full: most links have no files and have not changed.
+        """
+        links, (_, files_before, busy_before) = self.world.arrays.links, self.links_before
+        numbers = np.flatnonzero((links["queued_files"] > 0) | (links["files_done"] != files_before)
+                                 | (links["busy_s"] != busy_before))
+        links = links[numbers]
+        moving = (links["active_files"] > 0) & (links["down"] == 0)
+        busy_s = links["busy_s"] + np.where(moving, now - links["updated_s"], 0.0)
+        done = np.array([links["bytes_done"], links["files_done"], busy_s])
+        n_bytes, n_files, moved_s = done - self.links_before[:, numbers]
+        self.links_before[:, numbers] = done
+        busy = (n_files > 0) | (moved_s > 0) | (links["queued_files"] > 0)
+        numbers, links = numbers[busy], links[busy]
+        rows = LINK_SERIES.empty(len(numbers))
+        rows["source"], rows["destination"] = np.divmod(numbers, len(self.world.arrays.sites))
+        rows["queued_files"], rows["active_files"] = links["queued_files"], links["active_files"]
+        rows["queued_output"] = links["queued_output"] + links["queued_express"]
+        rows["mbps_hour"] = self.world.network.throughput(numbers)
+        rows["bytes"], rows["files"] = n_bytes[busy], n_files[busy]
+        if self.sampled_at is not None:
+            rows["utilisation"] = moved_s[busy] / (now - self.sampled_at)
+        return rows
+
+    def _storages(self) -> np.ndarray:
+        storages = self.world.arrays.storages
+        rows = STORAGE_SERIES.empty(len(storages))
+        rows["storage"] = np.arange(len(rows))
+        for name in ("total_bytes", "free_bytes", "expired_bytes", "written_bytes", "deleted_bytes"):
+            rows[name] = storages[name]
+        return rows
