@@ -18,7 +18,8 @@ from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
 from simgrid_broker.cli.states import diagram, moves
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section, first_sentence
-from simgrid_broker.scenario import REGISTRY
+from simgrid_broker.gdpconfig import REGISTRY
+from simgrid_broker.policy.readers import readers
 from simgrid_broker.schema import RECORDED
 from simgrid_broker.world.states import MACHINES
 
@@ -42,9 +43,9 @@ out. Unknown keys are errors.
 GDPCONFIG_HEAD = """\
 ## gdpconfig
 
-Keys of PanDA's and JEDI's gdpconfig, under `gdpconfig:` as `KEY: value` or `component.KEY: value`. `<...>` stands for a
-name and `[...]` may be left out. Keys without a reader are known, so that a configuration can be taken over as it is,
-and have no effect; `check` and `run` say so.
+Keys of PanDA's and JEDI's gdpconfig, under `gdpconfig:` as `KEY: value` or `component.KEY: value`. `<...>` is a
+placeholder and `[...]` is optional. Keys without a reader are accepted, so that a configuration can be taken over as
+it is, and have no effect; `check` and `run` say so.
 """
 
 SNAPSHOT_HEAD = """\
@@ -97,7 +98,8 @@ def documents() -> dict[Path, str]:
 def scenario() -> str:
     """docs/scenario.md."""
     sections = [_markdown(part.section(), 2) for part in parts()]
-    rows = [(entry.name, entry.type, _default(entry.default), entry.unit, entry.meaning, entry.read_by)
+    rows = [(entry.name, entry.type, _default(entry.default), entry.unit, entry.meaning,
+             ", ".join(readers().get(entry, ())))
             for entry in REGISTRY]
     keys = table(("key", "type", "default", "unit", "meaning", "read by"), rows, code=(0, 5))
     return "\n".join([SCENARIO_HEAD, *sections, GDPCONFIG_HEAD, keys])

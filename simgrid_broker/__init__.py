@@ -7,7 +7,7 @@ first used, so that importing one room does not import the others.
 from importlib import import_module
 
 HOMES = {
-    "load_scenario": "scenario", "Scenario": "scenario", "remarks": "scenario",
+    "load_scenario": "scenario", "Scenario": "scenario", "remarks": "advice",
     "load_snapshot": "scenario", "Snapshot": "scenario",
     "simulate": "engine",
     "read_run": "records", "Run": "records",

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import GdpconfigKey
 from simgrid_broker.names import CLOSENESS_UNKNOWN
 from simgrid_broker.schema import LINKS, PSEUDO_QUEUES, QUEUES, STORAGES
 from simgrid_broker.schema.attribute import texts_of
@@ -23,17 +24,32 @@ PIECE = np.dtype([("unit", "i4"), ("retry", "i4"), ("boundary", "i4"), ("events"
 
 @dataclass(frozen=True)
 class Gdpconfig:
-    """Values of gdpconfig in force, by (component, key); defaults are already in it."""
+    """Values of gdpconfig in force, by (component, key), defaults included; None = off or no limit."""
 
     values: Mapping[tuple[str, str], object]
     kept: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def value(self, component: str, key: str):
-        """Value of one key; raises KeyError for a key that the registry does not hold."""
-        return self.values[component, key]
+    def value(self, key: GdpconfigKey, *rest, **members: str):
+        """Value of a key, of a family that of its most specific member that is set, such as gshare="Express"."""
+        if isinstance(key, str):
+            return self.values[key, rest[0]]
+        for name in key.names(**members):
+            found = self.values.get((key.component, name))
+            if found is not None:
+                return found
+        return None
+
+    def own(self, key: GdpconfigKey, **members: str):
+        """Value of precisely this member of a family; None if it is not set."""
+        return self.values.get((key.component, key.names(**members)[0]))
+
+    def members(self, key: GdpconfigKey) -> list[tuple[dict[str, str], object]]:
+        """Placeholders and value of every member of a family that is set."""
+        return [(found.groupdict(), value) for (component, name), value in self.values.items()
+                if component == key.component and (found := key.pattern.fullmatch(name))]
 
     def once(self, make: Callable, *key):
-        """`make(self, *key)`, asked once for each key, since values never change; not to be changed."""
+        """`make(self, *key)`, computed once for each key, since values never change; not to be changed."""
         found = self.kept.get((make, key))
         if found is None:
             found = self.kept[make, key] = make(self, *key)

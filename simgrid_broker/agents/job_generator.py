@@ -17,7 +17,7 @@ from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, most_jobs, selection
-from simgrid_broker.policy.throttle import COMPONENTS, Throttle, ThrottleLimits, passes_urgent, throttle_limits
+from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, passes_urgent, throttle_limits
 from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
 from simgrid_broker.world.columns import freeze, return_to, set_reason
@@ -149,7 +149,7 @@ class Generator:
         self.cfg = cfg
         for analysis in (False, True):
             self.limits[analysis] = throttle_limits(cfg, queue.name, queue.resource_type, edition=edition,
-                                                    component=COMPONENTS[analysis], throttled=queue.throttled)
+                                                    analysis=analysis, throttled=queue.throttled)
             self.levels[analysis] = types_asked(queue, self.limits[analysis])
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 

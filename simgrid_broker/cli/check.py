@@ -31,7 +31,7 @@ def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadF
     for name, text in (("time", described_time(given)), ("grid", described_grid(given)),
                        ("shares", described_shares(given)), ("work", work), ("rules", described_rules(given))):
         typer.echo(paragraph(f"  {name:<8}{text}", " " * 10))
-    from simgrid_broker.scenario import remarks
+    from simgrid_broker.advice import remarks
     for remark in (*remarks(given), *work_remarks, *remarks_on_zero_share(given)):
         typer.echo(paragraph(f"  note: {remark}", " " * 8))
 

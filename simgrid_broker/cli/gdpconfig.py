@@ -1,7 +1,4 @@
-"""`gdpconfig`: the keys of gdpconfig, what they mean and what reads them.
-
-What lives here: the command. What does not: the registry (scenario).
-"""
+"""`gdpconfig`: the keys of gdpconfig, what they mean and what reads them."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +10,8 @@ from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import Problem, nearest
 
 if TYPE_CHECKING:
+    from simgrid_broker.gdpconfig import GdpconfigKey
     from simgrid_broker.scenario.gdpconfig import Match
-    from simgrid_broker.scenario.gdpconfig_key import GdpconfigKey
 
 EXAMPLES = """\b
 Examples:
@@ -25,13 +22,13 @@ Examples:
 """
 
 UNREAD = "(no effect)"
-LEGEND = (f"{UNREAD}: nothing in the simulator reads the key. <...> stands for a name and [...] may be left out. "
+LEGEND = (f"{UNREAD}: nothing in the simulator reads the key. <...> is a placeholder and [...] is optional. "
           "Set a key with `gdpconfig:` in a scenario, or with --set gdpconfig.KEY=VALUE.")
 
 
 def completed(start: str) -> list[str]:
     """Keys and components that begin with `start`, for the shell."""
-    from simgrid_broker.scenario.gdpconfig import COMPONENTS, REGISTRY
+    from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY
     return [name for name in (*COMPONENTS, *(entry.key for entry in REGISTRY)) if name.startswith(start)]
 
 
@@ -42,7 +39,8 @@ def gdpconfig(key: Annotated[str | None, typer.Argument(
 
     Component, default, unit and meaning of every key, and which parts of the simulator read it.
     """
-    from simgrid_broker.scenario.gdpconfig import COMPONENTS, REGISTRY, find
+    from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY
+    from simgrid_broker.scenario import find
     if key is None or key in COMPONENTS:
         typer.echo(listed(entry for entry in REGISTRY if key in (None, entry.component)))
         return
@@ -53,10 +51,11 @@ def gdpconfig(key: Annotated[str | None, typer.Argument(
 
 
 def listed(entries: Iterable["GdpconfigKey"]) -> str:
-    """Keys as a table, component by component, and what the signs mean."""
+    """Keys as a table, component by component, with a legend."""
+    from simgrid_broker.policy.readers import readers
     components: dict[str, list[tuple[str, ...]]] = {}
     for entry in entries:
-        meaning = entry.meaning if entry.read_by else f"{entry.meaning} {UNREAD}"
+        meaning = entry.meaning if entry in readers() else f"{entry.meaning} {UNREAD}"
         components.setdefault(f"{entry.app} {entry.component}", []).append(
             (entry.key, shown(entry.default), entry.unit, meaning))
     tables = [table((name, "default", "unit", "meaning"), rows) for name, rows in components.items()]
@@ -65,26 +64,29 @@ def listed(entries: Iterable["GdpconfigKey"]) -> str:
 
 def described(match: "Match") -> str:
     """Everything about one key."""
+    from simgrid_broker.policy.readers import readers
     entry = match.entry
     facts = {"meaning": entry.meaning, "default": f"{shown(entry.default)} {entry.unit}".strip(), "type": entry.type,
              "zero": "the same as not set" if entry.zero_is_unset else "",
              "here": ", ".join(f"<{name}> = {text}" for name, text in match.members.items()),
-             "source": entry.source, "read by": entry.read_by or "nothing in the simulator, so it has no effect"}
+             "editions": ", ".join(entry.editions) if len(entry.editions) == 1 else "", "source": entry.source,
+             "read by": ", ".join(readers().get(entry, ())) or "nothing in the simulator, so it has no effect"}
     lines = [entry.name if entry.key == match.key else f"{entry.component}.{match.key} (of {entry.name})"]
     return "\n".join(lines + [paragraph(f"  {name:<10}{text}", " " * 12) for name, text in facts.items() if text])
 
 
 def shown(default: object) -> str:
-    """A default as a user would write it; a dash for none."""
+    """A default as a user would write it; a dash if there is none."""
     if default is None:
         return "-"
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
 def unknown(key: str) -> BadArgument:
-    """The error for a name that is neither a key nor a component, with those that may have been meant."""
-    from simgrid_broker.scenario.gdpconfig import COMPONENTS, REGISTRY, find
+    """The error for a name that is neither a key nor a component, with the nearest names."""
+    from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY
+    from simgrid_broker.scenario import find
     bare = key.rpartition(".")[2]
     meant = tuple(match.entry.name for match in find(bare)) or nearest(
         key, (*COMPONENTS, *(entry.key for entry in REGISTRY), *(entry.name for entry in REGISTRY)))
-    return BadArgument([Problem(None, None, key, None, "no key or component of gdpconfig is called so", meant)])
+    return BadArgument([Problem(None, None, key, None, "unknown key or component", meant)])

@@ -67,8 +67,8 @@ def run(
 
 def tell_before(scenario: "Scenario") -> None:
     """What a user should know before a run begins, on stderr."""
+    from simgrid_broker.advice import remarks
     from simgrid_broker.compiled import is_compiled
-    from simgrid_broker.scenario import remarks
     for remark in remarks(scenario):
         typer.echo(f"note: {remark}", err=True)
     if not is_compiled():

@@ -10,14 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import rebroker
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.timeouts import DEAD_STATUSES
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
-
-REBROKER = "rebroker"
-KEY = "ANALY_TIMEOUT"
-GDPCONFIG = ((REBROKER, KEY), (REBROKER, KEY + "_<workingGroup>"))
 
 QUIET_S = 3 * HOUR
 """A group is looked at only when it has waited for longer, and left alone if anything happened within this time."""
@@ -47,9 +44,7 @@ def patience(working_groups: tuple[str, ...], cfg: Gdpconfig) -> np.ndarray:
 
     Source: lifecycle reference, section 4.5: 12 hours if it is not set; 0 for a working group is not set.
     """
-    general = cfg.values.get((REBROKER, KEY))
-    general = 12 if general is None else general
-    hours = [cfg.values.get((REBROKER, f"{KEY}_{name}")) or general for name in working_groups]
+    hours = [cfg.value(rebroker.ANALY_TIMEOUT_OF_GROUP, workingGroup=name) for name in working_groups]
     return np.array(hours, float) * HOUR
 
 

@@ -8,12 +8,11 @@ Sources: Global Shares paper, section 2.3; lifecycle reference, section 1.4.
 
 from dataclasses import dataclass
 
+from simgrid_broker.gdpconfig import jobdispatch
 from simgrid_broker.views import Gdpconfig
 
 KEYS = ("share", "priority", "age")
 """What an order can sort by: rank of the share, priority (highest first), PandaID (oldest first)."""
-SLOPPY_RATIO = ("jobdispatch", "SLOPPY_DISPATCH_RATIO")
-DEFAULT_SLOPPY_RATIO = 10
 FIRST_SHARE = "Test"
 """Share that the code puts beside the most under-served one; source: lifecycle reference, section 1.4."""
 
@@ -41,5 +40,4 @@ def sloppy_fraction(cfg: Gdpconfig, edition: str) -> float:
     """
     if edition == "documented":
         return 0.0
-    ratio = cfg.values.get(SLOPPY_RATIO) or DEFAULT_SLOPPY_RATIO
-    return min(max((int(ratio) + 1) / 100, 0.0), 1.0)
+    return min(max((cfg.value(jobdispatch.SLOPPY_DISPATCH_RATIO) + 1) / 100, 0.0), 1.0)

@@ -8,14 +8,9 @@ Sources: PanDA brokerage documentation, Timeout Rules; lifecycle reference, sect
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import rebroker
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.views import Gdpconfig
-
-REBROKER = "rebroker"
-RATIO_KEY = "FAST_REBRO_THRESHOLD_NQNR_RATIO"
-PART_KEY = "FAST_REBRO_THRESHOLD_NQUEUE_FRAC"
-LEAST_KEY = "FAST_REBRO_THRESHOLD_NQUEUE"
-GDPCONFIG = ((REBROKER, RATIO_KEY), (REBROKER, PART_KEY), (REBROKER, LEAST_KEY + "_<gshare>"))
 
 
 def queues_left_alone(num_slots: np.ndarray, status: np.ndarray, disable_reassign: np.ndarray,
@@ -39,9 +34,9 @@ def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str
     left_alone: (n_queues,) bool, `queues_left_alone`. A share without a key of its own is left alone, too. One job
     fewer than the excess is taken, as in PanDA.
     """
-    ratio = cfg.values.get((REBROKER, RATIO_KEY)) or 3
-    part = cfg.values.get((REBROKER, PART_KEY)) or 0.3
-    least = np.array([cfg.values.get((REBROKER, f"{LEAST_KEY}_{share}")) or np.inf for share in shares])
+    ratio = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO)
+    part = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC)
+    least = np.array([cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE, gshare=share) or np.inf for share in shares])
     margins = (queued - running * ratio, queued - least, queued - queued.sum(axis=0) * part)
     excess = np.minimum.reduce(margins)
     excess = np.where(np.isfinite(excess) & (excess > 0), np.ceil(excess) - 1, 0)

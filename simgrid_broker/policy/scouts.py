@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import dbproxy
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import DAY, HOUR, KIB, MIB
@@ -27,10 +28,8 @@ SUCCESS_RATE = 5
 """scoutSuccessRate of the code, tenths; source: lifecycle reference, section 2.6."""
 FIRST_JOBS = 5
 """Jobs with which most is measured as documented; source: JEDI TWiki, ioIntensity and HS06sPerEvent."""
-CPUTIME_RANK, SAFETY = 95, 1.5
-"""Percentile of the CPU time as documented, and what it is multiplied by; source: JEDI TWiki, HS06sPerEvent."""
-RAM_RANK_UNSET = 75
-"""Default of SCOUT_RAMCOUNT_RANK; it is one of memory."""
+SAFETY = 1.5
+"""Safety factor of the CPU time; source: JEDI TWiki, HS06sPerEvent."""
 EVENTS_A_CORE, LONG_S = 10, 6 * HOUR
 """Events per core of a job that tells of the CPU time, and length of one that tells in any case."""
 WHOLE_HS06S = 10
@@ -142,7 +141,7 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
     least = success_rate if success_rate is not None else 0 if edition == "documented" else SUCCESS_RATE
     if rate >= least:
         return "", False
-    lower = cfg.family("dbproxy", "SCOUT_MIN_OK_RATE_EXHAUSTED", label)
+    lower = cfg.value(dbproxy.SCOUT_MIN_OK_RATE_EXHAUSTED, label=label)
     return FEW_SUCCEED, lower is not None and rate >= 10 * lower
 
 
@@ -150,7 +149,7 @@ def measure(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> Measure
     """What finished jobs, at least one, tell of their task (L11, L12, L13)."""
     first = Jobs(*(column[:FIRST_JOBS] for column in jobs)) if edition == "documented" else jobs
     cputime, cputime_s = measured_cputime(first, claims, cfg, edition)
-    cap = cfg.value("dbproxy", "SCOUT_DISK_IO_CAP")
+    cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
     return Measured(
         cputime, cputime_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
         measured_iointensity(first), claims.diskio if cap is None else min(claims.diskio, float(cap)),
@@ -173,8 +172,9 @@ def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -
         return None, 0.0
     used = np.maximum(jobs.walltime_s - claims.basewalltime_s, 0) * jobs.hs06 * claims.cpuefficiency / 100
     per_event = used[tells] / jobs.n_events[tells]
-    rank = cfg.value("dbproxy", "SCOUT_RAMCOUNT_RANK" if documented else "SCOUT_CPUTIME_RANK")
-    rank = CPUTIME_RANK if documented and rank == RAM_RANK_UNSET else rank
+    rank = cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK if documented else dbproxy.SCOUT_CPUTIME_RANK)
+    if documented and rank == dbproxy.SCOUT_RAMCOUNT_RANK.default:
+        rank = dbproxy.SCOUT_CPUTIME_RANK.default
     found = float(np.percentile(per_event, rank))
     nearest = int(np.argmin(np.abs(per_event - found)))
     return rounded_cputime(found * SAFETY), float(jobs.walltime_s[tells][nearest])
@@ -199,9 +199,9 @@ def measured_ramcount(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) 
         found = math.ceil(np.max((jobs.maxpss_mb - claims.baseramcount) / jobs.corecount))
     else:
         kib = np.ceil((jobs.maxpss_mb - claims.baseramcount) * KIB / jobs.corecount)
-        margin = 1 + cfg.value("dbproxy", "SCOUT_RAMCOUNT_MARGIN") / 100
-        found = int(float(np.percentile(kib, cfg.value("dbproxy", "SCOUT_RAMCOUNT_RANK"))) * margin / KIB)
-    least = cfg.value("dbproxy", "SCOUT_RAMCOUNT_MIN")
+        margin = 1 + cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN) / 100
+        found = int(float(np.percentile(kib, cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK))) * margin / KIB)
+    least = cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN)
     if edition == "deployed" and per_core and least is not None:
         found = max(found, least)
     return float(found) if found > 0 else None
@@ -257,7 +257,7 @@ def exhausted(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, labe
 
 def is_wrong_cputime(found: Measured, claims: Claims, cfg: Gdpconfig, edition: str) -> bool:
     """Whether the CPU time is far above the claim; the code counts the safety factor, but only jobs of over a day."""
-    threshold = cfg.value("dbproxy", "SCOUT_WRONG_CPUTIME_THRESHOLD")
+    threshold = cfg.value(dbproxy.SCOUT_WRONG_CPUTIME_THRESHOLD)
     if found.cputime is None or not claims.cputime or threshold <= 0:
         return False
     if edition == "documented":
@@ -267,21 +267,21 @@ def is_wrong_cputime(found: Measured, claims: Claims, cfg: Gdpconfig, edition: s
 
 def is_wrong_ram(found: Measured, claims: Claims, cfg: Gdpconfig) -> bool:
     """Whether memory of a core is above a limit that the claim was below."""
-    limit = cfg.value("dbproxy", "RAM_THR_EXAUSTED") * 1000
+    limit = cfg.value(dbproxy.RAM_THR_EXAUSTED) * 1000
     return (claims.ramunit in PER_CORE_UNITS and found.ramcount is not None
             and 0 < claims.ramcount < limit < found.ramcount)
 
 
 def is_inefficient(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig) -> bool:
     """Whether the jobs use too little of their cores, and not because they read and write much."""
-    forgiven = cfg.family("dbproxy", "SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED", label)
+    forgiven = cfg.value(dbproxy.SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED, label=label)
     if forgiven is not None and found.iointensity > forgiven:
         return False
     if found.efficiency < claims.min_cpu_efficiency:
         return True
-    low = cfg.family("dbproxy", "SCOUT_LOW_CPU_EFFICIENCY", label, 0)
-    tenths = cfg.family("dbproxy", "SCOUT_NUM_CPU_INEFFICIENT", label)
-    least = cfg.family("dbproxy", "SCOUT_THR_CPU_INEFFICIENT", label)
+    low = cfg.value(dbproxy.SCOUT_LOW_CPU_EFFICIENCY, label=label)
+    tenths = cfg.value(dbproxy.SCOUT_NUM_CPU_INEFFICIENT, label=label)
+    least = cfg.value(dbproxy.SCOUT_THR_CPU_INEFFICIENT, label=label)
     if not low or tenths is None or least is None:
         return False
     return bool((efficiencies(jobs) < low).mean() >= tenths / 10 and new_jobs > least)
@@ -289,11 +289,11 @@ def is_inefficient(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float,
 
 def splits_anew(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
     """Whether the code takes nFilesPerJob and nGBPerJob from a task because its scouts are short."""
-    if edition == "documented" or not cfg.family("dbproxy", "SCOUT_CHANGE_SR", label, False):
+    if edition == "documented" or not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label):
         return False
-    limit_s = 60 * cfg.family("dbproxy", "SCOUT_SHORT_EXECTIME", label, 0)
-    tenths = cfg.family("dbproxy", "SCOUT_NUM_SHORT", label)
-    least = cfg.family("dbproxy", "SCOUT_THR_SHORT", label)
+    limit_s = 60 * cfg.value(dbproxy.SCOUT_SHORT_EXECTIME, label=label)
+    tenths = cfg.value(dbproxy.SCOUT_NUM_SHORT, label=label)
+    least = cfg.value(dbproxy.SCOUT_THR_SHORT, label=label)
     if tenths is None or least is None:
         return False
     return bool((jobs.walltime_s <= limit_s).mean() >= tenths / 10 and new_jobs >= least)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES, ClosedBy
+from simgrid_broker.gdpconfig import jobgen
+from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
 from simgrid_broker.policy.job_brokerage.estimates import (
     MIB,
     MIN_OUTPUT_MIB,
@@ -193,10 +194,9 @@ def typical_files(splitting: Splitting, cfg: Gdpconfig, label: str, work_queue: 
         return max(1, int(splitting.nEventsPerJob // splitting.events))
     if splitting.tgtNumEventsPerJob and splitting.tgtNumEventsPerJob < 2 * splitting.events:
         return 1
-    for queue in (work_queue, ""):
-        if found := cfg.values.get(("jobgen", f"TYPNFILES_{label}_{queue}_{processing_type}")):
-            return int(found)
-    return TYPICAL_FILES
+    members = {"label": label, "type": processing_type}
+    return (cfg.own(jobgen.TYPNFILES, queueOrNone=work_queue, **members)
+            or cfg.value(jobgen.TYPNFILES, queueOrNone="", **members))
 
 
 @compiled

@@ -6,6 +6,7 @@ What lives here: decisions. What does not: the moves that a task can make at all
 
 from dataclasses import dataclass
 
+from simgrid_broker.gdpconfig import retry_task
 from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskCommand, TaskStatus
 
 C, T = TaskCommand, TaskStatus
@@ -58,16 +59,17 @@ def retry_refused(past: Past, label: str, cfg, edition: str) -> tuple[bool, str]
     The first that matches counts; 0 is off, but for JOB_MAX_ATTEMPT in the code (L37), which rejects the command and
     leaves the task as it was. Source: lifecycle reference, 2.13 and 8.5.
     """
-    for prefix, value in (("TASK_MAX_ATTEMPT", past.attempt), ("MAX_FAILED_HEP_SCORE_HOURS", past.failed_hs06_hours),
-                          ("MAX_FAILED_HEP_SCORE_RATE", past.failed_hs06_part),
-                          ("MAX_JOB_FAILURE_RATE", past.failure_part)):
-        limit = cfg.family("retry_task", prefix, label)
-        if limit and value >= limit:
-            return True, f"{prefix}_{label}"
-    limit = cfg.family("retry_task", "JOB_MAX_ATTEMPT", label)
+    for key, value in ((retry_task.TASK_MAX_ATTEMPT, past.attempt),
+                       (retry_task.MAX_FAILED_HEP_SCORE_HOURS, past.failed_hs06_hours),
+                       (retry_task.MAX_FAILED_HEP_SCORE_RATE, past.failed_hs06_part),
+                       (retry_task.MAX_JOB_FAILURE_RATE, past.failure_part)):
+        limit = cfg.value(key, label=label)
+        if limit is not None and value >= limit:
+            return True, f"{key.prefix}_{label}"
+    limit = cfg.value(retry_task.JOB_MAX_ATTEMPT, label=label)
     if limit is not None and (limit or edition == "deployed") and past.max_attempt >= limit:
         return False, f"JOB_MAX_ATTEMPT_{label}"
-    limit = cfg.family("retry_task", "MIN_CPU_EFFICIENCY", label)
-    if limit and past.cpu_efficiency < limit:
+    limit = cfg.value(retry_task.MIN_CPU_EFFICIENCY, label=label)
+    if limit is not None and past.cpu_efficiency < limit:
         return True, f"MIN_CPU_EFFICIENCY_{label}"
     return False, ""

@@ -11,13 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import dbproxy, jobgen
 from simgrid_broker.views import Gdpconfig
 
 EXPRESS_OF_GROUP_PRIORITY = 1500
 """Tasks of this priority are express where groups take turns; source: lifecycle reference, section 2.3."""
-DEFAULT_RATIO = 30.0
-N_TASKS, N_FILES = 50, 5000
-"""Tasks of a cycle and files of a task, as JEDI's configuration has them; source: lifecycle reference, section 2.1."""
 SPARE_FILES, LEAST_FILES = 10, 100
 """Files beyond what the jobs need, and the least that is read of a task; source: lifecycle reference, section 2.3."""
 USER = "userName"
@@ -38,19 +36,16 @@ def selection(cfg: Gdpconfig, queue: str, analysis: bool, edition: str) -> Selec
 
     L7: without GROUPBYATTR_<queue> the code goes by priority alone; as documented, users of analysis take turns.
     """
-    values = cfg.values
-    attribute = values.get(("jobgen", f"GROUPBYATTR_{queue}"))
+    attribute = cfg.value(jobgen.GROUPBYATTR, queue=queue)
     if attribute is None:
         attribute = USER if analysis and edition == "documented" else ""
-    ratio = values.get(("dbproxy", "SUPER_HIGH_PRIO_TASK_RATIO"))
-    return Selection(attribute, values.get(("jobgen", f"NTASKS_{queue}")) or N_TASKS,
-                     values.get(("jobgen", f"NFILES_{queue}")) or N_FILES,
-                     DEFAULT_RATIO if ratio is None else ratio, edition == "deployed")
+    return Selection(attribute, cfg.value(jobgen.NTASKS, queue=queue), cfg.value(jobgen.NFILES, queue=queue),
+                     cfg.value(dbproxy.SUPER_HIGH_PRIO_TASK_RATIO), edition == "deployed")
 
 
 def generates(cfg: Gdpconfig) -> bool:
     """Whether jobs are generated at all."""
-    return cfg.values.get(("jobgen", "JOB_SUBMISSION")) is not False
+    return cfg.value(jobgen.JOB_SUBMISSION)
 
 
 def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,

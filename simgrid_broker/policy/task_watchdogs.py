@@ -5,7 +5,7 @@ What lives here: decisions. What does not: looking at tasks and moving them (age
 
 import numpy as np
 
-from simgrid_broker.names import PAUSING_KEYS
+from simgrid_broker.gdpconfig import watchdog
 from simgrid_broker.units import DAY, HOUR
 
 BOOST_PRIORITY = 900
@@ -16,7 +16,6 @@ EXPRESS = "Express"
 """Share of tasks that are nearly done."""
 LOOK_AGAIN_S = 1200.0
 """A task is looked at for boost and pause at most this often; source: lifecycle reference, 2.12."""
-
 
 ATTEMPTS_A_STEP = 5
 """Attempts after each of which a task is throttled."""
@@ -51,20 +50,20 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
     hours, NaN if there are none. Limits that are not set are off. Source: lifecycle reference, 2.11.
     """
     n_jobs, left = jobs
-    if (n_jobs < cfg.family("watchdog", "MIN_JOBS_TO_PAUSE", label)
-            or left < cfg.family("watchdog", "MIN_REMAINING_JOBS_TO_PAUSE", label)):
+    if (n_jobs < cfg.value(watchdog.MIN_JOBS_TO_PAUSE, label=label)
+            or left < cfg.value(watchdog.MIN_REMAINING_JOBS_TO_PAUSE, label=label)):
         return False
-    of_hours = (f"MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_{label}" if edition == "documented" else
-                f"MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_{label}")                         # two names of one limit (L18)
-    limits = (cfg.family("watchdog", f"MAX_JOB_FAILURE_RATE_TO_PAUSE_{label}", queue),
-              cfg.family("watchdog", of_hours, queue))
+    of_hours = (watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE if edition == "documented" else
+                watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE)                           # two names of one limit (L18)
+    limits = [cfg.value(key, label=label, queue=queue) for key in (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, of_hours)]
     return any(limit is not None and rate >= limit for rate, limit in zip(rates, limits, strict=True))
 
 
 def may_pause(cfg) -> bool:
     """Whether any limit of the automatic pause is set."""
-    return any(component == "watchdog" and key.startswith(PAUSING_KEYS) and value is not None
-               for (component, key), value in cfg.values.items())
+    return any(cfg.members(key) for key in (
+        watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE,
+        watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE))
 
 
 def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, edition: str) -> int:
@@ -98,4 +97,4 @@ def gives_up_pending(label: str, waited_s, cfg) -> np.ndarray:
 
     waited_s: since the first vain look, NaN = there was none; source: lifecycle reference, 2.9.
     """
-    return waited_s >= cfg.family("watchdog", "PENDING_TIMEOUT", label) * HOUR
+    return waited_s >= cfg.value(watchdog.PENDING_TIMEOUT, label=label) * HOUR

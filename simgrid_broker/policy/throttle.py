@@ -11,6 +11,7 @@ time, the lift, defined and waiting jobs, standby slots, the two shares with lon
 import sys
 from typing import NamedTuple
 
+from simgrid_broker.gdpconfig import GdpconfigKey, anal_job_throttler, core, prod_job_throttler
 from simgrid_broker.names import EVENT_SERVICE_QUEUE
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
 
@@ -30,18 +31,11 @@ FEW_URGENT = 500
 """Fewer queued jobs of the highest priority than this let tasks of the same priority pass; lifecycle reference, 2.4."""
 LONG_BUNCHES = ("Heavy Ion", "Reprocessing default")
 """Work queues whose bunches fill up to the limit; source: lifecycle reference, section 2.4."""
-COMPONENTS = ("prod_job_throttler", "anal_job_throttler")
-"""Component of gdpconfig for production and for analysis."""
-DEFAULT_THRESHOLD = 2.0
 UNLIMITED = sys.maxsize
 MANY_JOBS, OVER_RUNNING = "queued > threshold x running and > NQUEUELIMIT", "running > NRUNNINGCAP"
 MUCH_WORK = f"{MANY_JOBS}, of much wall time"
 LEVELS = ("resource type", "core type", "share")
 """Levels at which a limit compares counts: NQUEUELIMIT_<queue>_<rtype>, _MCORE* or _SCORE*, and <queue> itself."""
-
-GDPCONFIG = ("THROTTLE_THRESHOLD", "THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE", "NQUEUELIMIT_<queue>[_<rtype>]",
-             "NQUEUECAP_<queue>[_<rtype>]", "NRUNNINGCAP_<queue>[_<rtype>]")
-"""Keys that the throttler reads in its component, besides core.WORK_SHORTAGE."""
 
 
 class Throttle(NamedTuple):
@@ -69,7 +63,7 @@ class Limit(NamedTuple):
 class ThrottleLimits(NamedTuple):
     """Limits of one work queue; `throttled` is False for shares that PanDA exempts."""
 
-    threshold: float = DEFAULT_THRESHOLD
+    threshold: float = prod_job_throttler.THROTTLE_THRESHOLD.default
     queue_limit: Limit = Limit()
     queue_cap: Limit = Limit()
     running_cap: Limit = Limit()
@@ -79,18 +73,17 @@ class ThrottleLimits(NamedTuple):
 
 
 def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition: str = "documented",
-                    component: str = "prod_job_throttler", throttled: bool = True) -> ThrottleLimits:
+                    analysis: bool = False, throttled: bool = True) -> ThrottleLimits:
     """The limits of one work queue from gdpconfig; resolve them again when gdpconfig changes.
 
     gshare: name of the share or other work queue; resource_type: empty = the queue is for all of them.
     """
-    shortage = cfg.values.get(("core", "WORK_SHORTAGE"))
-    key = "THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE" if shortage else "THROTTLE_THRESHOLD"
-    threshold = cfg.values.get((component, key))
-    families = (_limit(cfg, component, family, gshare, resource_type)
-                for family in ("NQUEUELIMIT", "NQUEUECAP", "NRUNNINGCAP"))
-    return ThrottleLimits(DEFAULT_THRESHOLD if threshold is None else threshold, *families, throttled,
-                          edition == "deployed", gshare)
+    keys = anal_job_throttler if analysis else prod_job_throttler
+    threshold = keys.THROTTLE_THRESHOLD
+    if cfg.value(core.WORK_SHORTAGE):
+        threshold = keys.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE
+    limits = (_limit(cfg, key, gshare, resource_type) for key in (keys.NQUEUELIMIT, keys.NQUEUECAP, keys.NRUNNINGCAP))
+    return ThrottleLimits(cfg.value(threshold), *limits, throttled, edition == "deployed", gshare)
 
 
 def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQueueCounts | None = None,
@@ -189,11 +182,11 @@ def _queued(counts: WorkQueueCounts) -> int:
     return counts.not_running + counts.defined
 
 
-def _limit(cfg: Gdpconfig, component: str, family: str, gshare: str, resource_type: str) -> Limit:
-    """The first key of a family that is set and not 0, from the most to the least special, and its level."""
+def _limit(cfg: Gdpconfig, key: GdpconfigKey, queue: str, resource_type: str) -> Limit:
+    """The most specific limit of a family that is set, and its level."""
     core_type = "MCORE*" if resource_type.startswith("MCORE") else "SCORE*"
-    special = (f"{family}_{gshare}_{resource_type}", f"{family}_{gshare}_{core_type}") if resource_type else ()
-    for level, key in enumerate((*special, f"{family}_{gshare}"), start=0 if resource_type else 2):
-        if value := cfg.values.get((component, key)):
-            return Limit(int(value), level)
+    members = ({"rtype": resource_type}, {"rtype": core_type}, {}) if resource_type else ({},)
+    for level, member in enumerate(members, start=len(LEVELS) - len(members)):
+        if (jobs := cfg.own(key, queue=queue, **member)) is not None:
+            return Limit(jobs, level)
     return Limit()

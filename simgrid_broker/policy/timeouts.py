@@ -10,6 +10,7 @@ reference, sections 4.1 to 4.3. The rules of an edition stand in the order in wh
 
 from dataclasses import dataclass
 
+from simgrid_broker.gdpconfig import GdpconfigKey, job_timeout, watcher
 from simgrid_broker.names import DEFINED_TABLE, HIGH_PRIORITY, Cause, JobStatus, QueueStatus
 from simgrid_broker.units import DAY, HOUR, MINUTE
 from simgrid_broker.views import Gdpconfig
@@ -30,16 +31,10 @@ IDLE_S = 2 * HOUR
 """A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
 DEAD_STATUSES = (QueueStatus.TEST, QueueStatus.OFFLINE)
 """Statuses of a queue that count like idleness; source: the same."""
-HEARTBEAT = "HEARTBEAT_TIMEOUT_"
-WATCHER = "watcher"
-JOB_TIMEOUT = "job_timeout"
 TRANSTIMEHI_S = 2 * DAY
 """Constant of the code where the documents name CRIC's transtimehi; source: lifecycle reference, 4.3."""
 TRANSTIMELO_S = 6 * DAY
 """Constant of the code where the documents name CRIC's transtimelo; source: the same."""
-GDPCONFIG = ((WATCHER, "HEARTBEAT_TIMEOUT_production"), (WATCHER, "HEARTBEAT_TIMEOUT_analysis"),
-             (WATCHER, "HEARTBEAT_TIMEOUT_<workflow>"), (JOB_TIMEOUT, "TIMEOUT_holding"),
-             (JOB_TIMEOUT, "TIMEOUT_defined"))
 
 ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
                 JobStatus.HOLDING, JobStatus.MERGING, JobStatus.TRANSFERRING)
@@ -88,7 +83,7 @@ def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     return (
         *_each((s.PENDING,), "entered", 1 * HOUR, "close"),
         *_each((s.WAITING,), "entered", 30 * MINUTE, "close"),
-        *_each((s.DEFINED,), "entered", _hours(cfg, "TIMEOUT_defined", 4), "close"),
+        *_each((s.DEFINED,), "entered", _s(cfg, job_timeout.TIMEOUT_defined), "close"),
         *_each((s.ASSIGNED,), "entered", 12 * HOUR, "close"),
         *_each((s.THROTTLED,), "entered", 7 * DAY, "close"),
         *_each((s.ACTIVATED, s.STARTING), "entered", 4 * HOUR, "close", priority_at_least=HIGH_PRIORITY,
@@ -98,7 +93,7 @@ def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
         *_heartbeats(cfg),
         *_each((s.RUNNING,), "entered", 21 * DAY, "close"),
         *_each((s.HOLDING,), "entered", 3 * HOUR, "fail", priority_at_least=HIGH_PRIORITY),
-        *_each((s.HOLDING,), "entered", _hours(cfg, "TIMEOUT_holding", 48), "fail", priority_below=HIGH_PRIORITY),
+        *_each((s.HOLDING,), "entered", _s(cfg, job_timeout.TIMEOUT_holding), "fail", priority_below=HIGH_PRIORITY),
         *_transferring("entered", limits_of_queue=("transtimehi_s", "transtimelo_s")),
     )
 
@@ -113,7 +108,7 @@ def _deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
 def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """Rows 1 to 8; only the heartbeats of rows 7 and 8 heed a paused queue, none heeds disableReassign."""
     s, never = JobStatus, {"off_if_paused": False, "off_if_disable_reassign": False}
-    silence = _hours(cfg, "HEARTBEAT_TIMEOUT_analysis", 2, WATCHER)
+    silence = _s(cfg, watcher.HEARTBEAT_TIMEOUT_analysis)
     return (
         TimeoutRule(Cause.LOST_HEARTBEAT, (s.STARTING, s.RUNNING), "modification", silence, "fail", labels="analysis",
                     **never),
@@ -121,7 +116,7 @@ def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
         *_each((s.SENT,), "modification", 30 * MINUTE, "fail", **never),
         *_each((s.HOLDING,), "modification", 3 * HOUR, "fail", labels="analysis", **never),
         *_each((s.HOLDING,), "modification", 3 * HOUR, "fail", priority_at_least=HIGH_PRIORITY + 1, **never),
-        *_each((s.HOLDING,), "modification", _hours(cfg, "TIMEOUT_holding", 48), "fail", **never),
+        *_each((s.HOLDING,), "modification", _s(cfg, job_timeout.TIMEOUT_holding), "fail", **never),
         *_heartbeats(cfg, off_if_disable_reassign=False),
     )
 
@@ -135,7 +130,7 @@ def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
         *_each((*DEFINED_TABLE, s.ACTIVATED), "created", 7 * DAY, "close", **never),
         *_each((s.ACTIVATED,), "modification", 4 * HOUR, "close", **high),
         *_each((s.STARTING,), "entered", 4 * HOUR, "close", **high),
-        *_each((s.DEFINED,), "modification", _hours(cfg, "TIMEOUT_defined", 4), "close", labels="managed and test",
+        *_each((s.DEFINED,), "modification", _s(cfg, job_timeout.TIMEOUT_defined), "close", labels="managed and test",
                stage=1, **never),
         *_each(DEFINED_TABLE, "modification", 12 * HOUR, "close", **managed | never),
         *_each((s.ACTIVATED,), "modification", 2 * DAY, "close", **managed),
@@ -158,10 +153,9 @@ def _transferring(clock: str, limits_of_queue: tuple[str, str] = ("", ""), **opt
 
 def _heartbeats(cfg: Gdpconfig, **options) -> tuple[TimeoutRule, ...]:
     """Lost heartbeats: one rule for each workflow with a key of its own, and one for all others."""
-    own = sorted((key.removeprefix(HEARTBEAT), hours) for (component, key), hours in cfg.values.items()
-                 if component == WATCHER and key.startswith(HEARTBEAT) and hours is not None)
-    limits = [(workflow, hours * HOUR) for workflow, hours in own if workflow not in ("", "production", "analysis")]
-    limits.append(("", _hours(cfg, "HEARTBEAT_TIMEOUT_production", 2, WATCHER)))
+    own = sorted((member["workflow"], hours) for member, hours in cfg.members(watcher.HEARTBEAT_TIMEOUT_OF_WORKFLOW))
+    limits = [(workflow, hours * HOUR) for workflow, hours in own if workflow not in ("production", "analysis")]
+    limits.append(("", _s(cfg, watcher.HEARTBEAT_TIMEOUT_production)))
     return tuple(TimeoutRule(Cause.LOST_HEARTBEAT, (JobStatus.STARTING, JobStatus.RUNNING), "modification", limit_s,
                              "fail", workflow=workflow, **options) for workflow, limit_s in limits)
 
@@ -173,6 +167,6 @@ def _each(statuses: tuple[JobStatus, ...], clock: str, limit_s: float, action: s
                  for status in statuses)
 
 
-def _hours(cfg: Gdpconfig, key: str, default: float, component: str = JOB_TIMEOUT) -> float:
-    """A key in hours as seconds; 0 and unset give the default, as in PanDA."""
-    return (cfg.values.get((component, key)) or default) * HOUR
+def _s(cfg: Gdpconfig, key: GdpconfigKey) -> float:
+    """Value of a key in hours, s."""
+    return cfg.value(key) * HOUR

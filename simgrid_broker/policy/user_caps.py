@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import prio_mgr
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
 
-DEFAULT_CAP = 10_000
-"""Cap where none is set; source: lifecycle reference, section 3.6."""
+CAP_IF_UNSET = 10_000
+"""Cap of the job throttle where none is set, which elsewhere means no limit; source: lifecycle reference, 3.6."""
 RELEASE_FRACTION = 0.9
 """Below this part of both caps throttled jobs are let go; source: lifecycle reference, section 3.6."""
 LONG_JOB_S = 6 * HOUR
@@ -44,8 +45,9 @@ class Boost(NamedTuple):
 
 def caps(cfg: Gdpconfig) -> Caps:
     """The caps under gdpconfig."""
-    keys = ("CAP_RUNNING_USER_JOBS", "CAP_RUNNING_USER_CORES", "CAP_RUNNING_GROUP_JOBS", "CAP_RUNNING_GROUP_CORES")
-    return Caps(*(cfg.values.get(("prio_mgr", key)) or DEFAULT_CAP for key in keys))
+    keys = (prio_mgr.CAP_RUNNING_USER_JOBS, prio_mgr.CAP_RUNNING_USER_CORES, prio_mgr.CAP_RUNNING_GROUP_JOBS,
+            prio_mgr.CAP_RUNNING_GROUP_CORES)
+    return Caps(*(cfg.value(key) or CAP_IF_UNSET for key in keys))
 
 
 def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, limits: Caps,

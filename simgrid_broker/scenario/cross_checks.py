@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.gdpconfig import find
-from simgrid_broker.scenario.gdpconfig_key import READ_BY
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
@@ -122,13 +121,6 @@ def settings_of(scenario: Scenario) -> Iterator[str]:
     yield from dict.fromkeys((*scenario.gdpconfig, *later))
 
 
-def setting_without_reader(scenario: Scenario) -> Iterator[str]:
-    """Keys of gdpconfig that nothing in the simulator reads."""
-    for name in settings_of(scenario) if READ_BY else ():
-        if not any(match.entry.read_by for match in find(name)):
-            yield f"gdpconfig key {name!r} has no effect: nothing in the simulator reads it."
-
-
 def setting_of_nobody(scenario: Scenario) -> Iterator[str]:
     """Keys of gdpconfig for a CRIC workflow of no queue, or for a working group of no work."""
     work = (*scenario.workload.campaigns, *scenario.workload.users)
@@ -175,7 +167,7 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, snapshot_cut_off, setting_without_reader, setting_of_nobody, option_of_full_chain,
+    incident_cut_off, snapshot_cut_off, setting_of_nobody, option_of_full_chain,
     option_no_number, software_without_transhome, software_unknown,
 )
 """Everything that is looked at for remarks."""

@@ -1,7 +1,4 @@
-"""gdpconfig: the registry of all keys, what a scenario sets, and what is in force.
-
-What lives here: finding keys by name, typing their values, and the values in force with their origins. What does not:
-the keys themselves (`gdpconfig_brokerage`, `gdpconfig_lifecycle`), and reading the values (every agent and policy).
+"""gdpconfig in a scenario: finding keys by name, typing their values, and the values in force with their origins.
 
 A key is addressed as `KEY` or `component.KEY`. Where several components have the key, `KEY` sets all of them and
 `component.KEY` wins in its component.
@@ -10,19 +7,11 @@ A key is addressed as `KEY` or `component.KEY`. Where several components have th
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.gdpconfig_brokerage import BROKERAGE_KEYS
-from simgrid_broker.scenario.gdpconfig_key import GdpconfigKey
-from simgrid_broker.scenario.gdpconfig_lifecycle import LIFECYCLE_KEYS
+from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, GdpconfigKey
 from simgrid_broker.scenario.locate import DEFAULT, Finding, Origin
-
-REGISTRY: tuple[GdpconfigKey, ...] = (*BROKERAGE_KEYS, *LIFECYCLE_KEYS)
-"""Every key that PanDA, JEDI and this simulator know."""
-
-COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
-"""All components, in the order of the registry."""
 
 ALIASES = {"jumbo_dog": "JumboWatchDog"}
 """Other names of components; source: JEDI TWiki, jumbo jobs."""
@@ -30,7 +19,7 @@ ALIASES = {"jumbo_dog": "JumboWatchDog"}
 
 @dataclass(frozen=True)
 class Match:
-    """A name that was understood: the registry's entry, the key as written, and what the placeholders stand for."""
+    """What a name addresses: the entry of the registry, the key as written, and the texts of its placeholders."""
 
     entry: GdpconfigKey
     key: str
@@ -51,9 +40,14 @@ class Setting:
         """(component, key), by which values in force are kept."""
         return self.entry.component, self.key
 
+    @property
+    def is_set(self) -> bool:
+        """Whether the value holds, because PanDA does not take it for unset."""
+        return self.value is not None and not (self.entry.zero_is_unset and self.value == 0)
+
 
 def find(name: str) -> tuple[Match, ...]:
-    """What `name` addresses, one match for each component; empty if no key is called so."""
+    """What `name` addresses, one match for each component; empty for an unknown key."""
     component, key = _split(name)
     entries = [entry for entry in REGISTRY if component in (None, entry.component)]
     plain = [Match(entry, key, {}) for entry in entries if entry.key == key and not entry.is_family]
@@ -61,8 +55,8 @@ def find(name: str) -> tuple[Match, ...]:
         return tuple(plain)
     found = [Match(entry, key, _members(match)) for entry in entries
              if entry.is_family and (match := entry.pattern.fullmatch(key))]
-    longest = max((match.entry.n_literal for match in found), default=0)
-    return tuple(match for match in found if match.entry.n_literal == longest)
+    longest = max((len(match.entry.prefix) for match in found), default=0)
+    return tuple(match for match in found if len(match.entry.prefix) == longest)
 
 
 def settings(values: Mapping[str, object]) -> tuple[tuple[Setting, ...], tuple[Finding, ...]]:
@@ -89,17 +83,21 @@ def settings(values: Mapping[str, object]) -> tuple[tuple[Setting, ...], tuple[F
 def typed(entry: GdpconfigKey, value: object) -> object:
     """`value` as PanDA types it; None stays None; raises ValueError with what was expected.
 
-    A bool is true for the text "true" in any case; other than in PanDA, text that is neither true nor false is refused
+    A bool is true for the text "true" in any case; unlike in PanDA, text that is neither true nor false is refused
     instead of being read as false (brokerage reference, section 0.1).
     """
     if value is None:
         return None
-    plain = value.item() if hasattr(value, "item") else value
-    return _READERS[entry.type](plain, f" ({entry.unit})" if entry.unit else "")
+    unit = f" ({entry.unit})" if entry.unit else ""
+    found = _READERS[entry.type](value.item() if hasattr(value, "item") else value, unit)
+    if entry.type in ("int", "float") and not entry.at_least <= found <= entry.at_most:
+        bounds = f"{entry.at_least:g} or above" if entry.at_most == inf else f"{entry.at_least:g} to {entry.at_most:g}"
+        raise ValueError(f"expected {'a whole number' if entry.type == 'int' else 'a number'}{unit}, {bounds}")
+    return found
 
 
 def laid_over(base: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """`base` without the names whose every key is set by `over` under another name, so that `over` really wins."""
+    """`base` without the names whose every key `over` sets under another name, so that `over` wins."""
     targets = {target for name in over for target in _targets(name)}
     return {name: value for name, value in base.items()
             if name in over or not _targets(name) or not _targets(name) <= targets}
@@ -108,47 +106,45 @@ def laid_over(base: Mapping[str, object], over: Mapping[str, object]) -> dict[st
 def in_force(scenario) -> dict[tuple[str, str], object]:
     """Value of each (component, key): all defaults, and over them what `scenario.gdpconfig` sets.
 
-    A member of a family is there only if it was set; a default of a family stands at the key without placeholders, as
-    in ("jobbroker", "NQUEUELIMITSITE"), where `views.Gdpconfig.family` looks for it.
+    A 0 that PanDA takes for unset is not set. A member of a family has a value only if it was set; the default of a
+    family is at the key without placeholders, as in ("jobbroker", "NQUEUELIMITSITE").
     """
-    return DEFAULTS | {setting.target: setting.value for setting in settings(scenario.gdpconfig)[0]
-                       if setting.value is not None}
+    return DEFAULTS | {setting.target: setting.value for setting in settings(scenario.gdpconfig)[0] if setting.is_set}
 
 
 def with_setting(values: Mapping[tuple[str, str], object], name: str, value: object) -> dict[tuple[str, str], object]:
-    """Values in force after `name` (`KEY` or `component.KEY`) was set; None brings the default back.
+    """Values in force after `name` (`KEY` or `component.KEY`) was set; None restores the default.
 
-    Raises ValueError for a name that is no key or a value of the wrong type.
+    Raises ValueError for an unknown key or a value of the wrong type.
     """
     made, wrong = settings({name: value})
     if wrong:
         raise ValueError(f"gdpconfig {name} = {value!r}: {wrong[0].expected}")
     result = dict(values)
     for setting in made:
-        new = DEFAULTS.get(setting.target) if setting.value is None else setting.value
-        if new is None and setting.target not in DEFAULTS:
-            result.pop(setting.target, None)
+        if setting.is_set or setting.target in DEFAULTS:
+            result[setting.target] = setting.value if setting.is_set else DEFAULTS[setting.target]
         else:
-            result[setting.target] = new
+            result.pop(setting.target, None)
     return result
 
 
 def origins_in_force(scenario) -> dict[tuple[str, str], Origin]:
     """Origin of each value in force, by (component, key)."""
     written = {setting.target: scenario.origin(f"gdpconfig.{setting.name}")
-               for setting in settings(scenario.gdpconfig)[0] if setting.value is not None}
+               for setting in settings(scenario.gdpconfig)[0] if setting.is_set}
     return dict.fromkeys(DEFAULTS, DEFAULT) | written
 
 
 def _split(name: str) -> tuple[str | None, str]:
-    """Component, None if there is none, and key."""
+    """Component, None if the name has none, and key."""
     before, dot, after = name.partition(".")
     component = ALIASES.get(before, before)
     return (component, after) if dot and component in COMPONENTS else (None, name)
 
 
 def _members(match) -> dict[str, str]:
-    """The placeholders that stand for something."""
+    """The placeholders that the key fills."""
     return {name: text for name, text in match.groupdict().items() if text is not None}
 
 
@@ -165,7 +161,7 @@ def _without_effect(values, by_target, findings) -> list[Finding]:
 
 
 def _unknown(name: str, value: object) -> Finding:
-    """What to say of a name that is no key: the key in its right component, or keys that are spelled alike."""
+    """The finding for an unknown key, with the key in its right component or keys of similar spelling."""
     if isinstance(value, Mapping) and ALIASES.get(name, name) in COMPONENTS:
         inside = [f"{name}.{key}" for key in value]
         return Finding(("gdpconfig", name), value, f"keys of a component are written as {name}.KEY: value",
@@ -173,7 +169,7 @@ def _unknown(name: str, value: object) -> Finding:
     bare = name.rpartition(".")[2]
     elsewhere = tuple(match.entry.name for match in find(bare))
     spellings = [entry.name for entry in REGISTRY] if "." in name else [entry.key for entry in REGISTRY]
-    return Finding(("gdpconfig", name), value, "no key of gdpconfig is called so",
+    return Finding(("gdpconfig", name), value, "unknown key",
                    elsewhere or nearest(name, spellings))
 
 

@@ -10,7 +10,7 @@ import yaml
 
 from simgrid_broker.cli import scenario_keys
 from simgrid_broker.cli.reference import topics
-from simgrid_broker.scenario import REGISTRY
+from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.scenario.model import Links, Scenario, Site
 from simgrid_broker.scenario.spread import MegabytesSpread
 from simgrid_broker.schema import RECORDED, WORLD

@@ -1,5 +1,7 @@
 """Plain cases for the tests of policies: everything fits, everything is quiet, but for what a test names."""
 
+from types import SimpleNamespace
+
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
@@ -10,6 +12,7 @@ from simgrid_broker.policy.job_brokerage.broker import ask_of
 from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.rule import Answer, is_compiled
+from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import (
     LINK,
     LOAD,
@@ -27,24 +30,6 @@ from simgrid_broker.views import (
     records,
 )
 
-DEFAULTS = {
-    ("core", "WORK_SHORTAGE"): False, ("jobbroker", "MAX_DISKIO_DEFAULT"): 1e10,
-    ("jobbroker", "STORAGE_MIN_FREE_SIZE"): 200, ("jobbroker", "IO_INTENSITY_CUTOFF"): 200,
-    ("jobbroker", "SIZE_CUTOFF_TO_MOVE_INPUT"): 10, ("jobbroker", "NUM_CUTOFF_TO_MOVE_INPUT"): 100,
-    ("jobbroker", "MAX_PRIO_TO_BOOTSTRAP"): 150, ("jobbroker", "NQUEUELIMITSITE"): 20, ("jobbroker", "MIN_WEIGHT"): 0,
-    ("jobbroker", "NQUEUED_NUC_CAP_FOR_JOBS"): 10000, ("jobbroker", "NQUEUED_SAT_CAP"): 150,
-    ("jobbroker", "NW_ACTIVE"): False, ("jobbroker", "NW_QUEUE_IMPORTANCE"): 0.5, ("jobbroker", "NW_THRESHOLD"): 1.7,
-    ("jobbroker", "NW_WEIGHT_MULTIPLIER"): 1,
-    ("taskbrokerage", "DISK_THRESHOLD"): 100, ("taskbrokerage", "FREE_DISK_CUTOFF"): 1000,
-    ("taskbrokerage", "INPUT_SIZE_THRESHOLD"): 1, ("taskbrokerage", "INPUT_NUM_THRESHOLD"): 100,
-    ("taskbrokerage", "INPUT_SIZE_FRACTION"): 10, ("taskbrokerage", "INPUT_NUM_FRACTION"): 10,
-    ("taskbrokerage", "MIN_IO_INTENSITY_WITH_LOCAL_DATA"): 200,
-    ("taskbrokerage", "MIN_INPUT_SIZE_WITH_LOCAL_DATA"): 10000,
-    ("taskbrokerage", "MAX_TASK_PRIO_WITH_LOCAL_DATA"): 800, ("taskbrokerage", "DATA_LOCATION_CHECK_PERIOD"): 7,
-    ("taskbrokerage", "NQUEUED_NUC_CAP"): 2000,
-}
-"""Keys and defaults of the brokerage reference, section 12, in the units of the keys."""
-
 DEFAULT_TEXTS = {"wnconnectivity": "full"}
 
 TB = 1e12
@@ -52,8 +37,8 @@ TB = 1e12
 
 def cfg(**components):
     """gdpconfig with defaults; cfg(jobbroker={"KEY": value}) sets keys of a component."""
-    given = {(component, key): value for component, keys in components.items() for key, value in keys.items()}
-    return Gdpconfig(DEFAULTS | given)
+    given = {f"{component}.{key}": value for component, keys in components.items() for key, value in keys.items()}
+    return Gdpconfig(in_force(SimpleNamespace(gdpconfig=given)))
 
 
 def task(**fields):

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_builders import cfg, locality, queues, stats, task
 
+from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel, MaskCache, mask_of
 from simgrid_broker.policy.job_brokerage import deployed, documented
@@ -16,7 +17,6 @@ from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
 from simgrid_broker.policy.job_brokerage.documented import DOCUMENTED
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
-from simgrid_broker.scenario.gdpconfig_brokerage import BROKERAGE_KEYS
 from simgrid_broker.views import KEPT, Premerge, Task
 
 SMALL_MEMORY = dict(maxrss_mb=[2000.0, 16000.0])
@@ -149,7 +149,7 @@ def test_every_rule_belongs_to_its_edition_and_says_where_it_comes_from(brokerag
 
 @pytest.mark.parametrize("brokerage", ALL_EDITIONS, ids=ALL_IDS)
 def test_every_key_that_a_rule_reads_is_in_the_registry(brokerage):
-    known = {(key.component, key.key) for key in BROKERAGE_KEYS}
+    known = {(key.component, key.key) for key in REGISTRY}
     for rule in (*brokerage.funnel.criteria, *brokerage.factors):
         assert set(rule.rule.gdpconfig) <= known, rule.__name__
 

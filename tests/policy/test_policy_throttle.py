@@ -127,7 +127,7 @@ def test_nothing_set():
 
 def test_another_component():
     config = cfg(anal_job_throttler={"NQUEUECAP_Analysis": 3})
-    assert throttle_limits(config, "Analysis", "SCORE", component="anal_job_throttler").queue_cap.jobs == 3
+    assert throttle_limits(config, "Analysis", "SCORE", analysis=True).queue_cap.jobs == 3
     assert throttle_limits(config, "Analysis", "SCORE").queue_cap.jobs is None
 
 

@@ -27,14 +27,9 @@ def claims(**said) -> Claims:
     return Claims(**plain | said)
 
 
-DEFAULTS = {"SCOUT_CPUTIME_RANK": 95, "SCOUT_RAMCOUNT_RANK": 75, "SCOUT_RAMCOUNT_MARGIN": 10,
-            "SCOUT_RAMCOUNT_MIN": None,
-            "SCOUT_DISK_IO_CAP": None, "SCOUT_WRONG_CPUTIME_THRESHOLD": 2, "RAM_THR_EXAUSTED": 4}
-
-
 def keys(**values):
     """gdpconfig with keys of scouts set."""
-    return cfg(dbproxy=DEFAULTS | values)
+    return cfg(dbproxy=values)
 
 
 def measure(edition, found=None, claimed=None, **values):

@@ -3,6 +3,7 @@ import copy
 import pytest
 from plain_scenario import plain_values
 
+from simgrid_broker import advice
 from simgrid_broker.errors import ScenarioError
 from simgrid_broker.scenario import Scenario, remarks
 from simgrid_broker.scenario.cross_checks import CHECKS, LOOKS
@@ -361,21 +362,15 @@ def test_software_that_is_asked_for_in_vain_is_remarked(values, said):
     pytest.param("at the start", "ANALY_TIMEOUT_higgs", "no work has the working group 'higgs'", id="a working group"),
     pytest.param("by an incident", "USER_PRESTAGE_LIMIT", "nothing in the simulator reads it", id="no reader"),
     pytest.param("at the start", "HEARTBEAT_TIMEOUT_pull_ups", None, id="a workflow of a queue"),
-    pytest.param("at the start", "HEARTBEAT_TIMEOUT_analysis", None, id="no workflow but a key of its own"),
+    pytest.param("at the start", "HEARTBEAT_TIMEOUT_analysis", "only the deployed edition reads it",
+                 id="no workflow but a key of its own"),
 ])
 def test_settings_that_concern_nobody_are_remarked(set_how, key, said):
     at_start = {"gdpconfig": {key: 3}}
     later = {"incidents": [{"at": "1h", "what": "gdpconfig", "key": key, "value": 3}]}
-    found = remarks(Scenario.from_dict(plain_values() | (at_start if set_how == "at the start" else later)))
+    found = advice.remarks(Scenario.from_dict(plain_values() | (at_start if set_how == "at the start" else later)))
     about = [text for text in found if key in text]
     assert len(about) == (said is not None) and all(said in text for text in about)
-
-
-def test_settings_without_reader_are_remarked_once_readers_are_known(monkeypatch):
-    from simgrid_broker.scenario import cross_checks
-    monkeypatch.setitem(cross_checks.READ_BY, "jobbroker.NQUEUED_SAT_CAP", "policy.job_brokerage")
-    assert [text.split("'")[1] for text in remarks(Scenario.from_dict(plain_values() | {
-        "gdpconfig": {"NQUEUED_SAT_CAP": 3, "USER_PRESTAGE_LIMIT": 3}}))] == ["USER_PRESTAGE_LIMIT"]
 
 
 @pytest.mark.parametrize(("key", "value", "found"), [

@@ -7,10 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_scenario import plain_values
 
-from simgrid_broker.scenario import Scenario, find, in_force, origins_in_force, with_setting
-from simgrid_broker.scenario.gdpconfig import COMPONENTS, DEFAULTS, REGISTRY, laid_over, settings, typed
-from simgrid_broker.scenario.gdpconfig_key import READ_BY
+from simgrid_broker.errors import ScenarioError
+from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, jobbroker, jobgen, rebroker, watcher
+from simgrid_broker.gdpconfig.lifecycle import queue_filler
+from simgrid_broker.names import EDITIONS
+from simgrid_broker.scenario import Scenario, find, in_force, load_scenario, origins_in_force, with_setting
+from simgrid_broker.scenario.gdpconfig import DEFAULTS, laid_over, settings, typed
+from simgrid_broker.views import Gdpconfig
 
+MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 DEFAULTS_FILE = Path(__file__).parents[2].parent / "shared" / "data" / "gdpconfig" / "gdpconfig_defaults.json"
 
 OTHER_DEFAULTS = {
@@ -19,6 +24,7 @@ OTHER_DEFAULTS = {
     "JUMBO_MIN_EVENTS_ENABLE", "JUMBO_MAX_EVENTS",      # follow from other keys
     "DISK_THRESHOLD_<gshare>", "ANALY_TIMEOUT_<workingGroup>",  # the general key has the default
     "GROUPBYATTR_<queue>",                              # without it there is no fair mode
+    "NTASKS_<queue>", "NFILES_<queue>", "TYPNFILES_<label>_<queueOrNone>_<type>",    # from JEDI's configuration
 }
 """Keys whose default is told differently: theirs is a default of one reader, ours of the key."""
 
@@ -34,10 +40,63 @@ def test_every_entry_is_complete_and_unique():
         assert entry.app in ("jedi", "pandaserver") and entry.meaning and entry.source
         assert entry.type in ("bool", "int", "float", "str", "json")
         assert typed(entry, entry.default) == entry.default
+        assert entry.editions and set(entry.editions) <= set(EDITIONS) and entry.at_least < entry.at_most
+        assert not entry.zero_is_unset or entry.default != 0, entry.name
 
 
-def test_what_is_said_to_read_a_key_names_a_key():
-    assert set(READ_BY) <= {entry.name for entry in REGISTRY}
+@pytest.mark.parametrize(("key", "members", "names"), [
+    pytest.param(jobbroker.NW_ACTIVE, {}, ["NW_ACTIVE"], id="a plain key"),
+    pytest.param(jobbroker.NQUEUELIMITSITE, {"gshare": "MC 16"}, ["NQUEUELIMITSITE_MC 16", "NQUEUELIMITSITE"],
+                 id="a family"),
+    pytest.param(jobbroker.MIN_WEIGHT, {"label": "managed", "gshare": "A_B"},
+                 ["MIN_WEIGHT_managed_A_B", "MIN_WEIGHT_managed", "MIN_WEIGHT"], id="an optional part"),
+    pytest.param(jobbroker.MIN_WEIGHT, {"label": "managed"}, ["MIN_WEIGHT_managed", "MIN_WEIGHT"],
+                 id="without the optional part"),
+    pytest.param(jobgen.TYPNFILES, {"label": "user", "queueOrNone": "", "type": "x"},
+                 ["TYPNFILES_user__x", "TYPNFILES"], id="an empty part"),
+    pytest.param(queue_filler.MIN_FILES_READY_FC, {"label": "user"}, ["MIN_FILES_READY_user_FC", "MIN_FILES_READY_FC"],
+                 id="a part in the middle"),
+])
+def test_members_of_a_family_are_looked_up_from_the_most_specific_to_the_default(key, members, names):
+    assert key.names(**members) == names
+    assert all(find(f"{key.component}.{name}")[0].entry is key for name in names[:-1])
+
+
+@pytest.mark.parametrize(("set_values", "found"), [
+    pytest.param({}, 20, id="unset: the default"),
+    pytest.param({"NQUEUELIMITSITE_Analysis": 3}, 3, id="the member"),
+    pytest.param({"NQUEUELIMITSITE_Analysis": 1}, 1, id="the least that is set"),
+    pytest.param({"NQUEUELIMITSITE_Analysis": 0}, 20, id="0 is unset"),
+    pytest.param({"NQUEUELIMITSITE_MC simul": 3}, 20, id="another member"),
+])
+def test_a_zero_that_means_unset_gives_the_default(set_values, found):
+    values = Gdpconfig(in_force(scenario(**set_values)))
+    assert values.value(jobbroker.NQUEUELIMITSITE, gshare="Analysis") == found
+    assert values.own(jobbroker.NQUEUELIMITSITE, gshare="Analysis") == (None if found == 20 else found)
+
+
+@pytest.mark.parametrize(("set_values", "general", "of_group"), [
+    pytest.param({}, 12, 12, id="the default"),
+    pytest.param({"ANALY_TIMEOUT": 5}, 5, 5, id="the general key"),
+    pytest.param({"ANALY_TIMEOUT": 5, "ANALY_TIMEOUT_higgs": 1}, 5, 1, id="the member over the general key"),
+    pytest.param({"ANALY_TIMEOUT": 5, "ANALY_TIMEOUT_higgs": 0}, 5, 5, id="a member of 0 under the general key"),
+    pytest.param({"ANALY_TIMEOUT": 0}, 0, 0, id="a general key of which 0 is a value"),
+])
+def test_a_member_that_is_not_set_falls_back_to_the_general_key(set_values, general, of_group):
+    values = Gdpconfig(in_force(scenario(**set_values)))
+    assert values.value(rebroker.ANALY_TIMEOUT) == general
+    assert values.value(rebroker.ANALY_TIMEOUT_OF_GROUP, workingGroup="higgs") == of_group
+
+
+def test_a_value_of_0_that_means_unset_has_the_origin_of_the_default():
+    made = scenario(STORAGE_MIN_FREE_SIZE=0, NQUEUELIMITSITE_Analysis=0)
+    assert in_force(made) == DEFAULTS and set(map(str, origins_in_force(made).values())) == {"default"}
+    assert with_setting(with_setting(DEFAULTS, "STORAGE_MIN_FREE_SIZE", 3), "STORAGE_MIN_FREE_SIZE", 0) == DEFAULTS
+
+
+def test_members_of_a_family_that_are_set():
+    values = Gdpconfig(in_force(scenario(HEARTBEAT_TIMEOUT_push=3)))
+    assert ({"workflow": "push"}, 3) in values.members(watcher.HEARTBEAT_TIMEOUT_OF_WORKFLOW)
 
 
 @pytest.mark.skipif(not DEFAULTS_FILE.is_file(), reason=f"{DEFAULTS_FILE.name} is not at hand")
@@ -109,6 +168,9 @@ def test_any_share_can_be_a_member(share):
     pytest.param("USER_JOB_PRIO_BOOST_DICTS", [], [], id="JSON as values"),
     pytest.param("GROUPBYATTR_Analysis", "userName", "userName", id="text"),
     pytest.param("NQUEUED_SAT_CAP", None, None, id="null unsets"),
+    pytest.param("NW_QUEUE_IMPORTANCE", 1.0, 1.0, id="the upper end of a range"),
+    pytest.param("MAX_PRIO_TO_BOOTSTRAP", -1, -1, id="a negative priority"),
+    pytest.param("SCOUT_WRONG_CPUTIME_THRESHOLD", -1.0, -1.0, id="a negative number that turns a check off"),
 ])
 def test_values_are_typed(name, value, read):
     made, wrong = settings({name: value})
@@ -123,6 +185,10 @@ def test_values_are_typed(name, value, read):
     pytest.param("NQUEUED_SAT_CAP", True, "expected a whole number (files)", id="a truth is no number"),
     pytest.param("NQUEUED_SAT_CAP", "many", "expected a whole number (files)", id="text is no number"),
     pytest.param("DISK_THRESHOLD", float("nan"), "expected a number (TB)", id="not a number"),
+    pytest.param("NQUEUED_SAT_CAP", -1, "expected a whole number (files), 0 or above", id="a negative number"),
+    pytest.param("NW_QUEUE_IMPORTANCE", 1.01, "expected a number (fraction), 0 to 1", id="more than the whole"),
+    pytest.param("SCOUT_RAMCOUNT_RANK", 101, "expected a number (percentile), 0 to 100", id="no such percentile"),
+    pytest.param("LIMIT_IOINTENSITY_managed", 99, "expected a number (kB/s), 100 or above", id="below the least limit"),
     pytest.param("DATA_CAROUSEL_CONFIG", "{", "expected JSON", id="bad JSON"),
     pytest.param("DATA_CAROUSEL_CONFIG", 3, "expected a list or a mapping, or JSON text of one", id="JSON of a number"),
     pytest.param("GROUPBYATTR_Analysis", 3, "expected text", id="a number is no text"),
@@ -132,6 +198,14 @@ def test_wrong_values_are_refused(name, value, says):
     assert not made and [found.expected for found in wrong] == [says]
     with pytest.raises(ValueError, match=re.escape(says)):
         with_setting(DEFAULTS, name, value)
+
+
+def test_a_value_out_of_range_is_refused_with_its_line(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(f"extends: {MINIMAL}\ngdpconfig:\n  NW_QUEUE_IMPORTANCE: 2\n")
+    with pytest.raises(ScenarioError, match=re.escape(
+            "own.yaml:3: gdpconfig.NW_QUEUE_IMPORTANCE = 2: expected a number (fraction), 0 to 1")):
+        load_scenario(path)
 
 
 @pytest.mark.parametrize(("name", "nearest"), [

@@ -129,7 +129,7 @@ def test_all_problems_appear_at_once_with_their_lines(write):
         "wrong.yaml:14: shares[0].prodsourcelabel = '(user': is not a regular expression: missing ), unterminated "
         "subpattern at position 0",
         "wrong.yaml:15: shares[1].value: is missing (weight among the siblings)",
-        "wrong.yaml:17: gdpconfig.NQUEUED_SATCAP = 200: no key of gdpconfig is called so; did you mean "
+        "wrong.yaml:17: gdpconfig.NQUEUED_SATCAP = 200: unknown key; did you mean "
         "'NQUEUED_SAT_CAP' or 'NQUEUED_NUC_CAP'?",
         "wrong.yaml:19: incidents[0]: site_outage needs `site`",
         "wrong.yaml:19: incidents[0].until = '1h': must be after `at`, 43200 s",

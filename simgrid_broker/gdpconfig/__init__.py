@@ -1,0 +1,38 @@
+"""gdpconfig: every key of PanDA, JEDI and this simulator, one row each.
+
+A rule imports the component and reads through the key: `cfg.value(jobbroker.NW_ACTIVE)`, or for a family of keys
+`cfg.value(jobbroker.NQUEUELIMITSITE, gshare="Express")`. Defaults and zeros are resolved in the values in force, so a
+rule holds no default. What scenarios set is read in `scenario.gdpconfig`.
+"""
+
+from simgrid_broker.gdpconfig.brokerage import (
+    anal_jobbroker,
+    analy_eval,
+    core,
+    jobbroker,
+    prio_mgr,
+    taskbrokerage,
+)
+from simgrid_broker.gdpconfig.key import Component, GdpconfigKey
+from simgrid_broker.gdpconfig.lifecycle import (
+    anal_job_throttler,
+    dbproxy,
+    job_timeout,
+    jobdispatch,
+    jobgen,
+    prod_job_throttler,
+    rebroker,
+    retry_task,
+    watchdog,
+    watcher,
+)
+
+REGISTRY: tuple[GdpconfigKey, ...] = tuple(entry for component in Component.ALL for entry in component.entries())
+"""Every key, component by component."""
+
+COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
+"""Names of all components."""
+
+__all__ = ["COMPONENTS", "REGISTRY", "Component", "GdpconfigKey", "anal_job_throttler", "anal_jobbroker", "analy_eval",
+           "core", "dbproxy", "job_timeout", "jobbroker", "jobdispatch", "jobgen", "prio_mgr", "prod_job_throttler",
+           "rebroker", "retry_task", "taskbrokerage", "watchdog", "watcher"]
