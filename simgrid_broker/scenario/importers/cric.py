@@ -1,12 +1,12 @@
 """Reads a CRIC PandaQueue dump as a grid: sites, PanDA queues, storages, closeness.
 
-What lives here: the fields of a queue, the sites that the queues belong to, closeness. What does not: odd values
-(`cric_values`), storages and their sites (`cric_storages`), sizes that CRIC does not publish (`assumed_sizes`).
 Sources: formats reference, sections 0 to 4; brokerage reference, section 0.2.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from pydantic.fields import FieldInfo
 
 from simgrid_broker.names import CLOSENESS_BLOCKED, QueueStatus
 from simgrid_broker.scenario.importers.assumed_sizes import BANDS, CORES_PER_RUNNING_JOB, assumed_cores, assumed_nuclei
@@ -14,6 +14,7 @@ from simgrid_broker.scenario.importers.cric_storages import Storages, read_stora
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
 from simgrid_broker.scenario.importers.input_files import JsonFile, read_json, refuse
 from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.schema.queues import Queue
 
 NOT_A_QUEUE = "ALL"
 """The object that publishes default software tags; source: formats reference, section 0."""
@@ -94,45 +95,25 @@ def _no_queue(name: str, fields: Fields) -> str | None:
 
 
 def queue(fields: Fields) -> dict:
-    """One queue as a scenario writes it; what says nothing is left out."""
-    scale = _per_core_scale(fields)
-    found = {
-        "atlas_site": fields.text("atlas_site"),
-        "status": fields.word("status", QueueStatus.words(), "offline"),
-        "type": _type(fields),
-        "capability": _capability(fields),
-        "workflow": fields.text("workflow"),
-        "resource_type": fields.text("resource_type", "GRID"),
-        "corecount": max(1, fields.whole("corecount")),
-        "corepower": fields.number("corepower"),
-        "maxrss": fields.number("maxrss") * scale,
-        "minrss": fields.number("minrss") * scale,
-        "meanrss": fields.number("meanrss"),
-        "maxtime": fields.number("maxtime"),
-        "mintime": fields.number("mintime"),
-        "maxwdir": _maxwdir(fields) * scale,
-        "maxinputsize": fields.number("maxinputsize", least=-1),
-        "timefloor": fields.number("timefloor"),
-        "transferringlimit": fields.whole("transferringlimit"),
-        "transtimehi": fields.number("transtimehi"),
-        "transtimelo": fields.number("transtimelo"),
-        "pledgedcpu": fields.whole("pledgedcpu", least=-1),
-        "maxdiskio": fields.number("maxdiskio"),
-        "fairsharepolicy": _fairsharepolicy(fields),
-        "catchall": ",".join(item for item in fields.items() if not item.startswith(PER_CORE)),
-        "params": _params(fields),
-        "direct_access_lan": fields.flag("direct_access_lan"),
-        "direct_access_wan": fields.flag("direct_access_wan"),
-        "releases": _releases(fields),
-        "wnconnectivity": fields.text("wnconnectivity"),
-        "jobseed": fields.text("jobseed", "std"),
-    }
+    """One queue as a scenario writes it: every key of the sheet that CRIC publishes and that differs from its default.
+
+    Keys without a reader of their own are read as the sheet types them.
+    """
+    found = {name: READERS[name](fields) if name in READERS else _plain(fields, name, field)
+             for name, field in Queue.model_fields.items() if name not in NOT_IN_CRIC}
     _remark_on(fields, found)
-    return {key: value for key, value in found.items() if key in _ALWAYS or value}
+    return {key: value for key, value in found.items()
+            if value or (value is not None and value != Queue.model_fields[key].get_default(call_default_factory=True))}
 
 
-_ALWAYS = ("corepower", "timefloor", "releases", "wnconnectivity")
-"""Fields whose nothing differs from the default of a scenario."""
+def _plain(fields: Fields, name: str, field: FieldInfo) -> object:
+    """The value of a key that CRIC holds under the same name; a missing one is 0, false or empty."""
+    if field.annotation is bool:
+        return fields.flag(name)
+    if field.annotation in (int, float):
+        least = next(mark.ge for mark in field.metadata if hasattr(mark, "ge"))
+        return (fields.whole if field.annotation is int else fields.number)(name, least=least)
+    return fields.text(name)
 
 
 def _type(fields: Fields) -> str:
@@ -153,10 +134,6 @@ def _per_core_scale(fields: Fields) -> int:
     The same option in `params` does not count: PanDA scales before params are read (formats reference, section 1.4).
     """
     in_catchall = any(item.startswith(PER_CORE) for item in fields.items())
-    if in_catchall:
-        fields.remark("whose per_core_attr made maxrss, minrss and maxwdir those of a slot")
-    elif PER_CORE in fields.options():
-        fields.remark("whose per_core_attr stands in params only, where it does not scale the limits")
     return max(1, fields.whole("corecount")) if in_catchall else 1
 
 
@@ -200,15 +177,41 @@ def _releases(fields: Fields) -> list[str]:
     return [clean(str(name)).strip() for name in names if isinstance(name, (str, int, float)) and str(name).strip()]
 
 
+READERS: Mapping[str, Callable[[Fields], object]] = {
+    "status": lambda fields: fields.word("status", QueueStatus.words(), "offline"),
+    "type": _type,
+    "capability": _capability,
+    "workflow": lambda fields: fields.text("workflow") or None,
+    "resource_type": lambda fields: fields.text("resource_type", "GRID"),
+    "corecount": lambda fields: max(1, fields.whole("corecount")),
+    "maxrss": lambda fields: fields.number("maxrss") * _per_core_scale(fields),
+    "minrss": lambda fields: fields.number("minrss") * _per_core_scale(fields),
+    "maxwdir": lambda fields: _maxwdir(fields) * _per_core_scale(fields),
+    "fairsharepolicy": _fairsharepolicy,
+    "catchall": lambda fields: ",".join(item for item in fields.items() if not item.startswith(PER_CORE)),
+    "params": _params,
+    "releases": _releases,
+    "jobseed": lambda fields: fields.text("jobseed", "std"),
+}
+"""Keys whose value in CRIC needs more than its type."""
+
+NOT_IN_CRIC = ("num_slots", "cores", "software", "gpus", "cpu_levels")
+"""Keys of a queue that a dump of PanDA queues does not hold."""
+
+
 def _remark_on(fields: Fields, found: Mapping[str, object]) -> None:
     """Count what the simulation treats in another way than PanDA, or what the queue lacks."""
+    in_catchall = any(item.startswith(PER_CORE) for item in fields.items())
     for true, what in (
+        (in_catchall, "whose per_core_attr made maxrss, minrss and maxwdir those of a slot"),
+        (not in_catchall and PER_CORE in fields.options(),
+         "whose per_core_attr is in params only, where it does not scale the limits"),
         (fields.whole("corecount") == 0, "without corecount, read as 1"),
         (found["corepower"] == 0, "without corepower, read as 10 HS06 by the scenario"),
         (not fields.raw("queues"), "without any computing element, simulated like the others"),
         (not fields.raw("astorages"), "without storages of their own in astorages"),
         (not found["workflow"], "without a workflow, simulated as pull"),
-        (found["workflow"].startswith("push"), "with a push workflow, simulated as pull"),
+        ((found["workflow"] or "").startswith("push"), "with a push workflow, simulated as pull"),
         ("AUTO" in found["releases"], "with releases AUTO, whose software tags are not in this file"),
         (found["jobseed"] in ("es", "eshigh", "all"), "for event service, simulated for ordinary jobs"),
         (found["pledgedcpu"] == -1, "that are opportunistic (pledgedcpu -1)"),

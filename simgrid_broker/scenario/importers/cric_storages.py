@@ -1,7 +1,6 @@
 """Storages of a CRIC dump: which DDM endpoints the queues use, whose they are, and where a site writes.
 
-What lives here: the relations of `astorages`, or of a file of them, and the endpoints' own file. What does not: sizes,
-which no CRIC file holds (`assumed_sizes`). Sources: formats reference, sections 1.2 and 2.1.
+No CRIC file holds sizes (`assumed_sizes`). Sources: formats reference, sections 1.2 and 2.1.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,6 @@
-"""Values of CRIC objects as they are found in real and hand-made files, and what a reader makes of them.
+"""Reads values of CRIC objects as real and hand-made files hold them: numbers as text, nulls, options.
 
-What lives here: numbers written as text, nulls, empty strings, options in `params` and `catchall`. What does not: what
-a field means (`cric`). Sources: formats reference, sections 0 and 1.4, checklist 16.
+Sources: formats reference, sections 0 and 1.4, checklist 16.
 """
 
 import re
