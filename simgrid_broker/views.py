@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from simgrid_broker.gdpconfig import GdpconfigKey
-from simgrid_broker.names import CLOSENESS_UNKNOWN
 from simgrid_broker.schema import LINKS, PSEUDO_QUEUES, QUEUES, STORAGES
 from simgrid_broker.schema.attribute import texts_of
-from simgrid_broker.schema.grid import ACTIVITIES
-from simgrid_broker.schema.queues import Queue
+from simgrid_broker.schema.grid import ACTIVITIES, LINK_NUMBERS
+from simgrid_broker.schema.queues import QUEUE_NUMBERS, Queue
 
 KEPT = -1
 """Code of a candidate that no rule refused."""
@@ -274,13 +273,11 @@ LOAD = np.dtype([
     ("running_of_type", "i8"), ("queued_of_type", "i8"), ("assigned_of_type", "i8"),   # of one type; -1 = unknown
     ("n_batch_job", "i8"),           # workers submitted or running
     ("num_slots", "i8"),             # Harvester_Slots; -1 = not set
-    ("n_pilot", "i8"),               # getJob and updateJob calls of 3 h; -1 = unknown
     # of all shares:
     ("transferring", "i8"), ("running_all", "i8"), ("activated_all", "i8"), ("starting_all", "i8"),
-    ("transferring_unwritable", "i8"),   # of those that transfer: towards nuclei that do not receive files
     ("cores_running", "i8"), ("cores_starting", "i8"),
     ("inactive", "?"),               # no job has started for 2 h
-    ("diskio", "f8"),                # mean disk traffic of running jobs, kB/s per core; 0 = unknown
+    *((column.name, column.seen) for column in QUEUE_NUMBERS),
 ])
 """Job numbers of one share at a PanDA queue; queued means defined, activated and starting."""
 
@@ -293,7 +290,7 @@ usable: free and expired, less what must stay free (brokerage reference, 0.2).
 
 LINK = np.dtype([
     ("in_nucleus", "?"), ("sharing", "?"), ("known", "?"), *((column.name, column.seen) for column in LINKS.seen),
-    ("queued_files", "i4"), ("queued_express", "i4"), ("mbps_hour", "f8"), ("mbps_day", "f8"), ("mbps_week", "f8"),
+    *((column.name, column.seen) for column in LINK_NUMBERS),
 ])
 """The way from a site to a nucleus.
 
@@ -301,8 +298,9 @@ in_nucleus: the site is the nucleus; sharing: it is not, but has the nucleus' st
 link; closeness: 0 best to 11 worst, -1 blocked, -2 unknown; throughput in MB/s, NaN = unknown.
 """
 
-UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1, "n_pilot": -1,
-           "closeness": CLOSENESS_UNKNOWN, "mbps_hour": np.nan, "mbps_day": np.nan, "mbps_week": np.nan}
+UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1,
+           **{column.name: column.none for column in (*LINKS.seen, *LINK_NUMBERS, *QUEUE_NUMBERS)
+              if column.none is not None}}
 """What a column that is not given holds, if not 0."""
 
 

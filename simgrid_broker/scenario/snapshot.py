@@ -1,9 +1,5 @@
 """A snapshot: a grid, the numbers that brokers would find there at one moment, and tasks that wait for brokerage.
 
-What lives here: the shape of a snapshot file, its defaults and its limits. What does not: the grid, the shares and the
-policies, which are those of a scenario (`model`), checks between the parts (`rules_snapshot`), reading files
-(`loader`), and making a world of it (world).
-
 Task parameters have the names of `campaigns`, numbers of jobs the names of PanDA's statuses. What is left out is 0 or
 unknown.
 """
@@ -17,7 +13,9 @@ from simgrid_broker.names import PRODUCTION_LABELS
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.scenario.task_parameters import TaskParameters
+from simgrid_broker.schema.grid import LinkNumbers
 from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.schema.queues import QueueNumbers
 
 TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
 
@@ -47,33 +45,6 @@ class PlacedJobs(Part):
     queue: str = Field(description="PanDA queue")
     share: str = Field(description="Leaf share")
     jobs: int = Field(ge=0, description="How many")
-
-
-class QueueNumbers(Part):
-    """What is known of one PanDA queue, all shares together."""
-
-    workers_submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
-    workers_running: int = Field(0, ge=0, description="Workers that hold a slot")
-    n_pilot: int | None = Field(None, ge=0, description="Pilots that asked for a job or spoke of one in the last 3 "
-                                "hours; default: unknown")
-    laststart: Seconds | None = Field(None, description="When a job last started here, on the clock of `time`; "
-                                      "default: just now")
-    cores_running: int | None = Field(None, ge=0, description="Cores of running jobs; default: those of a slot of "
-                                      "their resource type for each job in `jobs`")
-    transferring_unwritable: int = Field(0, ge=0, description="Jobs whose output waits for a nucleus that takes none")
-    diskio: float = Field(0, ge=0, description="Measured disk traffic of running jobs, kB/s per core; 0 = unknown")
-
-
-class LinkNumbers(Part):
-    """What brokers know of the traffic from one site to another; its closeness stands in `grid.links`."""
-
-    source: str = Field(description="Site that sends")
-    destination: str = Field(description="Site that receives")
-    queued_files: int = Field(0, ge=0, description="Files of output that wait or are under way, without express ones")
-    queued_express: int = Field(0, ge=0, description="Files of output of express tasks that wait or are under way")
-    mbps_hour: float | None = Field(None, ge=0, description="Mean throughput of the last hour, MB/s; default: unknown")
-    mbps_day: float | None = Field(None, ge=0, description="That of the last day")
-    mbps_week: float | None = Field(None, ge=0, description="That of the last week")
 
 
 class NucleusNumbers(Part):

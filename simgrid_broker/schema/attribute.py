@@ -38,7 +38,7 @@ class Stored:
             if self.code is not None:
                 return self.code(written)
             if isinstance(written, str) or written is None:
-                return written
+                return self.column.none if written is None else written
             found = self.zero if self.zero is not None and written == 0 else written
             return found * (self.scale(noun) if callable(self.scale) else self.scale)
         return value
@@ -47,7 +47,7 @@ class Stored:
 def attribute(default: Any, description: str, *, zero: float | None = None, zero_means: str = "",
               scale: Callable[[Any], float] | float = 1, code: Callable[[Any], int] | None = None,
               column: str = "", dtype: str = "f8", unit: str = "", source: str = "CRIC", codes: str | None = None,
-              seen: str = "", hidden: bool = False, **limits) -> Any:
+              seen: str = "", hidden: bool = False, none: float | None = None, **limits) -> Any:
     """A key of a scenario, `...` as its default if it must be given, that is also a column of the noun's table.
 
     zero: what 0 means (inf = unlimited, NaN = what `zero_means` says), stored in its place and said behind the
@@ -57,7 +57,8 @@ def attribute(default: Any, description: str, *, zero: float | None = None, zero
     means = zero_means or ("unlimited" if zero == inf else f"{zero:g}" if zero is not None else "")
     text = description + (f"; 0 = {means}" if means else "")
     field = Field(default, description=text, **limits)
-    stored = Column(column, dtype, unit, source, description, means or "zero", codes, hidden=hidden, seen=seen)
+    stored = Column(column, dtype, unit, source, description, means or "zero", codes, hidden=hidden, seen=seen,
+                    none=none)
     field.metadata.append(Stored(stored, zero, scale, code))
     return field
 

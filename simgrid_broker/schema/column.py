@@ -14,7 +14,8 @@ class Column:
 
     `codes` names the vocabulary that integer codes of this column refer to (`queues`, `shares`, `job_status`, ...);
     `recorded` says whether the column reaches the Parquet file; `hidden` marks truth that no decision may see; `seen`
-    is the dtype in the view of a decision, empty if no view has it. `key` names the attribute of the scenario's noun
+    is the dtype in the view of a decision, empty if no view has it. `none` is the value of
+    what is unknown, if not 0. `key` names the attribute of the scenario's noun
     from which `of` takes the value (for a vocabulary of names, the name); columns without are filled by the simulation.
     """
 
@@ -28,6 +29,7 @@ class Column:
     recorded: bool = True
     hidden: bool = False
     seen: str = ""
+    none: float | None = None
     key: str = ""
     of: Callable[[Any], Any] | None = None
 

@@ -3,10 +3,12 @@
 Field names are CRIC's where CRIC has the field (formats reference, sections 1 to 4), with the unit as suffix.
 """
 
+from math import nan
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from simgrid_broker.names import CLOSENESS_UNKNOWN
 from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
@@ -64,7 +66,7 @@ class LinkDefaults(Part):
     max_active_files: int = attribute(100, "Files under way at once", ge=1, unit="files", dtype="i4", source="FTS")
     failure_rate: Fraction = attribute(0.08, "Probability that an attempt fails", source=OURS, hidden=True)
     closeness: int | None = attribute(None, "0 best to 11 worst, -1 blocked", ge=-1, le=11, dtype="i2", seen="i2",
-                                      source="CRIC sitematrix")
+                                      source="CRIC sitematrix", none=CLOSENESS_UNKNOWN)
 
 
 class Ends(Part):
@@ -88,6 +90,25 @@ class Link(Attachment, Ends):
 
     closeness: int | None = Field(None, ge=-1, le=11, description="0 best to 11 worst, -1 blocked")
     blocked: bool = Field(False, description="Nothing moves over it, the same as closeness -1")
+
+
+class LinkNumbers(Ends):
+    """What brokers know of the traffic from one site to another; its closeness is in `grid.links`."""
+
+    queued_files: int = attribute(0, "Files of output that wait or are under way, without express ones", ge=0,
+                                  unit="files", source="NWS", dtype="i4", seen="i4")
+    queued_express: int = attribute(0, "Files of output of express tasks that wait or are under way", ge=0,
+                                    unit="files", source="NWS", dtype="i4", seen="i4")
+    mbps_hour: float | None = attribute(None, "Mean throughput of the last hour, MB/s; default: unknown", ge=0,
+                                        unit="MB/s", source="NWS", seen="f8", none=nan)
+    mbps_day: float | None = attribute(None, "Mean throughput of the last day, MB/s", ge=0, unit="MB/s", source="NWS",
+                                       seen="f8", none=nan)
+    mbps_week: float | None = attribute(None, "Mean throughput of the last week, MB/s", ge=0, unit="MB/s",
+                                        source="NWS", seen="f8", none=nan)
+
+
+LINK_NUMBERS = columns_of(LinkNumbers)
+"""Numbers of a link that change while brokers look on."""
 
 
 class ClosenessMatrix(Part):

@@ -170,6 +170,27 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),
 ))
 
+class QueueNumbers(Part):
+    """What is known of one PanDA queue, all shares together."""
+
+    workers_submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
+    workers_running: int = Field(0, ge=0, description="Workers that hold a slot")
+    n_pilot: int | None = attribute(None, "Pilots that called getJob or updateJob in the last 3 hours; default: "
+                                    "unknown", ge=0, dtype="i8", unit="pilots", source="PanDA SiteData", seen="i8",
+                                    none=-1)
+    laststart: Seconds | None = Field(None, description="When a job last started here, on the clock of `time`; "
+                                      "default: just now")
+    cores_running: int | None = Field(None, ge=0, description="Cores of running jobs; default: those of a slot of "
+                                      "their resource type for each job in `jobs`")
+    transferring_unwritable: int = attribute(0, "Jobs whose output waits for a nucleus that takes none", ge=0,
+                                             dtype="i8", unit="jobs", source="PanDA", seen="i8")
+    diskio: float = attribute(0, "Measured disk traffic of running jobs, kB/s per core", ge=0, unit="kB/s per core",
+                              source="PanDA", seen="f8", zero_means="unknown")
+
+
+QUEUE_NUMBERS = columns_of(QueueNumbers)
+"""Numbers of a queue, all shares together, that no table of the world holds."""
+
 PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (
     Column("maxrss_mb", "f8", "MB", "brokerage reference 0.2", "Memory limit of a slot", "unlimited", seen="f8"),
     Column("minrss_mb", "f8", "MB", "brokerage reference 0.2", "Smallest memory that jobs may ask for", seen="f8"),

@@ -1,8 +1,5 @@
 """The world of a snapshot: the tables as they would stand at its moment, for decisions only; nothing in it can move.
 
-What lives here: filling counts, workers, traffic and tasks of a world that `build` has made. What does not: the shape
-of a snapshot (scenario), deciding (policy, agents), and the way back (`to_snapshot`).
-
 Work that other tasks owe to nuclei becomes a task for each entry, output on its way a transfer for each site, so that
 views are taken of them as of those of a run.
 """
@@ -10,8 +7,10 @@ views are taken of them as of those of a run.
 import numpy as np
 
 from simgrid_broker.names import FullChain, InputLan, JobStatus, TaskStatus, TransferKind
-from simgrid_broker.scenario.snapshot import TASK_BROKERAGE, QueueNumbers
+from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows
+from simgrid_broker.schema.grid import LINK_NUMBERS
+from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.build import build
 from simgrid_broker.world.counts import Snapshot as Statistics
@@ -45,9 +44,6 @@ WORD_OF = {
 }
 """Column of a task row to the text in a snapshot's task; the words themselves are kept in `VOCABULARY_OF`."""
 
-LINK_NUMBERS = ("queued_files", "queued_express", "mbps_hour", "mbps_day", "mbps_week")
-"""What a snapshot holds of a link: columns of `views.LINK`."""
-
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
 """Statuses of the jobs that a snapshot counts; those that are pending are among the placed ones."""
 
@@ -77,9 +73,7 @@ def statistics_of(world, snapshot) -> Statistics:
 def _told_activity(world, snapshot) -> dict[str, np.ndarray]:
     """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each."""
     told = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
-    return dict(n_pilot=np.array([-1 if each.n_pilot is None else each.n_pilot for each in told], np.int64),
-                transferring_unwritable=np.array([each.transferring_unwritable for each in told], np.int64),
-                diskio=np.array([each.diskio for each in told], float))
+    return {column.name: np.array([column.of(each) for each in told], column.dtype) for column in QUEUE_NUMBERS}
 
 
 def _task_list(snapshot) -> TaskList:
@@ -192,7 +186,7 @@ def _fill_traffic(world, snapshot) -> None:
     """What brokers know of links, and one transfer of output for each site to which any is on its way."""
     sites, files = world.vocabularies["sites"], {}
     for link in snapshot.links:
-        known = {column: value for column in LINK_NUMBERS if (value := getattr(link, column)) is not None}
+        known = {column.name: value for column in LINK_NUMBERS if (value := column.of(link)) == value}     # not NaN
         world.network.learn(sites.index(link.source), sites.index(link.destination), known)
         files[link.destination] = files.get(link.destination, 0) + link.queued_files + link.queued_express
     sizes = {name: told.queued_bytes for name, told in snapshot.nuclei.items()}

@@ -1,8 +1,5 @@
 """A snapshot of a running world, as plain values that a snapshot file holds.
 
-What lives here: reading the grid, the statistics that brokers have, traffic, and the tasks that wait. What does not:
-the shape of a snapshot (scenario), writing the file (records), and the way back (`from_snapshot`).
-
 Job numbers and links are those that JEDI read last, with the jobs it has placed since; storages are as they are now.
 """
 
@@ -12,14 +9,14 @@ from simgrid_broker.names import FullChain, InputLan, QueueStatus, TaskStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import VOCABULARY_OF
+from simgrid_broker.schema.grid import LINK_NUMBERS
+from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.views import UNKNOWN
-from simgrid_broker.world.from_snapshot import COUNTED, LINK_NUMBERS, NUMBER_OF, TRUTHS, WORD_OF
+from simgrid_broker.world.from_snapshot import COUNTED, NUMBER_OF, TRUTHS, WORD_OF
 from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
 
 T = TaskStatus
-OF_ACTIVITY = ("n_pilot", "cores_running", "transferring_unwritable", "diskio")
-"""What the statistics hold of queues and a snapshot says of them."""
 FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 """Keys of a grid that say what it was made of; a snapshot has it written out."""
 
@@ -96,10 +93,11 @@ def _queues(world, statistics) -> dict[str, dict]:
     """What is known of all PanDA queues."""
     arrays, names, known = world.arrays, world.vocabularies["queues"], statistics.activity
     running = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(names))
-    columns = dict(workers_submitted=statistics.workers - np.minimum(running, statistics.workers), workers_running=
-                   np.minimum(running, statistics.workers))
+    running = np.minimum(running, statistics.workers)
+    columns = dict(workers_submitted=statistics.workers - running, workers_running=running)
+    columns |= {name: known[name] for name in QueueNumbers.model_fields if name in known}
     plain = {name: {} for name in names}
-    for column, numbers in (columns | {name: known[name] for name in OF_ACTIVITY if name in known}).items():
+    for column, numbers in columns.items():
         for name, number in zip(names, numbers.tolist(), strict=True):
             plain[name][column] = number if column == "diskio" else int(number)
     for name, last in zip(names, arrays.queues["laststart_s"].tolist(), strict=True):
@@ -114,7 +112,7 @@ def _links(world) -> list[dict]:
                              | (table["queued_files"] > 0) | (table["queued_express"] > 0))
     rows = []
     for destination, source in zip(*np.nonzero(told), strict=True):
-        numbers = {column: table[column][destination, source].item() for column in LINK_NUMBERS}
+        numbers = {column.name: table[column.name][destination, source].item() for column in LINK_NUMBERS}
         rows.append(dict(source=sites[source], destination=sites[destination],
                          **{column: number for column, number in numbers.items() if number == number and number}))
     return rows
