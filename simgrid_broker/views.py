@@ -227,8 +227,8 @@ QUEUE = np.dtype([
 ])
 """A pseudo-queue as brokers see it: numbers and flags, each described in its sheet (`schema.queues`)."""
 
-TEXTS = texts_of(Queue)
-"""Texts of a queue that brokers see, and what an empty one means."""
+TEXTS = {column.name: column for column in texts_of(Queue)}
+"""Texts of a queue that brokers see."""
 
 
 @dataclass(frozen=True)

@@ -41,8 +41,7 @@ def queues(world) -> views.Queues:
     records = views.records(
         views.QUEUE, len(pseudo), **columns, slot_corecount=of["corecount"], storage=storage,
         storage_site=np.where(storage >= 0, arrays.storages["site"][storage], of["site"]))
-    texts = {name: tuple(getattr(nouns[queue], name) or empty for queue in parents)
-             for name, empty in views.TEXTS.items()}
+    texts = {name: tuple(column.of(nouns[queue]) for queue in parents) for name, column in views.TEXTS.items()}
     return views.Queues(world.vocabularies["pseudo_queues"], records, texts,
                         tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version)
 

@@ -30,7 +30,7 @@ from simgrid_broker.views import (
     records,
 )
 
-DEFAULT_TEXTS = {"wnconnectivity": "full"}
+DEFAULT_TEXTS = {"fairsharepolicy": "", "wnconnectivity": "full", "jobseed": "std"}
 
 TB = 1e12
 
@@ -55,7 +55,7 @@ def task(**fields):
 def queues(n=1, **said):
     """Online single-core queues without limits, each of one resource type (not unified), with storage of their own."""
     kept = {name: said.pop(name) for name in ("names", "software", "software_of_all", "version") if name in said}
-    texts = {name: said.pop(name, (empty or DEFAULT_TEXTS.get(name, ""),) * n) for name, empty in TEXTS.items()}
+    texts = {name: said.pop(name, (DEFAULT_TEXTS[name],) * n) for name in TEXTS}
     unified = np.asarray(said.get("resource_type", -1)) >= 0
     columns = dict(
         queue=np.arange(n), site=np.arange(n), resource_type=-1, status=QueueStatus.ONLINE, production=True,
