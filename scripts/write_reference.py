@@ -3,8 +3,6 @@
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only say which are out of date; exit status 1 if any is
-
-What lives here: Markdown. What does not: the reference itself (simgrid_broker.cli.reference).
 """
 
 import argparse

@@ -12,6 +12,8 @@ from simgrid_broker.schema import LINKS, PSEUDO_QUEUES, QUEUES, STORAGES
 from simgrid_broker.schema.attribute import texts_of
 from simgrid_broker.schema.grid import ACTIVITIES, LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, Queue
+from simgrid_broker.schema.software import Hardware as Hardware
+from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 
 KEPT = -1
 """Code of a candidate that no rule refused."""
@@ -75,57 +77,6 @@ class ShareTree:
     parent: np.ndarray
     value: np.ndarray
     leaves: np.ndarray
-
-
-@dataclass(frozen=True)
-class Hardware:
-    """What CRIC publishes of the CPUs or GPUs of a queue; lists hold names, `any` and `excl`, None = not published.
-
-    Source: formats reference, section 6.
-    """
-
-    type: str                      # cpu or gpu
-    arch: tuple[str, ...] | None = None
-    instr: tuple[str, ...] | None = None
-    vendor: tuple[str, ...] | None = None
-    model: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True)
-class InstalledRelease:
-    """One of the tags that CRIC publishes for a queue."""
-
-    project: str = ""
-    release: str = ""
-    cmtconfig: str = ""
-    container_name: str = ""
-    sources: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class PublishedSoftware:
-    """What CRIC publishes for a queue with releases = AUTO; source: formats reference, section 6."""
-
-    cmtconfigs: tuple[str, ...] = ()
-    containers: tuple[str, ...] = ()
-    cvmfs: tuple[str, ...] = ()
-    architectures: tuple[Hardware, ...] = ()
-    tags: tuple[InstalledRelease, ...] = ()
-
-
-@dataclass(frozen=True)
-class WorkerNodeGpu:
-    """A kind of GPU that pilots met at a queue, text; None = they could not tell.
-
-    vram: MB; version: of CUDA; driver_version: of the kernel driver. Source: brokerage reference, section 5.
-    """
-
-    vendor: str | None = None
-    model: str | None = None
-    vram: str | None = None
-    microarchitecture: str | None = None
-    version: str | None = None
-    driver_version: str | None = None
 
 
 @dataclass(frozen=True)

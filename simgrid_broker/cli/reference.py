@@ -1,8 +1,4 @@
-"""The reference of everything that has a name: keys of a scenario, columns of tables, rules of the brokers.
-
-What lives here: reading models, schema and rules as plain sections, which `describe` prints and the documents are made
-of. What does not: the things described, and any layout.
-"""
+"""The reference of everything that has a name: keys of a scenario, columns of tables, rules of the brokers."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,7 +1,4 @@
-"""The keys of a scenario file and of a snapshot as they may be written: type, unit, default, meaning.
-
-What lives here: reading the pydantic models part by part. What does not: the models (scenario), other references.
-"""
+"""The keys of a scenario file and of a snapshot as they may be written: type, unit, default, meaning."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

@@ -12,7 +12,7 @@ from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 from simgrid_broker.schema.grid import Links, Site, Storage
 from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.queues import Queue
-from simgrid_broker.schema.software import Software
+from simgrid_broker.schema.software import PublishedSoftware
 
 
 class SyntheticGrid(Part):
@@ -47,8 +47,8 @@ class Grid(Part):
     storages: dict[str, Storage] = Field(default_factory=dict, description="DDM endpoints by name")
     links: Links = Field(Links(), description="Directed links between sites")
     software: Path | None = Field(None, description="CRIC's software and hardware of queues (preset=tags), JSON")
-    software_of_all: Software | None = Field(None, description="CRIC's entry ALL: its tags say where images of "
-                                             "containers lie")
+    software_of_all: PublishedSoftware | None = Field(None, description="CRIC's entry ALL: its tags say where images "
+                                                      "of containers lie")
 
 
 class Share(Part):

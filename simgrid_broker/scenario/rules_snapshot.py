@@ -1,8 +1,4 @@
-"""What must hold between the parts of a snapshot.
-
-What lives here: one function for each rule, snapshot to findings. What does not: the shape of each part (`snapshot`),
-and the rules of grid, shares and gdpconfig, which are those of a scenario (`rules_grid`, `rules_shares`).
-"""
+"""Rules between the parts of a snapshot; those of grid and shares are in `rules_grid` and `rules_shares`."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator

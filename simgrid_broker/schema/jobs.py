@@ -1,7 +1,4 @@
-"""The jobs table: one row is one attempt of one job, alive in the world or finished in `jobs.parquet`.
-
-What lives here: the columns of a live row, the transition times kept beside them, and nothing else.
-"""
+"""The jobs table: one row is one attempt of one job, alive in the world or finished in `jobs.parquet`."""
 
 from simgrid_broker.names import JobStatus
 from simgrid_broker.schema.column import Column, Table

@@ -13,7 +13,7 @@ from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
-from simgrid_broker.schema.software import Gpu, Software
+from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 from simgrid_broker.units import DAY
 
 OURS = "simulator"
@@ -127,9 +127,9 @@ class Queue(Part):
                                "where it is more; -1 = not set", ge=-1, unit="jobs", source="PanDA Harvester_Slots",
                                zero_means="starting jobs count")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
-    software: Software | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing = such a "
-                                      "queue takes no task that asks for software")
-    gpus: tuple[Gpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
+    software: PublishedSoftware | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing "
+                                               "= such a queue takes no task that asks for software")
+    gpus: tuple[WorkerNodeGpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
     cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
                                             "CPU level, such as x86-64-v3")
 

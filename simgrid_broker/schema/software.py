@@ -1,6 +1,5 @@
 """Software and hardware of queues as CRIC publishes them and as worker nodes report them.
 
-What lives here: the models. What does not: reading CRIC's file (`importers.cric_software`).
 Source: formats reference, section 6; brokerage reference, section 5.
 """
 
@@ -11,7 +10,7 @@ from pydantic import Field
 from simgrid_broker.schema.part import Megabytes, Part
 
 
-class HardwareSpec(Part):
+class Hardware(Part):
     """CPUs or GPUs of a queue; in lists `any` is any and `excl` refuses tasks that ask for none of the others."""
 
     type: Literal["cpu", "gpu"] = Field(description="What it describes")
@@ -23,7 +22,7 @@ class HardwareSpec(Part):
                                                   "instead")
 
 
-class ReleaseTag(Part):
+class InstalledRelease(Part):
     """A release or container that is installed."""
 
     project: str = Field("", description="Project, such as Athena")
@@ -34,17 +33,17 @@ class ReleaseTag(Part):
     tag: str = Field("", description="Name in CRIC, for the reader only")
 
 
-class Software(Part):
+class PublishedSoftware(Part):
     """What CRIC publishes for a queue with releases AUTO."""
 
     cmtconfigs: tuple[str, ...] = Field((), description="Platforms that the queue can run")
     containers: tuple[str, ...] = Field((), description="Sources of images: any, /cvmfs, or beginnings of their names")
     cvmfs: tuple[str, ...] = Field((), description="CVMFS repositories: atlas, nightlies, any")
-    architectures: tuple[HardwareSpec, ...] = Field((), description="CPUs and GPUs")
-    tags: tuple[ReleaseTag, ...] = Field((), description="Installed releases")
+    architectures: tuple[Hardware, ...] = Field((), description="CPUs and GPUs")
+    tags: tuple[InstalledRelease, ...] = Field((), description="Installed releases")
 
 
-class Gpu(Part):
+class WorkerNodeGpu(Part):
     """A kind of GPU that worker nodes of a queue reported; what is left out is unknown."""
 
     vendor: str | None = Field(None, description="Vendor, such as NVIDIA")

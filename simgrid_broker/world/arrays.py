@@ -1,7 +1,4 @@
-"""The arrays that a world is made of, gathered in one bundle that compiled code takes as a pointer.
-
-What lives here: the shapes. What does not: filling them (`build`) and changing them (`rows`, `transitions`, fabric).
-"""
+"""Arrays of a world, gathered in one bundle that compiled code takes as a pointer."""
 
 import numpy as np
 

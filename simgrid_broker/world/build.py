@@ -1,8 +1,4 @@
-"""A world from a scenario and its tasks.
-
-What lives here: allocating every array and filling those that do not change with time. What does not: the tables of
-queues and their kin (`queue_tables`), and running anything.
-"""
+"""Builds a world from a scenario and its tasks."""
 
 import numpy as np
 

@@ -1,8 +1,4 @@
-"""What decisions may see of the world, as the frozen dataclasses of `views`.
-
-What lives here: one function for each view. What does not: deciding, the true values of jobs, which no view holds, and
-the nuclei (`nuclei`).
-"""
+"""Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
 from math import isnan
 

@@ -6,7 +6,7 @@ What lives here: `World`. What does not: compiled code (it takes `World.arrays`)
 import numpy as np
 
 from simgrid_broker.world.network_metrics import NetworkMetrics
-from simgrid_broker.world.software import published_software, queue_software
+from simgrid_broker.world.software import queue_software
 
 MARGIN = 1024
 """Rows to keep free of every table that the fabric takes from: more than one event can use."""
@@ -32,7 +32,7 @@ class World:
         self.vocabularies = vocabularies
         self.queues_version = 0
         self.software = queue_software(scenario.grid)
-        self.software_of_all = published_software(scenario.grid.software_of_all)
+        self.software_of_all = scenario.grid.software_of_all
         self.network = NetworkMetrics(arrays)
 
     @property

@@ -49,7 +49,7 @@ def test_what_the_brokers_see(plan):
     world = build(plan, task_list(plan))
     view, row = observe.queues(world), 0
     of = dict(zip(view.names, view.software, strict=True))
-    assert of["CENTRE_GPU/MCORE"] is of["CENTRE_GPU/SCORE"] and of["CENTRE_GPU/MCORE"].gpus[0].vram == "81920"
+    assert of["CENTRE_GPU/MCORE"] is of["CENTRE_GPU/SCORE"] and of["CENTRE_GPU/MCORE"].gpus[0].vram == 81920
     assert of["EAST/MCORE"] is of["NORTH/MCORE"] and view.software_of_all.tags[0].container_name == "atlas/ml:24"
     task = observe.task(world, row)
     campaign = next(c for c in plan.workload.campaigns if c.name == world.vocabularies["task_names"][

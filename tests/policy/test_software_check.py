@@ -1,6 +1,6 @@
 """Queues against what tasks need: pictures of one queue, the documented example, and the criteria over many queues."""
 
-from dataclasses import replace
+import dataclasses
 
 import numpy as np
 import pytest
@@ -11,13 +11,23 @@ from policy_builders import cfg, job_case, queues, stats, task
 from simgrid_broker.policy.job_brokerage import software as rules
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.software.check import Release, answer, need_of, release_of
-from simgrid_broker.views import (
-    Hardware,
-    InstalledRelease,
-    PublishedSoftware,
-    QueueSoftware,
-    WorkerNodeGpu,
-)
+from simgrid_broker.schema import software as models
+from simgrid_broker.schema.part import Part
+from simgrid_broker.views import QueueSoftware
+
+
+def positional(model):
+    """A function that makes a model of values in the order of its keys."""
+    return lambda *values, **fields: model(**dict(zip(model.model_fields, values, strict=False)), **fields)
+
+
+def replace(thing, **fields):
+    """A copy of a model or dataclass with other fields."""
+    return thing.model_copy(update=fields) if isinstance(thing, Part) else dataclasses.replace(thing, **fields)
+
+
+Hardware, InstalledRelease = positional(models.Hardware), positional(models.InstalledRelease)
+PublishedSoftware, WorkerNodeGpu = positional(models.PublishedSoftware), positional(models.WorkerNodeGpu)
 
 PLATFORM = "x86_64-slc6-gcc62-opt"
 X86 = Hardware("cpu", arch=("x86_64",), instr=("avx2",), vendor=("intel",))

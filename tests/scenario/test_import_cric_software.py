@@ -6,7 +6,7 @@ import pytest
 from simgrid_broker.errors import InputFileError, ScenarioError
 from simgrid_broker.scenario.importers.cric_software import read_software
 from simgrid_broker.scenario.loader import load_scenario
-from simgrid_broker.world.software import published_software, queue_software
+from simgrid_broker.world.software import queue_software
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT.parent / "shared" / "data" / "software" / "sw_tags_example.json"
@@ -95,7 +95,7 @@ def test_queues_that_are_alike_share_one_description(tmp_path):
     assert list(plan.grid.queues) == ["CENTRE", "NORTH", "SOUTH"]         # as without the file
     centre, north, south = queue_software(plan.grid)
     assert north is south and centre is not north and centre.published is None
-    assert north.published.architectures[0].vendor == ("nvidia",) and published_software(None) is None
+    assert north.published.architectures[0].vendor == ("nvidia",)
 
 
 def test_worker_nodes_report_text(tmp_path):
@@ -103,5 +103,5 @@ def test_worker_nodes_report_text(tmp_path):
         "grid.queues.NORTH.gpus": [{"vendor": "NVIDIA", "vram": "81920 MB", "driver_version": "575.57.08"}],
         "grid.queues.NORTH.cpu_levels": {"x86-64-v3": "25%"}})
     north = queue_software(plan.grid)[1]
-    assert north.gpus[0].vram == "81920" and north.gpus[0].model is None
+    assert north.gpus[0].vram == 81920 and north.gpus[0].model is None
     assert north.cpu_levels == (("x86-64-v3", 25.0),)

@@ -29,15 +29,15 @@ def constraint(text: str) -> tuple[str, Version] | None:
 
 
 @lru_cache(maxsize=4096)
-def version(text: str) -> Version | None:
-    """A version; None for text that is none."""
+def version(value: str | float) -> Version | None:
+    """A version, or a size in MB as one; None for text that is none."""
     try:
-        return Version(text)
+        return Version(value if isinstance(value, str) else f"{value:.15g}")
     except (InvalidVersion, ValueError):      # the second for numbers with thousands of digits
         return None
 
 
-def satisfies(value: str, text: str, edition: str) -> bool:
+def satisfies(value: str | float, text: str, edition: str) -> bool:
     """Whether a value meets a constraint; whatever cannot be read does not."""
     wanted, has = constraint(text), version(value)
     if wanted is None or has is None or wanted[0] in UNSUPPORTED[edition]:
