@@ -1,9 +1,7 @@
-"""Analysis rebrokerage: analysis jobs that do not get CPUs where they are, are taken back and brokered again.
+"""Analysis rebrokerage: waiting analysis jobs are withdrawn and brokered again.
 
-What lives here: which groups of jobs to take back. What does not: gathering the groups and closing their jobs (agents).
-
-In `documented` each job is a group of its own; in `deployed` the jobs of a task at a queue are one.
-Sources: JEDI TWiki, job rebrokerage; lifecycle reference, section 4.5.
+In `documented` each job is a group of its own; in `deployed` the jobs of a task at a queue are one. Sources: JEDI
+TWiki, job rebrokerage; lifecycle reference, section 4.5.
 """
 
 from dataclasses import dataclass
@@ -17,12 +15,12 @@ from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
 
 QUIET_S = 3 * HOUR
-"""A group is looked at only when it has waited for longer, and left alone if anything happened within this time."""
+"""Least wait of a group, and time without progress, before it is brokered again, s."""
 
 
 @dataclass(frozen=True)
 class WaitingGroups:
-    """Groups of analysis jobs that wait at a queue; all columns (n,), times in s, NaN = there is none.
+    """Groups of analysis jobs that wait at a queue; all columns (n,), times in s, NaN = none.
 
     status: of the queue (names.QueueStatus); disable_reassign: of the queue; activated_s: when the oldest job that is
     activated or starting was activated; created_s: when the youngest job that is defined or assigned was made (in
@@ -40,25 +38,22 @@ class WaitingGroups:
 
 
 def patience(working_groups: tuple[str, ...], cfg: Gdpconfig) -> np.ndarray:
-    """How long jobs of each working group may wait, s, (n,): its own ANALY_TIMEOUT, else ANALY_TIMEOUT, which may be 0.
-
-    Source: lifecycle reference, section 4.5: 12 hours if it is not set; 0 for a working group is not set.
-    """
+    """Longest wait of jobs of each working group, s, (n,); source: lifecycle reference, section 4.5."""
     hours = [cfg.value(rebroker.ANALY_TIMEOUT_OF_GROUP, workingGroup=name) for name in working_groups]
     return np.array(hours, float) * HOUR
 
 
 def least_wait(working_groups: tuple[str, ...], cfg: Gdpconfig, edition: str) -> float:
-    """Age of a job up to which nothing happens to it, s: groups without an older job need not be gathered."""
+    """Age of a job up to which it stays, s: groups without an older job need not be gathered."""
     return float(patience(working_groups, cfg).min()) if edition == "documented" else QUIET_S
 
 
 def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now: float) -> np.ndarray:
-    """Which groups of waiting analysis jobs are taken back, (n,) bool.
+    """Which groups of waiting analysis jobs are withdrawn, (n,) bool.
 
-    `documented`: jobs that were made longer ago than the patience, unless the queue is paused or has disableReassign.
+    `documented`: jobs older than the longest wait, unless the queue is paused or has disableReassign.
     `deployed`: groups that have waited for longer than QUIET_S, if the queue is in test or offline, or if they have
-    waited at least their patience and nothing has happened to them lately.
+    waited at least their longest wait without recent progress.
     """
     limit = patience(groups.working_groups, cfg)[groups.working_group]
     if edition == "documented":

@@ -1,7 +1,4 @@
-"""Fast rebrokerage: jobs that queue where the share hardly runs are taken back.
-
-What lives here: how many jobs to take back at each queue and share. What does not: choosing the jobs, oldest first, and
-closing them (agents).
+"""Fast rebrokerage: how many queued jobs are withdrawn from queues where their share hardly runs.
 
 Sources: PanDA brokerage documentation, Timeout Rules; lifecycle reference, section 4.4, for the number of jobs.
 """
@@ -15,10 +12,10 @@ from simgrid_broker.views import Gdpconfig
 
 def queues_left_alone(num_slots: np.ndarray, status: np.ndarray, disable_reassign: np.ndarray,
                       edition: str) -> np.ndarray:
-    """Queues at which there is no fast rebrokerage, (n_queues,) bool: those with slots in Harvester_Slots.
+    """Queues exempt from fast rebrokerage, (n_queues,) bool: those with slots in Harvester_Slots.
 
-    `documented` counts it among the timeout rules, which a paused queue and disableReassign turn off; the code heeds
-    neither. num_slots: -1 = not set; status: of names.QueueStatus; all (n_queues,).
+    In the documented edition it is a timeout rule, which a paused queue and disableReassign turn off; the deployed
+    edition ignores both. num_slots: -1 = not set; status: of names.QueueStatus; all (n_queues,).
     """
     with_slots = num_slots >= 0
     if edition == "deployed":
@@ -31,8 +28,8 @@ def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str
     """Jobs to close at each queue and share, (n_queues, n_shares) int64, oldest first.
 
     queued: defined, assigned, activated and starting jobs; running: running jobs; both (n_queues, n_shares).
-    left_alone: (n_queues,) bool, `queues_left_alone`. A share without a key of its own is left alone, too. One job
-    fewer than the excess is taken, as in PanDA.
+    left_alone: (n_queues,) bool, `queues_left_alone`. Shares without a key of their own are exempt. One job fewer than
+    the excess is withdrawn, as in PanDA.
     """
     ratio = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO)
     part = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC)

@@ -1,7 +1,4 @@
-"""Internal merging: which unmerged outputs of a task may be merged now, and which of them go into one merge job.
-
-What lives here: pure functions of arrays, the limits of a merge job, and how often one is tried. What does not: when
-they are asked and what is done then (agents), and the queue of a merge job (`job_brokerage`).
+"""Internal merging: which unmerged outputs of a task are merged now, and which of them go into one merge job.
 
 Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, sections 2.6 and 2.14.
 """
@@ -16,15 +13,15 @@ from simgrid_broker.units import GIB
 PRIORITY = 5000
 """Priority of merge jobs; source: JEDI TWiki, Output merging; lifecycle reference, section 3.5."""
 ATTEMPTS = 3
-"""A merge job is tried so many times; source: JEDI TWiki, Output merging; lifecycle reference, section 2.14."""
+"""Attempts of a merge job; source: JEDI TWiki, Output merging; lifecycle reference, section 2.14."""
 MAX_FILES, MAX_GB, MAX_FILES_IN_ALL = 50, 5.0, 1000
 """Limits of a merge job if its task sets none; source: lifecycle reference, section 2.6."""
 OUTPUT_PER_INPUT = 1.2
-"""Output that is reckoned with for each byte of input; source: lifecycle reference, section 2.6."""
+"""Estimated output per byte of input; source: lifecycle reference, section 2.6."""
 MIN_WORK_BYTES = 500e6
-"""Least scratch beside input and output; source: lifecycle reference, section 2.6."""
+"""Least scratch in addition to input and output; source: lifecycle reference, section 2.6."""
 ORPHANED_S = 1800.0
-"""A merge job some of whose input is gone is killed after this; source: lifecycle reference, 4.2 (row 27)."""
+"""Time after which a merge job with missing input is killed, s; source: lifecycle reference, 4.2 (row 27)."""
 MIN_RAM_MB = 2000.0
 """Least memory that a merge job asks for; source: lifecycle reference, section 1.5."""
 
@@ -47,11 +44,10 @@ class Unmerged(NamedTuple):
 
 
 def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) -> MergeLimits:
-    """Limits of the merge jobs of a task at a queue with so much scratch disk (0 = any).
+    """Limits of the merge jobs of a task at a queue; scratch_bytes: its scratch disk, 0 = unlimited.
 
     rule: anything with nFilesPerMergeJob, nMaxFilesPerMergeJob, nGBPerMergeJob and nEventsPerMergeJob, 0 = not given;
-    work_bytes: what the task needs beside input and output. GB are what nGBPerJob counts in the edition. Source:
-    lifecycle reference, section 2.6.
+    work_bytes: scratch of the task in addition to input and output. Source: lifecycle reference, section 2.6.
     """
     unit = 1e9 if edition == "documented" else GIB
     room = max(scratch_bytes - max(work_bytes, MIN_WORK_BYTES), 1.0) if scratch_bytes else 0.0
@@ -62,8 +58,8 @@ def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) ->
 def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str) -> np.ndarray:
     """Number of the place at which each job waits for the others that are merged with it, (n,).
 
-    That is its site where the documents are followed; in the code it is the destination sub-dataset, for which jobs of
-    one queue and fifty chunks that follow each other stand here.
+    The documented edition merges at a site, the deployed edition in a destination sub-dataset, modelled as the jobs of
+    fifty consecutive chunks at one queue.
     """
     if edition == "documented":
         return site.astype(np.int64)

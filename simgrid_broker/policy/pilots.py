@@ -1,9 +1,5 @@
 """Unified pilot streaming: how many workers of each resource type every queue should get.
 
-What lives here: the decision for all queues at once, PanDA's and then Harvester's limit on waiting workers. What does
-not: the submission (agents), the limits of `uconfig` and `ups_core_target`, which the simulated queues do not have,
-mean-memory throttling, and Harvester's limits on all workers and on new ones in a cycle.
-
 Sources: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and 5.4.
 """
 
@@ -13,11 +9,11 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.views import PilotStatus
 
 QUEUED_PART = 0.4
-"""Cores that should wait, as a part of the running ones."""
+"""Target of waiting cores as a fraction of the running ones."""
 MIN_SLOTS_QUEUED = 75
-"""Slots that should wait at least."""
+"""Least number of waiting slots."""
 MIN_SLOTS_NEEDED = 5
-"""Slots that are asked for at least, if there are jobs for them."""
+"""Least number of slots requested, if there are jobs for them."""
 
 
 def new_workers(status: PilotStatus) -> np.ndarray:
@@ -25,9 +21,8 @@ def new_workers(status: PilotStatus) -> np.ndarray:
 
     Shares are walked in their order, types within a share in the order of the table; PanDA walks the jobs of a share by
     priority. A job takes a worker of its type that already waits, if there is one; otherwise cores are taken from the
-    need, until it is met. A type that ran out gets what it lacks and one more; a queue that gets none gets one worker
-    of the type `status.score` (or its first type), so that it stays alive. Harvester submits as many of all these as
-    may wait.
+    need, until it is met. A type that ran out gets what it lacks and one more; a queue without any gets one worker of
+    the type `status.score` (or its first type) as a keep-alive. Harvester then limits how many may wait.
     """
     jobs, waiting, cores, order = (np.array(numbers, np.int64, order="C") for numbers in (
         status.activated, status.workers_queued, status.worker_cores, status.share_order))
@@ -37,10 +32,10 @@ def new_workers(status: PilotStatus) -> np.ndarray:
 
 
 def _within_limit(workers: np.ndarray, status: PilotStatus) -> np.ndarray:
-    """`workers` scaled down, type by type, where more would wait than Harvester lets wait, (n_queues, n_types).
+    """`workers` scaled down, type by type, to Harvester's limit of waiting workers, (n_queues, n_types).
 
-    At most `queue_limit_ratio` of the running workers may wait, and `queue_limit_min` in any case; remainders go to the
-    types with the larger ones. Source: lifecycle reference, section 5.4; formats reference, section 11.
+    At most `queue_limit_ratio` of the running workers may wait, or `queue_limit_min` if that is more; the
+    largest remainders are rounded up. Source: lifecycle reference, section 5.4; formats reference, section 11.
     """
     if status.workers_running is None:
         return workers
@@ -65,9 +60,9 @@ def _need(status: PilotStatus) -> np.ndarray:
 def take_workers(jobs, waiting, cores, need, order):
     """Take workers for the jobs of all queues, (n_queues, n_shares, n_types), share by share in `order`.
 
-    Changes `waiting`, workers that nobody has taken yet, (n_queues, n_types), below 0 as many as are lacking, and
-    `need`, cores still to be asked for, (n_queues,); cores: of a worker, (n_queues, n_types), 0 = there is none of that
-    type. The job that takes the last waiting worker already costs cores, as in PanDA.
+    Changes `waiting`, workers without a job, (n_queues, n_types), negative by the number lacking, and `need`, cores
+    still to be asked for, (n_queues,); cores: of a worker, (n_queues, n_types), 0 = no such type. The job that takes
+    the last waiting worker already costs cores, as in PanDA.
     """
     for queue in range(len(need)):
         for share in order:

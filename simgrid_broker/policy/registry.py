@@ -1,6 +1,4 @@
-"""Policies by name: those of the package, and those that other packages offer as entry points.
-
-What lives here: the table of the package's own policies and the look-up. What does not: the policies.
+"""Policies by name, from the package or from entry points of other packages.
 
 Another package offers a policy in its `pyproject.toml` as an entry point of the group `simgrid_broker.policies`, called
 `<kind>.<name>`:
@@ -33,7 +31,7 @@ BUILT_IN = {
 
 
 class UnknownPolicy(LookupError):
-    """No policy of this kind has this name; `known` holds the names that would do."""
+    """No policy of this kind has this name; known: the valid names."""
 
     def __init__(self, kind: str, name: str, known: tuple[str, ...]):
         super().__init__(f"no {kind} policy is called {name!r}; known are {', '.join(known)}")
@@ -41,9 +39,9 @@ class UnknownPolicy(LookupError):
 
 
 def policy(kind: str, name: str):
-    """The policy of a kind by name; one of the package stands before an entry point of the same name.
+    """The policy of a kind by name; those of the package win over entry points of the same name.
 
-    Raises UnknownPolicy for a name that nobody offers, KeyError for a kind that does not exist, and whatever the import
+    Raises UnknownPolicy for an unknown name, KeyError for a kind that does not exist, and whatever the import
     of another package raises.
     """
     if name in BUILT_IN[kind]:

@@ -1,7 +1,4 @@
-"""Resource types, and what a job asks of its slot: cores and memory.
-
-What lives here: the matching of cores and memory per core to a resource type, and the numbers that a new job carries.
-What does not: the tests of memory against queues (`job_brokerage`), and the table of types (scenario).
+"""Resource types, and the cores and memory that a job asks for.
 
 Sources: lifecycle reference, sections 1.5 and 2.6; PanDA's `ResourceSpec` and `JobUtils`.
 """

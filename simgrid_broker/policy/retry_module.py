@@ -1,8 +1,4 @@
-"""The retry module: what PanDA learns from a failed job before its input is tried again.
-
-What lives here: which rules concern an error, and what their actions make of the limits of an input and of a task. What
-does not: the rules (scenario), the errors that stand for causes (`names`), and putting the results into the tables
-(agents; attempts are counted in the fabric).
+"""The retry module: what the rules of RETRYERRORS change after an error before the input is tried again.
 
 Sources: JEDI TWiki, Memory increase in job retry; lifecycle reference, section 3.4.
 """
@@ -17,15 +13,15 @@ from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 NO_LIMIT = 0
 """Attempts that no rule limits."""
 WHOLE_TASK = 0.30
-"""Part of a task from which on memory is raised for all of it; source: JEDI TWiki, Memory increase in job retry."""
+"""Fraction of the inputs from which memory is raised for the whole task; JEDI TWiki, Memory increase in job retry."""
 FIXED_UNIT = "MBPerCoreFixed"
-"""Unit of ramCount with which a task's own value stays; source: lifecycle reference, section 3.4."""
+"""Unit of ramCount whose value in the task is never raised; source: lifecycle reference, section 3.4."""
 CPUTIME_MARGIN = 1.5
 """Safety factor of a cpuTime that was measured; source: JEDI TWiki, HS06sPerEvent."""
 
 
 class Scope(NamedTuple):
-    """What of a task retry rules can ask for; in a rule None means that it does not matter."""
+    """Attributes of a task that retry rules can require; None in a rule = any."""
 
     architecture: str | None = None
     release: str | None = None
@@ -45,7 +41,7 @@ class RetryRule(NamedTuple):
 
 
 class Handling(NamedTuple):
-    """What happens to an input after an error: the attempts it may have, and whether memory or CPU time is raised.
+    """Effect of an error on an input: its attempts, and whether memory or CPU time is raised.
 
     max_attempt: 1 = no other attempt, NO_LIMIT = as many as the task gives it.
     """
@@ -58,7 +54,7 @@ class Handling(NamedTuple):
 def concerns(source: str, code: int, diag: str | None, error: PandaError) -> bool:
     """Whether a rule is about an error: source and code are equal, and the diagnostics begin as the expression says.
 
-    A dot stands for a newline, too. Source: lifecycle reference, section 3.4.
+    A dot also matches a newline. Source: lifecycle reference, section 3.4.
     """
     if (source, code) != (error.source, error.code):
         return False
@@ -72,7 +68,7 @@ def applies(rule: RetryRule, error: PandaError, scope: Scope) -> bool:
 
 
 def handling(rules: Sequence[RetryRule], error: PandaError, scope: Scope) -> Handling:
-    """What all rules together make of an error.
+    """Combined effect of all rules on an error.
 
     Of several limits the one with the narrowest scope holds, of equally narrow ones the lowest; no_retry is a limit
     that every attempt has reached. Source: lifecycle reference, section 3.4; retryModule.preprocess_rules.
@@ -90,7 +86,7 @@ def _narrowness(scope: Scope) -> int:
 
 
 class MemoryFailure(NamedTuple):
-    """What is known of a job that ran out of memory: what it asked for (compensation included), cores, what it used."""
+    """A job that ran out of memory: requested memory (compensation included), cores, memory used."""
 
     minramcount_mb: float
     corecount: int
@@ -98,7 +94,7 @@ class MemoryFailure(NamedTuple):
 
 
 class TaskMemory(NamedTuple):
-    """What a task asks for and how it fared.
+    """Memory that a task asks for, and its failures.
 
     raised: (ramCount, inputs) for each value that inputs were raised to; n_inputs: all its inputs; n_failed: inputs of
     jobs that failed for memory since the task's own value was last raised, this one included.
@@ -120,15 +116,15 @@ class NewMemory(NamedTuple):
 
 
 def increase_memory(edition: str, failure: MemoryFailure, task: TaskMemory) -> NewMemory:
-    """What the action increase_memory does in an edition."""
+    """The action increase_memory in an edition."""
     return increased_documented(failure, task) if edition == "documented" else increased_deployed(failure, task)
 
 
 def increased_documented(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
     """The next value of the list above max(maxPSS, current ramCount); for all once 30 % of the jobs have failed so.
 
-    Both figures are taken per core, without baseRamCount, where the unit is per core. Who used more than the last value
-    gets that, and nothing is raised above it. Source: JEDI TWiki, Memory increase in job retry.
+    Both figures are per core, without baseRamCount, if the unit is per core. Nothing is raised above the last value.
+    Source: JEDI TWiki, Memory increase in job retry.
     """
     asked = round(failure.minramcount_mb / COMPENSATION)
     current, used = (_in_unit(asked, failure, task) if _per_core(task) else asked,
@@ -140,7 +136,7 @@ def increased_documented(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
 
 
 def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
-    """The code's increase: only what was asked for counts, and the inputs with a raised value decide on the task.
+    """The deployed increase: only the requested memory counts, and the inputs with a raised value decide on the task.
 
     Source: lifecycle reference, section 3.4, increase_memory in detail.
     """
@@ -197,9 +193,9 @@ class Outlasted(NamedTuple):
 def increased_cputime(cputime: float, job: Outlasted) -> float:
     """CPU time of an event, HS06 s, that a task claims once a job was killed for its time; not below what it was.
 
-    That which would be measured if the job had just ended: no document gives PanDA's own figure. With it brokerage
-    expects at least 1.5 times the wall time of that queue, base time aside, and finds a longer one.
-    Source of the measure: JEDI TWiki, HS06sPerEvent.
+    The value that scouts would measure if the job had just ended; PanDA's own figure is not documented. With it
+    brokerage expects at least 1.5 times the wall time of that queue, base time aside. Source of the measure: JEDI
+    TWiki, HS06sPerEvent.
     """
     if job.maxtime_s == float("inf"):
         return cputime

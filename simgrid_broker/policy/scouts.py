@@ -1,7 +1,4 @@
-"""Scouts: when enough of them are over, what is measured with them, and which tasks are exhausted or broken for it.
-
-What lives here: decisions and measures. What does not: which jobs are scouts and putting the measures into the task
-(agents), and how scouts are cut from files (`splitting`).
+"""Scouts: when the avalanche starts, what scouts measure, and which tasks they exhaust or break.
 
 Sources: JEDI TWiki, task status, Memory consumption, ioIntensity, HS06sPerEvent and Broken tasks; lifecycle reference,
 sections 2.7 and 8.4.
@@ -21,26 +18,26 @@ from simgrid_broker.views import Gdpconfig
 N_SCOUTS = 10
 """Chunks of input for scouts, nChunksForScout; source: lifecycle reference, section 2.7."""
 EARLY = 0.5
-"""Part of the scouts that must have finished for the avalanche."""
+"""Fraction of the scouts that must have finished for the avalanche."""
 ASSESS_AGAIN_S = 600.0
-"""A task is assessed at most this often; source: lifecycle reference, section 2.7."""
+"""Least time between two assessments of a task, s; source: lifecycle reference, section 2.7."""
 SUCCESS_RATE = 5
-"""scoutSuccessRate of the code, tenths; source: lifecycle reference, section 2.6."""
+"""scoutSuccessRate of the deployed edition, tenths; source: lifecycle reference, section 2.6."""
 FIRST_JOBS = 5
-"""Jobs with which most is measured as documented; source: JEDI TWiki, ioIntensity and HS06sPerEvent."""
+"""Jobs from which the documented edition measures most values; source: JEDI TWiki, ioIntensity and HS06sPerEvent."""
 SAFETY = 1.5
 """Safety factor of the CPU time; source: JEDI TWiki, HS06sPerEvent."""
 EVENTS_A_CORE, LONG_S = 10, 6 * HOUR
-"""Events per core of a job that tells of the CPU time, and length of one that tells in any case."""
+"""Events per core from which a job counts for the CPU time, and wall time from which every job does, s."""
 WHOLE_HS06S = 10
-"""CPU time of an event, HS06 s, from which on it is a whole number, and below it one of thousandths."""
+"""CPU time of an event, HS06 s, from which it is rounded up to whole numbers instead of thousandths."""
 LEAST_WALLTIME_S, EVENTS_FOR_OUTPUT = 3600.0, 10
 OUTPUT_RANK, MOST_OUTPUT_KIB = 75, 10240.0
-"""Percentile of the output of an event, and the most that it counts as, KiB."""
+"""Percentile of the output of an event, and its upper limit, KiB."""
 LEAST_NEW_JOBS = 20
-"""Jobs still to come above which the code exhausts a task."""
+"""Jobs still to come above which the deployed edition exhausts a task."""
 SHORT_S, SHORT_SCOUTS, MANY_JOBS = 240.0, 5, 1000
-"""What a short job is, how many must be exceeded and how many expected; source: JEDI TWiki, task status."""
+"""Length of a short job, s; short scouts and expected jobs that must be exceeded; source: JEDI TWiki, task status."""
 ABUSE = 2
 UPDATES = {"documented": (100,), "deployed": (5, 100)}
 """Finished jobs at which a task is measured again; source: lifecycle reference, section 2.7."""
@@ -49,11 +46,11 @@ CPUTIME, RAMCOUNT, EFFICIENCY = "scout_cpuTime", "scout_ramCount", "low_efficien
 CPU_ABUSE, SHORT_JOBS = "over_cpu_consumption", "short_execution"
 FEW_SUCCEED, NONE_SUCCEED = "scout_success", "no_scout"
 REASONS = (CPUTIME, RAMCOUNT, EFFICIENCY, CPU_ABUSE, SHORT_JOBS, FEW_SUCCEED, NONE_SUCCEED)
-"""Why scouts exhaust or break a task: what its errorDialog then holds."""
+"""Reasons why scouts exhaust or break a task, as its errorDialog holds them."""
 
 
 class Scouting(NamedTuple):
-    """How far the scouts of a task are, in chunks of input: how many there are, for how many jobs were made so far."""
+    """Progress of the scouts of a task, in chunks of input; made: chunks for which jobs were made."""
 
     scouts: int
     made: int
@@ -75,7 +72,7 @@ class Jobs(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """What a task asks for before it is measured."""
+    """Requirements of a task before it is measured."""
 
     cputime: float                 # HS06 s per event; 0 = no claim
     ramcount: float                # MB, in `ramunit`
@@ -90,9 +87,9 @@ class Claims(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What scouts tell of a task, in the units of `Claims`; None = they cannot tell.
+    """Measurements of a task by its scouts, in the units of `Claims`; None = unknown.
 
-    cputime_s: wall time of the job that tells the CPU time; output_bytes: of an event; efficiency: median, %.
+    cputime_s: wall time of the job nearest to the CPU time; output_bytes: of an event; efficiency: median, %.
     """
 
     cputime: float | None
@@ -106,9 +103,9 @@ class Measured(NamedTuple):
 
 
 def uses_scouts(use_scout: bool, skip_scout: bool, label: str, official: bool) -> bool:
-    """Whether a task begins with scouts; of analysis only official tasks may skip them.
+    """Whether a task begins with scouts; of analysis tasks, only official ones may skip them.
 
-    Source: lifecycle reference, section 2.7; no document tells of skipScout.
+    Source: lifecycle reference, section 2.7; skipScout is not documented.
     """
     return use_scout and not (skip_scout and (label not in ANALYSIS_LABELS or official))
 
@@ -122,7 +119,7 @@ def enough_finished(state: Scouting, edition: str) -> bool:
 def next_update(finished: int, edition: str) -> int | None:
     """Finished jobs of a task at which it is measured again, None = never; finished: those that have now.
 
-    As documented it counts from the avalanche, which is asked for once; in the code from the first job (L10).
+    The documented edition counts from the avalanche, the deployed edition from the first job (L10).
     """
     if edition == "documented":
         return finished + UPDATES[edition][0]
@@ -130,10 +127,10 @@ def next_update(finished: int, edition: str) -> int | None:
 
 
 def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfig, edition: str) -> tuple[str, bool]:
-    """Why scouts that are all over have failed a task, empty if they have not; and whether it is exhausted, not broken.
+    """Why a task fails once all its scouts have ended, empty if it does not, and whether it is exhausted, not broken.
 
     success_rate: scoutSuccessRate, tenths, None = not set; then one success is enough as documented (JEDI TWiki, Broken
-    tasks), and half of them in the code.
+    tasks), and half of the scouts in the deployed edition.
     """
     if not state.finished:
         return NONE_SUCCEED, False
@@ -146,7 +143,7 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
 
 
 def measure(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> Measured:
-    """What finished jobs, at least one, tell of their task (L11, L12, L13)."""
+    """Measurements of a task from its finished jobs, at least one (L11, L12, L13)."""
     first = Jobs(*(column[:FIRST_JOBS] for column in jobs)) if edition == "documented" else jobs
     cputime, cputime_s = measured_cputime(first, claims, cfg, edition)
     cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
@@ -159,8 +156,8 @@ def measure(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> Measure
 def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> tuple[float | None, float]:
     """CPU time of an event with the safety factor, HS06 s, and the wall time of the job that is nearest to it, s.
 
-    None if no job can tell. L12: the key of the percentile is SCOUT_RAMCOUNT_RANK as documented, whose default counts
-    as not set, and a job of just 6 h tells, too. Source: JEDI TWiki, HS06sPerEvent.
+    None if no job counts. L12: the documented edition takes the percentile from SCOUT_RAMCOUNT_RANK, with that of the
+    CPU time if the key has its default, and also counts jobs of precisely 6 h. Source: JEDI TWiki, HS06sPerEvent.
     """
     if not claims.cpuefficiency:
         return None, 0.0
@@ -181,14 +178,14 @@ def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -
 
 
 def rounded_cputime(value: float) -> float:
-    """CPU time of an event as PanDA stores it: whole HS06 s, small ones whole mHS06 s, rounded up."""
+    """CPU time of an event as PanDA stores it, rounded up to whole HS06 s, small values to whole mHS06 s."""
     return float(math.ceil(value)) if value >= WHOLE_HS06S else math.ceil(value * 1000) / 1000
 
 
 def measured_ramcount(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> float | None:
     """ramCount, MB in the unit of the claim: the largest (documented), or a percentile and a margin (deployed) (L11).
 
-    None leaves the claim as it is: its unit says so, or nothing was measured.
+    None leaves the claim unchanged: its unit is fixed, or nothing was measured.
     """
     per_core = claims.ramunit in PER_CORE_UNITS
     if claims.ramunit.endswith("Fixed"):
@@ -208,7 +205,7 @@ def measured_ramcount(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) 
 
 
 def measured_walltime(jobs: Jobs, claims: Claims) -> float:
-    """Wall time of a MiB of input, s, not below the claim; short jobs count as nothing."""
+    """Wall time per MiB of input, s, not below the claim; short jobs count as 0."""
     longest = float(jobs.cputime_s.max())
     most_mib = float(jobs.input_bytes.max()) / MIB
     found = math.ceil(longest / most_mib * SAFETY) if longest >= LEAST_WALLTIME_S and most_mib else 0
@@ -216,13 +213,13 @@ def measured_walltime(jobs: Jobs, claims: Claims) -> float:
 
 
 def measured_iointensity(jobs: Jobs) -> float:
-    """Largest rate at which a core of a job reads input and writes output, kB/s, a whole number."""
+    """Highest rate of input and output per core, kB/s, rounded up."""
     rate = (jobs.input_bytes + jobs.output_bytes) / KIB / np.maximum(jobs.walltime_s, 1) / jobs.corecount
     return float(math.ceil(rate.max()))
 
 
 def measured_output(jobs: Jobs) -> float | None:
-    """Output of an event, bytes, of jobs with enough events; None if there are none."""
+    """Output of an event, bytes, from jobs with enough events; None without any."""
     tells = jobs.n_events >= EVENTS_FOR_OUTPUT
     if not tells.any():
         return None
@@ -231,16 +228,16 @@ def measured_output(jobs: Jobs) -> float | None:
 
 
 def efficiencies(jobs: Jobs) -> np.ndarray:
-    """CPU efficiency of jobs, (n,) %, whole numbers."""
+    """CPU efficiency of jobs, (n,) %, rounded up."""
     return np.ceil(100 * jobs.cputime_s / np.maximum(jobs.walltime_s * jobs.corecount, 1e-9))
 
 
 def exhausted(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig,
               edition: str) -> str:
-    """Why scouts that succeeded exhaust their task, empty if they do not; new_jobs: jobs that are still to be made.
+    """Why successful scouts exhaust their task, empty if they do not; new_jobs: jobs still to be made.
 
-    As documented: cpuTime above twice the claim, and short analysis jobs (L14); in the code also memory, CPU efficiency
-    and CPU abuse, while short jobs never exhaust a task, and only if more than 20 jobs are to come.
+    As documented: cpuTime above twice the claim, and short analysis jobs (L14); in the deployed edition also
+    memory, CPU efficiency and CPU abuse, but not short jobs, and only if more than 20 jobs are to come.
     """
     if edition == "documented":
         if new_jobs > 0 and is_wrong_cputime(found, claims, cfg, edition):
@@ -256,7 +253,7 @@ def exhausted(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, labe
 
 
 def is_wrong_cputime(found: Measured, claims: Claims, cfg: Gdpconfig, edition: str) -> bool:
-    """Whether the CPU time is far above the claim; the code counts the safety factor, but only jobs of over a day."""
+    """Whether the CPU time is far above the claim, in the deployed edition with safety factor and only above a day."""
     threshold = cfg.value(dbproxy.SCOUT_WRONG_CPUTIME_THRESHOLD)
     if found.cputime is None or not claims.cputime or threshold <= 0:
         return False
@@ -266,14 +263,14 @@ def is_wrong_cputime(found: Measured, claims: Claims, cfg: Gdpconfig, edition: s
 
 
 def is_wrong_ram(found: Measured, claims: Claims, cfg: Gdpconfig) -> bool:
-    """Whether memory of a core is above a limit that the claim was below."""
+    """Whether the memory per core exceeds a limit that the claim did not."""
     limit = cfg.value(dbproxy.RAM_THR_EXAUSTED) * 1000
     return (claims.ramunit in PER_CORE_UNITS and found.ramcount is not None
             and 0 < claims.ramcount < limit < found.ramcount)
 
 
 def is_inefficient(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig) -> bool:
-    """Whether the jobs use too little of their cores, and not because they read and write much."""
+    """Whether the jobs use too little of their cores, for other reasons than I/O."""
     forgiven = cfg.value(dbproxy.SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED, label=label)
     if forgiven is not None and found.iointensity > forgiven:
         return False
@@ -288,7 +285,7 @@ def is_inefficient(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float,
 
 
 def splits_anew(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
-    """Whether the code takes nFilesPerJob and nGBPerJob from a task because its scouts are short."""
+    """Whether the deployed edition drops nFilesPerJob and nGBPerJob of a task because its scouts are short."""
     if edition == "documented" or not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label):
         return False
     limit_s = 60 * cfg.value(dbproxy.SCOUT_SHORT_EXECTIME, label=label)

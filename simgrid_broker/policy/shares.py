@@ -1,10 +1,7 @@
-"""Global shares: how much each share uses, what it should use, and who comes first.
+"""Global shares: usage, targets and order of the shares.
 
-What lives here: usage, targets and the order of the leaves. What does not: counting HS06 (world), tagging tasks
-(`tagging`), and the use of the order in dispatch (fabric).
-
-Sources: Global Shares paper, section 2; lifecycle reference, section 1.3. Unused shares are not handed out: siblings
-profit first because the order is made level by level.
+Sources: Global Shares paper, section 2; lifecycle reference, section 1.3. An unused share is not redistributed:
+siblings profit first because the order is made level by level.
 """
 
 import numpy as np
@@ -12,7 +9,7 @@ import numpy as np
 from simgrid_broker.views import ShareTree
 
 NO_TARGET_RATIO = 1e6
-"""What stands for executing / target where the target is 0; source: lifecycle reference, section 1.3."""
+"""Value of executing / target where the target is 0; source: lifecycle reference, section 1.3."""
 
 
 def usage(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
@@ -21,7 +18,7 @@ def usage(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
 
 
 def targets(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
-    """HS06 that each node should use of all that is in use, (n_nodes,): its normalised value, a percentage, of it."""
+    """Target of each node, HS06, (n_nodes,): its normalised value, a percentage, of the HS06 in use."""
     return float(np.sum(hs06_by_leaf)) * tree.value / 100
 
 
@@ -46,7 +43,7 @@ def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
 
 
 def _sums(tree: ShareTree, hs06_by_leaf: np.ndarray) -> list[float]:
-    """HS06 at each node; parents stand before their children, so a walk from the end sums upwards."""
+    """HS06 at each node; parents come before their children, so iterating backwards sums upwards."""
     sums = [0.0] * len(tree.parent)
     for node, hs06 in zip(tree.leaves.tolist(), np.asarray(hs06_by_leaf).tolist(), strict=True):
         sums[node] = float(hs06)

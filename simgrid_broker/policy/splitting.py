@@ -1,11 +1,8 @@
 """The splitter: how many files or events of a task's input the next job at a queue gets.
 
-What lives here: the limits of one job at one queue, the greedy loop, and how many files a job is reckoned to have. What
-does not: files that are read in a cycle (`task_selection`), the draw of queues (`job_brokerage.selection`), sizes of
-files (world), making jobs (fabric).
-
 Sources: lifecycle reference, sections 2.3 and 2.6 (PanDA's `InputChunk.getSubChunk`); JEDI TWiki, nGBPerJob,
-tgtMaxOutputForNG, HS06sPerEvent, event-level splitting. Where the JEDI TWiki is silent both editions are the reference.
+tgtMaxOutputForNG, HS06sPerEvent, event-level splitting. Where the JEDI TWiki gives nothing, both editions
+follow the reference.
 """
 
 import math
@@ -39,9 +36,9 @@ DEFAULT_SIZE_BYTES = 20 * GIB
 DIRECT_SIZE_BYTES, DIRECT_SIZE_SCOUT_BYTES = 500_000 * MIB, 50_000 * MIB
 """The same where input is read directly, after the scouts and for them; source: the same."""
 NG_BOUNDS_GB = (1.0, 100.0)
-"""Least and most nGBPerJob that tgtMaxOutputForNG leads to; source: lifecycle reference, section 2.7."""
+"""Bounds of nGBPerJob from tgtMaxOutputForNG; source: lifecycle reference, section 2.7."""
 PRECEDENCE = ("nEventsPerJob", "nFilesPerJob", "nGBPerJob", "tgtNumEventsPerJob", "tgtMaxOutputForNG")
-"""Of these task parameters the first that is given counts alone; source: lifecycle reference, section 2.6."""
+"""Of these task parameters only the first that is given counts; source: lifecycle reference, section 2.6."""
 
 OPEN, END, BOUNDARY, FILES, SIZE, WALLTIME, EVENTS, OUTPUT, DISK, ALL_FILES = map(int, ClosedBy)
 
@@ -50,7 +47,7 @@ CUT = np.dtype([("first", "i8"), ("count", "i8"), ("closed_by", "i8")])
 
 
 class Splitting(NamedTuple):
-    """The task parameters of splitting, in PanDA's names and units, and what JEDI knows of the files; 0 = not given.
+    """Task parameters of splitting, in PanDA's names and units, and means of the files; 0 = not given.
 
     maxWalltime in h, nGBPerJob and tgtMaxOutputForNG in GB. A piece is a master file, or a part of one if events are
     split; events, bytes: means of a piece; output_per_event: bytes. secondary_ratio: secondary files for each piece,
@@ -73,9 +70,9 @@ class Splitting(NamedTuple):
 
 
 class JobLimits(NamedTuple):
-    """Limits of one job at one queue, and what its sizes follow from; numbers only, inf = no limit.
+    """Limits of one job at one queue, and the figures of its size; numbers only, inf = no limit.
 
-    step: pieces that are taken at once. least_output_bytes: output counts as so much towards the size. offset_bytes:
+    step: pieces that are taken at once. least_output_bytes: least output that counts towards the size. offset_bytes:
     work space. s_per_mib: wall time x cores of a MiB of input where CPU time is unknown. efficiency: 0 = only base_s.
     """
 
@@ -105,7 +102,7 @@ class JobLimits(NamedTuple):
 
 
 def preferred(splitting: Splitting) -> Splitting:
-    """The parameters with those cleared that another one takes precedence over."""
+    """The parameters without those that another one takes precedence over."""
     given = [name for name in PRECEDENCE if getattr(splitting, name)]
     return splitting._replace(**dict.fromkeys(given[1:], 0))
 
@@ -114,7 +111,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     """Limits of a job of a task at candidate `number`; `splitting` as `preferred` leaves it.
 
     Source: lifecycle reference, section 2.6, the table of limits. L9: the JEDI TWiki counts max(output, 2.5 GB) within
-    nGBPerJob; the code counts at least 1500 MB and adds them to nGBPerJob.
+    nGBPerJob; the deployed edition counts at least 1500 MB and adds them to nGBPerJob.
     """
     copies = not is_read_directly(task.is_merging, reads_lan(task), queues.records[number])
     offset = offset_bytes(task, edition)
@@ -171,7 +168,7 @@ def size_limit(task: Task, splitting: Splitting, maxwdir_bytes: float, copies: b
 def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
     """nGBPerJob with which the largest output comes near to tgtMaxOutputForNG, GB; 0 without a target.
 
-    That output, the input that it takes and the work space, in the code less 1500 MB, clamped to 1..100. Source: JEDI
+    That output, its input and the work space, less 1500 MB in the deployed edition, clamped to 1..100. Source: JEDI
     TWiki, tgtMaxOutputForNG; lifecycle reference, section 2.7.
     """
     if not splitting.tgtMaxOutputForNG or not splitting.output_per_event:
@@ -184,7 +181,7 @@ def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
 
 
 def typical_files(splitting: Splitting, cfg: Gdpconfig, label: str, work_queue: str, processing_type: str) -> int:
-    """Files that a job is reckoned to have: nFilesPerJob, or as many as nEventsPerJob needs, or TYPNFILES, or 5.
+    """Estimated files of a job: nFilesPerJob, or as many as nEventsPerJob needs, or TYPNFILES.
 
     Source: lifecycle reference, section 2.3.
     """
@@ -253,8 +250,8 @@ def step_length(pieces, first, limits):
 def piece_walltime(events, size, limits):
     """Wall time that a piece of input adds to its job, s: cpuTime x events / (cores x corepower x cpuEfficiency).
 
-    Without cpuEfficiency it adds nothing, without CPU time in HS06 s it is wall time x MiB / cores. The code rounds
-    down file by file. Source: JEDI TWiki, HS06sPerEvent; lifecycle reference, section 2.6.
+    Without cpuEfficiency it adds nothing, without CPU time in HS06 s it is wall time x MiB / cores. The deployed
+    edition rounds down file by file. Source: JEDI TWiki, HS06sPerEvent; lifecycle reference, section 2.6.
     """
     if limits.s_per_mib > 0:
         return limits.s_per_mib * (size / MIB) / limits.cores
@@ -266,7 +263,7 @@ def piece_walltime(events, size, limits):
 
 @compiled
 def expected_walltime(seconds, limits):
-    """Wall time of a job whose pieces take so many seconds; 0 = unknown. Consumers of event service share it."""
+    """Wall time of a job whose pieces take `seconds`, s; 0 = unknown. Consumers of event service share it."""
     if limits.cputime <= 0 and limits.s_per_mib <= 0:
         return 0.0
     base = 0.0 if limits.s_per_mib > 0 else limits.base_s
@@ -275,10 +272,10 @@ def expected_walltime(seconds, limits):
 
 @compiled
 def limit_broken(files, events, master_bytes, seconds, limits):
-    """The first limit that a job with so many pieces, events and bytes breaks, a code of ClosedBy; OPEN = none.
+    """The first limit that a job breaks, a code of ClosedBy; OPEN = none.
 
-    The code's second rule of size, for jobs with little output, is the same
-    as counting at least 1500 MB of output. Source: lifecycle reference, section 2.6.
+    PanDA's second rule of size, for jobs with little output, is equivalent to counting at least 1500 MB of output.
+    Source: lifecycle reference, section 2.6.
     """
     secondary = math.ceil(limits.secondary_ratio * files)
     size = master_bytes + secondary * limits.secondary_bytes

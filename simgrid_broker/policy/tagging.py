@@ -1,8 +1,5 @@
 """Tagging: which leaf of the share tree a task belongs to.
 
-What lives here: the rules as regular expressions and their matching. What does not: the tree (views, world), and the
-check that a scenario's expressions are valid (scenario).
-
 Sources: Global Shares paper, section 2.2; lifecycle reference, section 1.2.
 """
 
@@ -14,7 +11,7 @@ from functools import cached_property
 UNDEFINED = -1
 """Leaf of a task that no rule matches; PanDA declares such a task broken."""
 BLANK = " "
-"""What an empty working group is matched as."""
+"""Text of an empty working group."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class TagRule:
 
     @cached_property
     def patterns(self) -> tuple[tuple[str, re.Pattern], ...]:
-        """The fields that the rule tests, compiled; raises re.error for an expression that is none."""
+        """The fields that the rule tests, compiled; raises re.error for an invalid expression."""
         expressions = ((field.name, getattr(self, field.name)) for field in fields(self) if field.name != "leaf")
         return tuple((name, re.compile(text)) for name, text in expressions if text is not None)
 

@@ -1,8 +1,4 @@
-"""Commands to tasks: to which statuses they are for, and what exhausts or forbids a retry.
-
-What lives here: decisions. What does not: the moves that a task can make at all (world), and carrying commands out
-(agents).
-"""
+"""Commands to tasks: the statuses in which they are accepted, and the limits on retries."""
 
 from dataclasses import dataclass
 
@@ -20,17 +16,17 @@ ACCEPTED = {
     C.PAUSE: NOT_FINAL - {T.PAUSED, T.ABORTING, T.TOABORT}, C.RESUME: frozenset((T.PAUSED, T.THROTTLED)),
     C.REASSIGN: frozenset(TASK_REASSIGNABLE), C.AVALANCHE: frozenset((T.SCOUTING,)),
 }
-"""Statuses of a task in which it takes a command; source: lifecycle reference, section 2.8."""
+"""Statuses of a task in which it accepts a command; source: lifecycle reference, section 2.8."""
 
 NOT_RETRIED_WITH_PARENT = frozenset((T.ABORTED, T.BROKEN, T.FAILED))
 """Statuses of children that a retry of their parent leaves alone; source: JEDI TWiki, task retry."""
 
 INCREMENT = 5
-"""Attempts that a retry adds to files that have used up theirs; source: lifecycle reference, section 2.13."""
+"""Attempts that a retry adds to files without attempts left; source: lifecycle reference, section 2.13."""
 
 
 def accepts(command: TaskCommand, status: TaskStatus, edition: str) -> bool:
-    """Whether a task in that status takes a command; JEDI itself retries aborted tasks, too (L15)."""
+    """Whether a task in that status accepts a command; the deployed edition also retries aborted tasks (L15)."""
     if command is C.RETRY and edition == "deployed" and status is T.ABORTED:
         return True
     return status in ACCEPTED[command]
@@ -38,11 +34,11 @@ def accepts(command: TaskCommand, status: TaskStatus, edition: str) -> bool:
 
 @dataclass(frozen=True)
 class Past:
-    """What a task has gone through when it is to be retried; parts are NaN where there is nothing to count.
+    """History of a task that is to be retried; fractions are NaN where there is nothing to count.
 
-    attempt: how often it was tried before, this one included; failed_hs06_hours and failed_hs06_part: of its HEP-score
-    hours; failure_part: failed of all jobs that failed or finished; max_attempt: largest maxAttempt of its files;
-    cpu_efficiency: median of its finished jobs, %.
+    attempt: how often it was tried before, this one included; failed_hs06_hours, failed_hs06_part: failed HEP-score
+    hours, and their fraction of all; failure_part: failed fraction of the jobs that failed or finished; max_attempt:
+    largest maxAttempt of its files; cpu_efficiency: median of its finished jobs, %.
     """
 
     attempt: int
@@ -54,10 +50,10 @@ class Past:
 
 
 def retry_refused(past: Past, label: str, cfg, edition: str) -> tuple[bool, str]:
-    """Whether a retry exhausts the task, and the key of gdpconfig by which it is not done, empty if it is.
+    """Whether a retry exhausts the task, and the key of gdpconfig that prevents the retry, empty if none does.
 
-    The first that matches counts; 0 is off, but for JOB_MAX_ATTEMPT in the code (L37), which rejects the command and
-    leaves the task as it was. Source: lifecycle reference, 2.13 and 8.5.
+    The first match counts. 0 is off, except for JOB_MAX_ATTEMPT in the deployed edition (L37); that key rejects the
+    command and leaves the task unchanged. Source: lifecycle reference, 2.13 and 8.5.
     """
     for key, value in ((retry_task.TASK_MAX_ATTEMPT, past.attempt),
                        (retry_task.MAX_FAILED_HEP_SCORE_HOURS, past.failed_hs06_hours),

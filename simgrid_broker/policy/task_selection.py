@@ -1,7 +1,4 @@
-"""Which tasks a cycle of job generation takes, in which order, and how much of each.
-
-What lives here: the two modes, by priority and fair between groups, and the limits on tasks and files. What does not:
-finding the tasks that have input (world), and the throttler (`throttle`).
+"""Selection of tasks for a cycle of job generation: order, and limits on tasks and files.
 
 Sources: JEDI TWiki, typical usages of the JEDI_Tasks table; lifecycle reference, section 2.3.
 """
@@ -15,14 +12,14 @@ from simgrid_broker.gdpconfig import dbproxy, jobgen
 from simgrid_broker.views import Gdpconfig
 
 EXPRESS_OF_GROUP_PRIORITY = 1500
-"""Tasks of this priority are express where groups take turns; source: lifecycle reference, section 2.3."""
+"""Priority from which tasks are express where groups take turns; source: lifecycle reference, section 2.3."""
 SPARE_FILES, LEAST_FILES = 10, 100
-"""Files beyond what the jobs need, and the least that is read of a task; source: lifecycle reference, section 2.3."""
+"""Files read beyond what the jobs need, and fewest files read of a task; source: lifecycle reference, section 2.3."""
 USER = "userName"
 
 
 class Selection(NamedTuple):
-    """How a work queue chooses its tasks: attribute to be fair between (empty = by priority), limits, chance in %."""
+    """How a work queue chooses its tasks: attribute that takes turns (empty = by priority), limits, ratio in %."""
 
     attribute: str
     n_tasks: int
@@ -34,7 +31,8 @@ class Selection(NamedTuple):
 def selection(cfg: Gdpconfig, queue: str, analysis: bool, edition: str) -> Selection:
     """How the tasks of a work queue are chosen under gdpconfig.
 
-    L7: without GROUPBYATTR_<queue> the code goes by priority alone; as documented, users of analysis take turns.
+    L7: without GROUPBYATTR_<queue> the deployed edition goes by priority alone; in the documented edition analysis
+    users take turns.
     """
     attribute = cfg.value(jobgen.GROUPBYATTR, queue=queue)
     if attribute is None:
@@ -52,9 +50,9 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
             uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
     """Order in which tasks are served if groups take turns, (n,) numbers of tasks.
 
-    priority, group: (n,), in base order (priority, then age); uniforms(kind, numbers): luck of a kind in (0, 1): 0 for
-    the order of express tasks of one priority, 1 for the order of groups, 2 for whether an express task comes before
-    each turn. What is left of the express tasks comes last.
+    priority, group: (n,), in base order (priority, then age); uniforms(kind, numbers): random draws in (0, 1), of kind
+    0 for the order of express tasks of one priority, 1 for the order of groups, 2 for whether an express task comes
+    before each turn. Remaining express tasks come last.
     """
     is_express = priority >= EXPRESS_OF_GROUP_PRIORITY
     others = np.flatnonzero(~is_express)
@@ -67,8 +65,7 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
 
 
 def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
-    """Order in which groups take turns, (n,): the first of each, the second of each; groups by the luck of their first.
-    """
+    """Order in which groups take turns, (n,): first task of each, second of each; groups by the draw of their first."""
     by_group = np.argsort(group, kind="stable")
     ordered = group[by_group]
     begins = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1]) if len(group) else by_group
@@ -78,7 +75,7 @@ def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarra
 
 
 def _with_express(others: np.ndarray, express: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """`others`, with the next express task put in before each of them for which `chosen` says so."""
+    """`others` with the next express task inserted before each task that is `chosen`."""
     before = np.flatnonzero(chosen)[:len(express)]
     return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
 
@@ -86,7 +83,7 @@ def _with_express(others: np.ndarray, express: np.ndarray, chosen: np.ndarray) -
 def most_jobs(left: int, n_files_per_job: int, rule: Selection) -> int:
     """Jobs that may be made of one task while the throttler leaves `left`.
 
-    The code reads some files more than the jobs that are left need, and at least a hundred, so that the last task of a
+    The deployed edition reads a few files more than the remaining jobs need, and at least 100, so the last task of a
     cycle may get more jobs; source: lifecycle reference, section 2.3.
     """
     per_job = max(n_files_per_job, 1)
@@ -96,7 +93,7 @@ def most_jobs(left: int, n_files_per_job: int, rule: Selection) -> int:
 
 
 def files_to_read(left: int, typical: int, rule: Selection) -> int:
-    """Files that are read of a task of whose files a job has `typical`, while the throttler leaves `left` jobs.
+    """Files that are read of a task with `typical` files in a job, while the throttler leaves `left` jobs.
 
     Source: lifecycle reference, section 2.3.
     """

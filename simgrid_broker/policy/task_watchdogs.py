@@ -1,7 +1,4 @@
-"""What the watchdogs of production decide about tasks: boost, automatic pause, throttling, and how long tasks wait.
-
-What lives here: decisions. What does not: looking at tasks and moving them (agents).
-"""
+"""Watchdogs of production tasks: boost, automatic pause, throttling, and how long tasks wait."""
 
 import numpy as np
 
@@ -11,32 +8,32 @@ from simgrid_broker.units import DAY, HOUR
 BOOST_PRIORITY = 900
 """Priority of a task that is nearly done; JEDI TWiki, automatic priority boosting; lifecycle reference, 2.11."""
 BOOST_FROM, BOOST_JOBS = 0.95, 100
-"""Part of the input that must be over, and jobs that may be left."""
+"""Fraction of the input that must be done, and jobs that may remain."""
 EXPRESS = "Express"
-"""Share of tasks that are nearly done."""
+"""Share that tasks which are nearly done move to."""
 LOOK_AGAIN_S = 1200.0
-"""A task is looked at for boost and pause at most this often; source: lifecycle reference, 2.12."""
+"""Least time between two looks at a task for boost and pause, s; source: lifecycle reference, 2.12."""
 
 ATTEMPTS_A_STEP = 5
-"""Attempts after each of which a task is throttled."""
+"""Number of attempts between two throttling steps."""
 WAIT_FOR_THROTTLED_S = 7200.0
-"""How long the first time; later times go with the square; JEDI TWiki, task status; lifecycle reference, 2.10."""
+"""First throttling, s; later ones grow with the square; JEDI TWiki, task status; lifecycle reference, 2.10."""
 
 EXHAUSTED_S = {"documented": 10 * DAY, "deployed": 48 * HOUR}
-"""After this an exhausted task is finished (L16); source: JEDI TWiki, task status; lifecycle reference, 2.8."""
+"""Time after which an exhausted task is finished (L16); source: JEDI TWiki, task status; lifecycle reference, 2.8."""
 HURRY_S = ((950, 600.0), (900, 1800.0))
-"""From a priority on, managed tasks stay pending for so long only; source: lifecycle reference, 2.9."""
+"""Longest time in pending of managed tasks from a priority on, (priority, s); source: lifecycle reference, 2.9."""
 
 
 def remaining_jobs(n_files, n_over, n_jobs) -> np.ndarray:
-    """Jobs that are left of tasks, (n,): those of all files, in the part of the files that is not over."""
+    """Remaining jobs of tasks, (n,): all jobs times the fraction of files that are not done."""
     return ((n_files - n_over) * n_jobs / np.maximum(n_files, 1)).astype(np.int64)
 
 
 def nearly_done(n_files, n_over, n_jobs, edition: str) -> np.ndarray:
-    """Which tasks are boosted, (n,) bool: 95 % over and less than 100 jobs left (documented) or at most 100 (deployed).
+    """Which tasks are boosted, (n,) bool: 95 % done, and below 100 jobs left (documented) or at most 100 (deployed).
 
-    n_files: input files; n_over: those finished or given up; n_jobs: jobs of all of them.
+    n_files: input files; n_over: finished or given up; n_jobs: jobs of all files.
     """
     left = remaining_jobs(n_files, n_over, n_jobs)
     few = left < BOOST_JOBS if edition == "documented" else left <= BOOST_JOBS
@@ -46,8 +43,8 @@ def nearly_done(n_files, n_over, n_jobs, edition: str) -> np.ndarray:
 def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, float], cfg, edition: str) -> bool:
     """Whether a task fails too often to go on.
 
-    jobs: all and those that are left; rates: failed part of the jobs that finished or failed, and of their HEP-score
-    hours, NaN if there are none. Limits that are not set are off. Source: lifecycle reference, 2.11.
+    jobs: all and remaining; rates: failed fraction of the jobs that finished or failed, and of their HEP-score hours,
+    NaN if there are none. Limits that are not set are off. Source: lifecycle reference, 2.11.
     """
     n_jobs, left = jobs
     if (n_jobs < cfg.value(watchdog.MIN_JOBS_TO_PAUSE, label=label)
@@ -67,10 +64,10 @@ def may_pause(cfg) -> bool:
 
 
 def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, edition: str) -> int:
-    """How often a task will have been throttled if it must be now, else 0 (L17).
+    """Number of throttlings of a task including this one, 0 if it is not throttled now (L17).
 
-    As documented the largest number of attempts at a file counts, in steps of 5. The code takes the mean failures of
-    the files that are left, and goes on by one, whatever the step.
+    The documented edition counts the most attempts of a file, in steps of 5. The deployed edition counts the mean
+    failures of the remaining files and always advances by one.
     """
     if edition == "documented":
         step = largest_attempt // ATTEMPTS_A_STEP
@@ -79,12 +76,12 @@ def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, 
 
 
 def throttled_for_s(step: int) -> float:
-    """How long a task is throttled the `step`-th time, s."""
+    """Length of the `step`-th throttling of a task, s."""
     return WAIT_FOR_THROTTLED_S * step ** 2
 
 
 def pending_for_s(label: str, priority, usual_s: float) -> np.ndarray:
-    """How long tasks of a label stay on hold, s, by priority, (n,): managed ones of high priority come back earlier."""
+    """Time in pending by priority, s, (n,): managed tasks of high priority return earlier."""
     hurry_s = HURRY_S if label == "managed" else ()
     waits_s = np.full(np.shape(priority), usual_s)
     for at_least, short_s in reversed(hurry_s):
@@ -93,8 +90,8 @@ def pending_for_s(label: str, priority, usual_s: float) -> np.ndarray:
 
 
 def gives_up_pending(label: str, waited_s, cfg) -> np.ndarray:
-    """Whether brokers have looked in vain for tasks of a label for so long that they are exhausted, (n,) bool.
+    """Whether tasks of a label are exhausted because brokers found no candidate for PENDING_TIMEOUT, (n,) bool.
 
-    waited_s: since the first vain look, NaN = there was none; source: lifecycle reference, 2.9.
+    waited_s: since the first look without a candidate, NaN = there was none; source: lifecycle reference, 2.9.
     """
     return waited_s >= cfg.value(watchdog.PENDING_TIMEOUT, label=label) * HOUR

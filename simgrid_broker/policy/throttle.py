@@ -1,11 +1,8 @@
 """Job throttler: whether a work queue gets more jobs in this cycle, and how many.
 
-What lives here: the limits of a work queue, resolved once, the rule, and its lift for tasks of high priority. What does
-not: counting jobs (world), and choosing tasks (`task_selection`).
-
 Each work queue (share x resource type) aims at about two queued jobs for each running one. Sources: JEDI TWiki, job
-throttling; Global Shares paper, section 2.3; lifecycle reference, section 2.4. What the TWiki does not tell (total wall
-time, the lift, defined and waiting jobs, standby slots, the two shares with longer bunches) is in `deployed` alone.
+throttling; Global Shares paper, section 2.3; lifecycle reference, section 2.4. Total wall time, the lift, defined and
+waiting jobs, standby slots and the two shares with longer bunches are in `deployed` only.
 """
 
 import sys
@@ -16,21 +13,21 @@ from simgrid_broker.names import EVENT_SERVICE_QUEUE
 from simgrid_broker.views import Gdpconfig, WorkQueueCounts
 
 MIN_BUNCH, MAX_BUNCH = 500, 600
-"""Limits of the jobs that are lacking to twice the running ones; source: JEDI TWiki, job throttling."""
+"""Least and most jobs of a bunch, which fills up to twice the running jobs; source: JEDI TWiki, job throttling."""
 BUNCHES_PER_LIMIT = 4
 """Default of NQUEUELIMIT in bunches; source: lifecycle reference, section 2.4."""
 CAP_PART = 5
-"""With NQUEUECAP this part of it is the most that one cycle makes; source: JEDI TWiki, job throttling."""
+"""With NQUEUECAP one cycle makes at most 1 / this of it; source: JEDI TWiki, job throttling."""
 LIMIT_PART = 20
-"""With a lack of jobs this part of NQUEUELIMIT is the least; source: JEDI TWiki, job throttling."""
+"""With a lack of jobs one cycle may make 1 / this of NQUEUELIMIT; source: JEDI TWiki, job throttling."""
 LACK_FRACTION = 0.9
-"""Below this part of NQUEUELIMIT jobs are lacking; source: JEDI TWiki, job throttling."""
+"""Jobs are lacking below this fraction of NQUEUELIMIT; source: JEDI TWiki, job throttling."""
 MIN_WALLTIME_S = 5e7
-"""Queued work below this never stops generation in the code; source: lifecycle reference, section 2.4."""
+"""Queued wall time below which the deployed edition never stops generation, s; lifecycle reference, 2.4."""
 FEW_URGENT = 500
-"""Fewer queued jobs of the highest priority than this let tasks of the same priority pass; lifecycle reference, 2.4."""
+"""Queued jobs of the highest priority below which tasks of that priority pass; lifecycle reference, 2.4."""
 LONG_BUNCHES = ("Heavy Ion", "Reprocessing default")
-"""Work queues whose bunches fill up to the limit; source: lifecycle reference, section 2.4."""
+"""Work queues whose bunches fill up to NQUEUELIMIT; source: lifecycle reference, section 2.4."""
 UNLIMITED = sys.maxsize
 MANY_JOBS, OVER_RUNNING = "queued > threshold x running and > NQUEUELIMIT", "running > NRUNNINGCAP"
 MUCH_WORK = f"{MANY_JOBS}, of much wall time"
@@ -41,8 +38,8 @@ LEVELS = ("resource type", "core type", "share")
 class Throttle(NamedTuple):
     """The decision: skip = no new jobs in this cycle; max_jobs: most jobs to make; reason: in words.
 
-    lacking: jobs are lacking, so that several processes may fill the queue; urgent_jobs: most jobs for tasks of high
-    priority in spite of `skip`, 0 = none; by_walltime: the skip holds only if much wall time is queued.
+    lacking: several processes may fill the queue; urgent_jobs: most jobs for tasks of high priority in spite of `skip`,
+    0 = none; by_walltime: the skip holds only if much wall time is queued.
     """
 
     skip: bool
@@ -54,7 +51,7 @@ class Throttle(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """A limit in jobs and the index in LEVELS of the counts that it is compared with; None = not set."""
+    """A limit in jobs and the index in LEVELS of the counts compared with it; None = not set."""
 
     jobs: int | None = None
     level: int = 0
@@ -74,7 +71,7 @@ class ThrottleLimits(NamedTuple):
 
 def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition: str = "documented",
                     analysis: bool = False, throttled: bool = True) -> ThrottleLimits:
-    """The limits of one work queue from gdpconfig; resolve them again when gdpconfig changes.
+    """Limits of one work queue from gdpconfig; resolve them again when gdpconfig changes.
 
     gshare: name of the share or other work queue; resource_type: empty = the queue is for all of them.
     """
@@ -91,7 +88,7 @@ def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQue
     """Whether to make jobs for a work queue, and how many at most.
 
     `core_type` (all SCORE or all MCORE types of the share) and `share` are needed only if a limit is set at their
-    level; None stands for `counts`. Merge jobs may be made even when the answer is to skip.
+    level; None means `counts`. Merge jobs may be made despite a skip.
     """
     if not limits.throttled:
         return Throttle(False, UNLIMITED, "the share is exempt")
@@ -130,7 +127,7 @@ def _why(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueu
 
 def _why_deployed(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...],
                   bunch: int, least: int) -> tuple[str, bool]:
-    """Why generation stops in the code, empty = it does not, and whether tasks of high priority may pass.
+    """Why generation stops in the deployed edition, empty if it does not, and whether tasks of high priority pass.
 
     Source: lifecycle reference, section 2.4, conditions 1 to 8. L8: queued > 2 x running is not enough.
     """
@@ -158,16 +155,13 @@ def _over_caps(limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...]) -> s
 
 
 def _normal(limits: ThrottleLimits, bunch: int) -> int:
-    """Most jobs of a cycle: half a bunch, or a part of the cap."""
+    """Most jobs of a cycle: half a bunch, or a fraction of the cap."""
     return bunch // 2 if limits.queue_cap.jobs is None else limits.queue_cap.jobs // CAP_PART
 
 
 def _pass(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...], bunch: int,
           least: int | None = None) -> Throttle:
-    """The decision to go on, with more jobs where they are lacking below the limit.
-
-    least: limit in force in the code; as documented there is only one that is set.
-    """
+    """The decision to go on, with more jobs if they are lacking; least: the deployed NQUEUELIMIT in force."""
     normal = _normal(limits, bunch)
     least = limits.queue_limit.jobs if least is None else least
     if least is None:

@@ -1,11 +1,8 @@
-"""Timeout rules: how long a job may stay as it is, and what happens then.
-
-What lives here: the rules as data, made of gdpconfig for one edition. What does not: the scan over the jobs (fabric),
-the two rebrokerages that take their turn among the rules (`fast_rebrokerage`, `analysis_rebrokerage`), rules for build
-jobs, event service, jumbo and merge jobs.
+"""Timeout rules: how long a job may stay in a status, and what happens then.
 
 Sources: PanDA brokerage documentation, Timeout Rules; JEDI TWiki, timeout values for production jobs; lifecycle
-reference, sections 4.1 to 4.3. The rules of an edition stand in the order in which they are applied.
+reference, sections 4.1 to 4.3. The rules of an edition are in the order in which they are applied. Rules for build
+jobs, event service, jumbo and merge jobs are not implemented.
 """
 
 from dataclasses import dataclass
@@ -18,23 +15,23 @@ from simgrid_broker.views import Gdpconfig
 CLOCKS = ("entered", "modification", "created", "ended")
 """Times that a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload."""
 ACTIONS = ("fail", "close")
-"""fail: the attempt counts as a failure; close: the job is taken back and its input brokered again."""
+"""fail: the attempt counts as a failure; close: the job is withdrawn and its input brokered again."""
 LABELS = {"any": None, "managed": ("managed",), "managed and test": ("managed", "test"), "analysis": ("user", "panda"),
           "analysis and test": ("user", "panda", "test")}
-"""Groups of prodSourceLabels that rules of the code name; None = all. A label that PanDA does not know is managed."""
+"""Groups of prodSourceLabels named by deployed rules; None = all. A label unknown to PanDA counts as managed."""
 KNOWN_LABELS = ("managed", "test", "prod_test", "user", "panda")
 """Labels of production and of analysis; source: lifecycle reference, conventions."""
 STAGES = ("before fast rebrokerage", "before analysis rebrokerage", "at the end")
-"""When a rule has its turn; source: lifecycle reference, 4.2 (rows 11 and 24)."""
+"""When a rule is applied; source: lifecycle reference, 4.2 (rows 11 and 24)."""
 
 IDLE_S = 2 * HOUR
 """A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
 DEAD_STATUSES = (QueueStatus.TEST, QueueStatus.OFFLINE)
-"""Statuses of a queue that count like idleness; source: the same."""
+"""Statuses of a queue that count as idle; source: the same."""
 TRANSTIMEHI_S = 2 * DAY
-"""Constant of the code where the documents name CRIC's transtimehi; source: lifecycle reference, 4.3."""
+"""Limit of the deployed edition in place of CRIC's transtimehi; source: lifecycle reference, 4.3."""
 TRANSTIMELO_S = 6 * DAY
-"""Constant of the code where the documents name CRIC's transtimelo; source: the same."""
+"""Limit of the deployed edition in place of CRIC's transtimelo; source: the same."""
 
 ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
                 JobStatus.HOLDING, JobStatus.MERGING, JobStatus.TRANSFERRING)
@@ -70,15 +67,12 @@ class TimeoutRule:
 
 
 def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
-    """The timeout rules of an edition with the values of gdpconfig that are in force."""
+    """The timeout rules of an edition under gdpconfig."""
     return _documented(cfg) if edition == "documented" else _deployed(cfg)
 
 
 def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
-    """The table of the documentation, and the TWiki's limit of waiting jobs, of which the documentation is silent.
-
-    Where both give no number (holding below priority 800) the code's stands.
-    """
+    """The documented table, with the TWiki's limit of waiting and the deployed limit of holding below priority 800."""
     s = JobStatus
     return (
         *_each((s.PENDING,), "entered", 1 * HOUR, "close"),
@@ -99,14 +93,14 @@ def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
 
 
 def _deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
-    """The code's rows 1 to 26 and the check of transferring jobs, as far as the simulated jobs can meet them."""
+    """The deployed rows 1 to 26 and the check of transferring jobs, as far as they concern simulated jobs."""
     never = {"off_if_paused": False, "off_if_disable_reassign": False}
     return (*_failures_deployed(cfg), *_expiries_deployed(cfg),
             *_transferring("ended", labels="managed and test", stage=2, **never))
 
 
 def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
-    """Rows 1 to 8; only the heartbeats of rows 7 and 8 heed a paused queue, none heeds disableReassign."""
+    """Rows 1 to 8; a paused queue turns off the heartbeats of rows 7 and 8 only, disableReassign none."""
     s, never = JobStatus, {"off_if_paused": False, "off_if_disable_reassign": False}
     silence = _s(cfg, watcher.HEARTBEAT_TIMEOUT_analysis)
     return (
@@ -122,7 +116,7 @@ def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
 
 
 def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
-    """Rows 9 to 26; disableReassign counts for rows 12, 16 and 17 only, a paused queue for none."""
+    """Rows 9 to 26; disableReassign turns off rows 12, 16 and 17 only, a paused queue none."""
     s, managed = JobStatus, {"labels": "managed", "off_if_paused": False, "stage": 1}
     never = {"off_if_paused": False, "off_if_disable_reassign": False}
     high = managed | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True, "spares_merge_jobs": True}
@@ -162,7 +156,7 @@ def _heartbeats(cfg: Gdpconfig, **options) -> tuple[TimeoutRule, ...]:
 
 def _each(statuses: tuple[JobStatus, ...], clock: str, limit_s: float, action: str,
           **options) -> tuple[TimeoutRule, ...]:
-    """One rule for each status, with the status' own cause."""
+    """One rule for each status, with its own cause."""
     return tuple(TimeoutRule(Cause[f"TIMEOUT_{status.name}"], (status,), clock, limit_s, action, **options)
                  for status in statuses)
 

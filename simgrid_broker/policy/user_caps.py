@@ -1,9 +1,6 @@
-"""Caps on the running jobs of users and groups, and the boost of users who got little.
+"""Caps on the running jobs of users and groups, and the boost of users with few jobs.
 
-What lives here: who is over the cap, who is below it again, and whose activated jobs are lifted. What does not:
-counting and the jobs themselves (fabric, agents), and limits on the tasks of users.
-
-Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6. The boost is in the code alone.
+Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6. Only the deployed edition boosts.
 """
 
 from typing import NamedTuple
@@ -17,11 +14,11 @@ from simgrid_broker.views import Gdpconfig
 CAP_IF_UNSET = 10_000
 """Cap of the job throttle where none is set, which elsewhere means no limit; source: lifecycle reference, 3.6."""
 RELEASE_FRACTION = 0.9
-"""Below this part of both caps throttled jobs are let go; source: lifecycle reference, section 3.6."""
+"""Throttled jobs are released below this fraction of both caps; source: lifecycle reference, section 3.6."""
 LONG_JOB_S = 6 * HOUR
-"""Jobs that ask for no more wall time stay activated in the code; source: lifecycle reference, section 3.6."""
+"""Wall time up to which jobs stay activated in the deployed edition, s; source: lifecycle reference, section 3.6."""
 TOP_PRIORITY, JOBS_PER_POINT = 1000, 5
-"""Priority to which the best activated jobs are lifted, and jobs of a user for a point; lifecycle reference, 3.6."""
+"""Priority that boosted jobs reach, and jobs of a user per point; source: lifecycle reference, 3.6."""
 
 
 class Caps(NamedTuple):
@@ -34,7 +31,7 @@ class Caps(NamedTuple):
 
 
 class Boost(NamedTuple):
-    """Lift at most `n_jobs` activated jobs of an owner at a queue with a priority above `above` by `points`."""
+    """Boost at most `n_jobs` activated jobs of an owner at a queue with a priority above `above` by `points`."""
 
     owner: int
     queue: int
@@ -52,10 +49,10 @@ def caps(cfg: Gdpconfig) -> Caps:
 
 def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, limits: Caps,
                    edition: str) -> tuple[np.ndarray, np.ndarray]:
-    """Whose activated jobs are throttled, and whose throttled ones are let go, (n,) bool each.
+    """Owners whose activated jobs are throttled, and owners whose throttled jobs are released, (n,) bool each.
 
-    jobs, cores: running, starting and sent, (n,); is_group: whether an owner is a working group. As documented a cap
-    must be exceeded ("more running jobs than"), in the code it is enough to reach it.
+    jobs, cores: running, starting and sent, (n,); is_group: whether an owner is a working group. A cap must be
+    exceeded as documented ("more running jobs than"); in the deployed edition reaching it is enough.
     """
     most_jobs = np.where(is_group, limits.group_jobs, limits.user_jobs)
     most_cores = np.where(is_group, limits.group_cores, limits.user_cores)
@@ -68,10 +65,10 @@ def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, li
 
 
 def boosts(done: np.ndarray, activated: np.ndarray, highest: np.ndarray) -> list[Boost]:
-    """Whose jobs are lifted, and where: owners with less than the mean, at queues where they got less than others.
+    """Boosts of owners with fewer jobs than the mean, at queues where they got fewer than others.
 
-    done: jobs that ran or were done lately; activated: those that wait; highest: their highest priority; (n_owners,
-    n_queues) each. Only owners and queues with any of these count for the means.
+    done: jobs that ran or ended recently; activated: waiting jobs; highest: their highest priority; (n_owners,
+    n_queues) each. The means are over owners and queues with jobs.
     """
     known = (done > 0) | (activated > 0)
     owners = np.flatnonzero(known.any(axis=1))

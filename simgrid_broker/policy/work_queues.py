@@ -1,9 +1,6 @@
-"""Shares of work queues: what becomes of the part of queues that have no tasks.
+"""Shares of work queues: redistribution of the values of queues without tasks.
 
-What lives here: the values in force of a tree whose leaves may be without tasks. What does not: usage and the order of
-shares (`shares`), and which queues have tasks (agents).
-
-Source: JEDI TWiki, shares. L1: the production code does not redistribute; there the values stay as they are.
+Source: JEDI TWiki, shares. L1: the deployed edition does not redistribute.
 """
 
 from dataclasses import replace
@@ -14,10 +11,10 @@ from simgrid_broker.views import ShareTree
 
 
 def stretched(values: np.ndarray, active: np.ndarray, stretchable: np.ndarray) -> np.ndarray:
-    """Values of siblings, (n,), when those that are not active hand theirs on; the sum stays the same.
+    """Values of siblings, (n,), with those of inactive ones redistributed; the sum is unchanged.
 
-    The stretchable ones among the active get all of it in proportion to their values; where there is none, every active
-    one does. Without any active one nothing is handed on.
+    The stretchable active siblings get it in proportion to their values, without any of these all active siblings do.
+    Without an active sibling nothing changes.
     """
     takers = active & stretchable & (values > 0)
     takers = takers if takers.any() else active & (values > 0)
@@ -29,7 +26,7 @@ def stretched(values: np.ndarray, active: np.ndarray, stretchable: np.ndarray) -
 
 
 def values_in_use(tree: ShareTree, active_leaves, stretchable: np.ndarray) -> ShareTree:
-    """The tree with the values that hold while only some leaves have tasks.
+    """The tree with the values in force while only some leaves have tasks.
 
     active_leaves: numbers of the leaves with tasks; stretchable: (n_nodes,) bool. A node is active if one below it is.
     """
