@@ -11,13 +11,13 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from simgrid_broker.advice import readers
 from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
 from simgrid_broker.cli.states import diagram, moves
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section, first_sentence
 from simgrid_broker.gdpconfig import REGISTRY
-from simgrid_broker.policy.readers import readers
 from simgrid_broker.schema import RECORDED
 from simgrid_broker.world.states import MACHINES
 

@@ -1,8 +1,13 @@
-"""Remarks on a scenario: what is legal but suspicious by itself, and settings that no policy reads."""
+"""Remarks on a scenario, and which policies read which keys of gdpconfig."""
 
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pkgutil import walk_packages
+from types import FunctionType
 
-from simgrid_broker.policy.readers import readers
+from simgrid_broker import policy
+from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey
 from simgrid_broker.scenario import Scenario, cross_checks, find
 
 
@@ -19,3 +24,46 @@ def settings_without_effect(scenario: Scenario) -> Iterator[str]:
             yield f"gdpconfig key {name!r} has no effect: nothing in the simulator reads it."
         elif not any(scenario.edition in entry.editions for entry in read):
             yield f"gdpconfig key {name!r} has no effect: only the {read[0].editions[0]} edition reads it."
+
+
+@cache
+def readers() -> dict[GdpconfigKey, tuple[str, ...]]:
+    """The public functions that read each key, as `policy.scouts.measure`; a key that nothing reads is missing.
+
+    A family falls back to the key without placeholders, so what reads the family reads that key, too.
+    """
+    named: dict[str, set[GdpconfigKey]] = {}
+    for info in walk_packages(policy.__path__, f"{policy.__name__}."):
+        module, short = import_module(info.name), info.name.partition(".")[2]
+        named |= {f"{short}.{name}": set(_keys_named(thing)) for name, thing in vars(module).items()
+                  if isinstance(thing, FunctionType) and thing.__module__ == module.__name__ and name[0] != "_"}
+    general = {(entry.component, entry.key): entry for entry in REGISTRY}
+    for keys in named.values():
+        keys |= {general[fallback] for key in keys if (fallback := (key.component, key.prefix)) in general}
+    return {entry: reading for entry in REGISTRY if (reading := tuple(sorted(
+        name for name, keys in named.items() if entry in keys)))}
+
+
+def _keys_named(function: FunctionType) -> Iterator[GdpconfigKey]:
+    """Keys of the components that a function names, itself or in private functions of its module."""
+    names = [name for code in _codes(function.__code__) for name in code.co_names]
+    for name in names:
+        thing = function.__globals__.get(name)
+        if isinstance(thing, type) and issubclass(thing, Component):
+            yield from (entry for entry in map(vars(thing).get, names) if isinstance(entry, GdpconfigKey))
+        elif isinstance(thing, GdpconfigKey):
+            yield thing
+        elif isinstance(thing, FunctionType) and name[0] == "_" and thing is not function:
+            yield from _keys_named(thing)
+    if "brokerage." in function.__module__:           # brokers that still read by text
+        texts = {text for code in _codes(function.__code__) for text in code.co_consts}
+        yield from (entry for entry in REGISTRY if entry.component in ("jobbroker", "taskbrokerage", "core")
+                    and {entry.key, entry.prefix} & texts)
+
+
+def _codes(code) -> Iterator:
+    """A code object and those of the functions inside it."""
+    yield code
+    for constant in code.co_consts:
+        if hasattr(constant, "co_names"):
+            yield from _codes(constant)

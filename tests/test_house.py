@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "views": {"names", "schema", "gdpconfig"},
     "scenario": {"schema", "gdpconfig", "names", "units", "errors", "luck"},
     "policy": {"views", "gdpconfig", "names", "units", "compiled"},
-    "advice": {"scenario", "policy"},
+    "advice": {"scenario", "policy", "gdpconfig"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "agents": {"world", "fabric", "policy", "schema", "views", "luck", "names", "units"},

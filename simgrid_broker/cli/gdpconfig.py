@@ -52,7 +52,7 @@ def gdpconfig(key: Annotated[str | None, typer.Argument(
 
 def listed(entries: Iterable["GdpconfigKey"]) -> str:
     """Keys as a table, component by component, with a legend."""
-    from simgrid_broker.policy.readers import readers
+    from simgrid_broker.advice import readers
     components: dict[str, list[tuple[str, ...]]] = {}
     for entry in entries:
         meaning = entry.meaning if entry in readers() else f"{entry.meaning} {UNREAD}"
@@ -64,7 +64,7 @@ def listed(entries: Iterable["GdpconfigKey"]) -> str:
 
 def described(match: "Match") -> str:
     """Everything about one key."""
-    from simgrid_broker.policy.readers import readers
+    from simgrid_broker.advice import readers
     entry = match.entry
     facts = {"meaning": entry.meaning, "default": f"{shown(entry.default)} {entry.unit}".strip(), "type": entry.type,
              "zero": "the same as not set" if entry.zero_is_unset else "",

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 import simgrid_broker as sb
+from simgrid_broker.advice import readers
 from simgrid_broker.gdpconfig import dbproxy, jobdispatch, rebroker
 from simgrid_broker.gdpconfig.lifecycle import anal_job_throttler, prod_job_throttler, taskrefiner
-from simgrid_broker.policy.readers import readers
 
-MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
+MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
 
 
 @pytest.mark.parametrize(("key", "expected"), [
