@@ -10,9 +10,10 @@ SOURCE = "brokerage reference, section 12"
 class taskbrokerage(Component, app="jedi", source=SOURCE):
     """Task brokerage."""
 
-    DISK_THRESHOLD = key("float", 100, "TB", "Usable space that a nucleus needs")
+    DISK_THRESHOLD = key("float", 100, "TB", "Usable space that a nucleus needs; may be negative",
+                         at_least=-inf)
     DISK_THRESHOLD_OF_SHARE = key("float", None, "TB", "Usable space that a nucleus needs for one share",
-                                  spelled="DISK_THRESHOLD_<gshare>")
+                                  spelled="DISK_THRESHOLD_<gshare>", at_least=-inf)
     FREE_DISK_CUTOFF = key("float", 1000, "TB", "Cap of the free space in the weight of a nucleus")
     INPUT_SIZE_THRESHOLD = key("float", 1, "GB", "Input size above which INPUT_SIZE_FRACTION applies")
     INPUT_NUM_THRESHOLD = key("int", 100, "files", "Input files above which INPUT_NUM_FRACTION applies")

@@ -7,6 +7,7 @@ import pytest
 from builders import Stage, scenario, two_sites
 
 from simgrid_broker.agents.timeline import EFFECTS, timeline
+from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.rules_work import READS
 
@@ -88,11 +89,11 @@ def test_a_share_gets_another_target():
 def test_a_key_of_gdpconfig_gets_another_value():
     stage = stage_with(dict(at=10, what="gdpconfig", key="jobbroker.NQUEUED_SAT_CAP", value=7),
                        dict(at=20, what="gdpconfig", key="jobbroker.MAX_PRIO_TO_BOOTSTRAP", value=9))
-    keys = [("jobbroker", "NQUEUED_SAT_CAP"), ("jobbroker", "MAX_PRIO_TO_BOOTSTRAP")]
+    keys = [jobbroker.NQUEUED_SAT_CAP, jobbroker.MAX_PRIO_TO_BOOTSTRAP]
     found = []
     for now in (9.0, 11.0, 21.0):
         stage.run(now)
-        found.append([stage.control.cfg.value(*key) for key in keys])
+        found.append([stage.control.cfg.value(key) for key in keys])
     assert found == [[150, 150], [7, 150], [7, 9]]           # a change stays when the next one comes
 
 

@@ -97,7 +97,7 @@ def test_nothing_is_described_twice(changed, part, row):
 
 
 @pytest.mark.parametrize(("override", "said"), [
-    ("gdpconfig.NQUEUELIMITSIT=3", "no key of gdpconfig is called so"),
+    ("gdpconfig.NQUEUELIMITSIT=3", "unknown key"),
     ("grid.queues.NORHT.status=offline", "did you mean 'NORTH'"),
     ("tasks.103.priority=1", "unknown name '103'"),
     ("workload.campaigns=3", "unknown key 'workload'"),
