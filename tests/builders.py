@@ -18,9 +18,9 @@ from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.input_draw import n_pieces
-from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows, no_replicas
+from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
-from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
 from simgrid_broker.views import KEPT, Verdict
 from simgrid_broker.world import build, invariants, recount, rows
 from simgrid_broker.world.transitions import enter

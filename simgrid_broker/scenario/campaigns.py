@@ -1,8 +1,5 @@
 """The workload as a user writes it: production campaigns, groups of users, and a recorded trace.
 
-What lives here: the models, their defaults and limits. What does not: spreads (`spread`), drawing tasks from them
-(`synthetic`), files and the rules of splitting (`input_files`), and reading traces (`importers`).
-
 Work is written as PanDA counts it in `hs06sec`: wall time x cores x HS06 per core (workload statistics, section 5.5),
 because that is what is published. The CPU work of the payload is that times the CPU efficiency.
 """
@@ -15,9 +12,9 @@ from pydantic import Field, model_validator
 from simgrid_broker.names import CORES_OF_ANY
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
-from simgrid_broker.scenario.task_parameters import NEED_MERGE_OUTPUT, MergeRule, ScoutRule, TaskParameters
+from simgrid_broker.scenario.task_parameters import NEED_MERGE_OUTPUT, MergeRule, ScoutRule
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
-from simgrid_broker.schema.tasks import N_REPLICAS
+from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
 
 
 class Replicas(Part):
@@ -50,7 +47,6 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     work_spread: float = Field(0.3, ge=0, le=3, description="Sigma of the log-normal spread between jobs of a task")
     cpu_efficiency: Fraction = Field(0.85, gt=0, description="True CPU time / (wall time x cores)")
     cputime_ratio: Spread = Field(Spread(median=1), description="Claimed over true CPU work per event; 0 = no claim")
-    cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency that the task claims, %; 0 = no claim")
 
     ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
                                        "default: what scouts of the task would measure")
@@ -63,7 +59,6 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output beside the events' own, over tasks")
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
-    diskIO: float = Field(0, ge=0, description="Disk traffic of a job, true and claimed, kB/s; 0 = no claim")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
     max_attempt: int | None = Field(None, ge=1, le=255, description="Attempts that each input has; default: 3; of "
@@ -117,7 +112,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
         return jobs * self.mean_job_core_s
 
 
-class Campaign(Payload):
+class Campaign(ProductionParameters, Payload):
     """A stream of production tasks; arrivals are a Poisson process at a rate that may follow day and week."""
 
     username: str = Field("prodsys", description="Owner of the tasks")
@@ -125,13 +120,6 @@ class Campaign(Payload):
                                "one of these and waits for it, so there is no rate and no backlog of its own")
     useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and "
                                "waits for a command or the end of `agents.exhausted`")
-    fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Whether the tasks want a bare "
-                                                                    "nucleus; default: they are normal tasks")
-    t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")
-    inputPreStaging: bool = Field(False, description="Data carousel: input on tape is staged before it is read")
-    taskBrokerOnMaster: bool = Field(False, description="Task brokerage looks at the primary dataset alone")
-    nucleus: str | None = Field(None, description="Site that is the nucleus of the tasks; default: brokerage finds one")
-    secondary_input: Fraction = Field(0, description="Part of the input that belongs to secondary datasets")
     backlog: int = Field(0, ge=0, description="Tasks at the start, beside those of `backlog_time`")
     tasks_per_day: float | None = Field(None, gt=0, description="Rate of arrivals, instead of `offered_cores`")
 

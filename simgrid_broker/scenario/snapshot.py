@@ -1,6 +1,6 @@
 """A snapshot: a grid, the numbers that brokers would find there at one moment, and tasks that wait for brokerage.
 
-Task parameters have the names of `campaigns`, numbers of jobs the names of PanDA's statuses. What is left out is 0 or
+Task parameters have the names of a scenario's, numbers of jobs the names of PanDA's statuses. What is left out is 0 or
 unknown.
 """
 
@@ -12,10 +12,10 @@ from simgrid_broker.errors import ScenarioError, SnapshotError
 from simgrid_broker.names import PRODUCTION_LABELS
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
-from simgrid_broker.scenario.task_parameters import TaskParameters
 from simgrid_broker.schema.grid import LinkNumbers
-from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
+from simgrid_broker.schema.tasks import Chain, TaskClaims
 
 TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
 
@@ -71,47 +71,17 @@ class InputAt(Part):
     tape: Fraction = Field(0, description="Part that is on tape")
 
 
-class ParentTask(Part):
-    """What task brokerage asks of the task that makes the input."""
-
-    nucleus: str | None = Field(None, description="Its nucleus; default: none yet")
-    fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Its parameter fullChain")
-
-
-class SnapshotTask(TaskParameters):
+class SnapshotTask(TaskClaims):
     """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
 
     brokerage: Literal["task_brokerage", "job_brokerage"] | None = Field(
         None, description="Which broker is asked; default: that of jobs if the task has a nucleus or is no production")
-    name: str = Field("task", description="Name, for the reader")
-    username: str = Field("", description="Owner")
-    nucleus: str | None = Field(None, description="Site that collects the output; for task brokerage it is "
-                                "pre-assigned; default: none yet")
-
-    n_jobs: int = Field(ge=1, description="Jobs of the task, if none fails")
-    n_finished: int = Field(0, ge=0, description="Those of them that are done")
-    n_failed: int = Field(0, ge=0, description="Those of them that used up their attempts")
     n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
                                          "default: all that are left")
-    frozen_for: Seconds = Field(0, ge=0, description="For how long brokerage has looked in vain")
-
-    cputime: float = Field(0, ge=0, description="CPU work of one event, HS06 s; 0 = no claim")
-    cpuefficiency: float = Field(90, ge=0, le=100, description="CPU efficiency, %; 0 = no claim")
-    ramcount: Megabytes = Field(0, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim")
-    diskIO: float = Field(0, ge=0, description="Disk traffic of a job, kB/s; 0 = no claim")
-    iointensity: float = Field(0, ge=0, description="Input and output rate of the payload, kB/s per core; 0 = unknown")
-    input_per_job: Bytes = Field(0, ge=0, description="Input of one job, bytes")
-    output_per_job: Bytes = Field(0, ge=0, description="Output of one job, bytes")
+    frozen_for: Seconds = Field(0, ge=0, description="For how long brokerage has failed")
     input: dict[str, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = no "
                                       "replica is known")
-
-    fullChain: Literal["only", "require", "capable"] | None = Field(None, description="Whether the task wants a bare "
-                                                                    "nucleus; default: it is a normal task")
-    t1Weight: int = Field(0, ge=-1000, le=1000, description="Weight of the nucleus; negative = jobs stay there")
-    inputPreStaging: bool = Field(False, description="Data carousel: input on tape is staged before it is read")
-    taskBrokerOnMaster: bool = Field(False, description="Task brokerage looks at the primary dataset alone")
-    secondary_input: Fraction = Field(0, description="Part of the input that belongs to secondary datasets")
-    parent: ParentTask | None = Field(None, description="The task that makes the input")
+    parent: Chain | None = Field(None, description="The task that makes the input")
 
     @property
     def broker(self) -> str:

@@ -1,11 +1,8 @@
 """The tasks of a scenario: campaigns, groups of users, a trace, and single arrivals of the timeline, in one list.
 
-What lives here: drawing tasks from the models of `campaigns`. What does not: when they come (`arrivals`), reading
-traces (`importers`), and how tasks live (agents).
-
 Every number is keyed by (scenario's seed, name of the stream, number of the task in it): a longer run has the same
-tasks and some more, and a change of one stream leaves the tasks of the others as they were, luck of their jobs
-included, but for `jeditaskid`, which counts all tasks in order of arrival.
+tasks and some more, and a change of one stream leaves the tasks of the others as they were, random draws of their jobs
+included, except for `jeditaskid`, which counts all tasks in order of arrival.
 """
 
 from collections.abc import Sequence
@@ -14,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from simgrid_broker.luck import normal_quantile, uniforms
-from simgrid_broker.names import ANALYSIS_LABELS, FullChain, InputLan
+from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
@@ -22,9 +19,9 @@ from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import MOST_THINGS, NumberSpread, Spread
-from simgrid_broker.scenario.tasklist import TaskList, merged, new_rows, no_replicas
+from simgrid_broker.scenario.tasklist import TaskList, fill, merged, new_rows, no_replicas
 from simgrid_broker.scenario.work_queues import queue_names
-from simgrid_broker.schema.tasks import N_REPLICAS, RAM_UNITS
+from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
 
 UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
 """What scouts claim of memory: the 75th percentile of their jobs (in sigmas) and 10 %; lifecycle reference, 2.7."""
@@ -153,33 +150,29 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     rows["arrival_s"] = rows["modification_s"] = arrival
     rows["user"] = user
     rows["luck"] = _luck_base(key) + index + 1
+    words = _fill_parameters(rows, payload, scenario)
     _fill_work(rows, payload, scenario.seed, key, index)
     _fill_memory(rows, payload, scenario.seed, key, index)
     _fill_files(rows, payload, scenario.seed, key, index)
-    rows["priority"] = payload.priority
     rows["max_attempt"], rows["max_failure"] = attempts_of(payload, scenario.edition)
-    rows["corecount"] = payload.corecount
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
-    rows["only_tags_for_fc"] = payload.onlyTagsForFC
-    _fill_requirements(rows, payload)
-    if isinstance(payload, Campaign):
-        _fill_parameters(rows, payload, scenario)
+    if payload.walltime:
+        rows["cputime"] = 0
     splitting = _splitting(payload, scenario, key, index)
     fill_pieces(rows, splitting, payload)
-    if payload.gshare is not None:
-        rows["share"] = leaf_names(scenario).index(payload.gshare)
     if payload.workQueueName is not None:
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
-    owners = users or (payload.username,)
-    return TaskList(rows, *places, {
-        "task_names": (payload.name,), "users": owners, "processing_types": (payload.processingtype,),
-        "labels": (payload.prodsourcelabel,), "working_groups": (payload.workinggroup,),
-        "campaigns": (payload.campaign,), "transpaths": (payload.transpath,),
-        "architectures": (payload.architecture,), "transhomes": (payload.transhome,),
-        "container_names": (payload.container_name,), "preassigned": (payload.preassigned,),
-        "connectivities": (payload.ipConnectivity,)},
-        replica_tape=_on_tape(payload, scenario, key, index), splitting=splitting)
+    words["task_names"], words["users"] = (payload.name,), users or (payload.username,)
+    return TaskList(rows, *places, words, replica_tape=_on_tape(payload, scenario, key, index), splitting=splitting)
+
+
+def _fill_parameters(rows, payload: Payload, scenario: Scenario) -> dict[str, tuple[str, ...]]:
+    """The parameters of the tasks as the stream says them; returns the words that they use, by vocabulary."""
+    names = dict(sites=list(scenario.grid.sites), shares=leaf_names(scenario))
+    sheets = (TaskParameters, ProductionParameters) if isinstance(payload, Campaign) else (TaskParameters,)
+    found = [fill(rows, [payload], sheet, names) for sheet in sheets]
+    return {vocabulary: tuple(words) for each in found for vocabulary, words in each.items()}
 
 
 def _splitting(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
@@ -201,52 +194,26 @@ def attempts_of(payload: Payload, edition: str) -> tuple[int, int]:
     return payload.max_attempt or attempts, payload.max_failure or failures
 
 
-def _fill_requirements(rows, payload: Payload) -> None:
-    """Task parameters that job brokerage alone reads."""
-    rows["maxcorecount"] = payload.maxCoreCount
-    rows["allowinputlan"], rows["uselocalio"] = InputLan.of(payload.allowInputLAN or "none"), payload.useLocalIO
-    rows["mergeoutput"], rows["eventservice"] = payload.mergeOutput, payload.eventService
-    rows["n_es_consumers"], rows["n_jumbo_jobs"] = payload.nEsConsumers, payload.nJumboJobs
-    rows["max_attempt_es"] = payload.maxAttemptES
-    rows["mingranularity"], rows["maxeventsperjob"] = payload.minGranularity, payload.maxEventsPerJob or 0
-    rows["walltime_s_per_mib"] = payload.walltime
-    if payload.walltime:
-        rows["cputime"] = 0
-
-
-def _fill_parameters(rows, campaign: Campaign, scenario: Scenario) -> None:
-    """Task parameters that only production brokerage reads."""
-    rows["fullchain"] = FullChain.of(campaign.fullChain or "none")
-    rows["t1weight"], rows["secondary_fraction"] = campaign.t1Weight, campaign.secondary_input
-    rows["inputprestaging"], rows["taskbrokeronmaster"] = campaign.inputPreStaging, campaign.taskBrokerOnMaster
-    if campaign.nucleus is not None:
-        rows["nucleus"] = list(scenario.grid.sites).index(campaign.nucleus)
-
-
 def _fill_work(rows, payload: Payload, seed: int, key: int, index) -> None:
     """Number of jobs, true CPU work, and what is claimed of it; `hs06sec` holds wall time, hence the efficiency."""
     rows["n_jobs"] = draw_number(payload.jobs_per_task, seed, key, index, _JOBS)
-    rows["n_events_per_job"] = payload.events_per_job
     true = draw(payload.hs06sec_per_event, seed, key, index, _WORK) * payload.cpu_efficiency
     rows["work_hs06s_per_event"] = true
     rows["cputime"] = true * draw(payload.cputime_ratio, seed, key, index, _CPUTIME)
     rows["work_spread"] = payload.work_spread
-    rows["cpu_efficiency"], rows["cpuefficiency"] = payload.cpu_efficiency, payload.cpuefficiency
-    rows["basewalltime_s"] = payload.basewalltime
+    rows["cpu_efficiency"] = payload.cpu_efficiency
 
 
 def _fill_memory(rows, payload: Payload, seed: int, key: int, index) -> None:
     """True memory of a job, all cores together, and what is claimed of it: as said, or as scouts would measure it."""
     rows["maxpss_mb"] = draw(payload.memory_per_core, seed, key, index, _MEMORY) * payload.cores
     rows["memory_spread"] = payload.memory_spread
-    rows["baseramcount"] = payload.baseramcount
     if payload.ramcount is None:
         measured = rows["maxpss_mb"] * np.exp(payload.memory_spread * UPPER_QUARTILE) * RAM_MARGIN
         cores = 1 if payload.ramunit == "MB" else payload.cores
         rows["ramcount"] = np.ceil(np.maximum(measured - payload.baseramcount, 1) / cores)
     else:
         rows["ramcount"] = payload.ramcount
-    rows["ramunit"] = RAM_UNITS.index(payload.ramunit)
 
 
 def _fill_files(rows, payload: Payload, seed: int, key: int, index) -> None:
@@ -255,11 +222,8 @@ def _fill_files(rows, payload: Payload, seed: int, key: int, index) -> None:
     inputs = payload.input_per_event * events + draw(payload.input_per_job, seed, key, index, _INPUT)
     outputs = payload.output_per_event * events + draw(payload.output_per_job, seed, key, index, _OUTPUT)
     rows["input_bytes_per_job"], rows["output_bytes_per_job"] = inputs, outputs
-    rows["n_input_files"] = payload.files_per_job
-    rows["workdiskcount_mb"] = payload.workdiskcount
     core_s = payload.basewalltime * payload.cores + (
         rows["work_hs06s_per_event"] * events / payload.cpu_efficiency / payload.corepower)
-    rows["diskio"] = payload.diskIO
     rows["iointensity"] = (inputs + outputs) / 1e3 / core_s if payload.iointensity is None else payload.iointensity
 
 

@@ -1,8 +1,4 @@
-"""The work of a run as one table of tasks, whatever it came from: campaigns, users, a trace or single arrivals.
-
-What lives here: the shape, blank rows, and joining several lists to one. What does not: making the tasks (`synthetic`,
-`importers`), and their life (agents).
-"""
+"""The work of a run as one table of tasks, whatever it came from: campaigns, users, a trace or single arrivals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +7,9 @@ import numpy as np
 
 from simgrid_broker.names import InputLan, TaskStatus
 from simgrid_broker.schema import SPLITTING, TASKS
-from simgrid_broker.schema.tasks import N_REPLICAS
-
-VOCABULARY_OF = {
-    "name": "task_names", "user": "users", "processing_type": "processing_types", "label": "labels",
-    "working_group": "working_groups", "campaign": "campaigns", "transpath": "transpaths",
-    "architecture": "architectures", "transhome": "transhomes", "container_name": "container_names",
-    "preassigned": "preassigned", "ipconnectivity": "connectivities",
-}
-"""Column of a task row to the vocabulary of its codes."""
+from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.part import Part
+from simgrid_broker.schema.tasks import N_REPLICAS, VOCABULARY_OF
 
 
 @dataclass(frozen=True)
@@ -29,11 +19,9 @@ class TaskList:
     rows: (n,) of `schema.TASKS`, jeditaskid 1..n; `share` is -1 unless the task names a leaf, `resource_type` and
     `nucleus` are -1 unless given. Sites, leaf shares, resource types are numbered in the scenario's order.
     replica_site: (n, N_REPLICAS) site that holds input, -1 = none; replica_fraction: (n, N_REPLICAS) part of the input
-    held there, 0 to 1. A task without input has no replicas. vocabularies: meaning of the codes in `task_names`,
-    `users`, `processing_types`, `labels`, `working_groups`, `campaigns`, `transpaths`,
-    `architectures`, `transhomes`, `container_names`, `preassigned`, `connectivities`. remarks: what an importer could
-    not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None = all are on disk. splitting:
-    (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task has files.
+    held there, 0 to 1. A task without input has no replicas. vocabularies: words of each vocabulary in `VOCABULARY_OF`.
+    remarks: what an importer could not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None =
+    all are on disk. splitting: (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task has files.
     """
 
     rows: np.ndarray
@@ -66,6 +54,23 @@ def new_rows(n: int) -> np.ndarray:
     rows["n_es_consumers"] = 1
     rows["allowinputlan"] = InputLan.USE
     return rows
+
+
+def fill(rows: np.ndarray, nouns: Sequence[Part], sheet: type[Part], names: Mapping[str, Sequence[str]]) -> dict:
+    """Fill the columns of a sheet from nouns, one a row or one for all; returns the words by vocabulary, numbered.
+
+    names: members of the scenario's vocabularies, `sites` and `shares`.
+    """
+    found = {}
+    for column in columns_of(sheet):
+        values = [column.of(noun) for noun in nouns]
+        if column.name in VOCABULARY_OF:
+            known = found[column.codes] = {word: k for k, word in enumerate(dict.fromkeys(values))}
+            values = [known[value] for value in values]
+        elif column.codes in names:
+            values = [-1 if value is None else names[column.codes].index(value) for value in values]
+        rows[column.name] = values
+    return found
 
 
 def no_replicas(n: int) -> tuple[np.ndarray, np.ndarray]:

@@ -4,10 +4,12 @@ In the class of a noun, `Field` is a key of the scenario only, `attribute` a key
 table, `text` a key that decisions see as it is, `derived` a column that follows from the keys.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from math import inf
-from typing import Any
+from types import NoneType
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, Field
 
@@ -16,28 +18,42 @@ from simgrid_broker.schema.column import Column
 SUFFIX = {"MB": "_mb", "s": "_s", "bytes": "_bytes"}
 """Unit of a column to the ending of its name."""
 
+OWNERS = ("CRIC", "JEDI_Tasks", "JEDI task parameter")
+"""Sources in which an attribute has the name of its key, unless more is said."""
+
 
 def attribute(default: Any, description: str, *, zero: float | None = None, zero_means: str = "",
-              scale: Callable[[Any], float] | float = 1, code: Callable[[Any], Any] | None = None,
-              column: str = "", dtype: str = "f8", unit: str = "", source: str = "CRIC", codes: str | None = None,
-              seen: str = "", hidden: bool = False, none: float | None = None, **limits) -> Any:
+              none: float | None = None, scale: Callable[[Any], float] | float = 1,
+              code: Callable[[Any], Any] | None = None, column: str = "", dtype: str = "f8", unit: str = "",
+              source: str = "CRIC", codes: str | None = None, recorded: bool = True, seen: str = "", seen_as: str = "",
+              hidden: bool = False, **limits) -> Any:
     """A key of a scenario, `...` as its default if it must be given, that is also a column of the noun's table.
 
     zero: value stored where 0 is written (inf = unlimited, NaN = as `zero_means` says), also said behind the
     description; none: the same for a missing value. scale: factor from the unit as written to that of the column, or
-    a function of the noun that gives it. code: number of a text. column: name, by default the key's with the ending of
-    the unit. limits: those of pydantic's Field. The rest is as in `Column`.
+    a function of the noun that gives it. code: value stored for the one written. column: name, by default the key's in
+    lower case with the ending of the unit. limits: those of pydantic's Field. The rest is as in `Column`.
     """
     def stored(noun: BaseModel, written: Any) -> Any:
+        if code is not None:
+            return code(written)
         if written is None or isinstance(written, str):
-            return none if written is None else code(written) if code else written
+            return none if written is None else written
         found = zero if zero is not None and written == 0 else written
         return found * (scale(noun) if callable(scale) else scale)
 
+    def back(kind: Any, value: Any, words: Mapping[str, tuple[str, ...]]) -> Any:
+        if NoneType in get_args(kind) and value == (-1 if codes and code is None else 0):
+            return None
+        if codes:
+            word = words[codes][value]
+            return word if get_origin(kind) is not tuple else word.split(",") if word else []
+        return bool(value) if kind is bool else value
+
     means = zero_means or ("unlimited" if zero == inf else f"{zero:g}" if zero is not None else "")
     field = Field(default, description=description + (f"; 0 = {means}" if means else ""), **limits)
-    field.metadata.append(Column(column, dtype, unit, source, description, means or "zero", codes, hidden=hidden,
-                                 seen=seen, none=none, of=stored))
+    field.metadata.append(Column(column, dtype, unit, source, description, means or "zero", codes, recorded, hidden,
+                                 seen, seen_as, none=none, of=stored, back=back))
     return field
 
 
@@ -66,18 +82,24 @@ def columns_of(noun: type[BaseModel]) -> tuple[Column, ...]:
 
 
 def texts_of(noun: type[BaseModel]) -> tuple[Column, ...]:
-    """The texts of a class of nouns that decisions see."""
+    """The texts of a class of nouns that decisions see and no table has."""
     return tuple(column for column in _rows(noun) if not column.dtype)
 
 
-def _rows(noun: type[BaseModel]) -> Iterator[Column]:
+@cache
+def _rows(noun: type[BaseModel]) -> tuple[Column, ...]:
     """Every attribute, named after its key."""
-    found = {name: mark for name, field in noun.model_fields.items() for mark in field.metadata
+    found = {name: (mark, field.annotation) for name, field in noun.model_fields.items() for mark in field.metadata
              if isinstance(mark, Column)}
-    found |= {name: value.column for base in reversed(noun.__mro__) for name, value in vars(base).items()
+    found |= {name: (value.column, None) for base in reversed(noun.__mro__) for name, value in vars(base).items()
               if isinstance(value, Derived)}
-    for name, column in found.items():
-        def of(each, name=name, stored=column.of):
-            return stored(each, getattr(each, name))
-        source = f"CRIC {name}" if column.source == "CRIC" else column.source
-        yield replace(column, key=name, of=of, source=source, name=column.name or name + SUFFIX.get(column.unit, ""))
+    return tuple(_row(name, *row) for name, row in found.items())
+
+
+def _row(name: str, column: Column, kind: Any) -> Column:
+    """One attribute, named after its key, that takes its value from a noun."""
+    def of(noun):
+        return column.of(noun, getattr(noun, name))
+    return replace(column, key=name, of=of, back=column.back and partial(column.back, kind),
+                   name=column.name or name.lower() + SUFFIX.get(column.unit, ""),
+                   source=f"{column.source} {name}" if column.source in OWNERS else column.source)

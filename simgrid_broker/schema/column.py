@@ -14,9 +14,10 @@ class Column:
 
     `codes` names the vocabulary that integer codes of this column refer to (`queues`, `shares`, `job_status`, ...);
     `recorded` says whether the column reaches the Parquet file; `hidden` marks truth that no decision may see; `seen`
-    is the dtype in the view of a decision, empty if no view has it. `none` is the value of
-    what is unknown, if not 0. `key` names the attribute of the scenario's noun
-    from which `of` takes the value (for a vocabulary of names, the name); columns without are filled by the simulation.
+    is the dtype in the view of a decision (`U`: the text), empty if no view has it, `seen_as` its name there if it has
+    another; `none` is the value of what is unknown, if not 0. `key` names the attribute of the scenario's noun from
+    which `of` takes the value (for a vocabulary of names, the name), and `back` makes of a stored value what is
+    written; columns without are filled by the simulation.
     """
 
     name: str
@@ -29,9 +30,11 @@ class Column:
     recorded: bool = True
     hidden: bool = False
     seen: str = ""
+    seen_as: str = ""
     none: float | None = None
     key: str = ""
     of: Callable[[Any], Any] | None = None
+    back: Callable[[Any, Mapping[str, tuple[str, ...]]], Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,69 +1,200 @@
-"""The tasks table: one row is one JEDI task, in the world and in `tasks.parquet`."""
+"""The sheet of a task: its keys in a scenario and a snapshot, its columns in the world and in `tasks.parquet`."""
 
-from simgrid_broker.names import TaskStatus
+from functools import partial
+from typing import Literal
+
+from pydantic import field_validator, model_validator
+
+from simgrid_broker.names import FullChain, InputLan, TaskStatus
+from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 
 JEDI = "JEDI_Tasks"
 PARAMETER = "JEDI task parameter"
 OURS = "simulator"
 
-TASKS = Table("tasks", "one JEDI task", (
-    Column("jeditaskid", "i8", "", JEDI + " jediTaskID", "Identifier, counted from 1 in order of arrival"),
-    Column("luck", "i8", "", OURS, "Key of the task's luck: the same whatever other tasks there are; 0 = jeditaskid",
+RAM_UNITS = ("MB", "MBPerCore", "MBPerCoreFixed")
+"""Units of `ramcount`; source: lifecycle reference, section 1.5."""
+
+N_REPLICAS = 4
+"""Sites at which the input of a task may be found."""
+
+CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
+"""Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
+
+number = partial(attribute, source=PARAMETER, dtype="i2")
+flag = partial(attribute, False, source=PARAMETER, dtype="i2", seen="?", recorded=False)
+word = partial(attribute, source=JEDI, dtype="i2")
+
+
+class TaskParameters(Part):
+    """Parameters of every task of a workload and of a snapshot; both brokers read them."""
+
+    prodsourcelabel: str = word("managed", "managed and test are production, user and panda analysis",
+                                column="label", codes="labels", source=JEDI + " prodSourceLabel", seen="U",
+                                seen_as="prodsourcelabel")
+    processingtype: str = word("simul", "Kind of payload, as rules and shares address it", column="processing_type",
+                               codes="processing_types", source=JEDI + " processingType", seen="U",
+                               seen_as="processingtype")
+    workinggroup: str = word("", "Working group, for shares and zero share", column="working_group",
+                             codes="working_groups", source=JEDI + " workingGroup", seen="U", seen_as="workinggroup")
+    campaign: str = word("", "Campaign, for shares", codes="campaigns")
+    transpath: str = word("", "Transformation, for shares", codes="transpaths", source=JEDI + " transPath")
+    gshare: str | None = word(None, "Leaf share; default: found by the regular expressions of the tree",
+                              column="share", codes="shares", seen="i8")
+    priority: int = number(500, "Priority within the share", ge=-10000, le=10000, dtype="i4",
+                           source=JEDI + " currentPriority", seen="i8", seen_as="currentpriority")
+    corecount: int = number(8, "Cores asked for", zero_means="any", ge=0, le=MOST_CORES_OF_JOB, unit="cores",
+                            source=PARAMETER + " coreCount", seen="i8")
+    events_per_job: int = number(1000, "Events of a job, or of a piece of input on average", ge=1, unit="events",
+                                 column="n_events_per_job", dtype="i4", source=PARAMETER + " nEventsPerJob")
+    basewalltime: Seconds = number(600, "Wall time beside the events, s", ge=0, unit="s", dtype="f4",
+                                   source=PARAMETER + " baseWalltime", seen="f8")
+    ramunit: Literal["MB", "MBPerCore", "MBPerCoreFixed"] = number(
+        "MBPerCore", "What `ramcount` counts: a job or a core; Fixed: the task's own stays as it is",
+        codes="ramunits", code=RAM_UNITS.index, source=PARAMETER + " ramUnit", seen="U")
+    baseramcount: Megabytes = number(0, "Memory added once per job, MB", ge=0, unit="MB", column="baseramcount",
+                                     source=PARAMETER + " baseRamCount", dtype="f4", seen="f8")
+    workdiskcount: Megabytes = number(500, "Scratch beside input and output, MB", ge=0, unit="MB", dtype="f4",
+                                      source=PARAMETER + " workDiskCount")
+    files_per_job: int = number(1, "Input files of a job, or of a piece of input", ge=0, unit="files", dtype="i4",
+                                column="n_input_files", source=PARAMETER + " nFilesPerJob")
+    cpuefficiency: float = number(90, "CPU efficiency that the task claims, %", zero_means="no claim", ge=0, le=100,
+                                  unit="%", source=PARAMETER + " cpuEfficiency", dtype="f4", seen="f8")
+    diskIO: float = number(0, "Disk traffic of a job, kB/s", zero_means="no claim", ge=0, unit="kB/s", dtype="f4",
+                           source=JEDI, seen="f8")
+
+    architecture: str = word("", "Platform, base image, CPU and GPU asked for, as a string "
+                             "(`x86_64-el9-gcc13-opt#x86_64&nvidia:vram>=40960`) or JSON", codes="architectures",
+                             seen="U")
+    transhome: str = word("", "Release such as Athena-24.0.5, or nightly; without one the deployed edition asks for no "
+                          "software or hardware at all", codes="transhomes", source=JEDI + " transHome", seen="U")
+    container_name: str = word("", "Fat container in which the payload runs", codes="container_names", seen="U")
+    onlyTagsForFC: bool = flag("Whether the container must be among the published tags", column="only_tags_for_fc")
+
+    site: tuple[str, ...] = word((), "PanDA queues to which all jobs go; default: brokerage finds them",
+                                 column="preassigned", codes="preassigned", code=",".join)
+    maxCoreCount: int = number(0, "Most cores of a slot", zero_means="open", ge=0, le=MOST_CORES_OF_JOB, unit="cores",
+                             seen="i8", recorded=False)
+    walltime: float = number(0, "Wall time of a MiB of input, s, claimed instead of CPU time",
+                             zero_means="CPU time is claimed", ge=0, unit="s/MiB", column="walltime_s_per_mib",
+                             dtype="f4", seen="f8", recorded=False)
+    allowInputLAN: Literal["use", "only"] | None = number(
+        "use", "Whether jobs may or must read from the storage where a queue can; null = brokerage counts on copies",
+        codes="input_lan", code=lambda word: InputLan.of(word or "none"), seen="U", recorded=False)
+    useLocalIO: bool = flag("Brokerage counts on copies of the input in any case")
+    ipConnectivity: str = number("", "Outbound network that jobs need: full, http or none, and behind `#` the IP "
+                                 "stack, such as http#IPv4", codes="connectivities", seen="U", recorded=False)
+    mergeOutput: bool = flag("Output is merged at the site where it was made before it goes to the nucleus; jobs do "
+                             "not wait at inactive queues", seen_as="merge_output")
+    eventService: bool = flag("Brokerage picks queues for event service; jobs are ordinary ones", source=JEDI,
+                              seen_as="event_service", recorded=True)
+    nEsConsumers: int = number(1, "Jobs of event service that share the events of an input", ge=1,
+                               column="n_es_consumers", seen="i8", recorded=False)
+    maxAttemptES: int = number(0, "Attempts at an event before the last", zero_means="3 in all", ge=0,
+                               column="max_attempt_es", seen="i8", recorded=False)
+    nJumboJobs: int = number(0, "Jumbo jobs of a task of event service; brokerage minds them, there are none", ge=0,
+                             unit="jobs", column="n_jumbo_jobs", recorded=False)
+    minGranularity: int = number(0, "Fewest events of a job, for brokerage, where the number of events is dynamic",
+                                 zero_means="it is fixed", ge=0, unit="events", dtype="i4",
+                                 seen="i8", seen_as="min_granularity", recorded=False)
+    maxEventsPerJob: int | None = number(None, "Most events of a job whose number of events is dynamic; default: open",
+                                         none=0, ge=1, unit="events", dtype="i4",
+                                         seen="i8", seen_as="max_events_per_job", recorded=False)
+
+    @field_validator("ipConnectivity")
+    @classmethod
+    def network_and_stack(cls, value: str) -> str:
+        """Refuse a network or an IP stack that no queue has."""
+        network, _, stack = value.partition("#")
+        if network not in CONNECTIVITIES or stack not in IP_STACKS:
+            raise ValueError("expected full, http or none, and behind # the IP stack, IPv4 or IPv6, such as http#IPv4")
+        return value
+
+    @model_validator(mode="after")
+    def parts_of_event_service(self) -> "TaskParameters":
+        """Refuse parameters of event service without it, and a largest number of events below the smallest."""
+        if not self.eventService and (self.nJumboJobs or self.nEsConsumers > 1 or self.maxAttemptES):
+            raise ValueError("nEsConsumers, maxAttemptES and nJumboJobs need eventService: true")
+        if self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
+            raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")
+        return self
+
+
+class Chain(Part):
+    """The place of a task in a chain: its nucleus, and whether it wants a bare one."""
+
+    nucleus: str | None = word(None, "Site that collects the output; default: brokerage finds one", codes="sites",
+                               seen="i8")
+    fullChain: Literal["only", "require", "capable"] | None = number(
+        None, "Whether the task wants a bare nucleus; default: it is a normal task",
+        codes="full_chain", code=lambda word: FullChain.of(word or "none"), seen="i8")
+
+
+class ProductionParameters(Chain):
+    """Parameters that only production brokerage reads."""
+
+    t1Weight: int = number(0, "Weight of the nucleus; negative = jobs stay there", ge=-1000, le=1000, seen="i8",
+                           recorded=False)
+    inputPreStaging: bool = flag("Data carousel: input on tape is staged before it is read")
+    taskBrokerOnMaster: bool = flag("Task brokerage looks at the primary dataset alone", seen="")
+    secondary_input: Fraction = number(0, "Part of the input that belongs to secondary datasets", source=OURS,
+                                       column="secondary_fraction", dtype="f4", recorded=False)
+
+
+class TaskClaims(ProductionParameters, TaskParameters):
+    """A task with all that it claims: what a scenario draws for each task of a stream, a snapshot says."""
+
+    name: str = word("task", "Name, or the campaign from which the task stems", dtype="i4", codes="task_names",
+                     source=JEDI + " taskName")
+    username: str = word("", "Owner", column="user", dtype="i4", codes="users", source=JEDI + " userName")
+    n_jobs: int = number(..., "Jobs of the task, if none fails, or pieces of input from which jobs are cut: files, or "
+                         "parts of files", ge=1, unit="jobs", dtype="i4", source=JEDI + " nFiles")
+    n_finished: int = number(0, "Jobs or pieces that are done", ge=0, unit="jobs", dtype="i4",
+                             source=JEDI + " nFilesFinished")
+    n_failed: int = number(0, "Jobs or pieces that used up their attempts", ge=0, unit="jobs", dtype="i4",
+                           source=JEDI + " nFilesFailed")
+    cputime: float = number(0, "CPU work of one event that the task claims, HS06 s", zero_means="no claim", ge=0,
+                            unit="HS06 s", source=PARAMETER + " cpuTime", dtype="f8", seen="f8")
+    ramcount: Megabytes = number(0, "Memory asked for, MB in `ramunit`", zero_means="no claim", ge=0, unit="MB",
+                                 source=PARAMETER + " ramCount", column="ramcount", dtype="f4", seen="f8")
+    iointensity: float = number(0, "Input and output rate of the payload, kB/s per core", zero_means="unknown", ge=0,
+                                unit="kB/s", source=PARAMETER + " ioIntensity", dtype="f4", seen="f8")
+    input_per_job: Bytes = number(0, "Input of one job, or of a piece on average, bytes", ge=0, unit="bytes",
+                                  column="input_bytes_per_job", dtype="f8", source="JEDI_Dataset_Contents fsize")
+    output_per_job: Bytes = number(0, "Output of one job, or of a piece on average, bytes", ge=0, unit="bytes",
+                                   column="output_bytes_per_job", dtype="f8", source=PARAMETER + " outDiskCount")
+
+
+STATE = (
+    Column("jeditaskid", "i8", "", JEDI + " jediTaskID", "Identifier, counted from 1 in order of arrival",
+           seen="i8"),
+    Column("luck", "i8", "", OURS, "Key of the task's random draws: the same whatever other tasks there are",
            zero_means="jeditaskid", recorded=False, hidden=True),
     Column("arrival_s", "f8", "s", JEDI + " creationDate", "When the task was submitted"),
     Column("modification_s", "f8", "s", JEDI + " modificationTime", "Last change", recorded=False),
-    Column("frozen_s", "f8", "s", JEDI + " frozenTime", "Since when a broker looks in vain; NaN = none does",
+    Column("frozen_s", "f8", "s", JEDI + " frozenTime", "Since when brokerage has failed; NaN = it has not",
            recorded=False),
     Column("work_hs06s_per_event", "f8", "HS06 s", OURS, "True mean CPU work of one event", hidden=True),
-    Column("cputime", "f8", "HS06 s", PARAMETER + " cpuTime", "CPU work of one event that the task claims"),
-    Column("input_bytes_per_job", "f8", "bytes", PARAMETER, "Input of one job, or of a piece on average"),
-    Column("output_bytes_per_job", "f8", "bytes", PARAMETER + " outDiskCount",
-           "Output of one job, or of a piece on average"),
     Column("work_spread", "f4", "", OURS, "Sigma of the log-normal spread of work between jobs", hidden=True),
     Column("memory_spread", "f4", "", OURS, "Sigma of the log-normal spread of memory between jobs", hidden=True),
     Column("maxpss_mb", "f4", "MB", OURS, "True median memory of a job, all cores together", hidden=True),
     Column("cpu_efficiency", "f4", "", OURS, "True CPU efficiency of the payload", hidden=True),
     Column("failure_rate", "f4", "", OURS, "True probability that a payload fails of itself", hidden=True),
-    Column("ramcount", "f4", "MB", PARAMETER + " ramCount", "Memory asked for, in `ramunit`"),
-    Column("baseramcount", "f4", "MB", PARAMETER + " baseRamCount", "Memory added once per job"),
-    Column("workdiskcount_mb", "f4", "MB", PARAMETER + " workDiskCount", "Scratch beside input and output"),
-    Column("iointensity", "f4", "kB/s", PARAMETER + " ioIntensity", "Input and output rate of the payload"),
-    Column("diskio", "f4", "kB/s", JEDI + " diskIO", "Disk traffic of a job", zero_means="none"),
-    Column("cpuefficiency", "f4", "%", PARAMETER + " cpuEfficiency", "CPU efficiency that the task claims"),
-    Column("basewalltime_s", "f4", "s", PARAMETER + " baseWalltime", "Wall time beside the events"),
-    Column("n_jobs", "i4", "jobs", JEDI, "Pieces of input: each one job if nothing fails, or files, or parts of "
-           "files, from which jobs are cut"),
-    Column("n_events_per_job", "i4", "events", PARAMETER + " nEventsPerJob",
-           "Events of one job, or of a piece of input on average"),
-    Column("n_input_files", "i4", "files", PARAMETER + " nFilesPerJob", "Input files of one job, or those of a piece"),
     Column("next_chunk", "i4", "", OURS, "First chunk for which no job was ever made", recorded=False),
     Column("n_retry", "i4", "chunks", OURS, "Runs of pieces that await another attempt", recorded=False),
     Column("n_alive", "i4", "jobs", OURS, "Jobs that are alive", recorded=False),
-    Column("n_finished", "i4", "jobs", JEDI + " nFilesFinished", "Chunks that were processed"),
-    Column("n_failed", "i4", "jobs", JEDI + " nFilesFailed", "Chunks that used up their attempts"),
     Column("n_attempts", "i4", "jobs", JEDI, "Jobs ever made"),
-    Column("priority", "i4", "", JEDI + " currentPriority", "Priority within the share"),
-    Column("name", "i4", "", JEDI + " taskName", "Name, or the campaign that it stems from", codes="task_names"),
-    Column("user", "i4", "", JEDI + " userName", "Owner", codes="users"),
     Column("max_attempt", "i2", "", PARAMETER + " maxAttempt", "Attempts that each input has"),
     Column("max_failure", "i2", "", PARAMETER + " maxFailure", "Attempts of an input that may fail; 0 = not set",
            zero_means="unlimited"),
     Column("server_retries", "i2", "attempts", "PanDA maxAttempt of analysis jobs",
            "Failures after which the server itself tries again at the same queue, before JEDI does", recorded=False),
-    Column("corecount", "i2", "cores", PARAMETER + " coreCount", "Cores asked for; 0 = any", zero_means="any"),
-    Column("share", "i2", "", JEDI + " gshare", "Global share (leaf)", codes="shares"),
-    Column("resource_type", "i2", "", JEDI + " resource_type", "Resource type", codes="resource_types"),
-    Column("processing_type", "i2", "", JEDI + " processingType", "Kind of payload", codes="processing_types"),
-    Column("label", "i2", "", JEDI + " prodSourceLabel", "managed, user, test, ...", codes="labels"),
-    Column("working_group", "i2", "", JEDI + " workingGroup", "Working group", codes="working_groups"),
-    Column("campaign", "i2", "", JEDI + " campaign", "Campaign, as the tagging of shares reads it", codes="campaigns"),
-    Column("transpath", "i2", "", JEDI + " transPath", "Transformation", codes="transpaths"),
-    Column("ramunit", "i2", "", PARAMETER + " ramUnit", "MB, MBPerCore or MBPerCoreFixed", codes="ramunits"),
+    Column("resource_type", "i2", "", JEDI + " resource_type", "Resource type", codes="resource_types", seen="i8"),
     Column("work_queue", "i2", "", JEDI + " workQueue_ID", "Work queue beside those of the share tree; -1 = none",
            codes="work_queues"),
     Column("retry_class", "i2", "", OURS, "Row of the table of what the retry module does", recorded=False),
-    Column("nucleus", "i2", "", JEDI + " nucleus", "Site that collects the output; -1 = none yet", codes="sites"),
     Column("status", "i2", "", JEDI + " status", "Status", codes="task_status"),
     Column("old_status", "i2", "", JEDI + " oldStatus", "Status before pending", codes="task_status", recorded=False),
     Column("failed_attempts", "i4", "jobs", OURS, "Attempts that ended failed"),
@@ -71,54 +202,33 @@ TASKS = Table("tasks", "one JEDI task", (
     Column("used_hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot, all attempts"),
     Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",
            zero_means="none"),
-    Column("secondary_fraction", "f4", "", OURS, "Part of the input that belongs to secondary datasets",
-           recorded=False),
-    Column("t1weight", "i2", "", PARAMETER + " t1Weight", "Weight of the nucleus; negative = stay there",
-           recorded=False),
-    Column("fullchain", "i2", "", PARAMETER + " fullChain", "Whether bare nuclei are wanted", codes="full_chain"),
-    Column("inputprestaging", "i2", "", PARAMETER + " inputPreStaging", "1 if input is staged from tape first",
-           recorded=False),
-    Column("taskbrokeronmaster", "i2", "", PARAMETER + " taskBrokerOnMaster",
-           "1 if task brokerage looks at the primary dataset alone", recorded=False),
-    Column("architecture", "i2", "", JEDI + " architecture", "Platform, base image, CPU and GPU asked for",
-           codes="architectures"),
-    Column("transhome", "i2", "", JEDI + " transHome", "Release or nightly", codes="transhomes"),
-    Column("container_name", "i2", "", JEDI + " container_name", "Fat container", codes="container_names"),
-    Column("only_tags_for_fc", "i2", "", PARAMETER + " onlyTagsForFC",
-           "Whether the container must be among the published tags", recorded=False),
-    Column("walltime_s_per_mib", "f4", "s/MiB", PARAMETER + " walltime",
-           "Wall time of a MiB of input, of a task that claims no CPU time", recorded=False),
-    Column("mingranularity", "i4", "events", PARAMETER + " minGranularity",
-           "Fewest events of a job whose number of events is dynamic; 0 = it is fixed", recorded=False),
-    Column("maxeventsperjob", "i4", "events", PARAMETER + " maxEventsPerJob", "Most events of such a job; 0 = open",
-           recorded=False),
-    Column("preassigned", "i2", "", JEDI + " site", "PanDA queues for all jobs, joined by commas",
-           codes="preassigned"),
-    Column("ipconnectivity", "i2", "", PARAMETER + " ipConnectivity", "Outbound network that jobs need",
-           codes="connectivities", recorded=False),
-    Column("allowinputlan", "i2", "", PARAMETER + " allowInputLAN", "Whether jobs may or must read from the storage",
-           codes="input_lan", recorded=False),
-    Column("uselocalio", "i2", "", PARAMETER + " useLocalIO", "1 if jobs copy their input in any case",
-           recorded=False),
-    Column("eventservice", "i2", "", JEDI + " eventService", "1 if the task is one of event service"),
-    Column("n_es_consumers", "i2", "", PARAMETER + " nEsConsumers", "Jobs that share the events of one input",
-           recorded=False),
-    Column("max_attempt_es", "i2", "", PARAMETER + " maxAttemptES", "Attempts at an event before the last; 0 = not set",
-           recorded=False),
-    Column("n_jumbo_jobs", "i2", "jobs", PARAMETER + " nJumboJobs", "Jumbo jobs; 0 = none", recorded=False),
-    Column("mergeoutput", "i2", "", PARAMETER + " mergeOutput", "1 if output files are to be merged", recorded=False),
-    Column("maxcorecount", "i2", "cores", PARAMETER + " maxCoreCount", "Most cores of a slot; 0 = open",
-           recorded=False),
     Column("errordialog", "i2", "", JEDI + " errorDialog",
            "Last rule that left no candidate, or what scouts stopped it for", codes="tags"),
-))
-"""Columns of a task row."""
+)
+"""Columns that arrival and run fill."""
+
+ORDER = (
+    "jeditaskid arrival_s work_hs06s_per_event cputime input_bytes_per_job output_bytes_per_job "
+    "work_spread memory_spread maxpss_mb cpu_efficiency failure_rate ramcount baseramcount "
+    "workdiskcount_mb iointensity diskio cpuefficiency basewalltime_s n_jobs n_events_per_job "
+    "n_input_files n_finished n_failed n_attempts priority name user max_attempt max_failure corecount "
+    "share resource_type processing_type label working_group campaign transpath ramunit work_queue "
+    "nucleus status failed_attempts lost_walltime_s used_hs06s parent fullchain architecture transhome "
+    "container_name preassigned eventservice errordialog "
+).split()
+"""Columns with which a row begins, in the order of `tasks.parquet`; all others follow."""
+
+
+def _place(column: Column) -> tuple[int, str]:
+    """Where a column stands in a row: the others by the size of their type, so that little is wasted."""
+    return (ORDER.index(column.name), "") if column.name in ORDER else (len(ORDER), column.dtype[1:])
+
+
+TASKS = Table("tasks", "one JEDI task", tuple(sorted((*STATE, *columns_of(TaskClaims)), key=_place)))
+
+VOCABULARY_OF = {column.name: column.codes for column in TASKS.columns
+                 if column.of and column.codes not in (None, "shares", "sites", "ramunits", "input_lan", "full_chain")}
+"""Column of a task to the vocabulary of its texts, which grows by those that tasks have."""
 
 TASK_TIMES = tuple(f"{status.word}_s" for status in TaskStatus)
 """Names of the times at which a task last entered each status, (n_task_status,), s, NaN = never."""
-
-N_REPLICAS = 4
-"""Sites at which the input of a task may be found."""
-
-RAM_UNITS = ("MB", "MBPerCore", "MBPerCoreFixed")
-"""Units of `ramcount`; source: lifecycle reference, section 1.5."""

@@ -246,5 +246,5 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
         resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
         queue_status=QueueStatus.words(), cause=Cause.words(), closed_by=ClosedBy.words(),
         transfer_kind=TransferKind.words(),
-        decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=InputLan.words(),
+        decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=("", *InputLan.words()[1:]),
     )

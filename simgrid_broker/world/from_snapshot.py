@@ -6,43 +6,17 @@ views are taken of them as of those of a run.
 
 import numpy as np
 
-from simgrid_broker.names import FullChain, InputLan, JobStatus, TaskStatus, TransferKind
+from simgrid_broker.names import JobStatus, TaskStatus, TransferKind
 from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
-from simgrid_broker.scenario.tasklist import VOCABULARY_OF, TaskList, new_rows
+from simgrid_broker.scenario.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
-from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.schema.tasks import Chain, TaskClaims
 from simgrid_broker.world.build import build
 from simgrid_broker.world.counts import Snapshot as Statistics
 from simgrid_broker.world.counts import take_snapshot
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.world import World
-
-NUMBER_OF = {
-    "priority": "priority", "corecount": "corecount", "n_jobs": "n_jobs", "n_finished": "n_finished",
-    "n_failed": "n_failed", "n_events_per_job": "events_per_job", "cputime": "cputime",
-    "cpuefficiency": "cpuefficiency", "basewalltime_s": "basewalltime", "ramcount": "ramcount",
-    "baseramcount": "baseramcount", "workdiskcount_mb": "workdiskcount", "iointensity": "iointensity",
-    "input_bytes_per_job": "input_per_job", "output_bytes_per_job": "output_per_job",
-    "n_input_files": "files_per_job", "t1weight": "t1Weight", "inputprestaging": "inputPreStaging",
-    "taskbrokeronmaster": "taskBrokerOnMaster", "secondary_fraction": "secondary_input",
-    "only_tags_for_fc": "onlyTagsForFC", "diskio": "diskIO", "maxcorecount": "maxCoreCount", "uselocalio": "useLocalIO",
-    "mergeoutput": "mergeOutput", "eventservice": "eventService", "n_es_consumers": "nEsConsumers",
-    "n_jumbo_jobs": "nJumboJobs", "max_attempt_es": "maxAttemptES", "mingranularity": "minGranularity",
-    "walltime_s_per_mib": "walltime",
-}
-"""Column of a task row to the number in a snapshot's task."""
-
-TRUTHS = ("inputPreStaging", "taskBrokerOnMaster", "onlyTagsForFC", "useLocalIO", "mergeOutput", "eventService")
-"""Those of them that are true or false in a snapshot."""
-
-WORD_OF = {
-    "name": "name", "user": "username", "processing_type": "processingtype", "label": "prodsourcelabel",
-    "working_group": "workinggroup", "campaign": "campaign", "transpath": "transpath", "architecture": "architecture",
-    "transhome": "transhome", "container_name": "container_name", "preassigned": "preassigned",
-    "ipconnectivity": "ipConnectivity",
-}
-"""Column of a task row to the text in a snapshot's task; the words themselves are kept in `VOCABULARY_OF`."""
 
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
 """Statuses of the jobs that a snapshot counts; those that are pending are among the placed ones."""
@@ -77,44 +51,26 @@ def _told_activity(world, snapshot) -> dict[str, np.ndarray]:
 
 
 def _task_list(snapshot) -> TaskList:
-    """Rows of the tasks, of the parents that they name, and of the work that other tasks owe to nuclei."""
+    """Rows of the tasks, of the work that other tasks owe to nuclei, and of the parents that the tasks name."""
     tasks = list(snapshot.tasks.values())
-    parents = [task.parent for task in tasks if task.parent is not None]
-    rows = new_rows(len(tasks) + len(parents) + len(snapshot.work))
-    rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
-    vocabularies = {name: {} for name in VOCABULARY_OF.values()}
+    claims = tasks + [TaskClaims(n_jobs=1, events_per_job=1, cputime=work.hs06sec,
+                                 **work.model_dump(exclude={"hs06sec"})) for work in snapshot.work]
+    children = [k for k, task in enumerate(tasks) if task.parent is not None]
+    rows = new_rows(len(claims) + len(children))
     sites, shares = list(snapshot.grid.sites), [leaf.name for leaf in leaf_shares(snapshot.shares)]
-    for row, task in zip(rows, tasks, strict=False):
-        _fill_row(row, task, vocabularies, sites, shares)
-    children = np.flatnonzero(rows["parent"])           # the world numbers parents by row, from 1
-    rows["parent"][children] = len(tasks) + 1 + np.arange(len(children))
-    for row, parent in zip(rows[len(tasks):], parents, strict=False):
-        row["status"], row["nucleus"] = TaskStatus.DONE, _number(sites, parent.nucleus)
-        row["fullchain"] = FullChain.of(parent.fullChain or "none")
-    for row, work in zip(rows[len(tasks) + len(parents):], snapshot.work, strict=True):
-        row["status"], row["nucleus"], row["priority"] = TaskStatus.RUNNING, _number(sites, work.nucleus), work.priority
-        row["n_jobs"], row["n_events_per_job"], row["cputime"] = 1, 1, work.hs06sec
-        row["share"], row["label"] = _number(shares, work.gshare), _code(vocabularies["labels"], work.prodsourcelabel)
+    names = dict(sites=sites, shares=shares)
+    vocabularies = fill(rows[:len(claims)], claims, TaskClaims, names)
+    fill(rows[len(claims):], [tasks[k].parent for k in children], Chain, names)
+    rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
+    rows["status"][:len(tasks)] = [TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
+                                   for task in tasks]
+    rows["status"][len(tasks):], rows["status"][len(claims):] = TaskStatus.RUNNING, TaskStatus.DONE
+    rows["parent"][children] = len(claims) + 1 + np.arange(len(children))      # numbered by row, from 1
     for words in vocabularies.values():
         words.setdefault("", len(words))
     site, fraction, tape = _replicas(snapshot, sites, len(rows))
     return TaskList(rows, site, fraction, {name: tuple(words) for name, words in vocabularies.items()},
                     replica_tape=tape)
-
-
-def _fill_row(row, task, vocabularies: dict, sites: list[str], shares: list[str]) -> None:
-    """Put what a task claims into its row."""
-    for column, field in NUMBER_OF.items():
-        row[column] = getattr(task, field)
-    for column, vocabulary in VOCABULARY_OF.items():
-        row[column] = _code(vocabularies[vocabulary], getattr(task, WORD_OF[column]))
-    row["status"] = TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
-    row["share"], row["nucleus"] = _number(shares, task.gshare), _number(sites, task.nucleus)
-    row["ramunit"] = RAM_UNITS.index(task.ramunit)
-    row["fullchain"] = FullChain.of(task.fullChain or "none")
-    row["allowinputlan"] = InputLan.of(task.allowInputLAN or "none")
-    row["maxeventsperjob"] = task.maxEventsPerJob or 0
-    row["parent"] = task.parent is not None
 
 
 def _replicas(snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -130,18 +86,8 @@ def _replicas(snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarra
     return site, fraction, tape
 
 
-def _code(words: dict[str, int], word: str) -> int:
-    """Number of a word in a vocabulary, which grows by it."""
-    return words.setdefault(word, len(words))
-
-
-def _number(names, name: str | None) -> int:
-    """Position of a name; -1 for none."""
-    return -1 if name is None else list(names).index(name)
-
-
 def _fill_tasks(world, snapshot) -> None:
-    """What `build` takes for the business of a run: jobs that are done, and how long brokers have looked in vain."""
+    """What `build` leaves to a run: jobs that are done, and for how long brokerage has failed."""
     for row, task in zip(world.arrays.tasks, snapshot.tasks.values(), strict=False):
         row["n_finished"], row["n_failed"] = task.n_finished, task.n_failed
         row["frozen_s"] = snapshot.time - task.frozen_for if task.frozen_for else np.nan

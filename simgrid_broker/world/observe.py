@@ -1,15 +1,15 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
 from math import isnan
+from operator import itemgetter
 
 import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
-from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES
+from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
-from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.groups import n_special
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
 
@@ -20,6 +20,12 @@ READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), 
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
 """Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
 and TEST."""
+NUMBERS = [name for name, column in views.TASK_FIELDS.items() if column.seen in ("i8", "f8")]
+FLAGS = [(name, column.name) for name, column in views.TASK_FIELDS.items() if column.seen == "?"]
+WORDS = [(name, column.name, column.codes) for name, column in views.TASK_FIELDS.items() if column.seen == "U"]
+"""Fields of `views.Task` with the columns that they show, and for words the vocabulary."""
+seen_numbers = itemgetter(*(TASKS.columns.index(views.TASK_FIELDS[name]) for name in NUMBERS))
+"""The values of `NUMBERS` from those of a row."""
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
 HALF = 1 << PRIORITY_BITS - 1
@@ -48,51 +54,32 @@ def values_of(table: np.ndarray, row: int) -> dict:
 
 
 def task(world, row: int) -> views.Task:
-    """A task as the brokers may know it; of one whose jobs are cut from files the smallest job stands for all."""
-    t, words = values_of(world.arrays.tasks, row), world.vocabularies
-    n_jobs = int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
+    """A task as the brokers may know it; where jobs are cut from files, with the smallest job."""
+    values, words = world.arrays.tasks[row].item(), world.vocabularies
+    t = dict(zip(TASKS.dtype.names, values, strict=True))
+    n_jobs, nucleus = t["n_jobs"] - t["n_finished"] - t["n_failed"], t["nucleus"]
     counted, at_once = counted_inputs(world, row), pieces_at_once(world.arrays, row)
     parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
-    return views.Task(
-        jeditaskid=t["jeditaskid"], share=t["share"], gshare=words["shares"][t["share"]],
-        prodsourcelabel=words["labels"][t["label"]], processingtype=words["processing_types"][t["processing_type"]],
-        workinggroup=words["working_groups"][t["working_group"]], currentpriority=t["priority"],
-        corecount=t["corecount"], resource_type=t["resource_type"], ramcount=t["ramcount"],
-        ramunit=RAM_UNITS[t["ramunit"]], baseramcount=t["baseramcount"], cputime=t["cputime"],
-        cpuefficiency=t["cpuefficiency"], basewalltime_s=t["basewalltime_s"],
+    named = words["preassigned"][t["preassigned"]]
+    fields = dict(
+        zip(NUMBERS, seen_numbers(values), strict=True),
+        gshare=words["shares"][t["share"]], n_jobs=n_jobs, is_scout=bool(world.arrays.scout_inputs[row]),
         n_events_per_job=at_once * t["n_events_per_job"], n_files_per_job=at_once * t["n_input_files"],
         input_bytes_per_job=at_once * t["input_bytes_per_job"],
-        output_bytes_per_job=at_once * t["output_bytes_per_job"],
-        workdisk_bytes=t["workdiskcount_mb"] * 1e6, iointensity=t["iointensity"], n_jobs=n_jobs,
-        total_input_bytes=counted * t["input_bytes_per_job"], nucleus=t["nucleus"],
-        total_input_files=round(counted * t["n_input_files"]),
-        t1weight=t["t1weight"], fullchain=t["fullchain"], inputprestaging=bool(t["inputprestaging"]),
+        output_bytes_per_job=at_once * t["output_bytes_per_job"], workdisk_bytes=t["workdiskcount_mb"] * 1e6,
+        total_input_bytes=counted * t["input_bytes_per_job"], total_input_files=round(counted * t["n_input_files"]),
         parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
         parent_fullchain=0 if parent is None else int(parent["fullchain"]),
         frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
-        architecture=words["architectures"][t["architecture"]], transhome=words["transhomes"][t["transhome"]],
-        container_name=words["container_names"][t["container_name"]], only_tags_for_fc=bool(t["only_tags_for_fc"]),
-        diskio=t["diskio"], **_requirements(world, t),
-        is_scout=bool(world.arrays.scout_inputs[row]),
-        nucleus_bare=int(world.arrays.sites["bare_nucleus"][t["nucleus"]]) if t["nucleus"] >= 0 else 0)
-
-
-def _requirements(world, t) -> dict:
-    """What only job brokerage reads of a task row."""
-    words, by_walltime = world.vocabularies, t["walltime_s_per_mib"] > 0
-    named = words["preassigned"][t["preassigned"]]
-    queues = tuple(words["queues"].index(name) for name in named.split(",")) if named else ()
-    left = t["n_events_per_job"] * int(t["n_jobs"] - t["n_finished"] - t["n_failed"])
-    return dict(
-        preassigned=queues,
-        allowinputlan=words["input_lan"][t["allowinputlan"]] if t["allowinputlan"] else "",
-        uselocalio=bool(t["uselocalio"]), ipconnectivity=words["connectivities"][t["ipconnectivity"]],
-        event_service=bool(t["eventservice"]), n_es_consumers=t["n_es_consumers"],
-        max_attempt_es=t["max_attempt_es"], jumbo_events=left if t["n_jumbo_jobs"] else -1,
-        merge_output=bool(t["mergeoutput"]), maxcorecount=t["maxcorecount"],
-        dynamic_events=bool(t["mingranularity"]), min_granularity=t["mingranularity"],
-        max_events_per_job=t["maxeventsperjob"], cputimeunit="" if by_walltime else "HS06sPerEvent",
-        walltime_s_per_mib=t["walltime_s_per_mib"])
+        preassigned=tuple(words["queues"].index(name) for name in named.split(",")) if named else (),
+        jumbo_events=t["n_events_per_job"] * n_jobs if t["n_jumbo_jobs"] else -1,
+        dynamic_events=t["mingranularity"] > 0, cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent",
+        nucleus_bare=int(world.arrays.sites["bare_nucleus"][nucleus]) if nucleus >= 0 else 0)
+    for name, column in FLAGS:
+        fields[name] = t[column] != 0
+    for name, column, codes in WORDS:
+        fields[name] = words[codes][t[column]]
+    return views.Task.of(fields)
 
 
 def counted_inputs(world, row: int) -> float:

@@ -5,18 +5,28 @@ Job numbers and links are those that JEDI read last, with the jobs it has placed
 
 import numpy as np
 
-from simgrid_broker.names import FullChain, InputLan, QueueStatus, TaskStatus
+from simgrid_broker.names import QueueStatus, TaskStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
-from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE
-from simgrid_broker.scenario.tasklist import VOCABULARY_OF
+from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
+from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QueueNumbers
-from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.views import UNKNOWN
-from simgrid_broker.world.from_snapshot import COUNTED, NUMBER_OF, TRUTHS, WORD_OF
+from simgrid_broker.world.from_snapshot import COUNTED
 from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
+from simgrid_broker.world.observe import values_of
 
 T = TaskStatus
+ORDER = (
+    "brokerage name username processingtype prodsourcelabel workinggroup campaign transpath architecture transhome "
+    "container_name ipConnectivity priority corecount n_jobs n_finished n_failed events_per_job cputime cpuefficiency "
+    "basewalltime ramcount baseramcount workdiskcount iointensity input_per_job output_per_job files_per_job t1Weight "
+    "inputPreStaging taskBrokerOnMaster secondary_input onlyTagsForFC diskIO maxCoreCount useLocalIO mergeOutput "
+    "eventService nEsConsumers nJumboJobs maxAttemptES minGranularity walltime allowInputLAN site maxEventsPerJob "
+    "gshare ramunit frozen_for input fullChain parent nucleus n_jobs_to_broker"
+).split()
+"""Keys of a task in the order of the file; others follow."""
 FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 """Keys of a grid that say what it was made of; a snapshot has it written out."""
 
@@ -142,24 +152,23 @@ def _work(world, live_rows, chosen) -> list[dict]:
 
 def _task(world, row: int) -> dict:
     """What brokers may know of a task, under the names of a snapshot."""
-    task, words = world.arrays.tasks[row], world.vocabularies
+    task, words = values_of(world.arrays.tasks, row), world.vocabularies
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
-    plain = dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE)
-    plain |= {WORD_OF[column]: words[vocabulary][task[column]] for column, vocabulary in VOCABULARY_OF.items()}
-    plain |= {field: task[column].item() for column, field in NUMBER_OF.items()}
-    plain |= {field: bool(plain[field]) for field in TRUTHS}
-    lan, named = InputLan(task["allowinputlan"]), plain.pop("preassigned")
-    plain |= dict(allowInputLAN=None if lan == InputLan.NONE else lan.word, site=named.split(",") if named else [])
-    if task["maxeventsperjob"]:
-        plain["maxEventsPerJob"] = int(task["maxeventsperjob"])
-    plain |= dict(gshare=words["shares"][task["share"]], ramunit=RAM_UNITS[task["ramunit"]],
-                  frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]),
-                  input=_input(world, row), **_chain(world, task))
-    if task["nucleus"] >= 0:
-        plain["nucleus"] = words["sites"][task["nucleus"]]
+    plain = _claims(SnapshotTask, task, words)
+    plain |= dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE, input=_input(world, row),
+                  frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
+    if task["parent"] > 0:
+        plain["parent"] = _claims(Chain, values_of(world.arrays.tasks, task["parent"] - 1), words)
     if not to_nucleus:
-        plain["n_jobs_to_broker"] = int(task["n_retry"] + task["n_jobs"] - task["next_chunk"])
-    return plain
+        plain["n_jobs_to_broker"] = task["n_retry"] + task["n_jobs"] - task["next_chunk"]
+    return {key: plain[key] for key in (*ORDER, *plain) if key in plain}
+
+
+def _claims(sheet, task: dict, words) -> dict:
+    """What a task claims, by the keys of a sheet; null is left out where it is the default."""
+    plain = {column.key: column.back(task[column.name], words) for column in columns_of(sheet)}
+    return {key: value for key, value in plain.items()
+            if value is not None or sheet.model_fields[key].default is not None}
 
 
 def _input(world, row: int) -> dict[str, dict]:
@@ -172,14 +181,3 @@ def _input(world, row: int) -> dict[str, dict]:
             kind = "tape" if is_tape else "disk"
             at[kind] = max(at.get(kind, 0.0), part)
     return found
-
-
-def _chain(world, task) -> dict:
-    """The parameter fullChain of a task and what is known of its parent, where there are such."""
-    plain = {} if task["fullchain"] == FullChain.NONE else dict(fullChain=FullChain(task["fullchain"]).word)
-    if task["parent"] > 0:
-        parent = world.arrays.tasks[task["parent"] - 1]
-        about = {} if parent["nucleus"] < 0 else dict(nucleus=world.vocabularies["sites"][parent["nucleus"]])
-        about |= {} if parent["fullchain"] == FullChain.NONE else dict(fullChain=FullChain(parent["fullchain"]).word)
-        plain["parent"] = about
-    return plain

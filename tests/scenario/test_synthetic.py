@@ -12,7 +12,6 @@ from simgrid_broker.scenario.campaigns import Campaign, UserActivity, Workload
 from simgrid_broker.scenario.model import Grid, Incident, Scenario
 from simgrid_broker.scenario.spread import Spread
 from simgrid_broker.scenario.synthetic import draw, holders, task_list
-from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import DAY, HOUR, WEEK
 
 SITES = {
@@ -322,10 +321,6 @@ def test_replicas():
     assert (fraction[:, 0] == 1).all() and (fraction[:, 3] == 0).all()
     assert (fraction[:, 1] < 1).mean() == pytest.approx(0.3, abs=0.04)
     assert np.bincount(site[:, 0])[[0, 1, 2]] / 3000 == pytest.approx([2 / 14, 4 / 14, 8 / 14], abs=0.05)
-
-
-def test_a_campaign_may_ask_for_as_many_replicas_as_a_task_can_hold():
-    assert N_REPLICAS == N_REPLICAS
 
 
 def test_more_replicas_than_sites():

@@ -1,8 +1,5 @@
 """Makes tasks of the records of a trace: one task of one job for each record.
 
-What lives here: which records can be replayed, and what a record means in PanDA's terms. What does not: reading files
-(`swf`, `gwf`, `cgsim_jobs`).
-
 The run time is what is replayed: on cores of the power that the caller names, a job runs exactly as long as it did.
 """
 
@@ -15,7 +12,7 @@ from simgrid_broker.scenario.importers.input_files import refuse
 from simgrid_broker.scenario.importers.tally import Tally
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN
 from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
-from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
 
 RECORD = {
     "job": "", "submit_s": UNKNOWN, "run_s": UNKNOWN, "processors": UNKNOWN, "requested_processors": UNKNOWN,
@@ -168,9 +165,8 @@ def _places(rows: np.ndarray, records: pd.DataFrame) -> tuple[np.ndarray, np.nda
 
 def _vocabularies(rows: np.ndarray, records: pd.DataFrame, path: Path) -> dict[str, tuple[str, ...]]:
     """Fill the codes of names in `rows` and give what they mean; numbers become U<number> and G<number>."""
-    found = {"task_names": (Path(path).name,), "processing_types": (PROCESSING_TYPE,), "campaigns": ("",),
-             "transpaths": ("",), "architectures": ("",), "transhomes": ("",), "container_names": ("",),
-             "preassigned": ("",), "connectivities": ("",)}
+    found = dict.fromkeys(VOCABULARY_OF.values(), ("",))
+    found |= {"task_names": (Path(path).name,), "processing_types": (PROCESSING_TYPE,)}
     for column, vocabulary, series, prefix in (
         ("user", "users", records["user"], "U"), ("working_group", "working_groups", records["group"], "G"),
         ("label", "labels", records["label"], ""),
