@@ -66,13 +66,12 @@ jobs to broker is all that was left; in a run the throttle may ask for fewer.
 """
 
 STATES_HEAD = """\
-# Statuses of tasks, datasets, files and jobs
+# Statuses of tasks and jobs
 
 Written by `scripts/write_reference.py` from the tables by which the program moves tasks and jobs; `simgrid-broker
-describe states` prints the same. A task or job that tries any other move ends the run with its story. Datasets and
-files have no rows of their own in the simulator: the input of a task is counted in chunks, one for each job. The JEDI
-TWiki shows the moves of datasets and files as pictures only, so theirs are told from the meaning of the statuses and
-the lifecycle reference.
+describe states` prints the same. Any other move ends the run with an error that shows the history of the task or job.
+Datasets and files, which have no rows of their own in the simulator, are described in
+[dataset_and_file_states.md](dataset_and_file_states.md).
 """
 
 TABLES_HEAD = """\

@@ -109,43 +109,6 @@ TASK_REASSIGNABLE = (TaskStatus.REGISTERED, TaskStatus.DEFINED, TaskStatus.READY
 """Statuses in which a task takes the command reassign; source: lifecycle reference, section 2.8."""
 
 
-class DatasetStatus(Word):
-    """Status of a dataset in JEDI; source: JEDI TWiki, dataset status; lifecycle reference, section 2.8."""
-
-    DEFINED = 0
-    TOUPDATE = 1
-    PENDING = 2
-    READY = 3
-    RUNNING = 4
-    PREPARED = 5
-    DONE = 6
-    FINISHED = 7
-    FAILED = 8
-    BROKEN = 9
-    REMOVED = 10
-
-
-class FileStatus(Word):
-    """Status of a file in JEDI's contents table; source: JEDI TWiki, file status; lifecycle reference, section 2.8."""
-
-    DEFINED = 0
-    STAGING = 1
-    PENDING = 2
-    READY = 3
-    PICKED = 4
-    RUNNING = 5
-    PARTIAL = 6
-    PREPARED = 7
-    MERGING = 8
-    FINISHED = 9
-    FAILED = 10
-    CANCELLED = 11
-    NOOUTPUT = 12
-    MISSING = 13
-    LOST = 14
-    BROKEN = 15
-
-
 class TaskCommand(Word):
     """Command to a task, as JEDI's TaskCommando takes it; source: lifecycle reference, section 2.1.
 

@@ -23,7 +23,7 @@ def topics() -> dict[str, Topic]:
     found["rules"] = [("brokers", rules)]
     plain = {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
                          lambda each=each: [make() for _, make in each]) for name, each in found.items()}
-    return plain | {"states": Topic("states", "of tasks, datasets, files and jobs", states.sections)}
+    return plain | {"states": Topic("states", "of tasks and jobs", states.sections)}
 
 
 def recorded(table) -> Section:

@@ -1,7 +1,4 @@
-"""The state machines as sections of the reference and as diagrams.
-
-What lives here: tables of text and Mermaid's notation. What does not: the machines themselves (`world.states`).
-"""
+"""The state machines as sections of the reference and as Mermaid diagrams."""
 
 from simgrid_broker.cli.text import Section
 from simgrid_broker.world.states import MACHINES, Machine, Move
@@ -12,9 +9,9 @@ FINAL = "- (final)"
 
 
 def sections() -> list[Section]:
-    """One section for each machine; those of one kind share its name."""
+    """One section for each machine."""
     return [Section(machine.title, f"Statuses of a {machine.title}, what they mean and what can follow them.", HEAD,
-                    _rows(machine), machine.kind) for machine in MACHINES]
+                    _rows(machine), machine.title) for machine in MACHINES]
 
 
 def _rows(machine: Machine) -> tuple[tuple[str, ...], ...]:
@@ -26,7 +23,7 @@ def _rows(machine: Machine) -> tuple[tuple[str, ...], ...]:
 def moves(machine: Machine) -> Section:
     """Who makes each move of a machine, and when."""
     rows = tuple((whence(move), move.new.word, move.by, move.when) for move in machine.moves)
-    return Section(f"Moves of a {machine.title}", "Who makes each move, and when.", MOVE_HEAD, rows, machine.kind)
+    return Section(f"Moves of a {machine.title}", "Who makes each move, and when.", MOVE_HEAD, rows, machine.title)
 
 
 def whence(move: Move) -> str:

@@ -17,7 +17,6 @@ def test_all_machines_are_described(call):
 
 @pytest.mark.parametrize(("part", "titles"), [
     pytest.param("task", {"task"}, id="tasks alone"),
-    pytest.param("dataset", {"input dataset", "output dataset"}, id="input and output"),
     pytest.param("job", {"job"}, id="jobs alone"),
 ])
 def test_one_part_can_be_asked_for(call, part, titles):

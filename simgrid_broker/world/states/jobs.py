@@ -36,7 +36,7 @@ MEANING = {
     S.CANCELLED: "killed by a person or with its task",
 }
 
-JOB = Machine("job", "job", MEANING, (
+JOB = Machine("job", MEANING, (
     _move((S.PENDING,), S.DEFINED, "Setupper", "after each bunch of submissions"),
     _move((S.DEFINED,), S.ACTIVATED, "Setupper", "no input must be moved"),
     _move((S.DEFINED,), S.ASSIGNED, "Setupper", "input must be moved"),

@@ -1,7 +1,4 @@
-"""What a state machine is: statuses with their meaning, and the moves between them.
-
-What lives here: the shape of the tables. What does not: the tables themselves (the other modules of this room).
-"""
+"""The shape of a state machine: statuses with their meaning, and the moves between them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,12 +24,8 @@ class Move:
 
 @dataclass(frozen=True)
 class Machine:
-    """All statuses of one kind of thing with their meaning, and all its moves.
+    """All statuses of tasks or jobs with their meaning, and all their moves; source: of the statuses."""
 
-    kind: task, job, dataset or file; title: with input or output; source: of the statuses.
-    """
-
-    kind: str
     title: str
     meaning: Mapping[Word, str]
     moves: tuple[Move, ...]

@@ -135,6 +135,6 @@ COMMANDED = (
 )
 """Commands; resume brings a throttled task back too, which the move of the WatchDog covers."""
 
-TASK = Machine("task", "task", MEANING, (*REFINING, *GENERATING, *WAITING, *ENDING, *COMMANDED),
+TASK = Machine("task", MEANING, (*REFINING, *GENERATING, *WAITING, *ENDING, *COMMANDED),
                "JEDI TWiki, task status; lifecycle reference, 2.8")
 """What a task can go through."""
