@@ -1,8 +1,4 @@
-"""The errors that the package raises on purpose, and how a problem in a user's file is told.
-
-What lives here: one root exception and its few children, `Problem`, and the search for the nearest valid name. What
-does not: finding problems. Every exception here can travel to another process and back (pickle).
-"""
+"""The errors that the package raises on purpose, and problems in a user's files. All of them can be pickled."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

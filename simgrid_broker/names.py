@@ -1,8 +1,6 @@
-"""PanDA's vocabulary as integers: statuses, causes and the families of names that rules refer to.
+"""PanDA's vocabulary and the constants that several packages share.
 
-What lives here: words of PanDA, JEDI, Harvester and CRIC that cross room borders, each an `IntEnum` whose lower-case
-member name is PanDA's own spelling. What does not: anything with behaviour, and names that a scenario invents
-(queues, shares, users), which are numbered when a world is built.
+Statuses, causes and kinds are `IntEnum`s whose lower-case member names are PanDA's own spellings.
 """
 
 from enum import IntEnum

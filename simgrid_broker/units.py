@@ -1,10 +1,7 @@
-"""Units: how a time, a size, a rate or a fraction is read from text, and how one is written for a reader.
-
-What lives here: the numbers behind units, one parser for each kind of quantity and one formatter for each. What does
-not: which quantity has which unit (the scenario's model and the schema say that), and limits on values.
+"""Units: reading a time, size, rate or fraction from text, and writing one for a reader.
 
 A parser takes a number, which is already in the parser's unit, or text with a unit ("72h", "16 GB", "40 Gb/s"), and
-gives a float; it raises ValueError with a sentence that says what to write. kB, MB, ... are powers of 1000 and KiB,
+returns a float; it raises ValueError with a sentence that says what to write. kB, MB, ... are powers of 1000 and KiB,
 MiB, ... powers of 1024; a small b is a bit, and only rates have bits.
 """
 
@@ -86,11 +83,6 @@ def format_seconds(value: float) -> str:
 def format_bytes(value: float) -> str:
     """A size for a reader, in powers of 1000: "1.5 GB"; four digits."""
     return _write(value, (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
-
-
-def format_rate(value: float) -> str:
-    """A rate in bytes/s for a reader, in powers of 1000: "30 MB/s"; four digits."""
-    return format_bytes(value) + "/s"
 
 
 def _read(value, scales: dict[str, float], unit: float, thing: str, write: str) -> float:

@@ -1,8 +1,4 @@
-"""Files to one checked, frozen `Scenario` or `Snapshot`.
-
-What lives here: the models, the loader, gdpconfig, checks, importers, synthetic grids and workloads. What does not:
-the running world (`world`) and anything that happens in simulated time.
-"""
+"""Scenario and snapshot files to one checked, frozen `Scenario` or `Snapshot`."""
 
 from simgrid_broker.scenario.cross_checks import remarks
 from simgrid_broker.scenario.gdpconfig import find, in_force, origins_in_force, with_setting

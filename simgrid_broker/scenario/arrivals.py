@@ -1,7 +1,4 @@
-"""When tasks come: Poisson processes whose rate follows the day and the week.
-
-What lives here: the rhythm, the times of a stream, and the bags of users. What does not: what the tasks are
-(`synthetic`).
+"""Arrival times of tasks: Poisson processes whose rate follows the day and the week.
 
 A stream is laid out in *even time*, in which its rate is constant, and then stretched to the clock. Each gap is keyed
 by its number, so a longer run has the same arrivals and some more.

@@ -1,8 +1,4 @@
-"""What must hold of commands to tasks: they name tasks that come, and are not impossible whatever the run brings.
-
-What lives here: one function for each rule, scenario to findings. What does not: carrying commands out (agents), and
-what is known only when the tasks have been drawn (`world.build`).
-"""
+"""Checks of commands to tasks: they name tasks that arrive, and at least one run can carry them out."""
 
 from collections.abc import Iterator
 

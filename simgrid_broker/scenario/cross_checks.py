@@ -1,8 +1,4 @@
-"""Checks between the parts of a scenario: what is wrong, and what is merely suspicious.
-
-What lives here: the tuple of all rules, and the remarks. What does not: the rules themselves (`rules_grid`,
-`rules_shares`, `rules_work`) and the shape of each part (`model`).
-"""
+"""All checks between the parts of a scenario, and remarks on what is legal but suspicious."""
 
 import re
 from collections.abc import Callable, Iterator

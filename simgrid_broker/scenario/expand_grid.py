@@ -1,8 +1,4 @@
-"""Where a grid comes from: made up or imported, with what the user wrote laid over it.
-
-What lives here: asking the sources that `grid` names and merging. What does not: the sources themselves
-(`synthetic_grid`, `importers`).
-"""
+"""Expands the grid: what is generated, over it what is imported, over it what the user wrote."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,9 +1,6 @@
-"""The files of tasks whose jobs are cut from them, drawn from `input_files`.
+"""The input files of tasks whose jobs are split by files, drawn from `input_files`.
 
-What lives here: the rows of splitting of a stream's tasks, and what follows for the rows of the tasks. What does not:
-the size of each file, which the world looks up when it is asked for.
-
-Of such a task a piece of input, which is a file or a part of one, stands where other tasks have a job.
+Each row of such a task counts pieces of input (files or parts of files) where other tasks count jobs.
 """
 
 import numpy as np

@@ -1,8 +1,4 @@
-"""The input of tasks as files, and the task parameters by which it is split into jobs.
-
-What lives here: the models, what contradicts itself in them, and means. What does not: drawing the files of a task
-(`input_draw`), and splitting (policy).
-"""
+"""The input of tasks as files, and the task parameters by which it is split into jobs."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Settles `Links` (default, tiers, sites, closeness matrix, pairs) pair by pair, as dense arrays."""
+"""Bandwidth, latency, limits and closeness of each directed pair of sites, as dense arrays."""
 
 import numpy as np
 

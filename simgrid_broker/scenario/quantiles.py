@@ -1,8 +1,4 @@
-"""Numbers dealt to the parts of a made-up grid so that even a small one follows a published distribution.
-
-What lives here: even quantiles in a keyed order, and values at quantiles. What does not: the distributions themselves
-(`synthetic_grid`, `synthetic_queues`, `synthetic_links`).
-"""
+"""Draws that follow a published distribution even on a small synthetic grid: even quantiles in a keyed order."""
 
 from collections.abc import Sequence
 

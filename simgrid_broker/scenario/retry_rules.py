@@ -1,8 +1,4 @@
-"""What PanDA does about errors, as a scenario writes it: the rules of the retry module and classes of errors.
-
-What lives here: the models, the rules that hold by default, and what must hold of them. What does not: applying them
-(policy) and the errors themselves (`names`).
-"""
+"""Rules of the retry module and classes of errors, as a scenario writes them, with their defaults and checks."""
 
 import re
 from collections.abc import Iterator

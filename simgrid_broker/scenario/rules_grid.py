@@ -1,8 +1,4 @@
-"""What must hold between the parts of a grid.
-
-What lives here: one function for each rule, scenario to findings. What does not: the shape of each part (`model`), and
-rules of shares, gdpconfig, work and incidents (`rules_shares`, `rules_work`).
-"""
+"""Checks between the parts of a grid."""
 
 from collections.abc import Iterator
 

@@ -1,8 +1,4 @@
-"""What must hold for the share tree, the resource types and gdpconfig.
-
-What lives here: one function for each rule, scenario to findings. What does not: the registry of gdpconfig
-(`gdpconfig`), and tagging and usage (policy).
-"""
+"""Checks of the share tree, the resource types and gdpconfig."""
 
 import re
 from collections.abc import Iterator, Mapping

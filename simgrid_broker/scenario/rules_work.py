@@ -1,8 +1,4 @@
-"""What must hold for the time of a run, its work and its incidents.
-
-What lives here: one function for each rule, scenario to findings. What does not: the shape of campaigns (`campaigns`)
-and what incidents do (agents).
-"""
+"""Checks of the duration of a run, its work and its incidents."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real

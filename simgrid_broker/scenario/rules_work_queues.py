@@ -1,7 +1,4 @@
-"""What must hold for the work queues of a scenario.
-
-What lives here: one function for each rule, scenario to findings. What does not: the grammar of criteria (`criteria`).
-"""
+"""Checks of the work queues of a scenario."""
 
 from collections.abc import Iterator
 

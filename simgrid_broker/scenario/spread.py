@@ -1,7 +1,4 @@
-"""Quantities that differ from task to task.
-
-What lives here: the log-normal spread with its kinds, and its mean. What does not: drawing from it (`synthetic`).
-"""
+"""Log-normal quantities that differ from task to task."""
 
 from math import exp, log
 from statistics import NormalDist

@@ -1,4 +1,4 @@
-"""The tasks of a scenario: campaigns, groups of users, a trace, and single arrivals of the timeline, in one list.
+"""The tasks of a scenario in one list: campaigns, groups of users, a trace, and single arrivals of the timeline.
 
 Every number is keyed by (scenario's seed, name of the stream, number of the task in it): a longer run has the same
 tasks and some more, and a change of one stream leaves the tasks of the others as they were, random draws of their jobs

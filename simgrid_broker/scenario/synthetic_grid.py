@@ -1,7 +1,4 @@
-"""A grid made up from published quantiles: as large as ATLAS, or smaller, or larger.
-
-What lives here: sites, batch systems and storages, with invented names. What does not: the queues
-(`synthetic_queues`), the network (`synthetic_links`), and real grids (`importers`).
+"""A synthetic grid of any size from published quantiles of ATLAS.
 
 WS below is the workload statistics, with the section. What is not published is called an assumption.
 """

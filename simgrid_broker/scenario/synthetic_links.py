@@ -1,6 +1,4 @@
-"""The network of a made-up grid: how each site hangs on it, and how close each pair of sites is.
-
-What lives here: capacities, failures and closeness. What does not: their settling pair by pair (`link_table`).
+"""The network of a synthetic grid: link capacities, failures and closeness of sites.
 
 Capacities are assumptions: none are published (workload statistics, section 13). Failures of attempts and closeness
 follow sections 10.1 and 10.4 there.

@@ -1,9 +1,7 @@
-"""The PanDA queues of a made-up grid.
+"""The PanDA queues of a synthetic grid and their limits, from the quantiles of CRIC in October 2025.
 
-What lives here: which queues each batch system has, and their limits, from the quantiles of CRIC in October 2025
-(workload statistics, section 2.1, below WS 2.1; formats reference, section 1.1). What does not: sites and their sizes.
-
-HPC and cloud queues fill their slots in advance (numslots of Harvester_Slots); that all of them do is an assumption.
+Sources: workload statistics, section 2.1, below WS 2.1; formats reference, section 1.1. HPC and cloud queues fill
+their slots in advance (numslots of Harvester_Slots); that all of them do is an assumption.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,4 @@
-"""JEDI's work queues beside those of the share tree: the model, and what follows from it for a whole scenario.
-
-What lives here: `WorkQueue`, the shares that normal and partition queues stand for, the order of names. What does not:
-the grammar of criteria (`criteria`), checks (`rules_work_queues`), mapping tasks (world).
+"""JEDI's work queues beside the share tree, and the shares, order and names that follow from them.
 
 Sources: JEDI TWiki, work queues, shares and the JEDI_Work_Queue table; lifecycle reference, section 1.6.
 """

@@ -1,10 +1,7 @@
-"""YAML as plain values that remember the line of every key.
-
-What lives here: reading a document, with the core schema of YAML 1.2 and duplicate keys as errors. What does not: what
-the values mean (`loader`, `resolve`).
+"""YAML as plain values with the line of every key.
 
 Scalars follow YAML 1.2, because in YAML 1.1 `ON` and `OFF` (CRIC's words for storages) are booleans, `1e9` is text and
-`12:30` is 750. An underscore may stand between digits. Keys of mappings are always text.
+`12:30` is 750. An underscore may separate digits. Keys of mappings are always text; duplicate keys are errors.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Whether a queue has the software and hardware that a task needs: the AUTO check, and what ANY stands for.
-
-What lives here: what a task needs, and the answer for one queue. What does not: hardware (`hardware`), the grammar of
-`architecture` (`architecture`) and the criteria that ask for all queues (`job_brokerage.software`).
+"""Whether a queue has the software and hardware that a task needs: the checks for releases AUTO and ANY.
 
 Sources: PanDA brokerage documentation, release/cache availability check for releases=AUTO; brokerage reference,
 sections 5.2 to 5.4 (D37, D41).

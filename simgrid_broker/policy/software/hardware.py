@@ -1,10 +1,7 @@
-"""Whether a queue has the CPUs and GPUs that a task asks for.
-
-What lives here: the comparison of an `Architecture` with what CRIC publishes and with what worker nodes report. What
-does not: releases and containers (`check`).
+"""Whether a queue has the CPUs and GPUs that a task asks for, by CRIC and by reports of worker nodes.
 
 Sources: PanDA brokerage documentation, checks for CPU and GPU hardware; brokerage reference, section 5.2, points 1 to 6
-(D38 to D40). What PanDA stumbles over refuses the queue.
+(D38 to D40). A requirement that makes PanDA fail refuses the queue.
 """
 
 from simgrid_broker.policy.software.architecture import CONSTRAINTS, WILDCARD, Architecture, CpuSpec, GpuSpec

@@ -1,7 +1,4 @@
-"""Regular expressions that tasks bring with them.
-
-What lives here: compiling them without a stumble. What does not: what they are matched with.
-"""
+"""Regular expressions that tasks contain."""
 
 import re
 import warnings

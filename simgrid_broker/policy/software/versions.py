@@ -1,7 +1,5 @@
 """Versions and sizes with an operator in front: `>=12.0`, `==40960`.
 
-What lives here: reading such a constraint and holding a value against it. What does not: which values (`hardware`).
-
 Sources: PanDA brokerage documentation, GPU requirements; brokerage reference, section 5.2, point 6 (D39). Both sides
 are read as PEP 440 has them, so `12.0` equals `12` and `575.57.08` equals `575.57.8`.
 """

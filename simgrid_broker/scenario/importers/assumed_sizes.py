@@ -1,9 +1,6 @@
-"""Sizes that CRIC does not publish, made up from published quantiles: cores of queues and bytes of storages.
+"""Estimates of sizes that CRIC does not publish: cores of queues and bytes of storages, from published quantiles.
 
-What lives here: the quantiles, how they are spread over tiers, and which sites are taken to be nuclei. What does not:
-anything that CRIC does say (`cric`). Source: workload statistics (WS, with the section).
-
-A size hangs on the name and the tier alone: it stays the same whatever else is in the file.
+Source: workload statistics (WS, with the section). A size depends on name and tier alone, not on the rest of the file.
 """
 
 from collections.abc import Mapping

@@ -1,8 +1,7 @@
 """Reads the site and link description of CGSim, a SimGrid-based grid simulator, as a grid.
 
-What lives here: sites, their cores, speeds, storages and links, and SimGrid's units. What does not: CGSim's jobs
-(`cgsim_jobs`). Source: formats reference, section 14, and CGSim's own parser and platform (kennywlo/CGSim,
-src/core/parser.cpp and platform.cpp).
+Source: formats reference, section 14, and CGSim's own parser and platform (kennywlo/CGSim, src/core/parser.cpp and
+platform.cpp).
 """
 
 import re

@@ -1,7 +1,6 @@
-"""Reads the job records of CGSim, real PanDA jobs in a CSV file, so that the same jobs can be run here.
+"""Reads the job records of CGSim, real PanDA jobs in a CSV file, for replay.
 
-What lives here: its columns, times and sites. What does not: CGSim's sites and links (`cgsim`), and making tasks of
-records (`trace_tasks`). Source: formats reference, section 14.
+Source: formats reference, section 14.
 """
 
 import csv

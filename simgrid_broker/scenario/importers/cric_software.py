@@ -1,7 +1,6 @@
 """Reads CRIC's software and hardware of queues (`pandaqueue/query/?json&preset=tags`).
 
-What lives here: the fields of that file. What does not: the queues themselves (`cric`) and what the fields mean to
-brokerage (policy). Source: formats reference, section 6.
+Source: formats reference, section 6.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Storages of a CRIC dump: which DDM endpoints the queues use, whose they are, and where a site writes.
+"""Storages of a CRIC dump: the DDM endpoints of queues, their sites, and where a site writes.
 
 No CRIC file holds sizes (`assumed_sizes`). Sources: formats reference, sections 1.2 and 2.1.
 """

@@ -1,7 +1,4 @@
-"""Writes a grid as a YAML file that a scenario can extend.
-
-What lives here: the layout for readers, with units where people like them. What does not: reading (`loader`).
-"""
+"""Writes a grid as a YAML file that a scenario can extend, in units that are easy to read."""
 
 import os
 import tempfile

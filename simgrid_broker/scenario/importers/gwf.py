@@ -1,7 +1,6 @@
 """Reads the grid workload format (GWF) of the Grid Workloads Archive, and its comma-separated workflow variant.
 
-What lives here: its columns and layouts. What does not: making tasks of the records (`trace_tasks`), and the
-dependencies of workflows, which are counted but not simulated. Source: formats reference, section 13.
+Dependencies of workflows are counted but not simulated. Source: formats reference, section 13.
 """
 
 from pathlib import Path

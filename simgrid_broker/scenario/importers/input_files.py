@@ -1,8 +1,4 @@
-"""Files of foreign formats as text and as JSON, with the line at which something is wrong.
-
-What lives here: opening (plain or gzip), decoding, JSON with its lines, and the collector of bad lines. What does
-not: the meaning of what is read (one module for each format).
-"""
+"""Foreign files as text (plain or gzip) and as JSON, with the line of every problem."""
 
 import json
 import re

@@ -1,6 +1,5 @@
 """Reads the standard workload format (SWF) of the Parallel Workloads Archive.
 
-What lives here: its columns and header. What does not: making tasks of the records (`trace_tasks`).
 Source: formats reference, section 12.
 """
 

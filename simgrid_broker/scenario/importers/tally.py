@@ -1,8 +1,4 @@
-"""Remarks of an import: what could not be used and what was assumed, counted instead of one line for each case.
-
-What lives here: the counter. What does not: deciding what deserves a remark (the readers), and errors
-(`simgrid_broker.errors`): a remark never stops an import.
-"""
+"""Remarks of an import, counted instead of one line for each case; a remark never stops an import."""
 
 from collections.abc import Iterable
 

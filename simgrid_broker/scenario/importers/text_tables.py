@@ -1,7 +1,4 @@
-"""Text tables of numbers: lines to arrays, with every bad line told.
-
-What lives here: what the SWF and GWF readers share. What does not: which column means what (`swf`, `gwf`).
-"""
+"""Text tables of numbers, as SWF and GWF have them, to arrays, with an error for every bad line."""
 
 import re
 from collections.abc import Sequence

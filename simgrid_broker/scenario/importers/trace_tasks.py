@@ -1,4 +1,4 @@
-"""Makes tasks of the records of a trace: one task of one job for each record.
+"""Makes a task with one job of each record of a trace.
 
 The run time is what is replayed: on cores of the power that the caller names, a job runs exactly as long as it did.
 """

@@ -1,8 +1,4 @@
-"""Recorded workloads: which format a file has, its reader, and the tasks of a scenario's `workload.trace`.
-
-What lives here: the choice of the reader. What does not: the formats (`swf`, `gwf`, `cgsim_jobs`) and what a record
-means (`trace_tasks`).
-"""
+"""Recorded workloads: the reader for each format, and the tasks of a scenario's `workload.trace`."""
 
 from collections.abc import Sequence
 from pathlib import Path
