@@ -1,17 +1,16 @@
-"""Selection criteria of work queues: the part of SQL in which they are written, read and applied to tasks.
+"""Selection criteria of work queues: the part of SQL in which they are written; SQLite applies them to tasks.
 
-What lives here: the grammar, its errors, and whether a task passes. What does not: the queues (`work_queues`).
-
-    criteria   = and { OR and }             and   = not { AND not }       not = NOT not | "(" criteria ")" | test
-    test       = attribute ( operator value | [NOT] IN "(" value { "," value } ")" | [NOT] LIKE value
-               | [NOT] BETWEEN value AND value | IS [NOT] NULL )
+    criteria   = test { (AND | OR) test }   test = { NOT | "(" } attribute asked { ")" }
+    asked      = operator value | [NOT] IN "(" value { "," value } ")" | [NOT] LIKE value
+               | [NOT] BETWEEN value AND value | IS [NOT] NULL
     operator   = "=" | "!=" | "<>" | "<" | "<=" | ">" | ">="              value = :variable | 'text' | number
 
-Words are read in any case. As in SQL, what is empty is unknown, a test of it neither passes nor fails, and only a task
-for which the whole is true passes. Source: JEDI TWiki, the JEDI_Work_Queue table (CRITERIA and VARIABLES).
+Keywords and attributes are case-insensitive. Empty attributes are NULL, and a task passes only if the whole is true.
+Source: JEDI TWiki, the JEDI_Work_Queue table (CRITERIA and VARIABLES).
 """
 
 import re
+import sqlite3
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -23,12 +22,32 @@ TEXTS = ("prodSourceLabel", "workingGroup", "processingType", "campaign", "site"
 NUMBERS = ("coreCount", "eventService", "currentPriority", "ramCount")
 """Attributes that are numbers."""
 ATTRIBUTES = {name.lower(): name for name in (*TEXTS, *NUMBERS)}
-WORDS = ("and", "or", "not", "in", "like", "between", "is", "null")
-OPERATORS = ("=", "!=", "<>", "<", "<=", ">", ">=")
-TOKEN = re.compile(r"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>[-+]?\d+(?:\.\d+)?)|(?P<variable>:\w+)|"
+NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?")
+TOKEN = re.compile(rf"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>{NUMBER.pattern})|(?P<variable>:\w+)|"
                    r"(?P<word>[A-Za-z_]\w*)|(?P<sign>!=|<>|<=|>=|[=<>(),]))")
 DEEPEST = 50
-"""Brackets and NOTs within each other that are read."""
+"""Most nested brackets and NOTs."""
+
+COMPARED = {"=": "value", "!=": "value", "<>": "value", "<": "value", "<=": "value", ">": "value", ">=": "value"}
+CHOSEN = {"like": "pattern", "between": "low", "in": "list"}
+GRAMMAR = {
+    "test": {"not": "test", "(": "test"},
+    "asked": {**COMPARED, **CHOSEN, "not": "chosen", "is": "is"},
+    "chosen": CHOSEN,
+    "is": {"not": "null", "null": "end"}, "null": {"null": "end"},
+    "list": {"(": "item"}, "items": {",": "item", ")": "end"},
+    "and": {"and": "value"},
+    "bracket": {"and": "test", "or": "test", ")": "end"}, "end": {"and": "test", "or": "test", "": "done"},
+}
+"""State to the keywords and signs that may come next, each with the state that follows; "" is the end of the text."""
+VALUES = {"value": "end", "pattern": "end", "low": "and", "item": "items"}
+"""States that expect a value, and the state after it."""
+EXPECTED = {"asked": "=, !=, <, <=, >, >=, IN, LIKE, BETWEEN or IS", "chosen": "IN, LIKE or BETWEEN", "is": "NULL",
+            "null": "NULL", "list": "(", "items": ", or )", "and": "AND", "bracket": "AND, OR or )",
+            "end": "AND, OR or the end"}
+
+_sqlite = sqlite3.connect(":memory:", check_same_thread=False)
+_QUESTION = "SELECT {} FROM (SELECT " + ", ".join(f":{name} AS {name}" for name in ATTRIBUTES.values()) + ")"
 
 
 class CriteriaError(ValueError):
@@ -47,34 +66,6 @@ class Token(NamedTuple):
     position: int
 
 
-class Comparison(NamedTuple):
-    """A test of one attribute; `values` are text or numbers as the attribute is."""
-
-    attribute: str
-    operator: str
-    values: tuple = ()
-
-
-class Both(NamedTuple):
-    """AND."""
-
-    left: object
-    right: object
-
-
-class Either(NamedTuple):
-    """OR."""
-
-    left: object
-    right: object
-
-
-class Not(NamedTuple):
-    """NOT."""
-
-    inner: object
-
-
 def variables_of(text: str) -> dict[str, str]:
     """The variables in `p1:evgen,p2:simul`, by name without colon; raises CriteriaError."""
     found, position = {}, 1
@@ -89,33 +80,55 @@ def variables_of(text: str) -> dict[str, str]:
     return found
 
 
-def parse(text: str, variables: Mapping[str, str] | None = None):
-    """The criteria as a tree of Comparison, Both, Either, Not; None for empty text, which every task passes.
+def parse(text: str, variables: Mapping[str, str] | None = None) -> str:
+    """The criteria as SQLite reads them, variables replaced; "" for empty text, which every task passes.
 
     variables: values by name without colon. Raises CriteriaError.
     """
     tokens = _tokens(text)
-    if tokens[0].kind == "end":
-        return None
-    parser = _Parser(tokens, dict(variables or {}))
-    tree = parser.either(0)
-    parser.take("end", "AND, OR or the end")
-    return tree
+    state, name, sql, bases, depth = "test", "", [], [0], 0
+    for token in tokens if tokens[0].text else ():
+        word = token.text.lower()
+        if state == "end" and len(bases) > 1:
+            state = "bracket"
+        if state == "test" and depth > DEEPEST:
+            raise CriteriaError(token.position, f"more than {DEEPEST} brackets and NOTs within each other")
+        if state in VALUES:
+            sql.append(_value(token, name, state == "pattern", variables or {}))
+            state = VALUES[state]
+        elif state == "test" and word in ATTRIBUTES:
+            name, state, depth = ATTRIBUTES[word], "asked", bases[-1]
+            sql.append(name)
+        elif word in GRAMMAR[state]:
+            if state == "test":
+                depth += 1
+                bases += [depth] if word == "(" else []
+            elif state == "bracket" and word == ")":
+                bases.pop()
+                depth = bases[-1]
+            state = GRAMMAR[state][word]
+            sql.append({"like": "GLOB"}.get(word, word))
+        else:
+            raise _misplaced(token, state)
+    return _understood(" ".join(sql))
 
 
-def passes(tree, task: Mapping[str, object]) -> bool:
-    """Whether a task passes criteria that were read; `task` gives attributes by name, empty text and None = unknown."""
-    return tree is None or _truth(tree, task) is True
+def passes(criteria: str, task: Mapping[str, object]) -> bool:
+    """Whether a task passes `parse`d criteria; `task` holds attributes by name, empty text and None mean unknown."""
+    if not criteria:
+        return True
+    values = {name: None if task.get(name) == "" else task.get(name) for name in ATTRIBUTES.values()}
+    return _sqlite.execute(_QUESTION.format(criteria), values).fetchone()[0] == 1
 
 
-def unused(tree, variables: Mapping[str, str], text: str) -> list[str]:
+def unused(variables: Mapping[str, str], text: str) -> list[str]:
     """Names of variables that criteria do not use."""
     used = {token.text[1:] for token in _tokens(text) if token.kind == "variable"}
     return [name for name in variables if name not in used]
 
 
 def _tokens(text: str) -> list[Token]:
-    """Words, signs and values of a text, and the end; raises CriteriaError at what is none of them."""
+    """Words, signs and values of a text, and the end; raises CriteriaError at any other text."""
     tokens, place = [], 0
     while text[place:].strip():
         match = TOKEN.match(text, place)
@@ -129,170 +142,44 @@ def _tokens(text: str) -> list[Token]:
     return [*tokens, Token("end", "", len(text) + 1)]
 
 
-class _Parser:
-    """Reads tokens from left to right."""
+def _misplaced(token: Token, state: str) -> CriteriaError:
+    """The error of a token that cannot come where it does."""
+    if state != "test":
+        found = f"found {token.text}" if token.text else "but the criteria end"
+        return CriteriaError(token.position, f"expected {EXPECTED[state]}, {found}")
+    if token.kind == "word" and token.text.lower() not in ("and", "or", "in", "like", "between", "is", "null"):
+        return CriteriaError(token.position, f"no attribute of tasks is called {token.text!r}",
+                             nearest(token.text, tuple(ATTRIBUTES.values())))
+    return CriteriaError(token.position, "expected an attribute of tasks", tuple(ATTRIBUTES.values()))
 
-    def __init__(self, tokens: list[Token], variables: dict[str, str]):
-        self.tokens, self.variables, self.place = tokens, variables, 0
 
-    @property
-    def next(self) -> Token:
-        """The token to come."""
-        return self.tokens[self.place]
-
-    def take(self, text: str, expected: str) -> Token:
-        """The next token, which must be this word, sign, or `end`."""
-        if not self.sees(text):
-            found = f"found {self.next.text}" if self.next.text else "but the criteria end"
-            raise CriteriaError(self.next.position, f"expected {expected}, {found}")
-        self.place += 1
-        return self.tokens[self.place - 1]
-
-    def sees(self, text: str) -> bool:
-        """Whether the next token is this word, sign, or `end`."""
-        token = self.next
-        return token.kind == text == "end" or token.kind in ("word", "sign") and token.text.lower() == text
-
-    def skip(self, text: str) -> bool:
-        """Go past a word or sign if it comes next."""
-        seen = self.sees(text)
-        self.place += seen
-        return seen
-
-    def either(self, depth: int):
-        """Criteria with OR."""
-        tree = self.both(depth)
-        while self.skip("or"):
-            tree = Either(tree, self.both(depth))
-        return tree
-
-    def both(self, depth: int):
-        """Criteria with AND."""
-        tree = self.negated(depth)
-        while self.skip("and"):
-            tree = Both(tree, self.negated(depth))
-        return tree
-
-    def negated(self, depth: int):
-        """A test, a bracket, or NOT before either."""
-        if depth > DEEPEST:
-            raise CriteriaError(self.next.position, f"more than {DEEPEST} brackets and NOTs within each other")
-        if self.skip("not"):
-            return Not(self.negated(depth + 1))
-        if self.skip("("):
-            tree = self.either(depth + 1)
-            self.take(")", "AND, OR or )")
-            return tree
-        return self.test()
-
-    def test(self):
-        """A test of an attribute."""
-        token = self.next
-        name = ATTRIBUTES.get(token.text.lower()) if token.kind == "word" else None
-        if name is None:
-            known = tuple(ATTRIBUTES.values())
-            found = f"no attribute of tasks is called {token.text!r}" if token.kind == "word" and (
-                token.text.lower() not in WORDS) else "expected an attribute of tasks"
-            raise CriteriaError(token.position, found, nearest(token.text, known) if token.kind == "word" else known)
-        self.place += 1
-        return self.rest_of_test(name)
-
-    def rest_of_test(self, name: str):
-        """What is asked of an attribute."""
-        if self.skip("is"):
-            tree = Comparison(name, "not null" if self.skip("not") else "null")
-            self.take("null", "NULL")
-            return tree
-        if self.next.text in OPERATORS and self.next.kind == "sign":
-            self.place += 1
-            operator = self.tokens[self.place - 1].text
-            return Comparison(name, "!=" if operator == "<>" else operator, (self.value(name),))
-        negated = self.skip("not")
-        tree = self.set_test(name)
-        return Not(tree) if negated else tree
-
-    def set_test(self, name: str) -> Comparison:
-        """IN, LIKE or BETWEEN."""
-        if self.skip("like"):
-            if name in NUMBERS:
-                raise CriteriaError(self.next.position, f"LIKE is for text, and {name} is a number")
-            return Comparison(name, "like", (self.value(name),))
-        if self.skip("between"):
-            low = self.value(name)
-            self.take("and", "AND")
-            return Comparison(name, "between", (low, self.value(name)))
-        self.take("in", "=, !=, <, <=, >, >=, IN, LIKE, BETWEEN or IS")
-        self.take("(", "(")
-        values = [self.value(name)]
-        while self.skip(","):
-            values.append(self.value(name))
-        self.take(")", ", or )")
-        return Comparison(name, "in", tuple(values))
-
-    def value(self, name: str):
-        """A value of the kind that the attribute has."""
-        token = self.next
-        self.place += 1
-        if token.kind == "variable":
-            if token.text[1:] not in self.variables:
-                raise CriteriaError(token.position, f"no variable {token.text} has a value",
-                                    nearest(token.text[1:], tuple(self.variables)) or tuple(self.variables))
-            text = self.variables[token.text[1:]]
-        elif token.kind == "text":
-            text = token.text[1:-1].replace("''", "'")
-        elif token.kind == "number":
-            text = token.text
-        else:
-            raise CriteriaError(token.position, "expected a :variable, a 'text' or a number")
-        if name in NUMBERS:
-            return _number(text, name, token)
-        if token.kind == "number":
-            raise CriteriaError(token.position, f"{name} is text: write '{text}'")
+def _value(token: Token, name: str, is_pattern: bool, variables: Mapping[str, str]) -> str:
+    """A value of the type that the attribute has, as SQLite reads it."""
+    if is_pattern and name in NUMBERS:
+        raise CriteriaError(token.position, f"LIKE is for text, and {name} is a number")
+    if token.kind not in ("variable", "text", "number"):
+        raise CriteriaError(token.position, "expected a :variable, a 'text' or a number")
+    text = token.text[1:-1].replace("''", "'") if token.kind == "text" else token.text
+    if token.kind == "variable":
+        if text[1:] not in variables:
+            raise CriteriaError(token.position, f"no variable {text} has a value",
+                                nearest(text[1:], tuple(variables)) or tuple(variables))
+        text = variables[text[1:]]
+    if name in NUMBERS:
+        if not NUMBER.fullmatch(text):
+            raise CriteriaError(token.position, f"{name} is a number, and {text!r} is none")
         return text
+    if token.kind == "number":
+        raise CriteriaError(token.position, f"{name} is text: write '{text}'")
+    if is_pattern:      # GLOB, because LIKE is case-insensitive in SQLite
+        text = "".join({"%": "*", "_": "?", "*": "[*]", "?": "[?]", "[": "[[]"}.get(sign, sign) for sign in text)
+    return "'" + text.replace("'", "''") + "'"
 
 
-def _number(text: str, name: str, token: Token) -> float:
-    """A number out of a text, or a CriteriaError."""
-    if not re.fullmatch(r"[-+]?\d+(\.\d+)?", text):
-        raise CriteriaError(token.position, f"{name} is a number, and {text!r} is none")
-    return float(text)
-
-
-def _truth(tree, task: Mapping[str, object]) -> bool | None:
-    """True, False, or None where it is unknown."""
-    if isinstance(tree, Not):
-        inner = _truth(tree.inner, task)
-        return None if inner is None else not inner
-    if isinstance(tree, (Both, Either)):
-        left, right = _truth(tree.left, task), _truth(tree.right, task)
-        decisive = isinstance(tree, Either)
-        if left is decisive or right is decisive:
-            return decisive
-        return None if left is None or right is None else not decisive
-    return _holds(tree, task.get(tree.attribute))
-
-
-def _holds(test: Comparison, value) -> bool | None:
-    """Whether one attribute is as a test wants it; None if it is unknown."""
-    unknown = value is None or value == ""
-    if test.operator in ("null", "not null"):
-        return unknown == (test.operator == "null")
-    if unknown:
-        return None
-    return HOLDS[test.operator](value, *test.values)
-
-
-def _like(value: str, pattern: str) -> bool:
-    """SQL's LIKE: % stands for any text, _ for any character."""
-    parts = {"%": ".*", "_": "."}
-    return re.fullmatch("".join(parts.get(sign, re.escape(sign)) for sign in pattern), value, re.DOTALL) is not None
-
-
-HOLDS = {
-    "=": lambda value, other: value == other, "!=": lambda value, other: value != other,
-    "<": lambda value, other: value < other, "<=": lambda value, other: value <= other,
-    ">": lambda value, other: value > other, ">=": lambda value, other: value >= other,
-    "in": lambda value, *others: value in others, "like": _like,
-    "between": lambda value, low, high: low <= value <= high,
-}
-"""What each operator asks."""
+def _understood(criteria: str) -> str:
+    """`criteria`, unless they are too long or nested too deeply for SQLite."""
+    try:
+        passes(criteria, {})
+    except sqlite3.Error as error:
+        raise CriteriaError(1, f"too complex: {error}") from None
+    return criteria

@@ -58,11 +58,11 @@ def _unreadable(number: int, queue) -> Iterator[Finding]:
     try:
         variables = variables_of(queue.variables)
         name = "criteria"
-        tree = parse(queue.criteria, variables)
+        parse(queue.criteria, variables)
     except CriteriaError as error:
         yield Finding(("work_queues", number, name), getattr(queue, name), str(error), error.nearest)
         return
-    for variable in unused(tree, variables, queue.criteria) if queue.function != PARTITION else ():
+    for variable in unused(variables, queue.criteria) if queue.function != PARTITION else ():
         yield Finding(("work_queues", number, "variables"), queue.variables,
                       f"the criteria do not use the variable {variable}")
 
