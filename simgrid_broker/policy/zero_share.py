@@ -1,28 +1,37 @@
-"""Zero share: what a queue's `fairsharepolicy` says about a task.
+"""Zero share: what a queue's `fairsharepolicy` means for a task, and what in it does not do what it says.
 
-What lives here: the grammar and its evaluation. What does not: the criterion (`job_brokerage.candidates`), and what is
-wrong with a policy (`zero_share_strict`).
-
-Sources: PanDA brokerage documentation, Zero Share; brokerage reference, section 6 (differences D42, D43). Text that is
-not understood never stops a decision: a field that is no known filter is no filter, as in PanDA.
+Sources: PanDA brokerage documentation, Zero Share; brokerage reference, section 6 (differences D42, D43). As in PanDA,
+malformed text never stops a decision: a field that is no known filter is ignored.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from operator import eq, ge, gt, le, lt, ne
+from typing import NamedTuple
 
 from simgrid_broker.names import PROCESSING_GROUPS
 
 COMPARISONS = {">": gt, "<": lt, ">=": ge, "<=": le, "==": eq, "!=": ne}
 UNDOCUMENTED_GROUPS = ("mcore",)
-"""Groups that the code knows and the documentation's list lacks; source: D43."""
+"""Groups of the deployed edition that the documentation does not list; source: D43."""
 
-TEST_GROUP = "test"
-"""Group of tests. The documentation lists it among the types that a policy may name; the code asks no policy for it."""
+TEST_GROUP, OTHERS = "test", "others"
+"""Group of tests, which a policy may name as documented while the deployed edition asks no policy for them; and the
+group of all processing types that are not listed."""
+
+KEYS = ("priority", "type", "group", "gshare")
+"""Keys of a sub-policy; source: PanDA brokerage documentation, Zero Share."""
+
+EXPECTED = "expected <key><filter>:<value>, such as type=evgen:0%"
 
 PRIORITY = re.compile(r"\s*(>=|<=|==|!=|>|<)\s*([-+]?(?:0+|[1-9]\d*|\d+\.\d*|\.\d+))\s*", re.ASCII)
-"""A comparison that the code can evaluate: Python knows no whole number with a leading 0."""
+"""A comparison that the deployed edition can evaluate: Python accepts no whole number with a leading 0."""
+_VALUE = re.compile(r"\d+(?:\.\d+)?%?", re.ASCII)
+_ZERO = re.compile(r"[0.]+%?")
+_KEY = re.compile(r"priority|\w*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -36,16 +45,36 @@ class SubPolicy:
     priority: str | None = None
 
 
-@cache
+class MalformedPolicy(NamedTuple):
+    """Part of a `fairsharepolicy` that does not do what it says; position: character, counted from 0."""
+
+    position: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"character {self.position + 1}: {self.reason}"
+
+
 def parse_policy(text: str) -> tuple[SubPolicy, ...]:
     """The sub-policies of a `fairsharepolicy` in order; any text is accepted, empty text has none."""
-    return tuple(_parse_sub_policy(part) for part in text.split(",")) if text else ()
+    return _read(text, "documented")[0]
+
+
+def check_policy(text: str, edition: str = "documented") -> tuple[MalformedPolicy, ...]:
+    """Everything that PanDA would ignore or never match in a `fairsharepolicy`, in the order of its text."""
+    return _read(text, edition)[1]
+
+
+def valid_types(edition: str) -> tuple[str, ...]:
+    """Groups that `type=` can match; the deployed edition asks no policy for tests (brokerage reference, section 6)."""
+    left_out = UNDOCUMENTED_GROUPS if edition == "documented" else (TEST_GROUP,)
+    return tuple(sorted({*PROCESSING_GROUPS.values(), OTHERS} - {*left_out}))
 
 
 def processing_group(processingtype: str, edition: str) -> str:
     """The group that `type=` addresses: PanDA's group of the processing type, or `others`."""
-    group = PROCESSING_GROUPS.get(processingtype, "others")
-    return "others" if edition == "documented" and group in UNDOCUMENTED_GROUPS else group
+    group = PROCESSING_GROUPS.get(processingtype, OTHERS)
+    return OTHERS if edition == "documented" and group in UNDOCUMENTED_GROUPS else group
 
 
 def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshare: str, currentpriority: int,
@@ -63,22 +92,10 @@ def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshar
                        and (not gshare or _matches(sub.gshare, gshare))
                        and _priority_matches(sub.priority, currentpriority, is_merging, edition))
         except re.error:
-            return False                        # as in PanDA: an error while matching refuses nobody
+            return False                        # as in PanDA: an error while matching refuses no task
         if matches:
             return sub.zero
     return False
-
-
-def _parse_sub_policy(text: str) -> SubPolicy:
-    fields = text.split(":")
-    filters = {}
-    for field in fields:
-        for name in ("type", "group", "gshare"):
-            if field.startswith(name + "="):
-                filters[name] = field.split("=")[-1]
-        if field.startswith("priority"):
-            filters["priority"] = field.removeprefix("priority")
-    return SubPolicy(fields[-1] in ("0", "0%"), **filters)
 
 
 def _matches(pattern: str | None, value: str) -> bool:
@@ -86,10 +103,102 @@ def _matches(pattern: str | None, value: str) -> bool:
 
 
 def _priority_matches(expression: str | None, priority: int, is_merging: bool, edition: str) -> bool:
-    """Whether the priority filter holds; for merge jobs it is passed over (documented) or holds unseen (D42)."""
+    """Whether the priority filter holds; for merge jobs it is ignored (documented) or always holds (D42)."""
     if expression in (None, "any"):
         return True
     if is_merging:
         return edition == "deployed"
     comparison = PRIORITY.fullmatch(expression)
     return comparison is None or COMPARISONS[comparison[1]](priority, float(comparison[2]))
+
+
+@cache
+def _read(text: str, edition: str) -> tuple[tuple[SubPolicy, ...], tuple[MalformedPolicy, ...]]:
+    """The sub-policies and the problems of a `fairsharepolicy`."""
+    policies, problems, start = [], [], 0
+    for part in text.split(",") if text else ():
+        policy, found = _sub_policy(part, start, edition)
+        policies.append(policy)
+        problems += found
+        start += len(part) + 1
+    return tuple(policies), tuple(sorted(problems, key=lambda problem: problem.position))
+
+
+def _sub_policy(text: str, start: int, edition: str) -> tuple[SubPolicy, list[MalformedPolicy]]:
+    """A sub-policy that begins at `start`, and its problems; PanDA reads its value as a filter, too."""
+    filters, problems, position = {}, [], start
+    *fields, value = text.split(":")
+    for field in fields:
+        problems += _filter(field, position, filters, edition)
+        position += len(field) + 1
+    list(_filter(value, position, filters, edition))
+    if not text.strip():
+        problems = [MalformedPolicy(start, f"an empty sub-policy matches every task; {EXPECTED}")]
+    elif not fields:
+        problems = [MalformedPolicy(start, f"a value without a filter holds for every task; {EXPECTED}"
+                                    if _VALUE.fullmatch(value) else
+                                    f"{text!r} has no value and so accepts what it matches; {EXPECTED}")]
+    elif not _VALUE.fullmatch(value):
+        problems.append(MalformedPolicy(position, f"{value!r} is no value and so accepts; expected a number, with or "
+                                        "without %"))
+    elif value not in ("0", "0%") and _ZERO.fullmatch(value):
+        problems.append(MalformedPolicy(position, f"{value!r} is not zero for PanDA; write 0 or 0%"))
+    return SubPolicy(value in ("0", "0%"), **filters), problems
+
+
+def _filter(field: str, start: int, filters: dict[str, str], edition: str) -> Iterator[MalformedPolicy]:
+    """Add a filter to those of its sub-policy; its problems."""
+    key = _KEY.match(field)[0]
+    after, place = field[len(key):], start + len(key)
+    if field != field.lstrip():
+        yield MalformedPolicy(start, "a filter after a blank is passed over, so that the sub-policy matches every task")
+    elif key not in KEYS or key != "priority" and not after.startswith("="):
+        yield MalformedPolicy(start, _unknown(field, key))
+    else:
+        if key in filters:
+            yield MalformedPolicy(start, f"{key!r} stands here a second time; only the last one counts")
+        filters[key] = after if key == "priority" else after.split("=")[-1]
+        if key != "priority":
+            yield from _of_pattern(key, after[1:], place + 1, edition)
+        elif after != "=any" and not PRIORITY.fullmatch(after):
+            yield MalformedPolicy(place, f"the comparison {after!r} cannot be made and so holds for every task; "
+                                  "expected one of > < >= <= == != and a number")
+
+
+def _unknown(field: str, key: str) -> str:
+    """The problem of a field that is no filter."""
+    if key in KEYS:
+        return f"{field!r} is passed over; expected {key}=<text>"
+    near = get_close_matches(key.lower(), KEYS, n=1)
+    meant = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(KEYS)}"
+    return f"{field!r} is no filter and is passed over, so that the sub-policy may match every task; {meant}"
+
+
+def _of_pattern(key: str, text: str, start: int, edition: str) -> Iterator[MalformedPolicy]:
+    """Problems of the text that a task's type, group or share is compared with."""
+    if "=" in text:
+        yield MalformedPolicy(start, f"only what follows the last `=` of {text!r} counts")
+        start, text = start + text.rindex("=") + 1, text[text.rindex("=") + 1:]
+    if text != text.strip():
+        yield MalformedPolicy(start, f"the blanks in {text!r} count, and nothing has them")
+        return
+    try:
+        matches = re.compile(text.replace("*", ".*")).fullmatch
+    except (re.error, OverflowError) as error:
+        yield MalformedPolicy(start, f"{text!r} is no regular expression ({error}), and no task is refused for it "
+                              "or for what follows")
+        return
+    if key == "type" and text != "any" and not any(map(matches, valid_types(edition))):
+        yield MalformedPolicy(start, _no_type(text, edition))
+
+
+def _no_type(text: str, edition: str) -> str:
+    """The problem of a type that matches nothing."""
+    known = valid_types(edition)
+    if text == TEST_GROUP or PROCESSING_GROUPS.get(text) == TEST_GROUP and edition == "deployed":
+        return "PanDA asks no policy for tests"
+    if PROCESSING_GROUPS.get(text) == TEST_GROUP:
+        return f"{text!r} is matched by nothing; did you mean 'test'?"
+    near = get_close_matches(text, known, n=1)
+    return (f"no type is {text!r}; " + (f"did you mean {near[0]!r}? " if near else "")
+            + f"types are {', '.join(known)}; all that are not listed are `{OTHERS}`")

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.zero_share import has_zero_share
-from simgrid_broker.policy.zero_share_strict import KEYS, check_policy, valid_types
+from simgrid_broker.policy.zero_share import KEYS, check_policy, has_zero_share, valid_types
 
 
 @pytest.mark.parametrize("policy", [
