@@ -7,10 +7,10 @@ from difflib import get_close_matches
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong in an input: where it stands, what was written, what was expected.
+    """A problem in an input: its place, the value written, and what was expected.
 
     file: path as the user gave it, "command line", or None; line: counted from 1, or None; key: dotted path of the
-    key; value: what was written, None = nothing that could be shown; nearest: valid names that may have been meant.
+    key; value: what was written, None = nothing to show; nearest: valid names that may have been meant.
     """
 
     file: str | None
@@ -70,7 +70,7 @@ class OutputError(SimgridBrokerError):
 
 
 class ForbiddenMove(SimgridBrokerError):
-    """A job or task was to take a status that it cannot take from where it is: an error of the program."""
+    """A job or task was moved to a status that its current one does not allow: an error of the program."""
 
 
 class InvariantBroken(SimgridBrokerError):
@@ -85,12 +85,12 @@ class InvariantBroken(SimgridBrokerError):
 
 
 def nearest(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
-    """At most `n` of the names in `known` that `word` may have been meant for, best first; case does not count."""
+    """At most `n` of the names in `known` closest to `word`, best first, case ignored."""
     by_folded = {name.casefold(): name for name in known}
     return tuple(by_folded[match] for match in get_close_matches(str(word).casefold(), by_folded, n))
 
 
 def _shown(value: object, longest: int = 60) -> str:
-    """`value` as it reads in one line."""
+    """`value` on one line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= longest else text[: longest - 3] + "..."

@@ -283,10 +283,10 @@ PANDA_ERRORS = {
     Cause.TIMEOUT_HOLDING: PandaError("jobDispatcherErrorCode", 100, "timeout in holding"),
     Cause.TIMEOUT_TRANSFERRING: PandaError("jobDispatcherErrorCode", 100, "timeout in transferring"),
 }
-"""The error that stands for each cause of a failure; causes that close a job are no errors.
+"""The error recorded for each cause of a failure; causes that close a job are not errors.
 
 Source: the codes and texts of the pilot (pilot3, errorcodes); lifecycle reference, section 4.1. A breakdown of a site
-is told by the commonest of its errors.
+is recorded as its most common error.
 """
 
 RAM_LIMITS_MB = (1000, 2000, 3000, 4000, 6000, 8000)
@@ -318,13 +318,13 @@ Source: PanDA brokerage documentation, production job brokerage; lifecycle refer
 """
 
 USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500
-"""Priority of the first job of a user, and the lowest at which jobs take that of their task.
+"""Priority of the first job of a user, and the lowest at which jobs take the priority of their task.
 
 Source: lifecycle reference, section 3.5.
 """
 
 HIGH_PRIORITY, VERY_HIGH_PRIORITY = 800, 900
-"""Lowest priority at which timeouts are shorter and unsafe queues are avoided; lowest treated like that of scouts.
+"""Lowest priority at which timeouts are shorter and unsafe queues are avoided; lowest treated like scouts.
 
 Source: PanDA brokerage documentation, Timeout Rules and step 2; brokerage reference, section 2.2.
 """

@@ -91,7 +91,7 @@ def candidate_names(run: "Run", option: str, name: str) -> frozenset[str]:
     owner = queue_of(run)
     names = frozenset(each for each, queue in owner.items() if name in (each, queue))
     if not names:
-        raise _wrong(option, name, "no PanDA queue, pseudo-queue or site of the run is called so",
+        raise _wrong(option, name, "unknown PanDA queue, pseudo-queue or site of the run",
                      nearest(name, dict.fromkeys((*owner.values(), *owner))))
     return names
 

@@ -56,7 +56,7 @@ def unknown_policies(scenario: "Scenario | Snapshot") -> list[Problem]:
         name, known, origin = getattr(scenario.policies, kind), names(kind), scenario.origin(f"policies.{kind}")
         if name not in known:
             problems.append(Problem(origin.file or origin.kind, origin.line, f"policies.{kind}", name,
-                                    f"no policy is called so; known are {', '.join(known)}", nearest(name, known)))
+                                    f"unknown policy; known are {', '.join(known)}", nearest(name, known)))
     return problems
 
 

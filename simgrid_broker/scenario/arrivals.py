@@ -17,7 +17,7 @@ _WEEKDAYS, _DAYS = 5, 7
 
 
 def stream_key(name: str) -> int:
-    """Number of a stream of luck for a name, the same in every process; 64 bits, signed."""
+    """Random key of a stream for a name, the same in every process; 64 bits, signed."""
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
@@ -47,7 +47,7 @@ def poisson_times(payload: Payload, rate: float, duration_s: float, seed: int, k
 
 
 def bags(activity: UserActivity, begins: np.ndarray, seed: int, key: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Tasks of the active periods that begin at `begins`, (n_periods,): arrival, user and index in luck, all (n,).
+    """Tasks of the active periods that begin at `begins`, (n_periods,): arrival, user and index, all (n,).
 
     The index is period x 2^20 + number in the period, so that no other period changes a task.
     """

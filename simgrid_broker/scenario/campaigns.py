@@ -30,14 +30,15 @@ class Replicas(Part):
 class OpenInput(Part):
     """An input dataset to which files are added after the task was submitted, at an even rate until it is frozen."""
 
-    at_first: Fraction = Field(0.1, description="Part of the files that is there when the task arrives, at least one")
+    at_first: Fraction = Field(0.1, description="Fraction of the files that exist when the task arrives, at "
+                               "least one file")
     frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
 
 
 class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     """What the jobs of a task are: their names for the tagging of shares, what they claim, and what is true."""
 
-    name: str = Field(min_length=1, description="Name of the stream; its luck hangs on it")
+    name: str = Field(min_length=1, description="Name of the stream; it keys the random draws of its tasks")
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
     workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
 
@@ -93,7 +94,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
 
     @property
     def cores(self) -> int:
-        """Cores that a job is reckoned to use."""
+        """Estimate of the cores that a job uses."""
         return self.corecount or CORES_OF_ANY
 
     @property
@@ -196,7 +197,7 @@ class Workload(Part):
 
     @model_validator(mode="after")
     def names_are_different(self) -> "Workload":
-        """Refuse two streams of one name: their luck would be the same."""
+        """Refuse two streams of one name: their random draws would be the same."""
         names = [stream.name for stream in (*self.campaigns, *self.users)]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

@@ -29,7 +29,7 @@ EFFECT = {
 """Where a command can be carried out, and what the task is then; source: lifecycle reference, section 2.8."""
 
 RETRY = {"documented": ((LIVE, ENDED), LIVE), "deployed": ((LIVE, ENDED, ABORTED), LIVE)}
-"""The same of retry, which the code accepts for aborted tasks, too (L15)."""
+"""As above for retry, which the deployed edition also accepts for aborted tasks (L15)."""
 
 
 def command_options(scenario: Scenario) -> Iterator[Finding]:
@@ -50,7 +50,7 @@ def command_names(scenario: Scenario) -> Iterator[Finding]:
         for name, known, what in (("nucleus", grid.sites, "site"), ("queue", grid.queues, "queue")):
             value = getattr(incident, name)
             if value is not None and value not in known:
-                yield Finding((*key, name), value, f"no {what} is called so", nearest(value, known))
+                yield Finding((*key, name), value, f"unknown {what}", nearest(value, known))
     for key, incident in _of_kind(scenario, "task_share"):
         if incident.share in inner:
             yield Finding((*key, "share"), incident.share, "expected a share without children, as only those take "
@@ -67,12 +67,12 @@ def task_of_command(scenario: Scenario) -> Iterator[Finding]:
             if isinstance(task, int) and task < 1:
                 yield Finding((*key, "task"), task, "expected the number of a task, 1 or above")
             elif isinstance(task, str) and task not in names and work.trace is None:
-                yield Finding((*key, "task"), task, "no campaign and no group of users is called so",
+                yield Finding((*key, "task"), task, "unknown campaign or group of users",
                               nearest(task, names))
 
 
 def impossible_command(scenario: Scenario) -> Iterator[Finding]:
-    """A command can be carried out in some run: nobody resumes what nothing pauses, or pauses what was aborted."""
+    """A command can be carried out in some run: resume needs a pause, and pause a task that was not aborted."""
     said = [(key, incident) for key, incident in _of_kind(scenario, "task_command")
             if incident.task is not None and incident.command is not None]
     said.sort(key=lambda one: one[1].at)
@@ -87,7 +87,7 @@ def impossible_command(scenario: Scenario) -> Iterator[Finding]:
 def _possible(scenario: Scenario, task: int | str, before: list[Incident]) -> set[str]:
     """What a task can be after some commands; of those to others only such count as may be about the same task.
 
-    A name stands for many tasks, and more may arrive later.
+    A name covers many tasks, and more may arrive later.
     """
     first = {LIVE, ENDED} | ({HELD} if _held_by_itself(scenario) else set())
     possible = set(first)

@@ -71,7 +71,7 @@ def no_open_queue(scenario: Scenario) -> Iterator[str]:
 
 
 def queue_refuses_all(scenario: Scenario) -> Iterator[str]:
-    """Queues whose limits leave nothing between them; an upper limit of 0 is none."""
+    """Queues whose lower limit is above the upper one; an upper limit of 0 means no limit."""
     for name, queue in scenario.grid.queues.items():
         for lower, upper in (("minrss", "maxrss"), ("mintime", "maxtime")):
             if getattr(queue, lower) > getattr(queue, upper) > 0:
@@ -85,7 +85,7 @@ def option_of_full_chain(scenario: Scenario) -> Iterator[str]:
         if bare not in (None, "only", "allow"):
             yield f"bareNucleus={bare} of queue {name!r} has no effect; it may be only or allow."
         if secondary is not None and secondary not in scenario.grid.sites:
-            yield f"secondaryNucleus={secondary} of queue {name!r} has no effect; no site is called so."
+            yield f"secondaryNucleus={secondary} of queue {name!r} has no effect: unknown site."
 
 
 def option_no_number(scenario: Scenario) -> Iterator[str]:
@@ -117,7 +117,7 @@ def settings_of(scenario: Scenario) -> Iterator[str]:
     yield from dict.fromkeys((*scenario.gdpconfig, *later))
 
 
-def setting_of_nobody(scenario: Scenario) -> Iterator[str]:
+def setting_without_match(scenario: Scenario) -> Iterator[str]:
     """Keys of gdpconfig for a CRIC workflow of no queue, or for a working group of no work."""
     work = (*scenario.workload.campaigns, *scenario.workload.users)
     known = {"workflow": ("queue has the workflow", {queue.workflow for queue in scenario.grid.queues.values()}),
@@ -163,7 +163,7 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, snapshot_cut_off, setting_of_nobody, option_of_full_chain,
+    incident_cut_off, snapshot_cut_off, setting_without_match, option_of_full_chain,
     option_no_number, software_without_transhome, software_unknown,
 )
 """Everything that is looked at for remarks."""

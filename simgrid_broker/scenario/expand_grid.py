@@ -31,7 +31,7 @@ class Expansion:
 
 
 def expanded(draft: Draft) -> Expansion:
-    """`draft` with its grid written out: what is made up, over it what is imported, over it what the user wrote."""
+    """`draft` with its grid expanded: generated parts, over them imported ones, over them what the user wrote."""
     expansion = Expansion(draft)
     grid = draft.values.get("grid")
     if draft.expanded or not isinstance(grid, dict):
@@ -66,7 +66,7 @@ def _made_up(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
         return {}, None
     try:
         spec = SyntheticGrid.model_validate(grid["synthetic"])
-    except ValidationError:             # told by `shape`, with everything else that is wrong in the scenario
+    except ValidationError:             # `validate` reports it
         expansion.failed = True
         return {}, None
     return synthetic_grid(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
@@ -76,7 +76,7 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     """The grid in CRIC's files, and its origin; nothing if there is none or it cannot be read."""
     files = {key: grid[key] for key in ("pandaqueues", "rses", "closeness") if grid.get(key) is not None}
     if any(not isinstance(file, str) or not Path(file).is_file() for file in files.values()):
-        expansion.failed = True         # told by `resolve`, as for every file that a scenario names
+        expansion.failed = True         # `loader` reports missing files
         return {}, None
     if "pandaqueues" not in files:
         return {}, None
@@ -98,7 +98,7 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     """
     file = grid.get("software")
     if not isinstance(file, str) or not Path(file).is_file():
-        expansion.failed |= file is not None        # told by `resolve`, as for every file that a scenario names
+        expansion.failed |= file is not None        # `loader` reports missing files
         return {}, None
     queues = grid.get("queues")
     names = [name for name, queue in queues.items() if isinstance(queue, dict)] if isinstance(queues, dict) else ()

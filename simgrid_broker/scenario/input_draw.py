@@ -10,7 +10,7 @@ from simgrid_broker.schema import SPLITTING
 
 
 def splitting_rows(payload: Payload, n_files: np.ndarray, file_bytes: np.ndarray, edition: str) -> np.ndarray:
-    """Rows of splitting of a stream's tasks with so many files of such a mean size, (n,); zeros without files."""
+    """Splitting rows of a stream's tasks with `n_files` files of mean size `file_bytes`, (n,); zeros without files."""
     rows = SPLITTING.empty(len(n_files))
     files = payload.input
     if files is None:

@@ -101,7 +101,7 @@ class SplitRule(Part):
 
     @property
     def typical_files(self) -> float:
-        """Files, or parts of one, that a job is reckoned to have; source: lifecycle reference, section 2.3."""
+        """Estimate of the files of a job, below 1 for parts of one; source: lifecycle reference, section 2.3."""
         events = self.input.events_per_file if self.input else 1
         if self.nEventsPerJob:
             return (self.events_per_piece or self.nEventsPerJob) / events

@@ -24,17 +24,17 @@ def luck(seed: int, question: str, n: int) -> np.ndarray:
 
 
 def interpolated(seed: int, question: str, n: int, published: Sequence[float]) -> np.ndarray:
-    """Values of a distribution known at `PUBLISHED_AT`, straight lines between, dealt by luck, (n,)."""
+    """Values of a distribution known at `PUBLISHED_AT`, straight lines between, in random order, (n,)."""
     return np.interp(dealt(seed, question, n), PUBLISHED_AT, published)
 
 
 def stepped(seed: int, question: str, n: int, values: Sequence[tuple[float, float]]) -> list:
-    """Values of a distribution that has only a few, given as (part of the whole, value), dealt by luck, (n,)."""
+    """Values of a distribution that has only a few, given as (weight, value), in random order, (n,)."""
     parts, choices = zip(*values, strict=True)
     ends = np.cumsum(parts) / np.sum(parts)
     return [choices[k] for k in np.searchsorted(ends, dealt(seed, question, n))]
 
 
 def log_normal(seed: int, question: str, n: int, median: float, sigma: float, most: float) -> np.ndarray:
-    """Values of a log-normal distribution that ends at `most`, dealt by luck, (n,)."""
+    """Values of a log-normal distribution cut at `most`, in random order, (n,)."""
     return np.minimum(most, median * np.exp(sigma * normal_quantile(dealt(seed, question, n))))

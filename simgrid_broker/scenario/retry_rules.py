@@ -48,7 +48,7 @@ class ErrorClass(Part):
 
 
 DEFAULT_RETRY_RULES = (RetryRule(errorsource="pilotErrorCode", errorcode=1212, retryaction="increase_memory"),)
-"""Out of memory: ask for more, the one rule that the JEDI TWiki tells of; the others in production are not public."""
+"""Out of memory: ask for more, the only rule in the JEDI TWiki; the others in production are not public."""
 
 KEYS = (("retry_rules", "errorsource", "errorcode", "errordiag"),
         ("error_classification", "error_source", "error_code", "error_diag"))
@@ -61,12 +61,12 @@ def unknown_error(scenario) -> Iterator[Finding]:
         for position, rule in enumerate(getattr(scenario, part)):
             known = _known_codes(getattr(rule, source))
             if not known:
-                yield Finding((part, position, source), getattr(rule, source), "no failure is told in this column; "
+                yield Finding((part, position, source), getattr(rule, source), "no failure is reported in this column; "
                               "expected one of " + ", ".join(_sources()))
             elif str(getattr(rule, code)) not in known:
-                told = ", ".join(f"{number} ({diag})" for number, diag in known.items())
+                listed = ", ".join(f"{number} ({diag})" for number, diag in known.items())
                 yield Finding((part, position, code), getattr(rule, code),
-                              f"no failure has this code; there are {told}", nearest(str(getattr(rule, code)), known))
+                              f"no failure has this code; known are {listed}", nearest(str(getattr(rule, code)), known))
 
 
 def _known_codes(source: str) -> dict[str, str]:
@@ -102,7 +102,7 @@ def unknown_diagnostics(scenario) -> Iterator[Finding]:
                      if (error.source, error.code) == (getattr(rule, source), getattr(rule, code))]
             with suppress(re.error):
                 if known and not any(re.match(getattr(rule, diag) or "", one, re.DOTALL) for one in known):
-                    yield Finding((part, position, diag), getattr(rule, diag), "no failure with this code is told so; "
+                    yield Finding((part, position, diag), getattr(rule, diag), "no failure has this code and text; "
                                   "expected what matches the start of " + " or ".join(map(repr, known)),
                                   nearest(getattr(rule, diag), known))
 
@@ -124,7 +124,7 @@ def rule_of_unknown_share(scenario) -> Iterator[Finding]:
     leaves = _leaves(scenario.shares)
     for position, rule in enumerate(scenario.retry_rules):
         if rule.workqueue is not None and rule.workqueue not in leaves:
-            yield Finding(("retry_rules", position, "workqueue"), rule.workqueue, "no leaf share is called so",
+            yield Finding(("retry_rules", position, "workqueue"), rule.workqueue, "unknown leaf share",
                           nearest(rule.workqueue, leaves))
 
 

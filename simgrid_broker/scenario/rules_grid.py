@@ -14,7 +14,7 @@ TIERS = (0, 1, 2, 3)
 def unknown_site(grid: Grid, key: tuple, name: str) -> Iterator[Finding]:
     """A finding if no site is called `name`."""
     if name not in grid.sites:
-        yield Finding(key, name, "no site is called so", nearest(name, grid.sites))
+        yield Finding(key, name, "unknown site", nearest(name, grid.sites))
 
 
 def queue_at_unknown_site(scenario: Scenario) -> Iterator[Finding]:
@@ -39,7 +39,7 @@ def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
         key = ("grid", "sites", name, "storage")
         own = [endpoint for endpoint, storage in storages.items() if storage.site == name]
         if site.storage is not None and site.storage not in storages:
-            yield Finding(key, site.storage, "no storage is called so", nearest(site.storage, own or storages))
+            yield Finding(key, site.storage, "unknown storage", nearest(site.storage, own or storages))
         elif site.storage is not None and site.storage not in own and (own or site.nucleus):
             why = "because the site has storage itself" if own else "because the site is a nucleus"
             yield Finding(key, site.storage, f"must be a storage of this site, {why}", tuple(own[:3]))

@@ -33,8 +33,8 @@ def share_twice(scenario: Scenario) -> Iterator[Finding]:
     seen = {ROOT_SHARE}
     for key, share in shares_with_keys(scenario.shares):
         if share.name in seen:
-            yield Finding((*key, "name"), share.name, "another share is called so" if share.name != ROOT_SHARE else
-                          "the node above all shares is called so")
+            yield Finding((*key, "name"), share.name, "another share has this name" if share.name != ROOT_SHARE else
+                          "the node above all shares has this name")
         elif not share.name.strip():
             yield Finding((*key, "name"), share.name, "expected a name")
         seen.add(share.name)
@@ -108,7 +108,7 @@ def unknown_member(scenario: Scenario, key: tuple, name: str, value) -> Iterator
 
 
 def _shares_in(members: Mapping[str, str]) -> list[str]:
-    """The shares that the placeholders of a key stand for."""
+    """The shares named in place of the placeholders of a key."""
     return [members[name] for name in ("gshare", "queue", "queueOrNone") if members.get(name)]
 
 

@@ -22,7 +22,7 @@ def unknown_names(snapshot: Snapshot) -> Iterator[Finding]:
              "resource type": snapshot.resource_types}
     for key, what, name in _names(snapshot):
         if name is not None and name not in known[what]:
-            yield Finding(key, name, f"no {what} is called so", nearest(name, known[what]))
+            yield Finding(key, name, f"unknown {what}", nearest(name, known[what]))
 
 
 def _names(snapshot: Snapshot) -> Iterator[tuple[tuple, str, str | None]]:

@@ -79,7 +79,7 @@ def work_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
     named += [(("workload", "trace", "share"), work.trace.share)] if work.trace else []
     for key, share in named:
         if share is not None and share not in leaves:
-            yield Finding(key, share, "no leaf share is called so", nearest(share, leaves))
+            yield Finding(key, share, "unknown leaf share", nearest(share, leaves))
 
 
 def parents_of_campaigns(scenario: Scenario) -> Iterator[Finding]:
@@ -210,7 +210,7 @@ def _fields_given(incident: Incident) -> list[str]:
 def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> Iterator[Finding]:
     """A finding if `name` is given and not among `known`."""
     if name is not None and name not in known:
-        yield Finding(key, name, f"no {what} is called so", nearest(name, known))
+        yield Finding(key, name, f"unknown {what}", nearest(name, known))
 
 
 WORK_RULES = (

@@ -20,9 +20,9 @@ def queue_twice(scenario: Scenario) -> Iterator[Finding]:
     for number, queue in enumerate(scenario.work_queues):
         key = ("work_queues", number, "name")
         if queue.name in seen:
-            yield Finding(key, queue.name, "another work queue is called so")
+            yield Finding(key, queue.name, "another work queue has this name")
         elif queue.name in shares:
-            yield Finding(key, queue.name, "a share is called so, and gdpconfig keys could not tell them apart")
+            yield Finding(key, queue.name, "a share has this name, and gdpconfig keys could not tell them apart")
         seen.add(queue.name)
 
 
@@ -76,7 +76,7 @@ def bad_partition(scenario: Scenario) -> Iterator[Finding]:
         if queue.partition is not None and queue.function in (PARTITION, RESOURCE):
             yield Finding(key, queue.partition, f"only normal queues are sub queues; this one is {queue.function}")
         elif queue.partition is not None and queue.partition not in partitions:
-            yield Finding(key, queue.partition, "no partition is called so", nearest(queue.partition, partitions))
+            yield Finding(key, queue.partition, "unknown partition", nearest(queue.partition, partitions))
         if queue.function == PARTITION and queue.name not in used:
             yield Finding(("work_queues", number, "name"), queue.name, "the partition has no sub queues")
 
@@ -104,7 +104,7 @@ def unknown_queue_named(scenario: Scenario) -> Iterator[Finding]:
             name = stream.workQueueName
             if name is not None and name not in known:
                 yield Finding(("workload", kind, number, "workQueueName"), name,
-                              "no work queue with criteria is called so", nearest(name, known))
+                              "unknown work queue with criteria", nearest(name, known))
 
 
 def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:

@@ -33,13 +33,13 @@ _TAPE = 32
 _COMPLETENESS = (0.05, 0.95)
 
 DEFAULT_ATTEMPTS, DEPLOYED_ANALYSIS_ATTEMPTS = (3, 0), (10, 3)
-"""maxAttempt and maxFailure that tasks have by default, 0 = not set; and those of analysis in the code."""
+"""maxAttempt and maxFailure that tasks have by default, 0 = not set; and those of analysis in the deployed edition."""
 
 BACKLOG = "/backlog"
-"""What the name of a stream gets for the luck of the tasks that wait at the start."""
+"""Suffix of a stream's name that keys the random draws of tasks waiting at the start."""
 
 INDEX_BITS = 24
-"""Bits of a task's luck that number it within its stream."""
+"""Bits of a task's random key that number it within its stream."""
 
 
 def task_list(scenario: Scenario) -> TaskList:
@@ -143,7 +143,7 @@ def draw_number(spread: NumberSpread, seed: int, key: int, index: np.ndarray, qu
 
 
 def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, users=None, user=0) -> TaskList:
-    """Tasks of one stream that arrive at `arrival`, (n,), numbered `index` in its luck, owned by `users[user]`."""
+    """Tasks of one stream that arrive at `arrival`, (n,), numbered `index` in it, owned by `users[user]`."""
     n = len(arrival)
     index = np.arange(n) if index is None else index
     rows = new_rows(n)

@@ -54,7 +54,7 @@ def n_resource_queues(queues: tuple[WorkQueue, ...]) -> int:
 
 
 def by_queue(scenario) -> bool:
-    """Whether normal and partition queues take the place of the share tree: JEDI TWiki; L4: not in the code."""
+    """Whether normal and partition queues replace the share tree: JEDI TWiki; not in the deployed edition (L4)."""
     return scenario.edition == "documented" and has_normal(scenario)
 
 
@@ -64,7 +64,7 @@ def has_normal(scenario) -> bool:
 
 
 def shares_in_use(scenario, share: type) -> tuple:
-    """The share tree that is in force: that of the scenario, or the one that its normal queues and partitions make.
+    """The share tree in force: the scenario's, or the one made of its normal queues and partitions.
 
     share: the model of a share. A Resource queue beside normal ones has a share like them.
     """
@@ -75,6 +75,6 @@ def shares_in_use(scenario, share: type) -> tuple:
 
 
 def _share(queue: WorkQueue, queues: list[WorkQueue], share: type):
-    """The share that a queue stands for, with its sub queues below."""
+    """The share of a queue, with its sub queues as children."""
     children = tuple(_share(sub, queues, share) for sub in queues if sub.partition == queue.name)
     return share(name=queue.name, value=queue.share or 0.0, throttled=queue.share is not None, children=children)

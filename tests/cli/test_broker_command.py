@@ -65,7 +65,7 @@ def test_json_is_the_whole_answer(call):
     pytest.param(["--task", "102", "--set", "gdpconfig.DISK_THRESHOL=1"], ["command line", "'DISK_THRESHOLD"],
                  id="unknown key"),
     pytest.param(["--task", "102", "--set", "policies.job_brokerage=productoin"],
-                 ["no policy is called so", "did you mean 'production'"], id="unknown policy"),
+                 ["unknown policy", "did you mean 'production'"], id="unknown policy"),
     pytest.param(["--task", "102", "--set", "tasks.102.architecture=x#y&z&q&"], ["tasks.102.architecture"],
                  id="architecture that means nothing"),
 ])

@@ -121,7 +121,7 @@ def test_all_problems_appear_at_once_with_their_lines(write):
         "wrong.yaml:7: grid.sites.BNL.cores = 12.5: expected a valid integer, got a number with a fractional part",
         "wrong.yaml:9: grid.queues.CERN.status = 'onlin': expected 'online', 'brokeroff', 'test', 'offline', "
         "'standby', 'paused' or 'maintenance'; did you mean 'online' or 'offline'?",
-        "wrong.yaml:9: grid.queues.CERN.atlas_site = 'CERN-PRD': no site is called so; did you mean 'CERN-PROD'?",
+        "wrong.yaml:9: grid.queues.CERN.atlas_site = 'CERN-PRD': unknown site; did you mean 'CERN-PROD'?",
         "wrong.yaml:10: grid.queues.BNL_PROD.atlas_site: is missing (site that owns the queue)",
         "wrong.yaml:10: grid.queues.BNL_PROD.maxrss = '16 Gb': is not a size; write a number of MB or text such as "
         "'16 GB'",
@@ -133,7 +133,7 @@ def test_all_problems_appear_at_once_with_their_lines(write):
         "'NQUEUED_SAT_CAP' or 'NQUEUED_NUC_CAP'?",
         "wrong.yaml:19: incidents[0]: site_outage needs `site`",
         "wrong.yaml:19: incidents[0].until = '1h': must be after `at`, 43200 s",
-        "wrong.yaml:20: incidents[1].site = 'CERN-PORD': no site is called so; did you mean 'CERN-PROD'?",
+        "wrong.yaml:20: incidents[1].site = 'CERN-PORD': unknown site; did you mean 'CERN-PROD'?",
         "wrong.yaml:22: seed: written a second time; the first is on line 21",
     ]
 

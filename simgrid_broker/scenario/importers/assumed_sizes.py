@@ -12,7 +12,7 @@ from simgrid_broker.scenario.arrivals import stream_key
 from simgrid_broker.scenario.synthetic_grid import EXPIRED, FREE
 
 SEED = 1
-"""Seed of all sizes that are made up for CRIC dumps."""
+"""Seed of all sizes estimated for CRIC dumps."""
 
 RUNNING_JOBS = ((0.0, 1), (0.05, 5), (0.25, 209), (0.5, 897), (0.75, 2329), (0.95, 6622), (1.0, 45171))
 """Quantiles of running jobs per queue, 19 September 2021; source: WS 2.2 (the smallest is an assumption)."""
@@ -21,7 +21,7 @@ CORES_PER_RUNNING_JOB = 400_000 / 282_402
 """Cores in use (2020, WS 1, L3) over running jobs (2021, WS 2.2): the two are of different years."""
 
 SLOT_CORES = 8
-"""Cores are made up in multiples of a multi-core slot."""
+"""Estimated cores are multiples of a multi-core slot."""
 
 ENDPOINT_TB = ((0.0, 1), (0.05, 8.8), (0.25, 645), (0.5, 1814), (0.75, 3170), (0.95, 14529), (1.0, 25000))
 """Quantiles of the size of a DATADISK endpoint, TB; source: WS 10.3; the ends are assumptions, the upper one such that

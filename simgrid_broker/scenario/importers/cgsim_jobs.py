@@ -157,7 +157,7 @@ def _time(line: int, name: str, field: str, bad: BadLines) -> float:
 
 @lru_cache(maxsize=4096)
 def _date(text: str) -> float | None:
-    """Seconds since 1970 of a date in UTC, or None if it is none."""
+    """Seconds since 1970 of a date in UTC, or None if it is not a date."""
     for form in TIME_FORMATS:
         try:
             return datetime.strptime(text, form).replace(tzinfo=UTC).timestamp()
@@ -182,7 +182,7 @@ def _sizes(line: int, field: str, bad: BadLines) -> list[float]:
 
 
 def _user(jobname: str) -> str:
-    """Name of the owner as far as the name of the job tells it."""
+    """Name of the owner in the name of the job, if any."""
     return jobname.split(".")[1] if jobname.startswith(USER_PREFIX) else ""
 
 

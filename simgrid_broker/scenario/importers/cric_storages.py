@@ -21,7 +21,7 @@ DATADISK = "DATADISK"
 """Type of the endpoints that production brokerage looks at; source: brokerage reference, section 2.5."""
 
 CACHE_SUFFIX = "_VP_DISK"
-"""Ending of the endpoints that stand for virtual placement."""
+"""Suffix of endpoints for virtual placement."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def _entry(rses: JsonFile, rse: str, entry: object) -> tuple[str, str, int]:
 
 
 def _relation(rse: str, queue: str, site: str, role: str, order: int) -> Relation:
-    """The relation that a role stands for; a role that brokerage does not read stays as it is."""
+    """The relation of a role; a role that brokerage does not read stays as it is."""
     for known in (READ, WRITE):
         if role == known or role.startswith(known + "_"):
             return Relation(rse, queue, site, known, role[len(known) + 1:] or DEFAULT_SCOPE, order)

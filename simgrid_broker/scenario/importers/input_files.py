@@ -80,7 +80,7 @@ def _read_bytes(path: Path) -> bytes:
 
 
 def _unpacked(path: Path, raw: bytes) -> bytes:
-    """Bytes of a gzip file of one or more members; tells the line up to which a damaged one could be read."""
+    """Bytes of a gzip file of one or more members; the error names the last readable line of a damaged one."""
     parts, member = [], zlib.decompressobj(_GZIP_WINDOW)
     try:
         for start in range(0, len(raw), _CHUNK_BYTES):

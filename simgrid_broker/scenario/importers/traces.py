@@ -19,10 +19,10 @@ FORMATS = ("swf", "gwf", "cgsim")
 """Formats of traces that can be read."""
 
 FORMAT_OF_SUFFIX = {".swf": "swf", ".gwf": "gwf", ".csv": "cgsim"}
-"""Format that the name of a file tells, `.gz` taken off."""
+"""Format by the name of a file without `.gz`."""
 
 NO_FORMAT = f"the format could not be guessed; name it: {', '.join(FORMATS)}"
-"""What is said of a file that neither name nor content tells."""
+"""Error for a file whose format neither name nor content shows."""
 
 
 def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = (), share: int = -1,
@@ -67,7 +67,7 @@ def read_cgsim_jobs(path: Path, scenario: Scenario) -> tuple[TaskList, list[str]
 
 
 def guessed_format(path: Path) -> str:
-    """Format of a trace from its name, else from its first lines; raises InputFileError if neither tells."""
+    """Format of a trace from its name, else from its first lines; raises InputFileError if neither shows it."""
     suffixes = [suffix.lower() for suffix in Path(path).suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in FORMAT_OF_SUFFIX:
         return FORMAT_OF_SUFFIX[suffixes[-1]]
@@ -80,7 +80,7 @@ def guessed_format(path: Path) -> str:
 
 
 def _format_of_line(line: str) -> str | None:
-    """Format that the first line with text tells, or None."""
+    """Format by the first line with text, or None."""
     if "pandaid" in line.lower() and "," in line:
         return "cgsim"
     if line.startswith("#") or "SubmitTime" in line or len(gwf.split(line)) == len(gwf.COLUMNS):
