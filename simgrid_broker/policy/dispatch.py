@@ -10,8 +10,6 @@ from simgrid_broker.views import Gdpconfig
 
 KEYS = ("share", "priority", "age")
 """Sort keys of an order: rank of the share, priority (highest first), PandaID (oldest first)."""
-FIRST_SHARE = "Test"
-"""Share that the deployed edition offers together with the most under-served one; lifecycle reference, 1.4."""
 
 
 @dataclass(frozen=True)
