@@ -51,8 +51,8 @@ def _keys_named(function: FunctionType) -> Iterator[GdpconfigKey]:
         thing = function.__globals__.get(name)
         if isinstance(thing, type) and issubclass(thing, Component):
             yield from (entry for entry in map(vars(thing).get, names) if isinstance(entry, GdpconfigKey))
-        elif isinstance(thing, GdpconfigKey):
-            yield thing
+        elif isinstance(thing, tuple):
+            yield from (entry for entry in thing if isinstance(entry, GdpconfigKey))
         elif isinstance(thing, FunctionType) and name[0] == "_" and thing is not function:
             yield from _keys_named(thing)
     if "brokerage." in function.__module__:           # brokers that still read by text

@@ -307,10 +307,6 @@ ROOT_SHARE = "root"
 EVENT_SERVICE_QUEUE = "eventservice"
 """Work queue that is throttled as a whole, not by resource type; source: JEDI TWiki, job throttling."""
 
-PAUSING_KEYS = ("MAX_JOB_FAILURE_RATE_TO_PAUSE", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
-                "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE")
-"""Prefixes of the gdpconfig keys that limit failures before a task is paused."""
-
 EXPRESS_TYPE, EXPRESS_PRIORITY = "urgent", 1000
 """Processing type of express tasks, and the priority above which any task is express, from which on as documented.
 

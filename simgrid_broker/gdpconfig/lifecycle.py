@@ -173,6 +173,11 @@ class watchdog(Component, app="jedi", source=f"{SOURCE} 2.9, 2.11, 8.2 and 8.5")
                                       spelled="MIN_REMAINING_JOBS_TO_PAUSE_<label>")
 
 
+PAUSING = (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE,
+           watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE)
+"""Limits of failures above which a task is paused."""
+
+
 class taskrefiner(Component, app="jedi", source=f"{SOURCE} 2.6, 6.5, 7.5 and 8.5"):
     """Refinement of new tasks."""
 

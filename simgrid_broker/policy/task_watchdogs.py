@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simgrid_broker.gdpconfig import watchdog
+from simgrid_broker.gdpconfig import PAUSING, watchdog
 from simgrid_broker.units import DAY, HOUR
 
 BOOST_PRIORITY = 900
@@ -58,9 +58,7 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
 
 def may_pause(cfg) -> bool:
     """Whether any limit of the automatic pause is set."""
-    return any(cfg.members(key) for key in (
-        watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE,
-        watchdog.MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE))
+    return any(cfg.members(key) for key in PAUSING)
 
 
 def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, edition: str) -> int:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.names import PAUSING_KEYS, PRODUCTION_LABELS
+from simgrid_broker.gdpconfig import PAUSING
+from simgrid_broker.names import PRODUCTION_LABELS
+from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
@@ -113,7 +115,7 @@ def _held_by_itself(scenario: Scenario) -> bool:
     """Whether tasks may be paused or throttled without a command."""
     keys = (*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents if one.what == "gdpconfig"))
     work = scenario.workload
-    return (work.trace is not None or any(name.split(".")[-1].startswith(PAUSING_KEYS) for name in keys)
+    return (work.trace is not None or any(match.entry in PAUSING for name in keys for match in find(name))
             or any((stream.max_attempt or 0) >= THROTTLED_FROM and stream.prodsourcelabel in PRODUCTION_LABELS
                    for stream in (*work.campaigns, *work.users)))
 
