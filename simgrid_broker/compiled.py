@@ -22,8 +22,8 @@ SOURCES = {
                "policy/job_brokerage/*.py"),
     "fabric": ("bundle.py", "luck.py", "names.py", "units.py", "schema/*.py", "world/*.py", "fabric/*.py"),
 }
-"""Where compiled functions and the constants and tables that they were compiled with stand: those of policies, and all
-the others."""
+"""Where compiled functions and the constants and tables that they were compiled with stand: those of policies, rules
+of other packages included, and all the others."""
 
 
 def compiled(function):
@@ -32,7 +32,8 @@ def compiled(function):
     Without the counting (six times faster here) a function may not make arrays, slices of arrays included.
     """
     found = numba.config.CACHE_DIR
-    group = "policy" if function.__module__.startswith(f"{PACKAGE.name}.policy") else "fabric"
+    room = function.__module__.removeprefix(f"{PACKAGE.name}.")
+    group = "policy" if room == function.__module__ or room.startswith("policy.") else "fabric"
     numba.config.CACHE_DIR = str(cache_folder(group))
     try:
         return numba.njit(cache=True, error_model="numpy", _nrt=False)(function)
@@ -65,6 +66,6 @@ def sources_digest(group: str = "fabric") -> str:
     for pattern in SOURCES[group]:
         for file in sorted(PACKAGE.glob(pattern)):
             text = file.read_bytes()
-            if b"compiled" in text or file.parent.name not in ("world", "job_brokerage"):
+            if b"compiled" in text or file.parent.name != "world":
                 digest.update(text)
     return digest.hexdigest()[:16]

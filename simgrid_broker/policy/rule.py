@@ -1,11 +1,9 @@
 """What makes a function a rule: its PanDA tag, the gdpconfig keys that it reads, its source and its editions.
 
-What lives here: the decorators `criterion` and `factor`, the descriptions they attach, and `Answer`. What does not: the
-rules themselves (`job_brokerage`, `task_brokerage`) and how they are asked (`funnel`).
-
-A rule is a plain function, so it can be tested, pickled and found by its name; the description hangs on the function as
-an attribute. There are two kinds. One that looks at descriptions is a function of a case and answers for all candidates
-at once, in NumPy. One that looks at what changes from minute to minute is a compiled function of a single candidate.
+A rule is a plain function, so it can be tested, pickled and found by its name; its description is its attribute `rule`.
+A rule about all candidates (`criterion`, `factor`) is a function of a case that answers for all of them at once, in
+NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is a compiled function of the records of
+`job_brokerage.question.Candidate`, which may change from minute to minute.
 """
 
 from collections.abc import Callable
@@ -14,70 +12,87 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import EDITIONS
 
-ARGUMENTS = ("ask", "queue", "load", "link", "store", "n")
-"""Arguments of a compiled rule."""
 GdpKeys = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
-class Criterion:
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """What every rule says of itself.
+
+    panda: PanDA's name for the step; source: document and section; gdpconfig: (component, key) pairs that it reads;
+    static: names of the `views.Task` fields on which the answer depends besides the description of the candidates, or
+    None if it depends on anything else; per_candidate: it is a function of one candidate.
+    """
+
+    panda: str
+    source: str
+    gdpconfig: GdpKeys = ()
+    editions: tuple[str, ...] = EDITIONS
+    static: tuple[str, ...] | None = None
+    per_candidate: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Criterion(Rule):
     """Description of a rule that refuses candidates.
 
-    tag: what PanDA logs for a candidate that the rule refuses; panda: PanDA's name for the step; source: document and
-    section; gdpconfig: (component, key) pairs that it reads; temporary: PanDA remembers the refusal and removes the
-    candidate only after the last criterion; choice: it sorts candidates into classes and refuses all but
-    the best (`job_brokerage.decide.choose`); static: names of the `views.Task` fields on which the mask depends besides
-    the description of the candidates, or None if it depends on anything else.
+    tag: what PanDA logs for a refused candidate; temporary: PanDA remembers the refusal and removes the candidate only
+    after the last criterion. For rules about one candidate: needs_numbers: it reads the candidate's job numbers or
+    weight; cap: the hint to the task brokerage leaves it out (as it does every rule that needs numbers); is_choice: it
+    returns a class, 0 being the best, and all candidates but those of the best class are refused.
     """
 
     tag: str
-    panda: str
-    source: str
-    gdpconfig: GdpKeys
-    temporary: bool
-    editions: tuple[str, ...]
-    static: tuple[str, ...] | None
-    choice: bool = False
+    temporary: bool = False
+    needs_numbers: bool = False
+    cap: bool = False
+    is_choice: bool = False
 
 
-@dataclass(frozen=True)
-class Factor:
-    """Description of a rule that gives each candidate a multiplier of its weight; fields as in `Criterion`."""
+@dataclass(frozen=True, kw_only=True)
+class Factor(Rule):
+    """Description of a rule that gives each candidate a multiplier of its weight, by its name."""
 
     name: str
-    panda: str
-    source: str
-    gdpconfig: GdpKeys
-    editions: tuple[str, ...]
-    static: tuple[str, ...] | None
 
 
-def criterion(tag: str, *, panda: str, source: str, gdpconfig: GdpKeys = (), temporary: bool = False,
-              editions: tuple[str, ...] = EDITIONS, static: tuple[str, ...] | None = None,
-              choice: bool = False) -> Callable:
-    """Mark a function as a criterion.
+def criterion(tag: str, **description) -> Callable:
+    """Mark a function of a case as a criterion: it returns the mask of refused candidates, (n,) bool, or an `Answer`.
 
-    A function of a case returns the mask of candidates that it refuses, (n,) bool, or an `Answer`; a compiled function
-    of one candidate returns (refused, value, limit), or the class of the candidate if it is a choice.
+    description: fields of `Criterion`.
     """
-    def mark(refuses):
-        refuses.rule = Criterion(tag, panda, source, gdpconfig, temporary, editions, static, choice)
-        return refuses
-    return mark
+    return _marking(Criterion(tag=tag, **description))
 
 
-def factor(name: str, *, panda: str, source: str, gdpconfig: GdpKeys = (), editions: tuple[str, ...] = EDITIONS,
-           static: tuple[str, ...] | None = None) -> Callable:
-    """Mark a function as a factor of the weight.
+def candidate_criterion(tag: str, *, plain: bool = False, **description) -> Callable:
+    """Make a function of one candidate a compiled criterion: it returns (refused, value, limit), or a class.
 
-    A function of a case returns (n,) multipliers, or one number for all; a compiled function of one candidate returns a
-    number.
+    description: fields of `Criterion`; plain: leave it uncompiled, which makes every decision with it uncompiled, too.
     """
-    def mark(multiplies):
-        multiplies.rule = Factor(name, panda, source, gdpconfig, editions, static)
-        return multiplies
+    return _marking(Criterion(tag=tag, per_candidate=True, **description), plain)
+
+
+def factor(name: str, **description) -> Callable:
+    """Mark a function of a case as a factor: it returns (n,) multipliers, or one number for all.
+
+    description: fields of `Factor`.
+    """
+    return _marking(Factor(name=name, **description))
+
+
+def candidate_factor(name: str, *, plain: bool = False, **description) -> Callable:
+    """Make a function of one candidate a compiled factor, which returns a number; arguments as above."""
+    return _marking(Factor(name=name, per_candidate=True, **description), plain)
+
+
+def _marking(rule: Rule, plain: bool = False) -> Callable:
+    def mark(function):
+        function = compiled(function) if rule.per_candidate and not plain else function
+        function.rule = rule
+        return function
     return mark
 
 
@@ -110,11 +125,5 @@ def at_most(value, limit, where=True) -> Answer:
 
 
 def refused_of(answer: Answer | np.ndarray) -> np.ndarray:
-    """Whom an answer refuses, (n,) bool, whether or not it comes with figures."""
+    """The candidates that an answer refuses, (n,) bool, whether or not it comes with figures."""
     return answer.refused if isinstance(answer, Answer) else answer
-
-
-def is_compiled(rule: Callable) -> bool:
-    """Whether a rule looks at one candidate: whether its arguments are those of `job_brokerage.at.At`."""
-    function = getattr(rule, "py_func", rule)
-    return function.__code__.co_varnames[:function.__code__.co_argcount] == ARGUMENTS

@@ -5,13 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.job_brokerage import decide, network
-from simgrid_broker.policy.job_brokerage import load as load_rules
-from simgrid_broker.policy.job_brokerage.at import NUMBERS, At
-from simgrid_broker.policy.job_brokerage.broker import ask_of
-from simgrid_broker.policy.job_brokerage.case import JobCase
+from simgrid_broker.policy.job_brokerage import decide
+from simgrid_broker.policy.job_brokerage.broker import question_of
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.rule import Answer, is_compiled
+from simgrid_broker.policy.job_brokerage.question import NUMBERS, Candidate, JobCase
+from simgrid_broker.policy.rule import Answer
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import (
     LINK,
@@ -85,46 +83,46 @@ def locality(total_bytes, total_files, available_bytes, missing_files):
     return Locality(total_bytes, total_files, parts, files, parts, files)
 
 
-def job_case(task_, queues_):
-    """A case of job brokerage as static criteria see it."""
-    return JobCase(task_, queues_)
+def job_case(task_, queues_, edition="documented"):
+    """A case of job brokerage as rules about all candidates see it."""
+    return JobCase(task_, queues_, edition)
 
 
 def candidate(task_=None, queues_=None, stats_=None, data=None, config=None, edition="documented", k=0):
-    """Candidate k as compiled criteria see it, with its weight."""
-    question = ask_of(PRODUCTION[edition], task_ or task(), queues_ or queues(), stats_ or stats(), data,
+    """Candidate k as rules about one candidate see it, with its weight."""
+    question = question_of(PRODUCTION[edition], task_ or task(), queues_ or queues(), stats_ or stats(), data,
                       config or cfg())
     return weighed_candidate(question, k, edition)
 
 
 def weighed_candidate(question, k, edition):
     """The candidate with job numbers and weight, counted outside the compiled loop."""
-    queue, n = question.queues[k], np.zeros(1, NUMBERS)[0]
+    queue, numbers = question.queues[k], np.zeros(1, NUMBERS)[0]
     site = queue["site"]
-    at = At(question.ask[0], queue, question.load[queue["queue"]], question.link[site], question.store[site], n)
-    decide.look_for_sources(question)
-    question.ask[0]["nucleus_queued_files"] = network.files_to_nucleus(question.ask[0], question.link)
-    decide.take_input(question, site, n)
-    COUNT[edition](*at)
-    n["weight"] = np.prod([factor(*at) for factor in PRODUCTION[edition].factors
-                           if factor not in PRODUCTION[edition].static_factors])
-    return at
+    seen = Candidate(question.task[0], queue, question.load[queue["queue"]], question.link[site], question.store[site],
+                     numbers)
+    decide.begin(question)
+    decide.take_input(question, site, numbers)
+    PRODUCTION[edition].count(*seen)
+    numbers["weight"] = np.prod([factor(*seen) for factor in PRODUCTION[edition].candidate_factors])
+    return seen
 
 
-def answer_about_one(rule, task_, **columns):
-    """What a criterion, of whatever kind, says about one queue with these columns: refused, value, limit."""
+def answer_about_one(rule, task_, edition=None, **columns):
+    """Answer of a criterion, of whatever kind, about one queue with these columns: refused, value, limit.
+
+    edition: the first one that has the rule, unless given.
+    """
     view = queues(1, **{name: (value,) if isinstance(value, str) else np.array([value])
                         for name, value in columns.items()})
-    if is_compiled(rule):
-        said = rule(*candidate(task_, view, edition=rule.rule.editions[0]))
+    edition = edition or rule.rule.editions[0]
+    if rule.rule.per_candidate:
+        answer = rule(*candidate(task_, view, edition=edition))
     else:
-        said = rule(job_case(task_, view))
-        said = said if isinstance(said, Answer) else (said, np.nan, np.nan)
-    refused, value, limit = (np.broadcast_to(each, (1,))[0] for each in said)
+        answer = rule(job_case(task_, view, edition))
+        answer = answer if isinstance(answer, Answer) else (answer, np.nan, np.nan)
+    refused, value, limit = (np.broadcast_to(each, (1,))[0] for each in answer)
     return bool(refused), float(value), float(limit)
-
-
-COUNT = {"documented": load_rules.documented_numbers, "deployed": load_rules.deployed_numbers}
 
 
 def nuclei(n=1, **columns):

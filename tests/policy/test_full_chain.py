@@ -24,7 +24,7 @@ def view():
 
 def kept(edition, **fields):
     """Sites to which a task may go."""
-    refused = RULES[edition](TaskCase(task(**fields), view(), cfg()))
+    refused = RULES[edition](TaskCase(task(**fields), view(), cfg(), edition))
     return np.flatnonzero(~refused).tolist()
 
 
@@ -42,7 +42,7 @@ def test_without_a_parent(fullchain, documented, deployed):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_normal_tasks_keep_off_nuclei_for_full_chains_alone(edition):
     view_ = nuclei(3, bare=[BareNucleus.NO, BareNucleus.ALLOW, BareNucleus.ONLY])
-    refused = RULES[edition](TaskCase(task(), view_, cfg()))
+    refused = RULES[edition](TaskCase(task(), view_, cfg(), edition))
     assert refused.tolist() == [False, False, True]
 
 
@@ -69,7 +69,7 @@ def test_d36_with_a_parent(fields, documented, deployed):
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_grid_without_bare_nuclei(edition):
-    refuses = {fullchain: RULES[edition](TaskCase(task(fullchain=fullchain), nuclei(2), cfg())).all()
+    refuses = {fullchain: RULES[edition](TaskCase(task(fullchain=fullchain), nuclei(2), cfg(), edition)).all()
                for fullchain in FullChain}
     assert refuses == {NONE: False, ONLY: True, REQUIRE: True, CAPABLE: False}
 

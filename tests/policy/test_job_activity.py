@@ -10,19 +10,14 @@ from simgrid_broker.views import Premerge
 EDITIONS = ("documented", "deployed")
 
 
-def refused(rules, fields=(), queue=(), load=(), config=(), link=()):
-    """What each edition's rule says of one queue: (documented, deployed), or both of one rule."""
-    rules = rules if isinstance(rules, tuple) else (rules, rules)
+def refused(rule, fields=(), queue=(), load=(), config=(), link=()):
+    """Whether a rule refuses one queue in each edition: (documented, deployed)."""
     view = queues(1, **{name: [value] for name, value in dict(queue).items()})
     numbers = stats(1, **{name: [value] for name, value in (dict(load) | dict(link)).items()})
     return tuple(bool(rule(*candidate(task(**dict(fields)), view, numbers, None, cfg(**dict(config)), edition))[0])
-                 for rule, edition in zip(rules, EDITIONS, strict=True))
+                 for edition in EDITIONS)
 
 
-INACTIVE = (activity.inactive, activity.inactive_deployed)
-TRANSFERRING = (activity.output_backlog, activity.output_backlog_deployed)
-OVER_PLEDGED = (activity.over_pledged, activity.over_pledged_deployed)
-NO_PILOTS = (activity.no_pilots, activity.no_pilots_deployed)
 AT_HOME = Premerge(queue=0, input_idle_s=0.0, stuck_s=0.0)
 BOTH, NONE = (True, True), (False, False)
 
@@ -55,7 +50,7 @@ ASLEEP = dict(inactive=True, activated_all=1)
     pytest.param(dict(is_scout=True, preassigned=(0,)), ASLEEP, NONE, id="the task names the queue"),
 ])
 def test_inactive(fields, load, expected):
-    assert refused(INACTIVE, fields, load=load) == expected
+    assert refused(activity.inactive, fields, load=load) == expected
 
 
 @pytest.mark.parametrize(("fields", "queue", "measured", "expected"), [
@@ -94,7 +89,7 @@ def test_disk_io_has_no_limit_by_default_nor_with_0():
     pytest.param(dict(transferring=2001, sharing=True), (True, False), id="and who shares its storage"),
 ])
 def test_output_backlog(load, expected):
-    assert refused(TRANSFERRING, load=load) == expected
+    assert refused(activity.output_backlog, load=load) == expected
 
 
 SHORTAGE = dict(core={"WORK_SHORTAGE": True})
@@ -122,7 +117,7 @@ def test_non_pledged(pledgedcpu, config, fields, expected):
     pytest.param(100, dict(cores_running=101), {}, NONE, id="work is not short"),
 ])
 def test_over_pledged(pledgedcpu, load, config, expected):
-    assert refused(OVER_PLEDGED, {}, dict(pledgedcpu=pledgedcpu), load, config) == expected
+    assert refused(activity.over_pledged, {}, dict(pledgedcpu=pledgedcpu), load, config) == expected
 
 
 @pytest.mark.parametrize(("fields", "load", "expected"), [
@@ -136,7 +131,7 @@ def test_over_pledged(pledgedcpu, load, config, expected):
     pytest.param(dict(premerge=AT_HOME), dict(n_pilot=0), (True, False), id="the task names the queue"),
 ])
 def test_no_pilots(fields, load, expected):
-    assert refused(NO_PILOTS, fields, load=load) == expected
+    assert refused(activity.no_pilots, fields, load=load) == expected
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

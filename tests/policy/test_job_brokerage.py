@@ -1,5 +1,3 @@
-import ast
-import inspect
 from dataclasses import replace
 
 import numpy as np
@@ -11,11 +9,9 @@ from policy_builders import cfg, locality, queues, stats, task
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel, MaskCache, mask_of
-from simgrid_broker.policy.job_brokerage import deployed, documented
 from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
-from simgrid_broker.policy.job_brokerage.documented import DOCUMENTED
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED, PRODUCTION
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
 from simgrid_broker.views import KEPT, Premerge, Task
 
@@ -141,7 +137,7 @@ ALL_IDS = [*(f"jobs {name}" for name in PRODUCTION), *(f"tasks {name}" for name 
 @pytest.mark.parametrize("brokerage", ALL_EDITIONS, ids=ALL_IDS)
 def test_every_rule_belongs_to_its_edition_and_says_where_it_comes_from(brokerage):
     for rule in (*brokerage.funnel.criteria, *brokerage.factors):
-        assert brokerage.name in rule.rule.editions
+        assert brokerage.edition in rule.rule.editions
         assert rule.rule.source
         assert rule.__doc__
     assert all(rule.rule.tag.startswith("-") for rule in brokerage.funnel.criteria)
@@ -169,29 +165,9 @@ def test_static_criteria_read_only_what_they_declare(brokerage, fields):
         assert set(rule.rule.static) <= set(Task.__dataclass_fields__)
         full = task(**fields)
         bare = type("Bare", (), {name: getattr(full, name) for name in rule.rule.static})()
-        seen = type("Case", (), dict(task=bare, queues=view, n_candidates=2))()
+        seen = type("Case", (), dict(task=bare, queues=view, edition=brokerage.edition, n_candidates=2))()
         assert mask_of(rule, seen).shape == (2,), rule.__name__
 
 
 def test_ranking_tags_stand_last():
     assert broker_jobs(task(), queues(1), stats(1), None, cfg()).tags[-len(RANKING_TAGS):] == RANKING_TAGS
-
-
-def called(function):
-    """Names of the functions of other modules that a compiled function calls, in order."""
-    tree = ast.parse(inspect.getsource(getattr(function, "py_func", function)))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
-    return [node.func.attr for node in sorted(calls, key=lambda node: (node.lineno, node.col_offset))]
-
-
-CHAINS = {"documented": documented, "deployed": deployed}
-
-
-@pytest.mark.parametrize("name", EDITIONS)
-def test_the_compiled_decision_asks_the_rules_of_the_tuples_in_their_order(name):
-    brokerage = PRODUCTION[name]
-    parts = [getattr(CHAINS[name], part) for part in ("refusal", "refusal_behind", "overload")]
-    asked = [rule for part in parts for rule in called(part)]
-    assert asked == [rule.__name__ for rule in brokerage.funnel.load]
-    assert called(CHAINS[name].weight) == [rule.__name__ for rule in brokerage.factors
-                                                                 if rule not in brokerage.static_factors]

@@ -13,10 +13,10 @@ from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.rule import Answer
 
 
-def refused(rule, fields, **columns):
+def refused(rule, fields, edition="documented", **columns):
     """What a criterion says about one queue with these columns."""
     view = queues(1, **{k: (v,) if isinstance(v, str) else np.array([v]) for k, v in columns.items()})
-    return bool(mask_of(rule, job_case(task(**fields), view))[0])
+    return bool(mask_of(rule, job_case(task(**fields), view, edition))[0])
 
 
 @pytest.mark.parametrize(("fields", "queue", "jumbo", "fewevents"), [
@@ -58,7 +58,7 @@ def test_few_events_are_told_with_both_figures():
 ])
 def test_direct_access(fields, direct, documented, deployed):
     assert refused(c.only_copies, fields, direct_io=direct) is documented
-    assert refused(c.only_copies_deployed, fields, direct_io=direct) is deployed
+    assert refused(c.only_copies, fields, "deployed", direct_io=direct) is deployed
 
 
 @pytest.mark.parametrize(("offered", "asked", "documented", "deployed"), [
@@ -82,14 +82,15 @@ def test_direct_access(fields, direct, documented, deployed):
     pytest.param("none#IPv4", "none#IPv6", False, False, id="D24 of none the code keeps the stack and compares it"),
 ])
 def test_d24_network(offered, asked, documented, deployed):
-    for rule, passes in ((c.network_mismatch, documented), (c.network_mismatch_deployed, deployed)):
-        assert refused(rule, {"ipconnectivity": asked}, wnconnectivity=offered) is not passes
-        assert not refused(rule, {"ipconnectivity": asked, "preassigned": (0,)}, wnconnectivity=offered)
+    for edition, passes in (("documented", documented), ("deployed", deployed)):
+        assert refused(c.network_mismatch, {"ipconnectivity": asked}, edition, wnconnectivity=offered) is not passes
+        assert not refused(c.network_mismatch, {"ipconnectivity": asked, "preassigned": (0,)}, edition,
+                           wnconnectivity=offered)
 
 
 def test_without_a_word_every_queue_has_the_full_network():
-    for rule in (c.network_mismatch, c.network_mismatch_deployed):
-        assert not refused(rule, {"ipconnectivity": "full"})
+    for edition in EDITIONS:
+        assert not refused(c.network_mismatch, {"ipconnectivity": "full"}, edition)
 
 
 networks, stacks = st.sampled_from(["full", "http", "none"]), st.sampled_from(["", "#IPv4", "#IPv6"])
@@ -97,7 +98,7 @@ networks, stacks = st.sampled_from(["full", "http", "none"]), st.sampled_from(["
 
 @given(networks, stacks, networks, stacks)
 def test_what_a_lesser_network_takes_a_better_one_takes_too(offered, stack, asked, wanted):
-    for takes in (c.accepts, c.accepts_deployed):
+    for takes in c.ACCEPTS.values():
         if takes(offered + stack, asked + wanted):
             assert takes("full" + stack, asked + wanted)
 

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from policy_builders import answer_about_one, job_case, queues, task
 
+from simgrid_broker.names import EDITIONS
 from simgrid_broker.names import QueueStatus as S
 from simgrid_broker.policy.job_brokerage import candidates as c
 from simgrid_broker.policy.job_brokerage import requirements as r
@@ -9,9 +10,9 @@ from simgrid_broker.policy.job_brokerage import requirements as r
 HOURS = 3600.0
 
 
-def refused(rule, task_, **columns):
+def refused(rule, task_, edition=None, **columns):
     """What a criterion says about one queue with these columns."""
-    return answer_about_one(rule, task_, **columns)[0]
+    return answer_about_one(rule, task_, edition, **columns)[0]
 
 
 @pytest.mark.parametrize(("label", "production", "analysis", "refuses"), [
@@ -39,14 +40,14 @@ def test_d16_test_in_the_name(name, refuses):
     *(pytest.param(status, True, True, id=status.word) for status in S if status not in (S.ONLINE, S.STANDBY)),
 ])
 def test_d19_status(status, documented, deployed):
-    assert refused(c.not_online, task(), status=int(status)) is documented
-    assert refused(c.neither_online_nor_standby, task(), status=int(status)) is deployed
+    assert refused(c.not_open, task(), status=int(status)) is documented
+    assert refused(c.not_open, task(), "deployed", status=int(status)) is deployed
 
 
 def test_zero_share_is_asked_of_every_queue():
     view = queues(3, fairsharepolicy=("type=any:0%", "", "type=any:0%"))
-    for rule in (c.zero_share, c.zero_share_deployed):
-        assert rule(job_case(task(), view)).tolist() == [True, False, True]
+    for edition in EDITIONS:
+        assert c.zero_share(job_case(task(), view, edition)).tolist() == [True, False, True]
 
 
 @pytest.mark.parametrize(("corecount", "queue", "refuses"), [
@@ -84,15 +85,15 @@ def test_maxcorecount(most, queue, refuses):
 ])
 def test_memory_limit(maxrss, refuses):
     big = task(corecount=8, ramcount=2000, baseramcount=1000)
-    for rule in (r.too_little_memory, r.too_little_memory_deployed):
-        assert refused(rule, big, corecount=8, maxrss_mb=maxrss) is refuses
+    for edition in EDITIONS:
+        assert refused(r.too_little_memory, big, edition, corecount=8, maxrss_mb=maxrss) is refuses
 
 
 @pytest.mark.parametrize(("minrss", "refuses"), [(0, False), (15300, False), (15301, True)])
 def test_memory_floor(minrss, refuses):
     big = task(corecount=8, ramcount=2000, baseramcount=1000)
-    for rule in (r.too_much_memory, r.too_much_memory_deployed):
-        assert refused(rule, big, corecount=8, minrss_mb=minrss) is refuses
+    for edition in EDITIONS:
+        assert refused(r.too_much_memory, big, edition, corecount=8, minrss_mb=minrss) is refuses
 
 
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
@@ -103,13 +104,13 @@ def test_memory_floor(minrss, refuses):
 def test_d49_base_memory(fields, documented, deployed):
     heavy = task(**{"ramcount": 2000, "baseramcount": 1000} | fields)
     assert refused(r.too_little_memory, heavy, maxrss_mb=2000) is documented
-    assert refused(r.too_little_memory_deployed, heavy, maxrss_mb=2000) is deployed
+    assert refused(r.too_little_memory, heavy, "deployed", maxrss_mb=2000) is deployed
 
 
 def test_the_code_cuts_the_estimate_to_whole_mb():
     odd = task(ramcount=1111)                       # 0.9 x 1111 = 999.9
     assert refused(r.too_little_memory, odd, maxrss_mb=999.5)
-    assert not refused(r.too_little_memory_deployed, odd, maxrss_mb=999.5)
+    assert not refused(r.too_little_memory, odd, "deployed", maxrss_mb=999.5)
 
 
 @pytest.mark.parametrize(("maxwdir", "refuses"), [
@@ -206,7 +207,7 @@ def test_without_cpu_time_the_upper_limit_is_not_asked():
 def test_d52_a_day_for_scouts(maxtime, documented, deployed):
     scout = task(is_scout=True, cpuefficiency=90.0, basewalltime_s=600.0)
     assert refused(r.too_short_for_scouts, scout, maxtime_s=maxtime) is documented
-    assert refused(r.too_short_for_scouts_deployed, scout, maxtime_s=maxtime) is deployed
+    assert refused(r.too_short_for_scouts, scout, "deployed", maxtime_s=maxtime) is deployed
 
 
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
@@ -218,4 +219,4 @@ def test_d52_a_day_for_scouts(maxtime, documented, deployed):
 def test_d53_a_day_for_the_unknown(fields, documented, deployed):
     assert refused(r.too_short_for_unknown, task(**fields), maxtime_s=24 * HOURS - 1) is documented
     assert not refused(r.too_short_for_unknown, task(**fields), maxtime_s=24 * HOURS)
-    assert refused(r.too_short_for_unknown_deployed, task(**fields), maxtime_s=3600) is deployed
+    assert refused(r.too_short_for_unknown, task(**fields), "deployed", maxtime_s=3600) is deployed

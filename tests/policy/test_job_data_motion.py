@@ -116,10 +116,10 @@ def test_d18_a_queue_that_is_bad_for_a_while_still_holds_the_data_in_the_code():
 
 
 def test_d18_place_of_the_data_motion_in_the_chain():
-    names = {edition.name: [rule.__name__ for rule in edition.funnel.criteria] for edition in (DOCUMENTED, DEPLOYED)}
+    names = {edition.edition: [rule.__name__ for rule in edition.funnel.criteria] for edition in (DOCUMENTED, DEPLOYED)}
     documented, deployed = names["documented"], names["deployed"]
     assert documented.index("too_much_to_move") < documented.index("disk_io") < documented.index("no_pilots")
-    assert deployed.index("no_pilots_deployed") < deployed.index("io_class") < deployed.index("over_cap")
+    assert deployed.index("no_pilots") < deployed.index("io_class") < deployed.index("over_cap")
 
 
 def test_a_full_queue_holds_the_data_as_well_in_the_code():
@@ -169,15 +169,11 @@ def test_use_only_local_data(local_only, missing, expected):
 
 # ---- t1Weight ------------------------------------------------------------------------------------------------------
 
-OFF_NUCLEUS = (nucleus.off_nucleus, nucleus.off_nucleus_deployed)
-T1WEIGHT = (nucleus.t1weight, nucleus.t1weight_deployed)
-
-
-def at_nucleus(rules, fields, **link):
-    """What each edition's rule says of a queue."""
+def at_nucleus(rule, fields, **link):
+    """Answer of a rule about a queue in each edition."""
     columns = {name: [value] for name, value in link.items()}
     return tuple(rule(*candidate(task(**dict(nucleus=0) | fields), queues(1), stats(1, **columns), edition=edition))
-                 for rule, edition in zip(rules, EDITIONS, strict=True))
+                 for edition in EDITIONS)
 
 
 @pytest.mark.parametrize(("fields", "link", "documented", "deployed"), [
@@ -190,7 +186,7 @@ def at_nucleus(rules, fields, **link):
     pytest.param(dict(t1weight=-1, nucleus=-1), {}, False, False, id="there is no nucleus"),
 ])
 def test_who_stays_at_the_nucleus(fields, link, documented, deployed):
-    found = at_nucleus(OFF_NUCLEUS, fields, **link)
+    found = at_nucleus(nucleus.off_nucleus, fields, **link)
     assert tuple(bool(refused) for refused, *_ in found) == (documented, deployed)
 
 
@@ -209,13 +205,13 @@ def test_who_stays_at_the_nucleus(fields, link, documented, deployed):
     pytest.param(dict(currentpriority=900, event_service=True), 100, 1, id="D21 event service not in the code"),
 ])
 def test_weight_of_the_nucleus(fields, documented, deployed):
-    assert at_nucleus(T1WEIGHT, fields, in_nucleus=True) == (documented, deployed)
-    assert at_nucleus(T1WEIGHT, fields) == (1, 1)
-    assert at_nucleus(T1WEIGHT, fields | dict(nucleus=-1), in_nucleus=True) == (1, 1)
+    assert at_nucleus(nucleus.t1weight, fields, in_nucleus=True) == (documented, deployed)
+    assert at_nucleus(nucleus.t1weight, fields) == (1, 1)
+    assert at_nucleus(nucleus.t1weight, fields | dict(nucleus=-1), in_nucleus=True) == (1, 1)
 
 
 def test_d72_who_shares_the_storage_weighs_as_much_in_the_code():
-    assert at_nucleus(T1WEIGHT, dict(t1weight=7), sharing=True) == (1, 7)
+    assert at_nucleus(nucleus.t1weight, dict(t1weight=7), sharing=True) == (1, 7)
 
 
 # ---- full chain ----------------------------------------------------------------------------------------------------

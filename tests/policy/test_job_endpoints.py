@@ -11,7 +11,6 @@ from simgrid_broker.views import Locality
 EDITIONS = ("documented", "deployed")
 GB, GIB = 1e9, 1024**3
 SPACE = (endpoints.too_little_space, endpoints.too_little_space_deployed)
-RECEIVES = (endpoints.receives_nothing, endpoints.receives_nothing_deployed)
 
 
 def refused(rules, data=None, config=(), **columns):
@@ -52,7 +51,8 @@ def test_jobs_read_and_write_their_storage_everywhere(rule, flag):
     assert refused(rule, **{flag: False}, present=False) == (False, False)
 
 
-@pytest.mark.parametrize(("rule", "flag"), [(RECEIVES, "write_wan"), (endpoints.sends_nothing, "read_wan")])
+@pytest.mark.parametrize(("rule", "flag"), [
+    (endpoints.receives_nothing, "write_wan"), (endpoints.sends_nothing, "read_wan")])
 def test_only_satellites_receive_input_and_send_output(rule, flag):
     assert refused(rule, **{flag: True}) == (False, False)
     assert refused(rule, **{flag: False}) == (True, True)
@@ -74,8 +74,8 @@ def replicas(*parts):
 ])
 def test_a_nucleus_that_lacks_the_input_must_receive_it_in_the_code(parts, expected):
     numbers = stats(2, write_wan=[False, True], in_nucleus=[True, False])
-    found = tuple(bool(rule(*candidate(task(), queues(2), numbers, replicas(*parts), edition=edition))[0])
-                  for rule, edition in zip(RECEIVES, EDITIONS, strict=True))
+    found = tuple(bool(endpoints.receives_nothing(*candidate(
+        task(), queues(2), numbers, replicas(*parts), edition=edition))[0]) for edition in EDITIONS)
     assert found == expected
 
 
@@ -89,7 +89,7 @@ def test_a_nucleus_that_lacks_the_input_must_receive_it_in_the_code(parts, expec
 ])
 def test_somebody_must_send_the_input_in_the_code(parts, columns, expected):
     numbers = stats(3, in_nucleus=[False, False, True], **columns)
-    found = [bool(endpoints.nobody_sends_input(*candidate(
+    found = [bool(endpoints.input_cannot_be_sent(*candidate(
         task(), queues(3), numbers, replicas(*parts), edition="deployed", k=k))[0]) for k in range(3)]
     assert found == expected
 

@@ -10,14 +10,14 @@ from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 DAY, MIB = 86400.0, 1024**2
 
 
-def refused(rule, fields, **columns):
+def refused(rule, fields, edition=None, **columns):
     """What a criterion says about one queue with these columns."""
-    return answer_about_one(rule, task(**fields), **columns)[0]
+    return answer_about_one(rule, task(**fields), edition, **columns)[0]
 
 
-def figures(rule, fields, **columns):
+def figures(rule, fields, edition=None, **columns):
     """Value and limit of one queue."""
-    return answer_about_one(rule, task(**fields), **columns)[1:]
+    return answer_about_one(rule, task(**fields), edition, **columns)[1:]
 
 
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
@@ -28,7 +28,7 @@ def figures(rule, fields, **columns):
 def test_d49_memory_of_merge_jobs(fields, documented, deployed):
     merging = dict(is_merging=True, ramcount=1000, baseramcount=1000, corecount=4) | fields
     assert figures(r.too_little_memory, merging, corecount=4, maxrss_mb=9e9)[0] == pytest.approx(documented)
-    assert figures(r.too_little_memory_deployed, merging, corecount=4, maxrss_mb=9e9)[0] == deployed
+    assert figures(r.too_little_memory, merging, "deployed", corecount=4, maxrss_mb=9e9)[0] == deployed
     normal = merging | {"is_merging": False}
     assert figures(r.too_little_memory, normal, corecount=4)[0] == pytest.approx(4500)
 
@@ -153,18 +153,19 @@ def test_d53_who_needs_a_day(fields, documented, deployed):
         rules = [rule for rule in PRODUCTION[edition].funnel.criteria
                  if rule.rule.tag in ("-min_walltime", "-scout_walltime")]
         assert len(rules) == 2
-        said = [rule.rule.tag for rule in rules if refused(rule, fields, maxtime_s=DAY - 1)]
+        said = [rule.rule.tag for rule in rules if refused(rule, fields, edition, maxtime_s=DAY - 1)]
         assert said == ([] if tag is None else [tag])
 
 
 def test_d52_without_hs06_units_the_code_asks_for_240_hours():
     scout = NO_HS06 | {"is_scout": True}
-    assert [refused(r.too_short_for_scouts_deployed, scout, maxtime_s=10 * DAY + k) for k in (-1, 0)] == [True, False]
+    assert [refused(r.too_short_for_scouts, scout, "deployed", maxtime_s=10 * DAY + k)
+            for k in (-1, 0)] == [True, False]
 
 
 @pytest.mark.parametrize(("rule", "fields", "columns", "expected"), [
     pytest.param(r.too_little_memory, {"ramcount": 2000}, {"maxrss_mb": 1000}, (1800, 1000), id="memory"),
-    pytest.param(r.too_much_memory_deployed, {"ramcount": 2000}, {"minrss_mb": 3000}, (1800, 3000), id="least memory"),
+    pytest.param(r.too_much_memory, {"ramcount": 2000}, {"minrss_mb": 3000}, (1800, 3000), id="least memory"),
     pytest.param(r.too_little_scratch_deployed, {}, {"maxwdir_mb": 1000}, (1500, 1000), id="scratch"),
     pytest.param(r.too_little_walltime, LONG, {"maxtime_s": 3600}, (36000, 3600), id="wall time"),
     pytest.param(r.too_much_walltime_deployed, LONG, {"mintime_s": 72000}, (360000, 720000), id="work"),
@@ -185,5 +186,5 @@ def test_figures_that_are_compared_are_told(rule, fields, columns, expected):
 ])
 def test_the_code_asks_shares_of_tests_for_no_zero_share(gshare, label, preassigned, refuses):
     fields = dict(gshare=gshare, prodsourcelabel=label, preassigned=preassigned)
-    assert refused(c.zero_share_deployed, fields, fairsharepolicy="type=any:0%") is refuses
+    assert refused(c.zero_share, fields, "deployed", fairsharepolicy="type=any:0%") is refuses
     assert refused(c.zero_share, fields, fairsharepolicy="type=any:0%")

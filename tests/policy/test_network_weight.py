@@ -6,13 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simgrid_broker.policy.job_brokerage import network
-from simgrid_broker.policy.job_brokerage.at import ASK, NUMBERS, At
+from simgrid_broker.policy.job_brokerage.question import NUMBERS, TASK, TERMS, Candidate
 from simgrid_broker.views import LINK, LOAD, QUEUE, STORE, records
-
-OF_ASK = {"nucleus_writable": "?", "nucleus_readable": "?", "nucleus_queued_files": "f8",
-          "nqueued_nuc_cap_for_jobs": "f8", "nqueued_sat_cap": "f8", "nw_active": "?", "nw_queue_importance": "f8",
-          "nw_threshold": "f8", "nw_weight_multiplier": "f8"}
-"""Columns of ASK that only these rules read."""
 
 DEFAULTS = dict(has_nucleus=True, nucleus_writable=True, nucleus_readable=True, nqueued_nuc_cap_for_jobs=10_000,
                 nqueued_sat_cap=150, nw_active=True, nw_queue_importance=0.5, nw_threshold=1.7, nw_weight_multiplier=1)
@@ -20,24 +15,28 @@ DEFAULTS = dict(has_nucleus=True, nucleus_writable=True, nucleus_readable=True, 
 
 EDITIONS = ("documented", "deployed")
 NAN = np.nan
-SUFFIX = {"documented": "", "deployed": "_deployed"}
 
 
-def at(**said) -> At:
+def candidate_of(edition, **said) -> Candidate:
     """A candidate whose link to the nucleus is idle, of closeness 11 and unknown throughput, but for what is said."""
-    dtype = np.dtype(ASK.descr + [(name, kind) for name, kind in OF_ASK.items() if name not in ASK.names])
     link = dict(known=True, closeness=11) | {name: said.pop(name) for name in LINK.names if name in said}
-    ask = np.zeros(1, dtype)
-    for name, value in (DEFAULTS | said).items():
-        ask[name] = value
-    return At(ask[0], *(records(kind, 1)[0] for kind in (QUEUE, LOAD)), records(LINK, 1, **link)[0],
-              records(STORE, 1)[0], np.zeros(1, NUMBERS)[0])
+    values = DEFAULTS | said
+    values |= {"files_per_weight": values["nqueued_sat_cap"]} | TERMS[edition]
+    record = np.zeros(1, TASK)
+    for name, value in values.items():
+        record[name] = value
+    return Candidate(record[0], *(records(kind, 1)[0] for kind in (QUEUE, LOAD)), records(LINK, 1, **link)[0],
+                     records(STORE, 1)[0], np.zeros(1, NUMBERS)[0])
+
+
+def rule_of(name, edition):
+    """The function of the name, or its variant in an edition."""
+    return getattr(network, name if edition == "documented" else f"{name}_deployed", None) or getattr(network, name)
 
 
 def of_link(name, edition, **said):
-    """What one of the functions of link alone, or of ask and link, says in an edition."""
-    candidate = at(**said)
-    function = getattr(network, name + SUFFIX[edition])
+    """Result of one of the functions of a link, or of a task and a link, in an edition."""
+    candidate, function = candidate_of(edition, **said), rule_of(name, edition)
     plain = getattr(function, "py_func", function)
     return function(*(getattr(candidate, argument) for argument in plain.__code__.co_varnames[
         :plain.__code__.co_argcount]))
@@ -274,7 +273,7 @@ def test_the_code_names_one_reason_at_most(link, writable, files, closeness, kno
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_only_blocked_links_are_refused_at_once(edition):
-    rules = {name: getattr(network, name + SUFFIX[edition]).rule
+    rules = {name: rule_of(name, edition).rule
              for name in ("nucleus_closed", "nucleus_full", "link_blocked", "link_full")}
     assert [name for name, rule in rules.items() if not rule.temporary] == ["link_blocked"]
     assert all(rule.editions == (edition,) for rule in rules.values())

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_builders import cfg, job_case, queues, stats, task
 
+from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.job_brokerage import software as rules
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.software.check import Release, answer, need_of, release_of
@@ -300,9 +301,9 @@ def test_releases_of_the_queue(releases, published, picture, fits):
     pytest.param(dict(transhome="Athena-21.0.38"), True, True, id="a release"),
 ])
 def test_what_is_checked_at_all(fields, documented, deployed):
-    case = job_case(task(**fields), queues(1, software=(QueueSoftware(("AUTO",)),)))
-    assert rules.software_missing(case).tolist() == [documented]
-    assert rules.software_missing_deployed(case).tolist() == [deployed]
+    for edition, missing in (("documented", documented), ("deployed", deployed)):
+        case = job_case(task(**fields), queues(1, software=(QueueSoftware(("AUTO",)),)), edition)
+        assert rules.software_missing(case).tolist() == [missing]
 
 
 def test_hardware_alone_needs_no_release():
@@ -319,16 +320,17 @@ GRID = (CPU_QUEUE, GPU_QUEUE, OLD_QUEUE, CPU_QUEUE)
 
 def test_gpu_work_goes_to_gpus_and_other_work_does_not():
     for text, wanted in (("#&nvidia", [True, False, True, True]), (PLATFORM, [False, True, False, False])):
-        case = job_case(task(architecture=text, transhome="Athena-21.0.38"), queues(4, software=GRID))
-        for rule in (rules.software_missing, rules.software_missing_deployed):
-            assert rule(case).tolist() == wanted
+        for edition in EDITIONS:
+            case = job_case(task(architecture=text, transhome="Athena-21.0.38"), queues(4, software=GRID), edition)
+            assert rules.software_missing(case).tolist() == wanted
 
 
 def test_a_queue_without_a_platform_has_a_tag_of_its_own():
     case = job_case(task(architecture=PATTERN, transhome="Athena-21.0.38"), queues(4, software=GRID))
     assert rules.platform_missing(case).tolist() == [False, False, True, False]
-    case = job_case(task(architecture=PATTERN + "#x86_64", transhome="Athena-21.0.38"), queues(4, software=GRID))
-    assert rules.platform_missing_deployed(case).tolist() == [False, False, True, False]
+    case = job_case(task(architecture=PATTERN + "#x86_64", transhome="Athena-21.0.38"), queues(4, software=GRID),
+                    "deployed")
+    assert rules.platform_missing(case).tolist() == [False, False, True, False]
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
@@ -339,15 +341,15 @@ def test_what_cannot_be_read_is_refused_everywhere_with_the_tag(edition):
 
 
 def test_a_task_without_requirements_may_go_anywhere():
-    case = job_case(task(), queues(3, software=(QueueSoftware(("AUTO",)), QueueSoftware(()), GPU_QUEUE)))
-    for rule in (rules.software_missing, rules.platform_missing, rules.software_missing_deployed,
-                 rules.platform_missing_deployed):
-        assert not rule(case).any()
+    view = queues(3, software=(QueueSoftware(("AUTO",)), QueueSoftware(()), GPU_QUEUE))
+    for edition in EDITIONS:
+        assert not rules.software_missing(job_case(task(), view, edition)).any()
+        assert not rules.platform_missing(job_case(task(), view, edition)).any()
 
 
 def test_a_grid_that_says_nothing_of_software_takes_any():
-    case = job_case(task(transhome="Athena-21.0.38"), queues(2))
-    assert not rules.software_missing(case).any() and not rules.software_missing_deployed(case).any()
+    for edition in EDITIONS:
+        assert not rules.software_missing(job_case(task(transhome="Athena-21.0.38"), queues(2), edition)).any()
 
 
 PREFERS = '{"cpu_pref": {"preferred_architecture_level": "%s"}}'
@@ -360,13 +362,13 @@ PREFERS = '{"cpu_pref": {"preferred_architecture_level": "%s"}}'
     pytest.param("x86-64-v4", "", [1, 1, 1, 1], id="without a transHome nothing is looked at"),
 ])
 def test_preferred_cpus_weigh_more(level, transhome, factor):
-    case = job_case(task(architecture=PREFERS % level, transhome=transhome), queues(4, software=GRID))
+    case = job_case(task(architecture=PREFERS % level, transhome=transhome), queues(4, software=GRID), "deployed")
     assert np.broadcast_to(rules.cpu_preference(case), 4).tolist() == factor
 
 
 def test_levels_of_queues_that_are_not_checked_do_not_count():
     view = queues(1, software=(QueueSoftware(("ANY",), cpu_levels=(("x86-64-v4", 75.0),)),))
-    case = job_case(task(architecture=PREFERS % "x86-64-v4", transhome="Athena-21.0.38"), view)
+    case = job_case(task(architecture=PREFERS % "x86-64-v4", transhome="Athena-21.0.38"), view, "deployed")
     assert np.broadcast_to(rules.cpu_preference(case), 1).tolist() == [1]
 
 

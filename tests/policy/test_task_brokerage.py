@@ -18,9 +18,9 @@ GB = 1e9
 GIB = 1024**3
 
 
-def refused(rule, task_=None, config=None, **columns):
+def refused(rule, task_=None, config=None, edition="documented", **columns):
     view = nuclei(1, **{name: [value] for name, value in columns.items()})
-    return bool(np.broadcast_to(refused_of(rule(TaskCase(task_ or task(), view, config or cfg()))), 1)[0])
+    return bool(np.broadcast_to(refused_of(rule(TaskCase(task_ or task(), view, config or cfg(), edition))), 1)[0])
 
 
 @pytest.mark.parametrize(("rule", "column"), [
@@ -34,7 +34,7 @@ def test_what_a_nucleus_must_have(rule, column):
 
 def test_d3_the_code_never_sees_a_nucleus_that_is_not_active():
     assert refused(n_.not_active, active=False) is True
-    assert refused(n_.active_by_construction, active=False) is False
+    assert refused(n_.not_active, edition="deployed", active=False) is False
 
 
 @pytest.mark.parametrize(("files", "t1weight", "documented", "deployed"), [
@@ -46,7 +46,8 @@ def test_d3_the_code_never_sees_a_nucleus_that_is_not_active():
 ])
 def test_d8_transfer_backlog(files, t1weight, documented, deployed):
     assert refused(n_.transfer_backlog, task(t1weight=t1weight), queued_output_files=files) is documented
-    assert refused(n_.transfer_backlog_deployed, task(t1weight=t1weight), queued_output_files=files) is deployed
+    assert refused(n_.transfer_backlog, task(t1weight=t1weight), edition="deployed",
+                   queued_output_files=files) is deployed
 
 
 RW_2500_GB = 8.64e9
@@ -68,7 +69,7 @@ RW_2500_GB = 8.64e9
 ])
 def test_d1_d7_space(columns, documented, deployed):
     assert refused(n_.too_little_space, **columns) is documented
-    assert refused(n_.too_little_space_deployed, **columns) is deployed
+    assert refused(n_.too_little_space, edition="deployed", **columns) is deployed
 
 
 def test_a_share_may_have_its_own_threshold():
@@ -87,7 +88,7 @@ BIG = dict(total_input_bytes=1000 * GB, total_input_files=1000, iointensity=500.
 ])
 def test_d9_size_of_input(local, documented, deployed):
     assert refused(locality.too_little_input, task(**BIG), local_input_bytes=local) is documented
-    assert refused(locality.too_little_input_deployed, task(**BIG), local_input_bytes=local) is deployed
+    assert refused(locality.too_little_input, task(**BIG), edition="deployed", local_input_bytes=local) is deployed
 
 
 @pytest.mark.parametrize(("fields", "local", "documented", "deployed"), [
@@ -99,7 +100,8 @@ def test_d9_size_of_input(local, documented, deployed):
 ])
 def test_d9_number_of_files(fields, local, documented, deployed):
     assert refused(locality.too_few_files, task(**BIG | fields), local_input_files=local) is documented
-    assert refused(locality.too_few_files_deployed, task(**BIG | fields), local_input_files=local) is deployed
+    assert refused(locality.too_few_files, task(**BIG | fields), edition="deployed",
+                   local_input_files=local) is deployed
 
 
 @pytest.mark.parametrize(("files", "documented", "deployed"), [
@@ -107,12 +109,11 @@ def test_d9_number_of_files(fields, local, documented, deployed):
     pytest.param(1, False, False, id="D11 one file is there: nobody asks"),
 ])
 def test_d11_the_data_carousel_brings_the_rest(files, documented, deployed):
-    for asked, answer in (((locality.too_little_input, locality.too_few_files), documented),
-                          ((locality.too_little_input_deployed, locality.too_few_files_deployed), deployed)):
-        for rule in asked:
+    for edition, answer in (("documented", documented), ("deployed", deployed)):
+        for rule in (locality.too_little_input, locality.too_few_files):
             local = dict(local_input_bytes=files * GB, local_input_files=files)
-            assert refused(rule, task(**BIG | {"inputprestaging": True}), **local) is answer
-            assert refused(rule, task(**BIG), **local) is True
+            assert refused(rule, task(**BIG | {"inputprestaging": True}), edition=edition, **local) is answer
+            assert refused(rule, task(**BIG), edition=edition, **local) is True
 
 
 @pytest.mark.parametrize(("total", "complete", "refuses"), [
@@ -181,9 +182,9 @@ def test_locality_is_lifted_by_those_that_are_left(edition):
     pytest.param({"frozen_for_s": 7 * DAY + 1}, id="after a week without success"),
 ])
 def test_locality_is_not_asked(fields):
-    for rule in (locality.too_little_input, locality.too_little_input_deployed):
-        assert refused(rule, task(**BIG), local_input_bytes=0)
-        assert not refused(rule, task(**BIG | fields), local_input_bytes=0)
+    for edition in EDITIONS:
+        assert refused(locality.too_little_input, task(**BIG), edition=edition, local_input_bytes=0)
+        assert not refused(locality.too_little_input, task(**BIG | fields), edition=edition, local_input_bytes=0)
     assert refused(locality.too_little_input, task(**BIG | {"frozen_for_s": 7 * DAY}), local_input_bytes=0)
 
 
@@ -196,7 +197,7 @@ def test_locality_is_not_asked(fields):
 def test_input_size_threshold(total, documented, deployed):
     small = task(**BIG | {"total_input_bytes": float(total)})
     assert refused(locality.too_little_input, small, local_input_bytes=0) is documented
-    assert refused(locality.too_little_input_deployed, small, local_input_bytes=0) is deployed
+    assert refused(locality.too_little_input, small, edition="deployed", local_input_bytes=0) is deployed
 
 
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
@@ -223,8 +224,9 @@ def test_locality_is_not_lifted_while_somebody_passes():
     assert verdict.tags[verdict.refused_by[0]] == "-insize"
 
 
-def factor(rule, task_=None, lifted=(), **columns):
-    case = TaskCase(task_ or task(), nuclei(1, **{name: [value] for name, value in columns.items()}), cfg(), lifted)
+def factor(rule, task_=None, lifted=(), edition="documented", **columns):
+    view = nuclei(1, **{name: [value] for name, value in columns.items()})
+    case = TaskCase(task_ or task(), view, cfg(), edition, lifted)
     return float(np.broadcast_to(rule(case), 1)[0])
 
 
@@ -255,7 +257,7 @@ def test_d15_the_code_weighs_work_of_the_share_and_priority():
 def test_d14_local_input(fields, lifted, documented, deployed):
     question = task(**BIG | fields), lifted
     assert factor(weight.local_input, *question, local_input_bytes=250 * GB) == documented
-    assert factor(weight.local_input_deployed, *question, local_input_bytes=250 * GB) == deployed
+    assert factor(weight.local_input, *question, "deployed", local_input_bytes=250 * GB) == deployed
 
 
 @pytest.mark.parametrize(("fields", "disk", "lifted", "documented", "deployed"), [
@@ -269,7 +271,7 @@ def test_d14_local_input(fields, lifted, documented, deployed):
 def test_input_on_tape(fields, disk, lifted, documented, deployed):
     columns = dict(local_input_bytes=250 * GB) | ({} if disk is None else dict(disk_input_bytes=disk))
     assert factor(weight.on_tape, task(**BIG | fields), lifted, **columns) == documented
-    assert factor(weight.on_tape_deployed, task(**BIG | fields), lifted, **columns) == deployed
+    assert factor(weight.on_tape, task(**BIG | fields), lifted, "deployed", **columns) == deployed
 
 
 def test_d13_space_in_the_weight():

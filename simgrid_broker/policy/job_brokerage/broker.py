@@ -1,8 +1,4 @@
-"""One production job brokerage decision.
-
-What lives here: putting a question to the compiled decision and reading its answer. What does not: rules, the loops
-over candidates (`decide`), and the draw (`selection`).
-"""
+"""One production job brokerage decision: a question to the compiled decision, and its answer as a verdict."""
 
 from functools import cache as cache_for_ever
 from typing import NamedTuple
@@ -10,13 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
-from simgrid_broker.policy.job_brokerage.ask import asked
-from simgrid_broker.policy.job_brokerage.brokerage import JobBrokerage
-from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.decide import Question, room
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import for_hint, initial_list
+from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
 from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
@@ -36,11 +30,11 @@ def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | N
 def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
                   cfg: Gdpconfig, cache: MaskCache | None = None) -> Verdict:
     """The decision of any job brokerage; with the same arguments, the same verdict."""
-    question = ask_of(brokerage, task, queues, stats, locality, cfg, cache)
+    question = question_of(brokerage, task, queues, stats, locality, cfg, cache)
     answer = room(len(question.queues), MAX_CANDIDATES)
     n_best = brokerage.decide(question, answer)
     return Verdict(brokerage.tags, answer.refused_by, answer.weight, answer.best[:n_best], answer.backlog, answer.cap,
-                   lambda: figures(brokerage, JobCase(task, queues), question, answer.refused_by))
+                   lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question, answer.refused_by))
 
 
 def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, edition: str = "documented",
@@ -51,61 +45,61 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
     pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = ask_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)
+    question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)
     question = question._replace(
         ranks=brokerage.hint_ranks, later=brokerage.hint_later, choice_rank=brokerage.funnel.never,
         first=question.first if asked_about is None else _only(asked_about, question.first))
-    question.ask["hint"] = True
+    question.task["hint"] = True
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
     return answer.refused_by == question.never
 
 
 def _only(asked_about: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """First refusals, (n,), as if the very first criterion had refused who is not asked about: nobody looks at them."""
+    """First refusals, (n,), that skip the candidates outside `asked_about` as if refused by criterion 0."""
     first = first * asked_about
-    first.setflags(write=False)                 # as the others are: compiled code tells the two apart
+    first.setflags(write=False)                 # as all first refusals are: Numba compiles once for each kind of array
     return first
 
 
-def ask_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
-           cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
-    """The question as the compiled decision wants it: numbers only."""
+def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
+                cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
+    """The arrays and numbers that the compiled decision reads."""
     known = (prepare(brokerage, task, queues, cfg) if cache is None
              else cache.of_task(prepare, brokerage, task, queues, cfg))
-    funnel, ask = brokerage.funnel, known.ask
+    funnel, record = brokerage.funnel, known.task
     if locality is None:
-        ask["hint"], ask["total_bytes"], ask["total_files"] = False, 0, 0
+        record["hint"], record["total_bytes"], record["total_files"] = False, 0, 0
         data = (zeros(len(stats.store)),) * 4
     else:
-        ask["hint"], ask["total_bytes"], ask["total_files"] = False, locality.total_bytes, locality.total_files
+        record["hint"], record["total_bytes"], record["total_files"] = False, locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
     if task.nucleus >= 0:
         nucleus = stats.store[task.nucleus]
-        ask["nucleus_writable"], ask["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
-    return Question(ask, queues.records, stats.load, stats.link, stats.store, *data, known.first, known.static_weight,
-                    funnel.load_ranks, brokerage.later, brokerage.least, brokerage.choice_rank, len(funnel.criteria),
-                    funnel.never, brokerage.busiest)
+        record["nucleus_writable"], record["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
+    return Question(record, queues.records, stats.load, stats.link, stats.store, *data, known.first,
+                    known.static_weight, brokerage.ranks, brokerage.later, brokerage.least, brokerage.least_numbers,
+                    brokerage.choice_rank, len(funnel.criteria), funnel.never, brokerage.busiest)
 
 
 class Prepared(NamedTuple):
-    """What can be said of a task before anything that changes is looked at; fields as in `decide.Question`."""
+    """The part of a question that is kept from one decision about a task to the next; fields as in `Question`."""
 
-    ask: np.ndarray
+    task: np.ndarray
     first: np.ndarray
     static_weight: np.ndarray
 
 
 def prepare(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
             cache: MaskCache | None = None) -> Prepared:
-    """The part of a question that hangs on the task, the queues' description and gdpconfig alone."""
-    case = JobCase(task, queues)
+    """The part of a question that depends on the task, the queues' description and gdpconfig alone."""
+    case = JobCase(task, queues, brokerage.edition)
     first = (first_refusals if cache is None else cache.first_refusals)(brokerage.funnel, case)
-    ask = asked(task, cfg, brokerage.name)
+    record = task_record(task, cfg, brokerage.edition)
     if task.preassigned or task.premerge is not None:
-        named = initial_list(task, queues, brokerage.name)
-        ask["single"], ask["listed"] = named.single, named.listed
-    return Prepared(ask, first, static_weight(brokerage, case, cache))
+        named = initial_list(task, queues, brokerage.edition)
+        record["single"], record["listed"] = named.single, named.listed
+    return Prepared(record, first, static_weight(brokerage, case, cache))
 
 
 def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | None) -> np.ndarray:
@@ -120,11 +114,11 @@ def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | Non
 
 @cache_for_ever
 def zeros(n: int) -> np.ndarray:
-    """Column of nothing."""
+    """A column of zeros."""
     return np.zeros(n)
 
 
 @cache_for_ever
 def ones(n: int) -> np.ndarray:
-    """Column of factors that change nothing."""
+    """A column of ones."""
     return np.ones(n)

@@ -1,23 +1,21 @@
 """Criteria about what a queue is for: its capability, its name, its status, its zero share and its cores.
 
-What lives here: the criteria of production job brokerage that need no estimate. What does not: queues that a task names
-(`preliminary`), what worker nodes offer (`connectivity`, `software`), estimates against limits (`requirements`), and
-anything that looks at job numbers (`load`).
-
 Source of the order and of the tags: brokerage reference, sections 2.1 and 2.3.
 """
 
 import numpy as np
 
 from simgrid_broker.names import ANALYSIS_LABELS, VERY_HIGH_PRIORITY, QueueStatus
-from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single
+from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.zero_share import has_zero_share
 
 NAME_OF_TEST_QUEUES = "test"
 TEST_SHARES = ("test", "validation")
-"""Work queues, hence shares, that the code asks no zero share for; source: brokerage reference, 2.3 P7."""
+"""Work queues, hence shares, exempt from zero shares in the deployed edition; source: brokerage reference, 2.3 P7."""
+OPEN = {"documented": (QueueStatus.ONLINE,), "deployed": (QueueStatus.ONLINE, QueueStatus.STANDBY)}
+"""Statuses of queues that get jobs, by edition (D19)."""
 
 
 @criterion("-capability", panda="list of preliminary candidates", static=(*NAMED, "prodsourcelabel"),
@@ -36,47 +34,38 @@ def of_the_other_kind(case: JobCase) -> np.ndarray:
            source="PanDA brokerage documentation, production job brokerage, step 1 (D16)")
 def named_test(case: JobCase) -> np.ndarray:
     """Refuse queues with `test` in the name, whatever the case, unless the task is pre-assigned; PanDA logs none."""
-    if initial_list(case.task, case.queues, "documented").preassigned:
+    if initial_list(case.task, case.queues, case.edition).preassigned:
         return np.zeros(case.n_candidates, bool)
     return np.array([NAME_OF_TEST_QUEUES in name.lower() for name in case.queues.names], bool)
 
 
-@criterion("-status", panda="selection for status", editions=("documented",), static=NAMED,
-           source="PanDA brokerage documentation, production job brokerage, step 2 (D19)")
-def not_online(case: JobCase) -> np.ndarray:
-    """Refuse queues that are not online, unless the task is pre-assigned."""
-    return _closed(case, "documented", (QueueStatus.ONLINE,))
-
-
-@criterion("-status", panda="selection for status", editions=("deployed",), static=NAMED,
-           source="brokerage reference, 2.3 P3 (D19)")
-def neither_online_nor_standby(case: JobCase) -> np.ndarray:
-    """Refuse queues that are neither online nor standby, unless the task is pre-assigned."""
-    return _closed(case, "deployed", (QueueStatus.ONLINE, QueueStatus.STANDBY))
+@criterion("-status", panda="selection for status", static=NAMED,
+           source="PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, 2.3 P3 (D19)")
+def not_open(case: JobCase) -> np.ndarray:
+    """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
+    if initial_list(case.task, case.queues, case.edition).preassigned:
+        return np.zeros(case.n_candidates, bool)
+    return ~np.isin(case.queues.status, OPEN[case.edition])
 
 
 ZERO_SHARE_FIELDS = ("processingtype", "workinggroup", "gshare", "currentpriority", "is_merging")
 
 
-@criterion("-zeroshare", panda="selection for zero share", editions=("documented",), static=ZERO_SHARE_FIELDS,
-           source="PanDA brokerage documentation, Zero Share; brokerage reference, 6 (D42, D43)")
+@criterion("-zeroshare", panda="selection for zero share", static=(*NAMED, *ZERO_SHARE_FIELDS, "prodsourcelabel"),
+           source="PanDA brokerage documentation, Zero Share; brokerage reference, 2.3 P7 and 6 (D42, D43)")
 def zero_share(case: JobCase) -> np.ndarray:
-    """Refuse queues whose `fairsharepolicy` gives the task nothing."""
-    return _zero_share(case, "documented")
+    """Refuse queues whose `fairsharepolicy` gives the task nothing.
 
-
-@criterion("-zeroshare", panda="selection for zero share", editions=("deployed",),
-           static=(*NAMED, *ZERO_SHARE_FIELDS, "prodsourcelabel"),
-           source="brokerage reference, 2.3 P7 and 6 (D42, D43)")
-def zero_share_deployed(case: JobCase) -> np.ndarray:
-    """Refuse queues whose `fairsharepolicy` gives the task nothing, as the code reads it.
-
-    Work of the shares `test` and `validation` is spared, unless it names a single queue and is not managed.
+    The deployed edition spares work of the shares `test` and `validation`, unless it names a single queue and is not
+    managed.
     """
-    task = case.task
-    if task.gshare in TEST_SHARES and not (task.prodsourcelabel != "managed" and is_single(task, case.queues)):
+    policies, task = case.queues.fairsharepolicy, case.task
+    is_test = case.edition == "deployed" and task.gshare in TEST_SHARES
+    if is_test and not (task.prodsourcelabel != "managed" and is_single(task, case.queues)):
         return np.zeros(case.n_candidates, bool)
-    return _zero_share(case, "deployed")
+    fields = {name: getattr(task, name) for name in ZERO_SHARE_FIELDS}
+    zero = {policy: has_zero_share(policy, edition=case.edition, **fields) for policy in dict.fromkeys(policies)}
+    return np.array([zero[policy] for policy in policies], bool)
 
 
 CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")
@@ -113,17 +102,3 @@ def cores_of_job(case: JobCase) -> int:
     """Cores that a job asks for, 0 = any: mergeCoreCount of merge jobs if it is set, else coreCount."""
     task = case.task
     return task.mergecorecount if task.is_merging and task.mergecorecount else task.corecount
-
-
-def _closed(case: JobCase, edition: str, open_: tuple[QueueStatus, ...]) -> np.ndarray:
-    """Candidates in none of the statuses `open_`, (n,) bool; none if the task is pre-assigned (D19)."""
-    if initial_list(case.task, case.queues, edition).preassigned:
-        return np.zeros(case.n_candidates, bool)
-    return ~np.isin(case.queues.status, open_)
-
-
-def _zero_share(case: JobCase, edition: str) -> np.ndarray:
-    policies, task = case.queues.fairsharepolicy, case.task
-    zero = {policy: has_zero_share(policy, edition=edition, **{name: getattr(task, name) for name in ZERO_SHARE_FIELDS})
-            for policy in dict.fromkeys(policies)}
-    return np.array([zero[policy] for policy in policies], bool)

@@ -1,24 +1,20 @@
 """Criteria about what the worker nodes of a queue offer: jumbo jobs, direct reading, network, event service.
 
-What lives here: the criteria. What does not: the fields that they compare (views).
-
 Sources of the order and of the tags: brokerage reference, section 2.3, P8, P13, P18 and P19. A task that is
 pre-assigned to a single queue is spared where the reference says so, in both editions.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
 from simgrid_broker.names import VERY_HIGH_PRIORITY
-from simgrid_broker.policy.job_brokerage.case import JobCase
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, is_single
+from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import Answer, below, criterion
 
 ONLY = "only"
 """allowInputLAN of a task that reads its input directly or not at all."""
 STORED_NETWORKS = ("full", "http")
-"""Words that the code keeps of a task's ipConnectivity; source: brokerage reference, 2.3 (D24)."""
+"""Words that the deployed edition keeps of a task's ipConnectivity; source: brokerage reference, 2.3 (D24)."""
 ACCEPTED = {"full": ("full", "http", "none"), "http": ("http", "none"), "none": ("none",)}
 """What a queue's network accepts; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
@@ -33,7 +29,7 @@ JUMBO = {"panda": "selection for jumbo jobs", "static": (*NAMED, "jumbo_events")
 def kept_for_jumbo(case: JobCase) -> np.ndarray:
     """Refuse queues with useJumboJobs to tasks that make no jumbo jobs."""
     concerned = case.task.jumbo_events < 0 and not is_single(case.task, case.queues)
-    return case.queues.use_jumbo_jobs if concerned else _nobody(case)
+    return case.queues.use_jumbo_jobs if concerned else _none(case)
 
 
 @criterion("-fewevents", **JUMBO)
@@ -41,42 +37,37 @@ def too_few_events(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with useJumboJobs whose minEventsForJumbo is above the events that a task has ready."""
     queues, events = case.queues, case.task.jumbo_events
     if events < 0 or is_single(case.task, queues):
-        return _nobody(case)
+        return _none(case)
     return below(events, queues.min_events_for_jumbo, queues.use_jumbo_jobs)
 
 
-@criterion("-remoteio", panda="selection for direct access", static=("allowinputlan",), editions=("documented",),
-           source="PanDA brokerage documentation, production job brokerage, step 2")
-def only_copies(case: JobCase) -> np.ndarray:
-    """Refuse queues that cannot read input from the local storage to tasks that use only direct access."""
-    return ~case.queues.direct_io if case.task.allowinputlan == ONLY else _nobody(case)
-
-
 @criterion("-remoteio", panda="selection for direct access", static=("allowinputlan", "is_merging"),
-           editions=("deployed",), source="brokerage reference, 2.3 P13")
-def only_copies_deployed(case: JobCase) -> np.ndarray:
-    """Refuse queues that cannot read input from the local storage to such tasks, merge jobs aside."""
-    return _nobody(case) if case.task.is_merging else only_copies(case)
+           source="PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, 2.3 P13")
+def only_copies(case: JobCase) -> np.ndarray:
+    """Refuse queues that cannot read input from the local storage to tasks that use only direct access.
+
+    The deployed edition spares merge jobs.
+    """
+    spared = case.edition == "deployed" and case.task.is_merging
+    return ~case.queues.direct_io if case.task.allowinputlan == ONLY and not spared else _none(case)
 
 
 @criterion("-network", panda="selection for network connectivity", static=(*NAMED, "ipconnectivity"),
-           editions=("documented",), source="PanDA brokerage documentation, production job brokerage, step 2 (D24)")
+           source="PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, 2.3 P18 (D24)")
 def network_mismatch(case: JobCase) -> np.ndarray:
-    """Refuse queues whose wnconnectivity is not consistent with the task's ipConnectivity, if it has one."""
-    return _network(case, accepts)
+    """Refuse queues whose wnconnectivity is not consistent with the task's ipConnectivity, if it has one (D24)."""
+    asked, accepts = case.task.ipconnectivity, ACCEPTS[case.edition]
+    if not asked or is_single(case.task, case.queues):
+        return _none(case)
+    offers = case.queues.wnconnectivity
+    refused = {offer: not accepts(offer, asked) for offer in dict.fromkeys(offers)}
+    return np.array([refused[offer] for offer in offers], bool)
 
 
-@criterion("-network", panda="selection for network connectivity", static=(*NAMED, "ipconnectivity"),
-           editions=("deployed",), source="brokerage reference, 2.3 P18 (D24)")
-def network_mismatch_deployed(case: JobCase) -> np.ndarray:
-    """Refuse queues without the network or the IP stack that the code keeps of the task's ipConnectivity."""
-    return _network(case, accepts_deployed)
-
-
-def accepts(offered: str, asked: str) -> bool:
+def accepts_documented(offered: str, asked: str) -> bool:
     """Whether a queue with `offered` accepts a task that asks for `asked`, both network#stack.
 
-    A task may leave its network out; the stacks are the same, unset included.
+    A task may leave its network out; the stacks are equal, even if unset.
     """
     network, _, stack = offered.partition("#")
     wanted, _, wanted_stack = asked.partition("#")
@@ -84,7 +75,7 @@ def accepts(offered: str, asked: str) -> bool:
 
 
 def accepts_deployed(offered: str, asked: str) -> bool:
-    """The same as the code has it: `none` and what is left out ask for nothing, and only `http` is less than `full`."""
+    """As `accepts_documented`, but `none` and omitted words ask for nothing, and only `http` is less than `full`."""
     network, _, stack = offered.partition("#")
     wanted, _, wanted_stack = asked.partition("#")
     if wanted in STORED_NETWORKS and network != "full" and not network == wanted == "http":
@@ -92,32 +83,36 @@ def accepts_deployed(offered: str, asked: str) -> bool:
     return not wanted_stack or stack == wanted_stack
 
 
+ACCEPTS = {"documented": accepts_documented, "deployed": accepts_deployed}
+"""Whether the network of a queue suffices for a task, by edition."""
+
+
 @criterion("-es", **EVENT_SERVICE)
 def without_event_service(case: JobCase) -> np.ndarray:
     """Refuse queues with jobseed std to event service tasks."""
-    return _seeded(case, "std") if _by_events(case) else _nobody(case)
+    return _seeded(case, "std") if _by_events(case) else _none(case)
 
 
 @criterion("-eshigh", **EVENT_SERVICE | {"static": (*EVENT_SERVICE["static"], "currentpriority", "is_scout")})
 def kept_for_high_event_service(case: JobCase) -> np.ndarray:
     """Refuse queues with jobseed eshigh to event service tasks that are neither scouting nor of high priority."""
     high = case.task.is_scout or case.task.currentpriority >= VERY_HIGH_PRIORITY
-    return _seeded(case, "eshigh") if _by_events(case) and not high else _nobody(case)
+    return _seeded(case, "eshigh") if _by_events(case) and not high else _none(case)
 
 
 @criterion("-es_ucore", **EVENT_SERVICE)
 def single_core_of_unified(case: JobCase) -> np.ndarray:
     """Refuse single-core pseudo-queues of unified queues to event service tasks."""
     if not _by_events(case):
-        return _nobody(case)
+        return _none(case)
     return (case.queues.resource_type >= 0) & (case.queues.corecount == 1)
 
 
 @criterion("-nones", **EVENT_SERVICE)
 def only_event_service(case: JobCase) -> np.ndarray:
-    """Refuse queues with jobseed es to all other tasks, those with job cloning among them."""
+    """Refuse queues with jobseed es to all other tasks, including those with job cloning."""
     by_events = case.task.event_service and not case.task.job_cloning
-    return _nobody(case) if by_events or is_single(case.task, case.queues) else _seeded(case, "es")
+    return _none(case) if by_events or is_single(case.task, case.queues) else _seeded(case, "es")
 
 
 EVENT_SERVICE_CRITERIA = (without_event_service, kept_for_high_event_service, single_core_of_unified,
@@ -136,16 +131,6 @@ def _seeded(case: JobCase, seed: str) -> np.ndarray:
     return np.array([each == seed for each in case.queues.jobseed], bool)
 
 
-def _network(case: JobCase, takes: Callable[[str, str], bool]) -> np.ndarray:
-    """Candidates that do not take what the task asks for, (n,) bool."""
-    asked = case.task.ipconnectivity
-    if not asked or is_single(case.task, case.queues):
-        return _nobody(case)
-    offers = case.queues.wnconnectivity
-    refused = {offer: not takes(offer, asked) for offer in dict.fromkeys(offers)}
-    return np.array([refused[offer] for offer in offers], bool)
-
-
-def _nobody(case: JobCase) -> np.ndarray:
+def _none(case: JobCase) -> np.ndarray:
     """The mask that refuses no candidate, (n,)."""
     return np.zeros(case.n_candidates, bool)

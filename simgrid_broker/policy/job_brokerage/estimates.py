@@ -1,7 +1,6 @@
-"""What the brokers expect a job of a task to need at a candidate: memory, wall time, scratch disk.
+"""Estimates of what a job of a task needs at a candidate: memory, wall time, scratch disk.
 
-What lives here: the estimates. What hangs on the task alone is reckoned once for each task (`of_task`), the rest for
-each candidate (compiled functions of `ask` and `queue`). What does not: the comparison with limits (`requirements`).
+The part that depends on the task alone is estimated once for each task (`of_task`), the rest for each candidate.
 
 Sources: PanDA brokerage documentation, production job brokerage; brokerage reference, section 8 (D49, D50, D54).
 """
@@ -21,9 +20,9 @@ MIN_OUTPUT_BYTES = 1.5e9
 MIN_WORKDISK_BYTES = 300e6
 """Least work space that is counted; source: the same (300 MB)."""
 MIN_OUTPUT_MIB = 1500
-"""Least output in the code; source: brokerage reference, section 8.2."""
+"""Least output in the deployed edition; source: brokerage reference, section 8.2."""
 WORKDISK_MARGIN_MIB = 300
-"""What the code adds to the work space; source: brokerage reference, section 8.2."""
+"""Added to the work space in the deployed edition; source: brokerage reference, section 8.2."""
 MIN_MERGE_MB = 2000
 """Least memory of merge jobs whose mergeRamCount is known; source: brokerage reference, section 8.1."""
 HS06_UNITS = ("HS06sPerEvent", "HS06sPerEventFixed", "mHS06sPerEvent", "mHS06sPerEventFixed")
@@ -35,7 +34,7 @@ DEFAULT_ES_ATTEMPTS = 3
 # ---- of a task -----------------------------------------------------------------------------------------------------
 
 def of_task(task: Task, edition: str) -> dict:
-    """What the estimates read of a task: columns of `at.ASK`, as an edition reckons them."""
+    """What the estimates read of a task: columns of `question.TASK`, as an edition estimates them."""
     deployed = edition == "deployed"
     per_core = counts_per_core(task, edition)
     return dict(
@@ -45,6 +44,7 @@ def of_task(task: Task, edition: str) -> dict:
         single_core=task.corecount in (0, 1) and not task.event_service,
         reads_lan=reads_lan(task),
         counts_hs06=counts_hs06(task), walltime_is_known=walltime_is_known(task),
+        wants_a_day=wants_a_day(task) if deployed else not walltime_is_known(task),
         **_work_of_jobs(task))
 
 
@@ -62,7 +62,7 @@ def _work_of_jobs(task: Task) -> dict:
 
 
 def memory_asked_mb(task: Task) -> float:
-    """What the memory of a job is reckoned from, MB, in ramUnit: mergeRamCount for merge jobs, else ramCount.
+    """Figure from which the memory of a job is estimated, MB, in ramUnit: mergeRamCount for merge jobs, else ramCount.
 
     0 = unknown. Source: brokerage reference, section 8.1; the documentation does not speak of merge jobs.
     """
@@ -72,7 +72,7 @@ def memory_asked_mb(task: Task) -> float:
 
 
 def counts_per_core(task: Task, edition: str) -> bool:
-    """Whether that is memory of a core: mergeRamCount is of a whole job, in the code every figure of merge jobs."""
+    """Whether it is per core: mergeRamCount is of a whole job, in the deployed edition every figure of merge jobs."""
     of_job = task.is_merging and (edition == "deployed" or task.mergeramcount)
     return task.ramunit in PER_CORE_UNITS and not of_job
 
@@ -83,7 +83,7 @@ def scratch_documented_bytes(task: Task) -> float:
 
 
 def scratch_deployed_bytes(task: Task) -> float:
-    """Disk usage of a job without its input as the code has it; work space 0 counts as undefined (D50)."""
+    """Disk usage of a job without its input in the deployed edition; work space 0 counts as undefined (D50)."""
     space = task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB if task.workdisk_bytes else 0.0
     return max(MIN_OUTPUT_MIB * MIB, task.output_bytes_per_job) + space
 
@@ -125,9 +125,9 @@ def work(task: Task, n_events: int) -> float:
 
 
 def wants_a_day(task: Task) -> bool:
-    """Whether the code asks for a day although the jobs are no scouts; source: brokerage reference, 8.3.
+    """Whether the deployed edition requires a day although the jobs are no scouts; source: brokerage reference, 8.3.
 
-    So it does for merge jobs, for tasks that say nothing of wall time and units, and without a usable CPU time.
+    It does for merge jobs, for tasks without wall time and units, and without a usable CPU time.
     """
     says_nothing = not (task.walltime_s_per_mib or task.walltimeunit or task.cputimeunit)
     unusable = task.cputimeunit != "" and not (counts_hs06(task) and task.cputime)
@@ -149,35 +149,36 @@ def slot_cores(queue):
 
 
 @compiled
-def memory_mb(ask, queue):
+def memory_mb(task, queue):
     """(baseRamCount + ramCount x coreCount) x 0.9, MB; with unit MB the core count is left out.
 
-    In the code baseRamCount counts only with a unit per core, never for merging (D49).
+    In the deployed edition it is whole MB, and baseRamCount counts only with a unit per core, never for merging (D49).
     """
-    return COMPENSATION * (ask["base_ram_mb"] + ask["ram_mb"] * (cores(queue) if ask["ram_per_core"] else 1))
+    need = COMPENSATION * (task["base_ram_mb"] + task["ram_mb"] * (cores(queue) if task["ram_per_core"] else 1))
+    return np.floor(need) if task["whole_mb"] else need
 
 
 @compiled
-def scratch_bytes(ask, queue):
+def scratch_bytes(task, queue):
     """Disk usage of a job, bytes: input unless read directly + max(1.5 GB, output) + max(300 MB, work space)."""
-    return ask["scratch_bytes"] + (0.0 if queue["direct_io"] else ask["input_bytes_per_job"])
+    return task["scratch_bytes"] + (0.0 if queue["direct_io"] else task["input_bytes_per_job"])
 
 
 @compiled
-def scratch_deployed_mib(ask, queue):
-    """Disk usage of a job as the code has it, whole MiB (D50)."""
-    return (ask["scratch_bytes"] + (0.0 if reads_directly(ask, queue) else ask["input_bytes_per_job"])) // MIB
+def scratch_deployed_mib(task, queue):
+    """Disk usage of a job in the deployed edition, whole MiB (D50)."""
+    return (task["scratch_bytes"] + (0.0 if reads_directly(task, queue) else task["input_bytes_per_job"])) // MIB
 
 
 @compiled
-def reads_directly(ask, queue):
-    """Whether the code reads the input of jobs that ask for so much directly."""
-    return is_read_directly(ask["is_merging"], ask["reads_lan"], queue)
+def reads_directly(task, queue):
+    """Whether jobs of the task read their input directly in the deployed edition."""
+    return is_read_directly(task["is_merging"], task["reads_lan"], queue)
 
 
 @compiled
 def is_read_directly(is_merging, lan, queue):
-    """Whether the code reads input directly: always, or if the task allows it and the queue can; merge jobs never do.
+    """Whether jobs read input directly: always, or if the task allows it and the queue can; merge jobs never do.
 
     Source: brokerage reference, section 8.2.
     """
@@ -185,43 +186,44 @@ def is_read_directly(is_merging, lan, queue):
 
 
 @compiled
-def least_work(ask, queue):
-    """Work of the shortest job that a task can make for a candidate: what must not be too long for it.
+def least_work(task, queue):
+    """Work of the shortest job that a task can make for a candidate: it must not be too long for the queue.
 
     With a dynamic number of events, at queues with a mintime, a job has at least minGranularity events.
     """
-    return ask["least_work"] if queue["mintime_s"] > 0 else ask["usual_work"]
+    return task["least_work"] if queue["mintime_s"] > 0 else task["usual_work"]
 
 
 @compiled
-def most_work(ask, queue):
-    """Work of the longest job that a task can make for a candidate: what must not be too short for it.
+def most_work(task, queue):
+    """Work of the longest job that a task can make for a candidate: it must not be too short for the queue.
 
     With a dynamic number of events it is the longest run of events.
     """
-    return ask["most_work"] if queue["mintime_s"] > 0 else ask["usual_work"]
+    return task["most_work"] if queue["mintime_s"] > 0 else task["usual_work"]
 
 
 @compiled
-def walltime_s(ask, queue, need):
+def walltime_s(task, queue, need):
     """Wall time of a job with CPU work `need`: need / (C x P x cpuEfficiency) + baseTime, s.
 
     cpuEfficiency 0 leaves only the base time; without a CPU time in HS06 s it is need / C. Source: PanDA brokerage
     documentation, production job brokerage; JEDI TWiki, HS06sPerEvent; brokerage reference, section 8.3.
     """
-    if not ask["counts_hs06"]:
+    if not task["counts_hs06"]:
         return need / cores(queue)
-    if ask["cpuefficiency"] == 0:
-        return ask["basewalltime_s"]
-    return need / (cores(queue) * queue["corepower"] * (ask["cpuefficiency"] / 100)) + ask["basewalltime_s"]
+    if task["cpuefficiency"] == 0:
+        return task["basewalltime_s"]
+    return need / (cores(queue) * queue["corepower"] * (task["cpuefficiency"] / 100)) + task["basewalltime_s"]
 
 
 @compiled
-def work_limit(ask, queue, limit_s):
-    """The code's scaled limit: work that fits into `limit_s` at a candidate; inf stays inf.
+def work_limit(task, queue, limit_s):
+    """Scaled limit of the deployed edition: work that fits into `limit_s` at a candidate; inf stays inf.
 
     Whole HS06 s, or wall time x cores, s, without a CPU time in HS06 s (D52, D54).
     """
-    if not ask["counts_hs06"] or np.isinf(limit_s):
+    if not task["counts_hs06"] or np.isinf(limit_s):
         return limit_s * cores(queue)
-    return np.trunc((limit_s - ask["basewalltime_s"]) * cores(queue) * queue["corepower"] * ask["cpuefficiency"] / 100)
+    time_s = limit_s - task["basewalltime_s"]
+    return np.trunc(time_s * cores(queue) * queue["corepower"] * task["cpuefficiency"] / 100)

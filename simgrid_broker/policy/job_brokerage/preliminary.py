@@ -1,10 +1,8 @@
 """The list that production job brokerage begins with: all queues, or those to which a task is pre-assigned.
 
-What lives here: the list and its flags, and the criterion that stands for it. What does not: what pre-assigned queues
-are spared (each criterion says so itself), and queues for other work or for tests (`candidates`).
-
-Sources: PanDA brokerage documentation, production job brokerage, step 1; brokerage reference, 2.1 (D17). What is said
-of single pre-assigned queues elsewhere is the code's in both editions: the JEDI TWiki leaves such details out.
+Each criterion says itself what it spares pre-assigned queues. Sources: PanDA brokerage documentation, production job
+brokerage, step 1; brokerage reference, 2.1 (D17). Details of single pre-assigned queues are taken from the deployed
+edition in both editions: the JEDI TWiki leaves them out.
 """
 
 from dataclasses import replace
@@ -13,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.job_brokerage.case import JobCase
+from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import criterion
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import Premerge, Queues, Task
@@ -21,9 +19,9 @@ from simgrid_broker.views import Premerge, Queues, Task
 NAMED = ("preassigned", "premerge")
 """Fields of a task that name queues."""
 LAPSE_S = DAY
-"""Merge jobs are kept at their files for so long; source: step 1; brokerage reference, 2.1."""
+"""Time for which merge jobs are kept at their files; source: step 1; brokerage reference, 2.1."""
 STUCK_S = 6 * HOUR
-"""In the code they must also have waited for so long; source: brokerage reference, 2.1 (D17)."""
+"""In the deployed edition they must also have been stuck this long; source: brokerage reference, 2.1 (D17)."""
 
 
 class InitialList(NamedTuple):
@@ -35,25 +33,25 @@ class InitialList(NamedTuple):
 
     @property
     def preassigned(self) -> bool:
-        """Whether the list is not simply that of all queues."""
+        """Whether the list is not simply all queues."""
         return self.single or self.listed
 
 
 def initial_list(task: Task, queues: Queues, edition: str) -> InitialList:
     """The candidates of a task before any check. Source: brokerage reference, 2.1."""
-    everybody = InitialList(np.ones(len(queues.queue), bool), False, False)
+    all_queues = InitialList(np.ones(len(queues.queue), bool), False, False)
     if task.premerge is not None:
         if lapsed(task.premerge, edition):
-            return everybody
+            return all_queues
         return InitialList(_around(task.premerge.queue, queues), False, True)
     if not task.preassigned:
-        return everybody
+        return all_queues
     named = np.isin(queues.queue, task.preassigned)
     return InitialList(named, is_single(task, queues), np.count_nonzero(named) > 1)
 
 
 def is_single(task: Task, queues: Queues) -> bool:
-    """Whether a task names one queue that stands for one candidate: PanDA's flag SINGLE."""
+    """Whether a task names one queue that has one candidate: PanDA's flag SINGLE."""
     return (task.premerge is None and len(task.preassigned) > 0
             and np.count_nonzero(np.isin(queues.queue, task.preassigned)) == 1)
 
@@ -64,7 +62,7 @@ def is_named(task: Task, queues: Queues) -> np.ndarray:
 
 
 def lapsed(premerge: Premerge, edition: str) -> bool:
-    """Whether merge jobs may leave the queue where their files lie (D17)."""
+    """Whether merge jobs may leave the queue that holds their files (D17)."""
     if edition == "documented":
         return premerge.stuck_s >= LAPSE_S
     return premerge.input_idle_s > LAPSE_S and premerge.stuck_s > STUCK_S
@@ -77,18 +75,14 @@ def for_hint(task: Task) -> Task:
     return replace(task, preassigned=(), premerge=None)
 
 
-@criterion("-preassign", panda="list of preliminary candidates", editions=("documented",), static=NAMED,
+@criterion("-preassign", panda="list of preliminary candidates", static=NAMED,
            source="PanDA brokerage documentation, production job brokerage, step 1; brokerage reference, 2.1 (D17)")
 def not_preassigned(case: JobCase) -> np.ndarray:
-    """Refuse queues that are not on the list of a pre-assigned task; PanDA lists none of them and so logs none."""
-    return ~initial_list(case.task, case.queues, "documented").mask
+    """Refuse queues that are not on the list of a pre-assigned task; PanDA lists none of them and so logs none.
 
-
-@criterion("-preassign", panda="list of preliminary candidates", editions=("deployed",), static=NAMED,
-           source="brokerage reference, 2.1 (D17)")
-def not_preassigned_deployed(case: JobCase) -> np.ndarray:
-    """Refuse queues that are not on the list of a pre-assigned task; merge jobs stay at their files for longer."""
-    return ~initial_list(case.task, case.queues, "deployed").mask
+    In the deployed edition merge jobs stay at their files for longer.
+    """
+    return ~initial_list(case.task, case.queues, case.edition).mask
 
 
 def _around(queue: int, queues: Queues) -> np.ndarray:

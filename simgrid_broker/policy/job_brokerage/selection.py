@@ -1,7 +1,4 @@
-"""The draw: which queue gets the next block of jobs.
-
-What lives here: the roulette wheel of the splitter. What does not: the weights and the caps (`load`), the splitting of
-input into jobs (agents), and random numbers, which are handed in.
+"""The draw of the queue that gets the next block of jobs: the roulette wheel of the splitter.
 
 Source: brokerage reference, section 10.4; lifecycle reference, section 2.5; PanDA's `InputChunk.getOneSiteCandidate`.
 """
@@ -17,7 +14,7 @@ from simgrid_broker.views import Verdict
 JOBS_PER_BLOCK = 25
 """Jobs that go to one queue for each draw."""
 SCOUTS_PER_BLOCK = 2
-"""The same for scouts."""
+"""Scout jobs that go to one queue for each draw."""
 
 PLACE = np.dtype([("weight", "f8"), ("queued", "f8"), ("cap", "f8")])
 """A candidate on the wheel: its weight and its queued jobs, which change from block to block, and its cap."""

@@ -1,7 +1,5 @@
 """One production task brokerage decision, and the draw of the nucleus.
 
-What lives here: the order of asking, weighing and drawing. What does not: rules.
-
 Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, section 1.
 """
 
@@ -11,21 +9,20 @@ from functools import partial
 
 import numpy as np
 
-from simgrid_broker.policy.funnel import Outcome, weigh
+from simgrid_broker.policy.funnel import Outcome, walk, weigh
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
-from simgrid_broker.policy.task_brokerage.walk import walk
 from simgrid_broker.views import KEPT, Figures, Gdpconfig, Nuclei, Task, Verdict
 
 NONE = -1
-"""Candidate that stands for no nucleus."""
+"""Candidate number for no nucleus."""
 
 
 def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, uniform: float) -> Verdict:
-    """Production task brokerage: who refused each nucleus, and the others with the drawn one first, then by weight.
+    """Production task brokerage: the refusals, and the other nuclei with the drawn one first, then by weight.
 
     `uniform` is one number in (0, 1). A task that names one of the nuclei gets it, whatever the criteria say. The tags
-    of an edition are always the same: those of its criteria, then that of the pre-assignment.
+    of an edition are always the same: its criteria, then the pre-assignment.
     """
     brokerage = PRODUCTION[edition]
     tags = brokerage.funnel.tags + PREASSIGNED.funnel.tags
@@ -40,9 +37,9 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
                   tags: tuple[str, ...] = ()) -> Verdict:
     """The decision of any task brokerage; with the same arguments, the same verdict.
 
-    tags: those of its criteria, behind which others may stand; () = those alone.
+    tags: of the verdict, beginning with those of its criteria; () = only these.
     """
-    case = TaskCase(task, nuclei, cfg, left=np.ones(len(nuclei.site), bool))
+    case = TaskCase(task, nuclei, cfg, brokerage.edition, left=np.ones(len(nuclei.site), bool))
     outcome = walk(brokerage.funnel, case)
     if outcome.lifted:
         case = replace(case, lifted=outcome.lifted)
@@ -53,7 +50,7 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
 
 
 def figures(outcome: Outcome, factors: tuple[Callable, ...], case: TaskCase) -> Figures:
-    """The figures of a walk: what the criteria answered that refused somebody, and the factors of who is left."""
+    """The figures of a walk: the answers of the criteria that refused a nucleus, and the factors of the others."""
     refused_by = outcome.refused_by
     value, limit = np.full(len(refused_by), np.nan), np.full(len(refused_by), np.nan)
     for place, answer in outcome.answers.items():
@@ -74,13 +71,13 @@ def draw(verdict: Verdict, uniform: float) -> int:
 
 
 def _place(weight: np.ndarray, uniform: float) -> int:
-    """Place of the one that is drawn among those with these weights, (n > 0,)."""
+    """Position drawn among candidates with these weights, (n > 0,)."""
     steps = np.cumsum(weight)
     return min(int(np.searchsorted(steps, uniform * steps[-1])), len(weight) - 1)
 
 
 def _order(kept: np.ndarray, weight: np.ndarray, uniform: float) -> np.ndarray:
-    """The candidates that nobody refused, (n_kept,) with their weights: the drawn one, then the others by weight."""
+    """The kept candidates, (n_kept,) with their weights: the drawn one, then the others by weight."""
     if not kept.size:
         return kept
     drawn, by_weight = _place(weight, uniform), np.argsort(-weight, kind="stable")

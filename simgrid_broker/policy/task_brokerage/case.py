@@ -1,16 +1,16 @@
-"""One question to the task brokerage: which nucleus shall collect the output of this task?
-
-What lives here: the case that every criterion and factor is handed, and the space that the rules talk about. What does
-not: rules.
+"""One question to the task brokerage: which nucleus should collect the output of this task?
 
 Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, sections 0.2 and 1.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.units import DAY, GIB
+from simgrid_broker.policy.rule import above, at_least, at_most, below
+from simgrid_broker.units import DAY, GB, GIB, TB
 from simgrid_broker.views import Gdpconfig, Nuclei, Task
 
 TASKBROKERAGE = "taskbrokerage"
@@ -18,20 +18,21 @@ TASKBROKERAGE = "taskbrokerage"
 REFERENCE_COREPOWER = 10
 """HS06 per core by which work is turned into core-days; source: JEDI TWiki, task brokerage."""
 OUTPUT_GB_PER_CORE_DAY = 0.25
-"""Output that a core-day of work is expected to leave; source: PanDA brokerage documentation, normalizedExpOutSize."""
+"""Expected output of a core-day of work; source: PanDA brokerage documentation, normalizedExpOutSize."""
 
 
 @dataclass(frozen=True)
 class TaskCase:
     """What the criteria and factors of task brokerage see.
 
-    lifted names the groups of criteria that were lifted; left: (n,) bool, the nuclei that nobody has refused so far,
-    out of which the walk strikes whoever is refused.
+    lifted: names of the groups of criteria that were lifted; left: (n,) bool, the nuclei that no criterion has refused
+    so far, kept up to date by the walk.
     """
 
     task: Task
     nuclei: Nuclei
     cfg: Gdpconfig
+    edition: str
     lifted: tuple[str, ...] = ()
     left: np.ndarray | None = None
 
@@ -44,9 +45,14 @@ class TaskCase:
         """Value of one key of the task brokerage, in the unit of the key."""
         return self.cfg.value(TASKBROKERAGE, key)
 
+    @property
+    def terms(self) -> "Terms":
+        """Terms of the edition."""
+        return TERMS[self.edition]
+
 
 def demand_gb(nuclei: Nuclei) -> np.ndarray:
-    """Output that the work assigned to each nucleus will leave, (n,) GB: RW / 10 / day x 0.25."""
+    """Expected output of the work assigned to each nucleus, (n,) GB: RW / 10 / day x 0.25."""
     return nuclei.remaining_work_hs06s / REFERENCE_COREPOWER / DAY * OUTPUT_GB_PER_CORE_DAY
 
 
@@ -68,10 +74,34 @@ def whole_gib(size: np.ndarray) -> np.ndarray:
 
 
 def left_gib(nuclei: Nuclei) -> np.ndarray:
-    """Usable space less the projected demand, (n,) in the code's GB; source: brokerage reference, T5c and 1.4."""
+    """Usable space less the projected demand, (n,) GiB; source: brokerage reference, T5c and 1.4."""
     return usable_gib(nuclei) - np.trunc(demand_gb(nuclei))
 
 
+def left_bytes(nuclei: Nuclei) -> np.ndarray:
+    """spaceFree + spaceExpired - normalizedExpOutSize x RW, (n,) bytes; source: step 2."""
+    return nuclei.free_bytes + nuclei.expired_bytes - demand_gb(nuclei) * GB
+
+
 def input_fraction(case: TaskCase) -> np.ndarray:
-    """Part of the input of a task that has some that lies at each nucleus, (n,)."""
+    """Fraction of the input of a task, which must have some, at each nucleus, (n,)."""
     return case.nuclei.local_input_bytes / case.task.total_input_bytes
+
+
+class Terms(NamedTuple):
+    """Terms in which rules of both editions differ.
+
+    gigabyte: bytes of a GB in limits on input; space_left: space less the projected demand (D1), in units of which
+    space_per_tb are a TB (D7); fails_full: comparison with a cap (D8); fails_short: with a required amount (D7, D9).
+    """
+
+    gigabyte: float
+    space_left: Callable
+    space_per_tb: float
+    fails_full: Callable
+    fails_short: Callable
+
+
+TERMS = {"documented": Terms(GB, left_bytes, TB, at_least, at_most),
+         "deployed": Terms(GIB, left_gib, 1024, above, below)}
+"""Terms by edition; source: brokerage reference, section 1 (D7 to D10)."""

@@ -1,8 +1,4 @@
-"""The chains of production task brokerage: which criteria and factors each edition has, and in which order.
-
-What lives here: tuples. What does not: rules (`nuclei`, `locality`, `full_chain`, `weight`) and the way they are run
-(`walk`, `broker`).
-"""
+"""Production task brokerage by edition: its criteria in order, and its factors."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +11,7 @@ from simgrid_broker.policy.task_brokerage import full_chain, locality, nuclei, w
 class TaskBrokerage:
     """A task brokerage: its criteria and the factors of its weight. To change one rule, replace one field."""
 
-    name: str
+    edition: str
     funnel: Funnel
     factors: tuple[Callable, ...]
 
@@ -33,11 +29,11 @@ DOCUMENTED = TaskBrokerage(
 DEPLOYED = TaskBrokerage(
     "deployed",
     Funnel((
-        locality.no_complete_replica, nuclei.active_by_construction, nuclei.transfer_backlog_deployed,
-        nuclei.no_storage, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space_deployed, nuclei.cannot_run,
-        locality.LOCALITY_DEPLOYED, full_chain.off_the_chain_deployed,
+        locality.no_complete_replica, nuclei.not_active, nuclei.transfer_backlog,
+        nuclei.no_storage, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space, nuclei.cannot_run,
+        locality.LOCALITY, full_chain.off_the_chain_deployed,
     )),
-    (weight.remaining_work_deployed, weight.local_input_deployed, weight.on_tape_deployed, weight.free_part_deployed,
+    (weight.remaining_work_deployed, weight.local_input, weight.on_tape, weight.free_part_deployed,
      weight.free_space_deployed),
 )
 """Production task brokerage as deployed."""
@@ -45,5 +41,5 @@ DEPLOYED = TaskBrokerage(
 PREASSIGNED = TaskBrokerage("pre-assigned", Funnel((nuclei.not_preassigned,)), ())
 """What replaces both for a task that names its nucleus; source: brokerage reference, T1."""
 
-PRODUCTION = {brokerage.name: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
+PRODUCTION = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
 """Production task brokerage by edition."""

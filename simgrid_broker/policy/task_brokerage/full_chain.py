@@ -1,8 +1,5 @@
 """Full chain: which tasks may have a bare nucleus, and which must have that of their parent.
 
-What lives here: the criterion of each edition. What does not: who is a candidate at all (world), and the queues that
-the jobs of a full chain go to (job brokerage).
-
 Sources: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain; brokerage reference, section 4.
 """
 
@@ -57,5 +54,5 @@ def _bare(case: TaskCase) -> np.ndarray:
 
 
 def _satellite(case: TaskCase) -> np.ndarray | bool:
-    """Candidates that are no nuclei, (n,)."""
+    """Candidates that are satellites, (n,)."""
     return False if case.nuclei.satellite is None else case.nuclei.satellite

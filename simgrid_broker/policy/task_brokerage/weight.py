@@ -1,7 +1,5 @@
 """The weight of a nucleus: remaining work, local input, free space.
 
-What lives here: the factors of the weight. What does not: the draw (`broker`).
-
 Sources: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4 (D12 to D15).
 """
 
@@ -9,9 +7,15 @@ import numpy as np
 
 from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.rule import factor
-from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TaskCase, input_fraction, left_gib, whole_gib
+from simgrid_broker.policy.task_brokerage.case import (
+    TASKBROKERAGE,
+    TERMS,
+    TaskCase,
+    input_fraction,
+    left_gib,
+    whole_gib,
+)
 from simgrid_broker.policy.task_brokerage.locality import DATA_LOCALITY
-from simgrid_broker.policy.task_brokerage.nuclei import GB_PER_TB
 from simgrid_broker.units import TB
 
 RW_OFFSET_HS06S = 50
@@ -22,6 +26,7 @@ IO_KEY = (TASKBROKERAGE, "MIN_IO_INTENSITY_WITH_LOCAL_DATA")
 CUTOFF_KEY = (TASKBROKERAGE, "FREE_DISK_CUTOFF")
 DOCUMENTED = {"source": "PanDA brokerage documentation, production task brokerage, step 3", "editions": ("documented",)}
 DEPLOYED = {"source": "brokerage reference, 1.4", "editions": ("deployed",)}
+BOTH = {"source": f"{DOCUMENTED['source']}; {DEPLOYED['source']}"}
 
 
 @factor("1/RW", panda="weight", **DOCUMENTED)
@@ -32,42 +37,39 @@ def remaining_work(case: TaskCase) -> np.ndarray:
 
 @factor("1/RW", panda="weight", **DEPLOYED)
 def remaining_work_deployed(case: TaskCase) -> np.ndarray:
-    """1 / RW from 50 on, else 1: the code's jump (D12); RW of the task's share at its priority or above (D15)."""
+    """1 / RW from 50 on, else 1: a jump (D12); RW of the task's share at its priority or above (D15)."""
     nuclei = case.nuclei
     work = nuclei.remaining_work_hs06s if nuclei.priority_work_hs06s is None else nuclei.priority_work_hs06s
     return np.where(work >= RW_OFFSET_HS06S, 1 / np.maximum(work, RW_OFFSET_HS06S), 1.0)
 
 
-@factor("local input", panda="weight", gdpconfig=(IO_KEY,), **DOCUMENTED)
+@factor("local input", panda="weight", gdpconfig=(IO_KEY,), **BOTH)
 def local_input(case: TaskCase) -> np.ndarray | float:
-    """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14)."""
-    if case.task.total_input_bytes <= 0 or case.task.iointensity <= case.value(IO_KEY[1]):
-        return ONE
-    return input_fraction(case)
+    """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14).
 
-
-@factor("local input", panda="weight", gdpconfig=(IO_KEY,), **DEPLOYED)
-def local_input_deployed(case: TaskCase) -> np.ndarray | float:
-    """The same unless the locality check was lifted; an I/O intensity of 0 is unknown and counts as much (D14)."""
-    unknown = case.task.iointensity == 0
+    In the deployed edition it is 1 if the locality check was lifted, and an I/O intensity of 0 is unknown and counts as
+    much.
+    """
+    unknown = case.edition == "deployed" and case.task.iointensity == 0
     reads_much = unknown or case.task.iointensity > case.value(IO_KEY[1])
-    if case.task.total_input_bytes <= 0 or DATA_LOCALITY in case.lifted or not reads_much:
-        return ONE
-    return input_fraction(case)
+    return input_fraction(case) if _counts_input(case) and reads_much else ONE
 
 
-@factor("tape", panda="weight", **DOCUMENTED)
+@factor("tape", panda="weight", **BOTH)
 def on_tape(case: TaskCase) -> np.ndarray | float:
-    """0.001 where some of the local input is on tape alone, 1 elsewhere (JEDI TWiki, task brokerage: tapeWeight)."""
-    if case.task.total_input_bytes <= 0 or case.nuclei.disk_input_bytes is None:
+    """0.001 where some of the local input is on tape alone, 1 elsewhere (JEDI TWiki, task brokerage: tapeWeight).
+
+    In the deployed edition it is 1 if the locality check was lifted.
+    """
+    if not _counts_input(case) or case.nuclei.disk_input_bytes is None:
         return ONE
     return np.where(case.nuclei.local_input_bytes > case.nuclei.disk_input_bytes, TAPE_WEIGHT, ONE)
 
 
-@factor("tape", panda="weight", **DEPLOYED)
-def on_tape_deployed(case: TaskCase) -> np.ndarray | float:
-    """The same unless the locality check was lifted."""
-    return ONE if DATA_LOCALITY in case.lifted else on_tape(case)
+def _counts_input(case: TaskCase) -> bool:
+    """Whether the place of the input counts."""
+    is_lifted = case.edition == "deployed" and DATA_LOCALITY in case.lifted
+    return case.task.total_input_bytes > 0 and not is_lifted
 
 
 @factor("free part", panda="weight", **DOCUMENTED)
@@ -91,4 +93,4 @@ def free_space(case: TaskCase) -> np.ndarray:
 @factor("free space", panda="weight", gdpconfig=(CUTOFF_KEY,), **DEPLOYED)
 def free_space_deployed(case: TaskCase) -> np.ndarray:
     """min(FREE_DISK_CUTOFF, usable - projected demand) in whole TB (D13)."""
-    return np.minimum(case.value(CUTOFF_KEY[1]), np.floor(left_gib(case.nuclei) / GB_PER_TB))
+    return np.minimum(case.value(CUTOFF_KEY[1]), np.floor(left_gib(case.nuclei) / TERMS["deployed"].space_per_tb))

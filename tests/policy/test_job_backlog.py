@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
-from simgrid_broker.policy.job_brokerage import ask, load
+from simgrid_broker.policy.job_brokerage import backlog
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.question import is_express
 
 EDITIONS = ("documented", "deployed")
 
@@ -14,7 +15,7 @@ def case(edition="documented", task_=None, data=None, config=None, unified=True,
 
 
 def running(edition, **options):
-    return case(edition, **options).n["running"]
+    return case(edition, **options).numbers["running"]
 
 
 @pytest.mark.parametrize(("columns", "documented", "deployed"), [
@@ -47,7 +48,7 @@ def test_d57_who_is_bootstrapped(options, deployed):
 def test_d57_slots_are_divided_by_cores_in_the_code():
     view = queues(1, corecount=[8])
     for edition, expected in (("documented", 100), ("deployed", 12)):
-        assert candidate(task(), view, stats(1, num_slots=[100]), edition=edition).n["running"] == expected
+        assert candidate(task(), view, stats(1, num_slots=[100]), edition=edition).numbers["running"] == expected
 
 
 @pytest.mark.parametrize(("parts", "missing"), [((0.25, 30), 23), ((1.0, 30), 0), ((1 / 3, 3), 2), ((0.0, 7), 7)])
@@ -55,7 +56,7 @@ def test_a_file_that_is_missing_in_part_is_missing(parts, missing):
     """At one third of three files two are missing, whatever 1 - 1/3 is in binary."""
     fraction, files = parts
     at = case(data=locality(100.0, files, [100 * fraction], [files * (1 - fraction)]))
-    assert load.missing_files(at.ask, at.n) == missing
+    assert backlog.missing_files(at.task, at.numbers) == missing
 
 
 LOCAL = locality(100.0, 40, [100.0], [0])
@@ -64,7 +65,7 @@ BUSY = dict(running=100, activated=40, starting=10, defined=0, assigned=30)
 
 
 def weight(edition="documented", **options):
-    return case(edition, **options).n["weight"]
+    return case(edition, **options).numbers["weight"]
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -88,15 +89,15 @@ def test_an_empty_input_is_no_input(edition):
 ])
 def test_d56_many_assigned(assigned, activated, documented, deployed):
     columns = dict(assigned=assigned, activated=activated, data=HALF)
-    assert 1 / load.many_assigned(*case(**columns)) == pytest.approx(documented)
-    assert 1 / load.many_assigned_deployed(*case("deployed", **columns)) == pytest.approx(deployed)
+    assert 1 / backlog.many_assigned(*case(**columns)) == pytest.approx(documented)
+    assert 1 / backlog.many_assigned(*case("deployed", **columns)) == pytest.approx(deployed)
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_assigned_jobs_count_only_where_input_is_missing(edition):
     data = locality(100.0, 1, [100.0, 99.0], [0, 1])
     both = [candidate(task(), queues(2), stats(2, assigned=[30, 30]), data, edition=edition, k=k) for k in (0, 1)]
-    assert [at.n["assigned"] for at in both] == [0, 30]
+    assert [at.numbers["assigned"] for at in both] == [0, 30]
 
 
 @pytest.mark.parametrize(("columns", "ready", "queued"), [
@@ -111,7 +112,7 @@ def test_assigned_jobs_count_only_where_input_is_missing(edition):
 ])
 def test_documented_backlog(columns, ready, queued):
     case_ = case(**columns)
-    assert (bool(load.too_many_ready(*case_)[0]), bool(load.too_many_queued(*case_)[0])) == (ready, queued)
+    assert (bool(backlog.too_many_ready(*case_)[0]), bool(backlog.too_many_queued(*case_)[0])) == (ready, queued)
 
 
 @pytest.mark.parametrize(("columns", "documented", "deployed"), [
@@ -122,9 +123,9 @@ def test_documented_backlog(columns, ready, queued):
     pytest.param(dict(running=50, activated=90, assigned=20, data=HALF), True, True, id="D58 assigned ones do"),
 ])
 def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
-    assert bool(load.too_many_queued(*case(**columns))[0]) is documented
-    assert bool(load.over_cap(*case("deployed", unified=False, **columns))[0]) is deployed
-    assert not load.over_cap(*case("deployed", unified=True, **columns))[0]
+    assert bool(backlog.too_many_queued(*case(**columns))[0]) is documented
+    assert bool(backlog.over_cap(*case("deployed", unified=False, **columns))[0]) is deployed
+    assert not backlog.over_cap(*case("deployed", unified=True, **columns))[0]
 
 
 @pytest.mark.parametrize(("columns", "refuses"), [
@@ -137,21 +138,21 @@ def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
                  id="all running jobs of the queue count"),
 ])
 def test_d58_cap_of_the_resource_type(columns, refuses):
-    assert bool(load.over_cap_of_type(*case("deployed", **columns))[0]) is refuses
+    assert bool(backlog.over_cap_of_type(*case("deployed", **columns))[0]) is refuses
 
 
 @pytest.mark.parametrize("fields", [{"processingtype": "urgent"}, {"currentpriority": 1001}])
 def test_express_work_has_no_cap(fields):
     express = case("deployed", task(**fields), unified=False, running=1, activated=500)
-    assert not load.over_cap(*express)[0]
-    assert express.n["cap"] == np.inf
+    assert not backlog.over_cap(*express)[0]
+    assert express.numbers["cap"] == np.inf
 
 
 @pytest.mark.parametrize(("priority", "documented", "deployed"), [(999, False, False), (1000, True, False),
                                                                   (1001, True, True)])
 def test_d4_from_which_priority_work_is_express(priority, documented, deployed):
     urgent = task(currentpriority=priority)
-    assert (ask.is_express(urgent, "documented"), ask.is_express(urgent, "deployed")) == (documented, deployed)
+    assert (is_express(urgent, "documented"), is_express(urgent, "deployed")) == (documented, deployed)
 
 
 @pytest.mark.parametrize(("config", "expected"), [
@@ -159,7 +160,7 @@ def test_d4_from_which_priority_work_is_express(priority, documented, deployed):
     ({"NQUEUELIMITSITE_Other": 70}, 20),
 ])
 def test_cut(config, expected):
-    assert case(config=cfg(jobbroker=config)).ask["cut"] == expected
+    assert case(config=cfg(jobbroker=config)).task["cut"] == expected
 
 
 @pytest.mark.parametrize(("options", "expected"), [
@@ -172,8 +173,8 @@ def test_cut(config, expected):
     pytest.param(dict(task_=task(processingtype="urgent")), 1, id="not for express work"),
 ])
 def test_d60_bootstrap(options, expected):
-    assert load.bootstrap(*case("deployed", **{"running": 0} | options)) == expected
-    assert load.bootstrap not in PRODUCTION["documented"].factors
+    assert backlog.bootstrap(*case("deployed", **{"running": 0} | options)) == expected
+    assert backlog.bootstrap not in PRODUCTION["documented"].factors
 
 
 @pytest.mark.parametrize(("key", "weight_", "refuses"), [
@@ -185,16 +186,16 @@ def test_d60_bootstrap(options, expected):
 ])
 def test_d23_minimum_weight(key, weight_, refuses):
     at = case("deployed", config=cfg(jobbroker=key))
-    at.n["weight"] = weight_
-    assert bool(load.below_min_weight(*at)[0]) is refuses
+    at.numbers["weight"] = weight_
+    assert bool(backlog.below_min_weight(*at)[0]) is refuses
 
 
 def test_backlog_of_the_draw():
     columns = dict(running=30, activated=5, starting=1, defined=2, assigned=4, data=HALF)
 
-    def backlog(edition, **more):
-        n = case(edition, **columns, **more).n
-        return n["backlog"], n["cap"]
-    assert backlog("documented") == (12, 61)
-    assert backlog("deployed") == (10, 60)
-    assert backlog("deployed", running_of_type=40, queued_of_type=3, assigned_of_type=1) == (4, 80)
+    def backlog_and_cap(edition, **more):
+        numbers = case(edition, **columns, **more).numbers
+        return numbers["backlog"], numbers["cap"]
+    assert backlog_and_cap("documented") == (12, 61)
+    assert backlog_and_cap("deployed") == (10, 60)
+    assert backlog_and_cap("deployed", running_of_type=40, queued_of_type=3, assigned_of_type=1) == (4, 80)

@@ -1,0 +1,149 @@
+"""The decision of a job brokerage, written as source text out of its tuples of rules.
+
+The text goes to the folder of compiled code, because Numba keeps the compiled code of files only; a debugger can step
+into it. Rules are called by name, so that Numba compiles a whole decision in one piece.
+"""
+
+import hashlib
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from types import ModuleType
+
+from simgrid_broker.compiled import PACKAGE, cache_folder, compiled
+from simgrid_broker.policy.job_brokerage import decide
+from simgrid_broker.policy.job_brokerage.question import Candidate
+
+RULES_PER_EXIT = 4
+"""Criteria between two tests whether any of the later ones can still matter."""
+FRAME = (decide.begin, decide.take_input, decide.counts, decide.choose, decide.note, decide.rank)
+ARGUMENTS = ", ".join(Candidate._fields)
+TEXT = '''\
+"""A decision of job brokerage, written by `simgrid_broker.policy.job_brokerage.compose`; a change here is lost.
+
+{calls}
+"""
+
+
+@compiled
+def refusal({arguments}, first, ranks, later):
+    """Smallest rank at which a criterion that needs no job numbers refuses a candidate, if below `first`."""
+{refusals}
+    return first
+
+
+@compiled
+def numbers_refusal({arguments}, first, ranks):
+    """Smallest rank at which a criterion that needs job numbers or the weight refuses a candidate, if below `first`."""
+{numbers_refusals}
+    return first
+
+
+@compiled
+def weight({arguments}):
+    """Product of the factors of a candidate."""
+    return {factors}
+
+
+@compiled
+def decision(question, answer):
+    """Refuse, weigh and rank the candidates; returns the number of candidates in `answer.best`."""
+    task, numbers = question.task[0], answer.numbers[0]
+    best_class, last_class = 127, -1
+    begin(question)
+    for k in range(len(question.queues)):
+        first, queue = question.first[k], question.queues[k]
+        if first > question.least:
+            site = queue["site"]
+            load, link, store = question.load[queue["queue"]], question.link[site], question.store[site]
+            take_input(question, site, numbers)
+            first = refusal({arguments}, first, question.ranks, question.later)
+            if counts(question, first):
+                count({arguments})
+                numbers["weight"] = question.static_weight[k] * weight({arguments})
+                first = numbers_refusal({arguments}, first, question.ranks)
+{choice}
+        note(question, answer, k, first)
+    if best_class < last_class:
+        choose(question, answer, best_class)
+    return rank(question, answer)
+'''
+CHOICE = '''\
+            if first > question.choice_rank:
+                answer.classes[k] = {name}({arguments})
+                best_class = min(best_class, answer.classes[k])
+                last_class = max(last_class, answer.classes[k])'''
+
+
+def composed(criteria: Sequence[Callable], numbers_criteria: Sequence[Callable], factors: Sequence[Callable],
+             choice: Callable | None, count: Callable) -> Callable:
+    """The decision over these rules about one candidate, a function of (`decide.Question`, `decide.Answer`).
+
+    It is compiled if all rules are, and runs as it stands otherwise. Rank k belongs to the k-th of all criteria.
+    """
+    asked = (*criteria, *numbers_criteria, *factors, *(() if choice is None else (choice,)))
+    names = [re.sub(r"\W", "_", f"{rule.__name__}_{k}") for k, rule in enumerate(asked)]
+    n, n_all = len(criteria), len(criteria) + len(numbers_criteria)
+    calls = [f"{name}: {rule.__module__}.{rule.__qualname__}" for name, rule in zip(names, asked, strict=True)]
+    text = TEXT.format(
+        arguments=ARGUMENTS, calls="\n".join((*calls, *_fingerprints((*asked, count)))),
+        refusals="\n".join(_refusals(names[:n], 0)), numbers_refusals="\n".join(_refusals(names[n:n_all], n)),
+        factors=" * ".join(f"{name}({ARGUMENTS})" for name in names[n_all:n_all + len(factors)]) or "1.0",
+        choice="" if choice is None else CHOICE.format(name=names[-1], arguments=ARGUMENTS))
+    is_compiled = all(hasattr(rule, "py_func") for rule in (*asked, count))
+    frame = FRAME if is_compiled else [getattr(function, "py_func", function) for function in FRAME]
+    known = {function.__name__: function for function in frame} | dict(zip(names, asked, strict=True))
+    known |= {"count": count, "compiled": compiled if is_compiled else lambda function: function}
+    return _run(text, known, any("<locals>" in rule.__qualname__ for rule in asked))
+
+
+def _refusals(names: Sequence[str], begin: int) -> Iterable[str]:
+    """Lines that ask criteria whose ranks begin at index `begin`; only the first part of a chain has early exits."""
+    for k, name in enumerate(names, begin):
+        if k and not begin and k % RULES_PER_EXIT == 0:
+            yield f"    if later[{k}] >= first:\n        return first"
+        yield f"    if ranks[{k}] < first and {name}({ARGUMENTS})[0]:\n        first = ranks[{k}]"
+
+
+def _fingerprints(functions: Iterable[Callable]) -> list[str]:
+    """Files outside this package in which rules, and the compiled functions that they name, are written, with a digest.
+
+    The folder of compiled code follows the sources of this package only, and Numba notices changes of one file only.
+    """
+    todo, seen = [getattr(function, "py_func", function) for function in functions], set()
+    while todo:
+        function = todo.pop()
+        if function not in seen and not function.__code__.co_filename.startswith(str(PACKAGE)):
+            seen.add(function)
+            named = (function.__globals__.get(name) for name in function.__code__.co_names)
+            todo += [callee.py_func for callee in named if hasattr(callee, "py_func")]
+    files = {Path(function.__code__.co_filename) for function in seen}
+    return [f"{file}: {_digest(file.read_bytes())}" for file in sorted(files) if file.exists()]
+
+
+def _run(text: str, known: dict[str, object], is_local: bool) -> Callable:
+    """Write the text and run it with the functions that it names; returns its decision.
+
+    is_local: a rule is no function of a module, so that no name says which it is and its compiled code is not kept.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="simgrid_broker-")) if is_local else cache_folder("policy")
+    name = f"decision_{_digest(text.encode())}"
+    path = folder / f"{name}.py"
+    if not path.exists():
+        handle, draft = tempfile.mkstemp(dir=folder)
+        with open(handle, "w") as file:
+            file.write(text)
+        os.utime(draft, (0, 0))        # Numba compares times: the file is the same whichever process wrote it
+        os.replace(draft, path)
+    module = ModuleType(f"{__package__}.{name}")
+    vars(module).update(known)
+    sys.modules[module.__name__] = module                      # where Numba looks for what compiled code names
+    exec(compile(text, str(path), "exec"), vars(module))
+    return module.decision
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]

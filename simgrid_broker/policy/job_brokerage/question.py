@@ -1,0 +1,192 @@
+"""What job brokerage is asked: the case of static rules, the records of compiled ones, and how they are filled."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
+from simgrid_broker.policy.job_brokerage import estimates
+from simgrid_broker.units import GIB
+from simgrid_broker.views import Gdpconfig, Queues, Task
+
+JOBBROKER = "jobbroker"
+STAY = -1
+"""t1Weight with which jobs stay at the nucleus; source: PanDA brokerage documentation, step 2."""
+DEFAULT_CUT = 20
+"""Least cap where NQUEUELIMITSITE_<gshare> is not set; source: brokerage reference, 10.3."""
+T1_BOOST, T1_BOOST_PRIORITY = 100, 900
+"""t1Weight of tasks of high priority is at least this; source: JEDI TWiki, T1 weight; brokerage reference, P5."""
+T1_OF_HEAVY_IO, HEAVY_IO = 4, 500
+"""t1Weight, where none is given, of tasks whose ioIntensity, kB/s, reaches a limit; source: brokerage reference, P22.
+
+The JEDI TWiki takes the weight from a table of clouds that it does not print.
+"""
+DEFAULT_DISKIO = 1e10
+"""Limit of disk traffic where gdpconfig has 0, kB/s per core; source: brokerage reference, 12."""
+DEFAULT_FREE_GB = 200
+"""STORAGE_MIN_FREE_SIZE where gdpconfig has 0; source: as above."""
+
+TERMS = {
+    "documented": dict(
+        starting_counts=False, all_output_counts=True, pilots_required=True, sharing_counts=False, whole_mb=False,
+        day_is_scaled=False, asks_for_sources=False, assigned_offset=0, files_per_weight=300, least_queued_weight=1,
+        weight_above_50=1.7, week_required=False, nucleus_has_weight=False, nw_active=True, nw_queue_importance=0.5),
+    "deployed": dict(
+        starting_counts=True, all_output_counts=False, pilots_required=False, sharing_counts=True, whole_mb=True,
+        day_is_scaled=True, asks_for_sources=True, assigned_offset=1, least_queued_weight=-np.inf,
+        weight_above_50=1.6, week_required=True, nucleus_has_weight=True),
+}
+"""Columns of TASK in which rules of both editions differ; gdpconfig fills in what an edition leaves out.
+
+Sources: the D-numbers of the rules; plots queued.png and throughput.png of the JEDI TWiki, network weight (300 files,
+1.7 for more than 50 up to 75 MB/s, D45); PanDA brokerage documentation, Network Weight (equal parts of both weights).
+"""
+
+TASK = np.dtype([
+    ("jeditaskid", "i8"), ("priority", "i8"), ("t1weight", "i4"), ("iointensity", "f8"),
+    ("total_bytes", "f8"), ("total_files", "f8"),
+    ("is_scout", "?"), ("is_merging", "?"), ("express", "?"), ("has_nucleus", "?"),
+    ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
+    ("corecount", "i4"), ("diskio", "f8"), ("t1value", "f8"),    # t1value: factor of queues at the nucleus
+    ("fullchain", "i4"), ("nucleus_bare", "i4"),
+    ("merge_output", "?"), ("single", "?"), ("listed", "?"), ("event_service", "?"),
+    ("label_test", "?"),             # `test` is in the prodSourceLabel
+    ("complete_somewhere", "?"),     # a complete replica of the input exists,
+    ("no_remote_source", "?"),       # but none at a storage that sends files to other sites
+    ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; 0 = unknown
+    ("input_bytes_per_job", "f8"), ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"),
+    ("cpuefficiency", "f8"), ("basewalltime_s", "f8"), ("counts_hs06", "?"), ("walltime_is_known", "?"),
+    ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
+    ("wants_a_day", "?"),            # needs queues of 24 h though it does not scout
+    ("work_shortage", "?"), ("max_diskio", "f8"), ("storage_min_free_bytes", "f8"), ("io_intensity_cutoff", "f8"),
+    ("size_cutoff_mb", "f8"), ("num_cutoff", "f8"),    # MB of the edition: 1e6 bytes as documented, 1024**2 as deployed
+    ("cut", "f8"),                   # NQUEUELIMITSITE_<gshare>
+    ("min_weight", "f8"),            # MIN_WEIGHT_<label>_<gshare>
+    ("max_prio_to_bootstrap", "f8"),
+    ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
+    ("nqueued_nuc_cap_for_jobs", "f8"), ("nqueued_sat_cap", "f8"), ("nw_active", "?"), ("nw_queue_importance", "f8"),
+    ("nw_threshold", "f8"), ("nw_weight_multiplier", "f8"),
+    # TERMS, in which the editions differ:
+    ("starting_counts", "?"),        # starting jobs count beside activated or running ones (D20, D55)
+    ("all_output_counts", "?"),      # output backlog: of all jobs, and near the nucleus as well
+    ("pilots_required", "?"),        # whatever the task and numSlots
+    ("sharing_counts", "?"),         # queues that share the nucleus' storage belong to it (D72)
+    ("stays_at_nucleus", "?"),       # t1Weight keeps the task there (D72)
+    ("whole_mb", "?"),               # memory is estimated in whole MB (D49)
+    ("day_is_scaled", "?"),          # 24 hours are those of a reference core (D52)
+    ("asks_for_sources", "?"),       # replicas of the input are looked for (brokerage reference, 2.5)
+    ("assigned_offset", "i4"),       # added to assigned and activated jobs (D56)
+    ("files_per_weight", "f8"), ("least_queued_weight", "f8"),    # of the network weight (D44)
+    ("weight_above_50", "f8"), ("week_required", "?"), ("nucleus_has_weight", "?"),    # of it (D45, D47, D46)
+])
+"""A task, and the values of gdpconfig that hold for it, as compiled rules see them: one row for each decision."""
+
+NUMBERS = np.dtype([
+    ("running", "f8"),               # may be lifted above the real number (bootstrap, numSlots)
+    ("assigned", "f8"),              # 0 where the input is local: such jobs do not wait for those that wait for data
+    ("ready", "f8"),                 # activated and starting
+    ("queued", "f8"),                # defined, assigned and ready
+    ("backlog", "f8"), ("cap", "f8"),    # jobs that wait, and the number they must stay below to be given more
+    ("disk_bytes", "f8"), ("disk_files", "f8"), ("any_bytes", "f8"), ("any_files", "f8"),    # as `views.Locality`
+    ("weight", "f8"),                # made of all the others
+])
+"""A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
+
+PLAIN = [name for name in TASK.names if name in Task.__dataclass_fields__ and name != "event_service"]
+"""Columns that hold fields of the task unchanged; event service has another meaning here."""
+
+
+class Candidate(NamedTuple):
+    """The arguments of every rule about one candidate: records, so that nothing is copied.
+
+    task: of TASK; queue, load, link, store: of `views.QUEUE`, `LOAD`, `LINK` and `STORE`; numbers: of NUMBERS.
+    """
+
+    task: np.void
+    queue: np.void
+    load: np.void
+    link: np.void
+    store: np.void
+    numbers: np.void
+
+
+@dataclass(frozen=True)
+class JobCase:
+    """What the criteria and factors about all candidates see: pseudo-queues and a task, under an edition."""
+
+    task: Task
+    queues: Queues
+    edition: str
+
+    @property
+    def n_candidates(self) -> int:
+        """Number of candidates, pseudo-queues."""
+        return len(self.queues.queue)
+
+
+def task_record(task: Task, cfg: Gdpconfig, edition: str) -> np.ndarray:
+    """The record of a task under gdpconfig, (1,) of TASK; its input is filled in with every decision."""
+    values = cfg.once(_of_config, task.prodsourcelabel, task.gshare, edition) | _of_task(task, edition)
+    return np.array([tuple(values.values())], TASK)
+
+
+def is_express(task: Task, edition: str) -> bool:
+    """Whether a task is express: processing type urgent, or priority 1000 or, in the deployed edition, above (D4)."""
+    limit = EXPRESS_PRIORITY if edition == "documented" else EXPRESS_PRIORITY + 1
+    return task.processingtype == EXPRESS_TYPE or task.currentpriority >= limit
+
+
+def t1_value(task: Task, edition: str) -> float:
+    """The task's t1Weight as a factor: that given, or one for heavy input and output (D22), raised by priority (D21).
+
+    A negative one restricts queues and is worth 1. The deployed edition raises that of scouts, but not of event
+    service.
+    Source: JEDI TWiki, T1 weight; brokerage reference, P5 and P22.
+    """
+    deployed = edition == "deployed"
+    high = task.currentpriority >= T1_BOOST_PRIORITY
+    boosted = (not task.event_service or task.job_cloning) and (high or task.is_scout) if deployed else high
+    heavy = task.iointensity > HEAVY_IO if deployed else task.iointensity >= HEAVY_IO
+    value = max(task.t1weight, 1) if task.t1weight else (T1_OF_HEAVY_IO if heavy else 1)
+    return max(value, T1_BOOST) if boosted else value
+
+
+def _of_task(task: Task, edition: str) -> dict:
+    plain = {name: getattr(task, name) for name in PLAIN}
+    stays = task.t1weight < 0 if edition == "deployed" else task.t1weight == STAY
+    return plain | dict(priority=task.currentpriority, express=is_express(task, edition),
+                        has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
+                        t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
+                        stays_at_nucleus=stays and task.nucleus >= 0 and not task.is_merging,
+                        **estimates.of_task(task, edition))
+
+
+def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> dict:
+    """All columns of TASK in order, of which only gdpconfig has filled in its values; not to be changed."""
+    config = _of_load_config(cfg, prodsourcelabel, gshare) | _of_data_config(cfg, edition)
+    return dict.fromkeys(TASK.names, 0) | config | TERMS[edition]
+
+
+def _of_load_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str) -> dict:
+    """Values that rules about single candidates read; 0 of NQUEUELIMITSITE_<gshare> counts as not set."""
+    return dict(cut=cfg.family(JOBBROKER, "NQUEUELIMITSITE", gshare) or DEFAULT_CUT,
+                min_weight=cfg.family(JOBBROKER, f"MIN_WEIGHT_{prodsourcelabel}", gshare, 0),
+                max_prio_to_bootstrap=cfg.value(JOBBROKER, "MAX_PRIO_TO_BOOTSTRAP"),
+                nqueued_nuc_cap_for_jobs=cfg.value(JOBBROKER, "NQUEUED_NUC_CAP_FOR_JOBS"),
+                nqueued_sat_cap=cfg.value(JOBBROKER, "NQUEUED_SAT_CAP"),
+                files_per_weight=cfg.value(JOBBROKER, "NQUEUED_SAT_CAP"),
+                nw_active=cfg.value(JOBBROKER, "NW_ACTIVE"), nw_threshold=cfg.value(JOBBROKER, "NW_THRESHOLD"),
+                nw_queue_importance=cfg.value(JOBBROKER, "NW_QUEUE_IMPORTANCE"),
+                nw_weight_multiplier=cfg.value(JOBBROKER, "NW_WEIGHT_MULTIPLIER"),
+                work_shortage=cfg.value("core", "WORK_SHORTAGE"))
+
+
+def _of_data_config(cfg: Gdpconfig, edition: str) -> dict:
+    """Values of rules about disks and data, in the units of TASK; 0 counts as not set where PanDA says so."""
+    mb_per_gb = 1000 if edition == "documented" else 1024
+    return dict(max_diskio=cfg.value(JOBBROKER, "MAX_DISKIO_DEFAULT") or DEFAULT_DISKIO,
+                storage_min_free_bytes=(cfg.value(JOBBROKER, "STORAGE_MIN_FREE_SIZE") or DEFAULT_FREE_GB) * GIB,
+                io_intensity_cutoff=cfg.value(JOBBROKER, "IO_INTENSITY_CUTOFF"),
+                size_cutoff_mb=cfg.value(JOBBROKER, "SIZE_CUTOFF_TO_MOVE_INPUT") * mb_per_gb,
+                num_cutoff=cfg.value(JOBBROKER, "NUM_CUTOFF_TO_MOVE_INPUT"))
