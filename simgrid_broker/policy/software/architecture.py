@@ -1,10 +1,7 @@
-"""The task parameter `architecture`: platform, base image, CPU and GPU that a task asks for.
-
-What lives here: what it means to PanDA, in both forms (a string with `@`, `#` and `&`; JSON) and both editions. What
-does not: telling a user what is wrong with it (`strict`), and queues (`check`).
+"""The task parameter `architecture`: platform, base image, CPU and GPU that a task asks for, as a string or JSON.
 
 Sources: PanDA brokerage documentation, checks for CPU and GPU hardware; brokerage reference, section 5.1. Nothing here
-raises: what PanDA passes over is passed over, and what it would stumble over is kept as `unreadable`.
+raises: text that PanDA ignores is ignored, and a field that makes PanDA fail is kept as `unreadable`.
 """
 
 import json

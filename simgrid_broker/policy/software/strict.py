@@ -1,8 +1,4 @@
-"""What a user should be told about an architecture parameter before a run.
-
-What lives here: everything in it that PanDA would pass over, stumble over or never match. What does not: what it means
-(`architecture`).
-"""
+"""Problems of an architecture parameter: everything that PanDA would ignore, fail on or never match."""
 
 import json
 import re
@@ -67,7 +63,7 @@ def _once(found: tuple[MalformedArchitecture, ...]) -> list[MalformedArchitectur
 
 
 def _no_json(text: str) -> MalformedArchitecture:
-    """What is wrong with text that looks like JSON."""
+    """Problems of text that looks like JSON."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -80,7 +76,7 @@ def _no_json(text: str) -> MalformedArchitecture:
 # ---- the string -----------------------------------------------------------------------------------------------------
 
 def _of_string(text: str, edition: str) -> Iterator[MalformedArchitecture]:
-    """What is wrong with the signs of the string form."""
+    """Problems of the signs of the string form."""
     if text != text.strip():
         yield MalformedArchitecture("", 0 if text[0].isspace() else len(text) - 1, "blanks around the text count")
     seen = set()
