@@ -128,7 +128,7 @@ def rules() -> str:
     for broker, function in broker_rules():
         rule = function.rule
         tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
-        keys = ", ".join(f"{component}.{key}" for component, key in rule.gdpconfig)
+        keys = ", ".join(key.name for key in rule.gdpconfig)
         where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
         named = rf"\b{function.__name__.removesuffix('_deployed')}(_deployed)?\b|\"{re.escape(tag.split(': ')[-1])}\""
         tested = ", ".join(str(path.relative_to(ROOT)) for path, text in tests.items() if re.search(named, text))

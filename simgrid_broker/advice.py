@@ -55,10 +55,6 @@ def _keys_named(function: FunctionType) -> Iterator[GdpconfigKey]:
             yield from (entry for entry in thing if isinstance(entry, GdpconfigKey))
         elif isinstance(thing, FunctionType) and name[0] == "_" and thing is not function:
             yield from _keys_named(thing)
-    if "brokerage." in function.__module__:           # brokers that still read by text
-        texts = {text for code in _codes(function.__code__) for text in code.co_consts}
-        yield from (entry for entry in REGISTRY if entry.component in ("jobbroker", "taskbrokerage", "core")
-                    and {entry.key, entry.prefix} & texts)
 
 
 def _codes(code) -> Iterator:

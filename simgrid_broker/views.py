@@ -30,10 +30,8 @@ class Gdpconfig:
     values: Mapping[tuple[str, str], object]
     kept: dict = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def value(self, key: GdpconfigKey, *rest, **members: str):
+    def value(self, key: GdpconfigKey, **members: str):
         """Value of a key, of a family that of its most specific member that is set, such as gshare="Express"."""
-        if isinstance(key, str):
-            return self.values[key, rest[0]]
         for name in key.names(**members):
             found = self.values.get((key.component, name))
             if found is not None:
@@ -55,14 +53,6 @@ class Gdpconfig:
         if found is None:
             found = self.kept[make, key] = make(self, *key)
         return found
-
-    def family(self, component: str, prefix: str, member: str, default=None):
-        """Value of `<prefix>_<member>` if it was set, else of `<prefix>` itself, else `default`."""
-        specific = self.values.get((component, f"{prefix}_{member}"))
-        if specific is not None:
-            return specific
-        general = self.values.get((component, prefix))
-        return default if general is None else general
 
 
 @dataclass(frozen=True)

@@ -13,23 +13,22 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.gdpconfig import GdpconfigKey
 from simgrid_broker.names import EDITIONS
-
-GdpKeys = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
     """What every rule says of itself.
 
-    panda: PanDA's name for the step; source: document and section; gdpconfig: (component, key) pairs that it reads;
+    panda: PanDA's name for the step; source: document and section; gdpconfig: keys that it reads;
     static: names of the `views.Task` fields on which the answer depends besides the description of the candidates, or
     None if it depends on anything else; per_candidate: it is a function of one candidate.
     """
 
     panda: str
     source: str
-    gdpconfig: GdpKeys = ()
+    gdpconfig: tuple[GdpconfigKey, ...] = ()
     editions: tuple[str, ...] = EDITIONS
     static: tuple[str, ...] | None = None
     per_candidate: bool = False

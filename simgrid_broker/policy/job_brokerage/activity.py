@@ -6,16 +6,16 @@ Sources: PanDA brokerage documentation, production job brokerage, step 2; broker
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import HIGH_PRIORITY
 from simgrid_broker.policy.job_brokerage.nucleus import near_nucleus
-from simgrid_broker.policy.job_brokerage.question import JOBBROKER
 from simgrid_broker.policy.rule import candidate_criterion
 
 OPPORTUNISTIC = -1.0
 """Value of pledgedcpu; source: step 2."""
 PER_RUNNING = 2
 """Number of jobs per running job that may await output transfer; source: step 2."""
-SHORTAGE = (("core", "WORK_SHORTAGE"),)
+SHORTAGE = (core.WORK_SHORTAGE,)
 SOURCE = "PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, "
 
 
@@ -50,7 +50,7 @@ def inactive(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-diskIO", panda="selection for disk IO", temporary=True, source=SOURCE + "2.3 P9",
-                     gdpconfig=((JOBBROKER, "MAX_DISKIO_DEFAULT"),))
+                     gdpconfig=(jobbroker.MAX_DISKIO_DEFAULT,))
 def disk_io(task, queue, load, link, store, numbers):
     """Refuse queues whose running jobs exceed the limit of disk traffic per core, to tasks that exceed it as well.
 

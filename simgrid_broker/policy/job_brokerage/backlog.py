@@ -6,7 +6,7 @@ Sources: PanDA brokerage documentation, production job brokerage, steps 3 and 4;
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.job_brokerage.question import JOBBROKER
+from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
 
 BOOTSTRAP_WORKERS = 20
@@ -124,7 +124,7 @@ def data_availability(task, queue, load, link, store, numbers):
 
 
 @candidate_factor("bootstrap", panda="weight", editions=("deployed",), source="brokerage reference, 10.3 rule 6 (D60)",
-        gdpconfig=((JOBBROKER, "MAX_PRIO_TO_BOOTSTRAP"),))
+        gdpconfig=(jobbroker.MAX_PRIO_TO_BOOTSTRAP,))
 def bootstrap(task, queue, load, link, store, numbers):
     """0 for a queue without any job, which is then used first and once; 1 for the others."""
     if task["is_merging"] or task["express"] or task["priority"] > task["max_prio_to_bootstrap"]:
@@ -149,14 +149,14 @@ def too_many_queued(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-cap", panda="skip queues with many activated and starting jobs",
-                     needs_numbers=True, gdpconfig=((JOBBROKER, "NQUEUELIMITSITE_<gshare>"),), **DEPLOYED)
+                     needs_numbers=True, gdpconfig=(jobbroker.NQUEUELIMITSITE,), **DEPLOYED)
 def over_cap(task, queue, load, link, store, numbers):
     """Refuse queues that are not unified where activated + starting (+ assigned) > max(cut, 2 x running) (D58)."""
     return not queue["unified"] and numbers["backlog"] > numbers["cap"], numbers["backlog"], numbers["cap"]
 
 
 @candidate_criterion("-cap_rt", panda="skip queues with many queued jobs of the resource type",
-                     needs_numbers=True, gdpconfig=((JOBBROKER, "NQUEUELIMITSITE_<gshare>"),), **DEPLOYED)
+                     needs_numbers=True, gdpconfig=(jobbroker.NQUEUELIMITSITE,), **DEPLOYED)
 def over_cap_of_type(task, queue, load, link, store, numbers):
     """Refuse queues where the queued jobs of the task's resource type exceed max(cut, 2 x running of it) (D58)."""
     if load["running_of_type"] < 0 or task["express"]:
@@ -168,7 +168,7 @@ def over_cap_of_type(task, queue, load, link, store, numbers):
 
 @candidate_criterion("-below_min_weight", panda="minimum weight", needs_numbers=True, editions=("deployed",),
                      source="brokerage reference, 10.3 rule 7 (D23)",
-                     gdpconfig=((JOBBROKER, "MIN_WEIGHT_<label>[_<gshare>]"),))
+                     gdpconfig=(jobbroker.MIN_WEIGHT,))
 def below_min_weight(task, queue, load, link, store, numbers):
     """Refuse queues whose weight is below the minimum of the label and share; bootstrap queues are spared."""
     return 0 < numbers["weight"] < task["min_weight"], numbers["weight"], task["min_weight"]

@@ -7,15 +7,15 @@ Sources: PanDA brokerage documentation, production job brokerage, step 2; broker
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.job_brokerage.backlog import files_missing, input_is_local
-from simgrid_broker.policy.job_brokerage.question import JOBBROKER
 from simgrid_broker.policy.rule import candidate_criterion
 from simgrid_broker.units import MB, MIB
 
 DISK_CLASS, TAPE_CLASS, REFUSED = range(3)
 """Classes of queues: input missing on disk may be moved, or only input missing on disk and tape, or neither."""
-CUTOFFS = ((JOBBROKER, "IO_INTENSITY_CUTOFF"), (JOBBROKER, "SIZE_CUTOFF_TO_MOVE_INPUT"),
-           (JOBBROKER, "NUM_CUTOFF_TO_MOVE_INPUT"))
+CUTOFFS = (jobbroker.IO_INTENSITY_CUTOFF, jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT,
+           jobbroker.NUM_CUTOFF_TO_MOVE_INPUT)
 
 
 @compiled

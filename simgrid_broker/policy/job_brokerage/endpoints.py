@@ -6,8 +6,8 @@ brokerage reference, sections 2.3 (P15) and 2.5 (P16). Which statuses count as u
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.job_brokerage.nucleus import in_nucleus
-from simgrid_broker.policy.job_brokerage.question import JOBBROKER
 from simgrid_broker.policy.rule import candidate_criterion
 
 MIN_FREE_BYTES = 200e9
@@ -26,7 +26,7 @@ def too_little_space(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-disk", panda="selection for storage space", temporary=True, editions=("deployed",),
-                     source="brokerage reference, 2.3 P15", gdpconfig=((JOBBROKER, "STORAGE_MIN_FREE_SIZE"),))
+                     source="brokerage reference, 2.3 P15", gdpconfig=(jobbroker.STORAGE_MIN_FREE_SIZE,))
 def too_little_space_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose storage has less usable space than STORAGE_MIN_FREE_SIZE (D73)."""
     usable, limit = store["usable_bytes"], task["storage_min_free_bytes"]

@@ -8,8 +8,8 @@ kind of transfers (Production Output, or Express); the documentation names no ki
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN, MAX_CLOSENESS, MIN_CLOSENESS, MISSING_CLOSENESS
-from simgrid_broker.policy.job_brokerage.question import JOBBROKER
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
 
 BEST = 2.0
@@ -22,10 +22,10 @@ PASSES, DEST_BLACKLISTED, LINKS_FULL, LINK_BLOCKED, LINK_FULL = range(5)
 PRODUCTION = "PanDA brokerage documentation, production job brokerage"
 DOCUMENTED = {"source": f"{PRODUCTION}, step 2", "editions": ("documented",)}
 DEPLOYED = {"source": "brokerage reference, 2.4", "editions": ("deployed",)}
-SAT_CAP = (JOBBROKER, "NQUEUED_SAT_CAP")
-NUC_CAP = (JOBBROKER, "NQUEUED_NUC_CAP_FOR_JOBS")
-THRESHOLD = ((JOBBROKER, "NW_THRESHOLD"), (JOBBROKER, "NW_WEIGHT_MULTIPLIER"))
-ACTIVE, IMPORTANCE = (JOBBROKER, "NW_ACTIVE"), (JOBBROKER, "NW_QUEUE_IMPORTANCE")
+SAT_CAP = jobbroker.NQUEUED_SAT_CAP
+NUC_CAP = jobbroker.NQUEUED_NUC_CAP_FOR_JOBS
+THRESHOLD = (jobbroker.NW_THRESHOLD, jobbroker.NW_WEIGHT_MULTIPLIER)
+ACTIVE, IMPORTANCE = jobbroker.NW_ACTIVE, jobbroker.NW_QUEUE_IMPORTANCE
 
 
 @compiled

@@ -5,16 +5,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
 from simgrid_broker.policy.job_brokerage import estimates
 from simgrid_broker.units import GIB
 from simgrid_broker.views import Gdpconfig, Queues, Task
 
-JOBBROKER = "jobbroker"
 STAY = -1
 """t1Weight with which jobs stay at the nucleus; source: PanDA brokerage documentation, step 2."""
-DEFAULT_CUT = 20
-"""Least cap where NQUEUELIMITSITE_<gshare> is not set; source: brokerage reference, 10.3."""
 T1_BOOST, T1_BOOST_PRIORITY = 100, 900
 """t1Weight of tasks of high priority is at least this; source: JEDI TWiki, T1 weight; brokerage reference, P5."""
 T1_OF_HEAVY_IO, HEAVY_IO = 4, 500
@@ -22,10 +20,6 @@ T1_OF_HEAVY_IO, HEAVY_IO = 4, 500
 
 The JEDI TWiki takes the weight from a table of clouds that it does not print.
 """
-DEFAULT_DISKIO = 1e10
-"""Limit of disk traffic where gdpconfig has 0, kB/s per core; source: brokerage reference, 12."""
-DEFAULT_FREE_GB = 200
-"""STORAGE_MIN_FREE_SIZE where gdpconfig has 0; source: as above."""
 
 TERMS = {
     "documented": dict(
@@ -169,24 +163,24 @@ def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) 
 
 
 def _of_load_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str) -> dict:
-    """Values that rules about single candidates read; 0 of NQUEUELIMITSITE_<gshare> counts as not set."""
-    return dict(cut=cfg.family(JOBBROKER, "NQUEUELIMITSITE", gshare) or DEFAULT_CUT,
-                min_weight=cfg.family(JOBBROKER, f"MIN_WEIGHT_{prodsourcelabel}", gshare, 0),
-                max_prio_to_bootstrap=cfg.value(JOBBROKER, "MAX_PRIO_TO_BOOTSTRAP"),
-                nqueued_nuc_cap_for_jobs=cfg.value(JOBBROKER, "NQUEUED_NUC_CAP_FOR_JOBS"),
-                nqueued_sat_cap=cfg.value(JOBBROKER, "NQUEUED_SAT_CAP"),
-                files_per_weight=cfg.value(JOBBROKER, "NQUEUED_SAT_CAP"),
-                nw_active=cfg.value(JOBBROKER, "NW_ACTIVE"), nw_threshold=cfg.value(JOBBROKER, "NW_THRESHOLD"),
-                nw_queue_importance=cfg.value(JOBBROKER, "NW_QUEUE_IMPORTANCE"),
-                nw_weight_multiplier=cfg.value(JOBBROKER, "NW_WEIGHT_MULTIPLIER"),
-                work_shortage=cfg.value("core", "WORK_SHORTAGE"))
+    """Values that rules about single candidates read."""
+    return dict(cut=cfg.value(jobbroker.NQUEUELIMITSITE, gshare=gshare),
+                min_weight=cfg.value(jobbroker.MIN_WEIGHT, label=prodsourcelabel, gshare=gshare),
+                max_prio_to_bootstrap=cfg.value(jobbroker.MAX_PRIO_TO_BOOTSTRAP),
+                nqueued_nuc_cap_for_jobs=cfg.value(jobbroker.NQUEUED_NUC_CAP_FOR_JOBS),
+                nqueued_sat_cap=cfg.value(jobbroker.NQUEUED_SAT_CAP),
+                files_per_weight=cfg.value(jobbroker.NQUEUED_SAT_CAP),
+                nw_active=cfg.value(jobbroker.NW_ACTIVE), nw_threshold=cfg.value(jobbroker.NW_THRESHOLD),
+                nw_queue_importance=cfg.value(jobbroker.NW_QUEUE_IMPORTANCE),
+                nw_weight_multiplier=cfg.value(jobbroker.NW_WEIGHT_MULTIPLIER),
+                work_shortage=cfg.value(core.WORK_SHORTAGE))
 
 
 def _of_data_config(cfg: Gdpconfig, edition: str) -> dict:
-    """Values of rules about disks and data, in the units of TASK; 0 counts as not set where PanDA says so."""
+    """Values of rules about disks and data, in the units of TASK."""
     mb_per_gb = 1000 if edition == "documented" else 1024
-    return dict(max_diskio=cfg.value(JOBBROKER, "MAX_DISKIO_DEFAULT") or DEFAULT_DISKIO,
-                storage_min_free_bytes=(cfg.value(JOBBROKER, "STORAGE_MIN_FREE_SIZE") or DEFAULT_FREE_GB) * GIB,
-                io_intensity_cutoff=cfg.value(JOBBROKER, "IO_INTENSITY_CUTOFF"),
-                size_cutoff_mb=cfg.value(JOBBROKER, "SIZE_CUTOFF_TO_MOVE_INPUT") * mb_per_gb,
-                num_cutoff=cfg.value(JOBBROKER, "NUM_CUTOFF_TO_MOVE_INPUT"))
+    return dict(max_diskio=cfg.value(jobbroker.MAX_DISKIO_DEFAULT),
+                storage_min_free_bytes=cfg.value(jobbroker.STORAGE_MIN_FREE_SIZE) * GIB,
+                io_intensity_cutoff=cfg.value(jobbroker.IO_INTENSITY_CUTOFF),
+                size_cutoff_mb=cfg.value(jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT) * mb_per_gb,
+                num_cutoff=cfg.value(jobbroker.NUM_CUTOFF_TO_MOVE_INPUT))

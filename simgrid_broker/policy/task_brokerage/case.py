@@ -13,8 +13,6 @@ from simgrid_broker.policy.rule import above, at_least, at_most, below
 from simgrid_broker.units import DAY, GB, GIB, TB
 from simgrid_broker.views import Gdpconfig, Nuclei, Task
 
-TASKBROKERAGE = "taskbrokerage"
-"""Component of gdpconfig."""
 REFERENCE_COREPOWER = 10
 """HS06 per core by which work is turned into core-days; source: JEDI TWiki, task brokerage."""
 OUTPUT_GB_PER_CORE_DAY = 0.25
@@ -40,10 +38,6 @@ class TaskCase:
     def n_candidates(self) -> int:
         """Number of candidates, nuclei."""
         return len(self.nuclei.site)
-
-    def value(self, key: str) -> float:
-        """Value of one key of the task brokerage, in the unit of the key."""
-        return self.cfg.value(TASKBROKERAGE, key)
 
     @property
     def terms(self) -> "Terms":

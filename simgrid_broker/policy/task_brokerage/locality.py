@@ -5,17 +5,18 @@ Sources: PanDA brokerage documentation, production task brokerage, data locality
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import GdpconfigKey, taskbrokerage
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.rule import Answer, criterion
-from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TaskCase
+from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.units import DAY, GB
 
 DATA_LOCALITY = "data locality"
 """Name of the group."""
-SIZE_KEYS = tuple((TASKBROKERAGE, key) for key in
-                  ("INPUT_SIZE_THRESHOLD", "INPUT_SIZE_FRACTION", "DATA_LOCATION_CHECK_PERIOD"))
-NUM_KEYS = tuple((TASKBROKERAGE, key) for key in
-                 ("INPUT_NUM_THRESHOLD", "INPUT_NUM_FRACTION", "DATA_LOCATION_CHECK_PERIOD"))
+SIZE_KEYS = (taskbrokerage.INPUT_SIZE_THRESHOLD, taskbrokerage.INPUT_SIZE_FRACTION,
+             taskbrokerage.DATA_LOCATION_CHECK_PERIOD)
+NUM_KEYS = (taskbrokerage.INPUT_NUM_THRESHOLD, taskbrokerage.INPUT_NUM_FRACTION,
+            taskbrokerage.DATA_LOCATION_CHECK_PERIOD)
 SOURCE = ("PanDA brokerage documentation, production task brokerage, data locality check; "
           "brokerage reference, 1.3 (D9)")
 
@@ -33,8 +34,9 @@ def too_little_input(case: TaskCase) -> Answer:
     The deployed edition accepts exactly that fraction.
     """
     local, total = case.nuclei.local_input_bytes, case.task.total_input_bytes
-    is_large = total > case.value("INPUT_SIZE_THRESHOLD") * case.terms.gigabyte
-    return case.terms.fails_short(local, total * _fraction(case, "INPUT_SIZE_FRACTION"), _checked(case, is_large))
+    is_large = total > case.cfg.value(taskbrokerage.INPUT_SIZE_THRESHOLD) * case.terms.gigabyte
+    least = total * _fraction(case, taskbrokerage.INPUT_SIZE_FRACTION)
+    return case.terms.fails_short(local, least, _checked(case, is_large))
 
 
 @criterion("-innum", panda="selection for number of input files", gdpconfig=NUM_KEYS, source=SOURCE)
@@ -45,9 +47,10 @@ def too_few_files(case: TaskCase) -> Answer:
     INPUT_SIZE_THRESHOLD, GB. The deployed edition compares the number of files, and accepts exactly that fraction.
     """
     local, total = case.nuclei.local_input_files, case.task.total_input_files
-    threshold = case.value("INPUT_NUM_THRESHOLD")
+    threshold = case.cfg.value(taskbrokerage.INPUT_NUM_THRESHOLD)
     is_large = total > threshold if case.edition == "deployed" else case.task.total_input_bytes > threshold * GB
-    return case.terms.fails_short(local, total * _fraction(case, "INPUT_NUM_FRACTION"), _checked(case, is_large))
+    least = total * _fraction(case, taskbrokerage.INPUT_NUM_FRACTION)
+    return case.terms.fails_short(local, least, _checked(case, is_large))
 
 
 def waived(case: TaskCase) -> bool:
@@ -58,15 +61,15 @@ def waived(case: TaskCase) -> bool:
     task = case.task
     is_current = case.edition == "deployed" or task.taskpriority is None
     priority = task.currentpriority if is_current else task.taskpriority
-    return _light_input(case) or priority >= case.value("MAX_TASK_PRIO_WITH_LOCAL_DATA")
+    return _light_input(case) or priority >= case.cfg.value(taskbrokerage.MAX_TASK_PRIO_WITH_LOCAL_DATA)
 
 
 LOCALITY = Liftable(DATA_LOCALITY, (too_little_input, too_few_files), waived)
 
 
-def _fraction(case: TaskCase, key: str) -> float:
+def _fraction(case: TaskCase, key: GdpconfigKey) -> float:
     """A key in % as a fraction."""
-    return case.value(key) / 100
+    return case.cfg.value(key) / 100
 
 
 def _checked(case: TaskCase, is_large: bool) -> np.ndarray:
@@ -75,13 +78,13 @@ def _checked(case: TaskCase, is_large: bool) -> np.ndarray:
     Not after DATA_LOCATION_CHECK_PERIOD, days, without a nucleus, nor where the data carousel completes the input: in
     the deployed edition at least one file must be there (D11).
     """
-    is_dropped = case.task.frozen_for_s > case.value("DATA_LOCATION_CHECK_PERIOD") * DAY
+    is_dropped = case.task.frozen_for_s > case.cfg.value(taskbrokerage.DATA_LOCATION_CHECK_PERIOD) * DAY
     staging = case.task.inputprestaging & ((case.nuclei.local_input_files > 0) | (case.edition == "documented"))
     return ~staging & (is_large and not is_dropped)
 
 
 def _light_input(case: TaskCase) -> bool:
     """Whether the task neither reads much nor has much to read."""
-    most_bytes = case.value("MIN_INPUT_SIZE_WITH_LOCAL_DATA") * case.terms.gigabyte
-    return (case.task.iointensity <= case.value("MIN_IO_INTENSITY_WITH_LOCAL_DATA")
+    most_bytes = case.cfg.value(taskbrokerage.MIN_INPUT_SIZE_WITH_LOCAL_DATA) * case.terms.gigabyte
+    return (case.task.iointensity <= case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA)
             and case.task.total_input_bytes <= most_bytes)

@@ -5,8 +5,9 @@ Source of the order and of the tags: brokerage reference, section 1.2.
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import taskbrokerage
 from simgrid_broker.policy.rule import Answer, criterion
-from simgrid_broker.policy.task_brokerage.case import TASKBROKERAGE, TaskCase
+from simgrid_broker.policy.task_brokerage.case import TaskCase
 
 SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
 
@@ -19,13 +20,13 @@ def not_active(case: TaskCase) -> np.ndarray:
 
 @criterion("-transfer_backlog", panda="selection for transfer backlog",
            source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task brokerage; "
-                  "brokerage reference, T4 (D8)", gdpconfig=((TASKBROKERAGE, "NQUEUED_NUC_CAP"),))
+                  "brokerage reference, T4 (D8)", gdpconfig=(taskbrokerage.NQUEUED_NUC_CAP,))
 def transfer_backlog(case: TaskCase) -> Answer:
     """Refuse nuclei whose queued output files are not below NQUEUED_NUC_CAP, unless t1Weight is negative.
 
     In the deployed edition as many as the cap are accepted (D8).
     """
-    files, cap = case.nuclei.queued_output_files, case.value("NQUEUED_NUC_CAP")
+    files, cap = case.nuclei.queued_output_files, case.cfg.value(taskbrokerage.NQUEUED_NUC_CAP)
     return case.terms.fails_full(files, cap, case.task.t1weight >= 0)
 
 
@@ -48,13 +49,13 @@ def unwritable(case: TaskCase) -> np.ndarray:
 
 
 @criterion("-space", panda="selection for space", source=f"{SOURCE}, T5c (D1, D7)",
-           gdpconfig=((TASKBROKERAGE, "DISK_THRESHOLD_<gshare>"), (TASKBROKERAGE, "DISK_THRESHOLD")))
+           gdpconfig=(taskbrokerage.DISK_THRESHOLD_OF_SHARE, taskbrokerage.DISK_THRESHOLD))
 def too_little_space(case: TaskCase) -> Answer:
     """Refuse nuclei where spaceFree + spaceExpired - normalizedExpOutSize x RW is not above the threshold (D1, D7).
 
     The deployed edition accepts the threshold, counts usable space only, and in whole GiB.
     """
-    threshold_tb = case.cfg.family(TASKBROKERAGE, "DISK_THRESHOLD", case.task.gshare)
+    threshold_tb = case.cfg.value(taskbrokerage.DISK_THRESHOLD_OF_SHARE, gshare=case.task.gshare)
     return case.terms.fails_short(case.terms.space_left(case.nuclei), threshold_tb * case.terms.space_per_tb)
 
 

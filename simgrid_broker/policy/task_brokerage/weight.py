@@ -5,10 +5,10 @@ Sources: PanDA brokerage documentation, production task brokerage, step 3; broke
 
 import numpy as np
 
+from simgrid_broker.gdpconfig import taskbrokerage
 from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.rule import factor
 from simgrid_broker.policy.task_brokerage.case import (
-    TASKBROKERAGE,
     TERMS,
     TaskCase,
     input_fraction,
@@ -22,8 +22,6 @@ RW_OFFSET_HS06S = 50
 """Work below this does not count (documented) or leaves the factor at 1 (deployed); source: step 3 (D12)."""
 TAPE_WEIGHT = 0.001
 """Source: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4."""
-IO_KEY = (TASKBROKERAGE, "MIN_IO_INTENSITY_WITH_LOCAL_DATA")
-CUTOFF_KEY = (TASKBROKERAGE, "FREE_DISK_CUTOFF")
 DOCUMENTED = {"source": "PanDA brokerage documentation, production task brokerage, step 3", "editions": ("documented",)}
 DEPLOYED = {"source": "brokerage reference, 1.4", "editions": ("deployed",)}
 BOTH = {"source": f"{DOCUMENTED['source']}; {DEPLOYED['source']}"}
@@ -43,7 +41,7 @@ def remaining_work_deployed(case: TaskCase) -> np.ndarray:
     return np.where(work >= RW_OFFSET_HS06S, 1 / np.maximum(work, RW_OFFSET_HS06S), 1.0)
 
 
-@factor("local input", panda="weight", gdpconfig=(IO_KEY,), **BOTH)
+@factor("local input", panda="weight", gdpconfig=(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA,), **BOTH)
 def local_input(case: TaskCase) -> np.ndarray | float:
     """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14).
 
@@ -51,7 +49,7 @@ def local_input(case: TaskCase) -> np.ndarray | float:
     much.
     """
     unknown = case.edition == "deployed" and case.task.iointensity == 0
-    reads_much = unknown or case.task.iointensity > case.value(IO_KEY[1])
+    reads_much = unknown or case.task.iointensity > case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA)
     return input_fraction(case) if _counts_input(case) and reads_much else ONE
 
 
@@ -84,13 +82,14 @@ def free_part_deployed(case: TaskCase) -> np.ndarray:
     return left_gib(case.nuclei) / whole_gib(case.nuclei.total_bytes)
 
 
-@factor("free space", panda="weight", gdpconfig=(CUTOFF_KEY,), **DOCUMENTED)
+@factor("free space", panda="weight", gdpconfig=(taskbrokerage.FREE_DISK_CUTOFF,), **DOCUMENTED)
 def free_space(case: TaskCase) -> np.ndarray:
     """min(FREE_DISK_CUTOFF, spaceFree) in TB (D13)."""
-    return np.minimum(case.value(CUTOFF_KEY[1]), case.nuclei.free_bytes / TB)
+    return np.minimum(case.cfg.value(taskbrokerage.FREE_DISK_CUTOFF), case.nuclei.free_bytes / TB)
 
 
-@factor("free space", panda="weight", gdpconfig=(CUTOFF_KEY,), **DEPLOYED)
+@factor("free space", panda="weight", gdpconfig=(taskbrokerage.FREE_DISK_CUTOFF,), **DEPLOYED)
 def free_space_deployed(case: TaskCase) -> np.ndarray:
     """min(FREE_DISK_CUTOFF, usable - projected demand) in whole TB (D13)."""
-    return np.minimum(case.value(CUTOFF_KEY[1]), np.floor(left_gib(case.nuclei) / TERMS["deployed"].space_per_tb))
+    left_tb = np.floor(left_gib(case.nuclei) / TERMS["deployed"].space_per_tb)
+    return np.minimum(case.cfg.value(taskbrokerage.FREE_DISK_CUTOFF), left_tb)
