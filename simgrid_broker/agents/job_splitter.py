@@ -14,21 +14,20 @@ from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
 from simgrid_broker.policy.task_selection import Selection, files_to_read
+from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once, waiting_pieces
 
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
-PARAMETERS = ("nFilesPerJob", "nGBPerJob", "nEventsPerJob", "maxWalltime", "nMaxFilesPerJob", "tgtMaxOutputForNG",
-              "tgtNumEventsPerJob")
-"""Fields of `Splitting` that are columns of the table, in lower case."""
 
 
 def splitting_of(arrays: Arrays, row: int) -> Splitting:
     """Parameters by which the input of a task is split."""
     split = arrays.splitting[row]
-    known = {name: split[name.lower()].item() for name in PARAMETERS}
+    known = {column.key: split[column.name].item() for column in columns_of(SplitParameters)}
     part = (split["events_per_piece"] or split["events_per_file"]) / split["events_per_file"]
     return preferred(Splitting(
         **known, respects_boundary=bool(split["files_per_lumiblock"] or split["files_per_boundary"]),

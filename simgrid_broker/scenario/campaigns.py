@@ -9,10 +9,9 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.names import CORES_OF_ANY
+from simgrid_broker.names import CORES_OF_ANY, MOST_FILES_OF_JOB
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
-from simgrid_broker.scenario.task_parameters import NEED_MERGE_OUTPUT, MergeRule, ScoutRule
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
 
@@ -33,6 +32,43 @@ class OpenInput(Part):
     at_first: Fraction = Field(0.1, description="Fraction of the files that exist when the task arrives, at "
                                "least one file")
     frozen_after: Seconds = Field(gt=0, description="Time after the arrival of the task when the last file comes")
+
+
+class ScoutRule(Part):
+    """Task parameters of scouts, in PanDA's names."""
+
+    useScout: bool = Field(False, description="Ten scouts measure the tasks first: what they find replaces the claims, "
+                           "or exhausts or breaks the task; without them a task claims what the stream says for good")
+    skipScout: bool = Field(False, description="No scouts after all; of analysis only tasks with a working group may")
+    scoutSuccessRate: int | None = Field(None, ge=0, le=10, description="Tenths of the scouts that must succeed; "
+                                         "default: one of them, in the deployed edition 5")
+    minCpuEfficiency: float = Field(0, ge=0, le=100, description="Median CPU efficiency of the scouts, %, below which "
+                                    "the deployed edition exhausts a task; 0 = none")
+
+    @model_validator(mode="after")
+    def scouts_are_used(self) -> "ScoutRule":
+        """Refuse parameters of scouts where there are none."""
+        if not self.useScout and (self.skipScout or self.scoutSuccessRate is not None or self.minCpuEfficiency):
+            raise ValueError("skipScout, scoutSuccessRate and minCpuEfficiency need useScout: true")
+        return self
+
+
+class MergeRule(Part):
+    """How unmerged output is put into merge jobs, in PanDA's names of task parameters; all of mergeOutput: true."""
+
+    nFilesPerMergeJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Unmerged files of a merge job; 0 = not "
+                                   "given")
+    nMaxFilesPerMergeJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Most unmerged files of a merge job, "
+                                      "where nFilesPerMergeJob is not given; 0 = 50")
+    nGBPerMergeJob: float = Field(0, ge=0, description="Largest output of a merge job, GB; 0 = 5")
+    nEventsPerMergeJob: int = Field(0, ge=0, description="Most events of a merge job; 0 = any")
+    mergeCoreCount: int = Field(0, ge=0, le=MOST_CORES_OF_JOB, description="Cores that merge jobs ask for; 0 = as the "
+                                "others")
+    mergeRamCount: Megabytes = Field(0, ge=0, description="Memory that merge jobs ask for, MB of a whole job; less "
+                                     "than 2000 counts as that, 0 = not given")
+    merge_hs06sec_per_gb: float = Field(100, ge=0, description="True wall time x cores x HS06 of merging a GB")
+    merge_memory: Megabytes = Field(1000, gt=0, description="True memory of merge jobs, MB")
+    merge_failure_rate: Fraction = Field(0.02, description="Payload failures of merge jobs")
 
 
 class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
@@ -63,10 +99,10 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
     max_attempt: int | None = Field(None, ge=1, le=255, description="Attempts that each input has; default: 3; of "
-                                    "analysis in the edition deployed 10")
+                                    "analysis in the deployed edition 10")
     max_failure: int | None = Field(None, ge=1, le=255, description="Attempts of an input that may fail, those "
                                     "taken back not counted; default: no limit but max_attempt; of analysis in the "
-                                    "edition deployed 3")
+                                    "deployed edition 3")
 
     lost_input: Fraction = Field(0, description="Part of the input that is gone since the task was submitted; its jobs "
                                  "find nothing, and it is skipped from then on")
@@ -86,8 +122,7 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     @model_validator(mode="after")
     def parts_of_merging(self) -> "Payload":
         """Refuse parameters of merge jobs where nothing is merged."""
-        fields = MergeRule.model_fields
-        given = [name for name in NEED_MERGE_OUTPUT if getattr(self, name) != fields[name].default]
+        given = [name for name, field in MergeRule.model_fields.items() if getattr(self, name) != field.default]
         if given and not self.mergeOutput:
             raise ValueError(f"{', '.join(given)}: merge jobs need mergeOutput: true")
         return self

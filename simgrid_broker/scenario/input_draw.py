@@ -6,7 +6,8 @@ Each row of such a task counts pieces of input (files or parts of files) where o
 import numpy as np
 
 from simgrid_broker.scenario.campaigns import Payload
-from simgrid_broker.schema import SPLITTING
+from simgrid_broker.scenario.tasklist import fill
+from simgrid_broker.schema.splitting import SPLITTING, SplitParameters
 
 
 def splitting_rows(payload: Payload, n_files: np.ndarray, file_bytes: np.ndarray, edition: str) -> np.ndarray:
@@ -23,9 +24,7 @@ def splitting_rows(payload: Payload, n_files: np.ndarray, file_bytes: np.ndarray
     rows["secondary_ratio"], rows["secondary_bytes"] = files.secondary_ratio, files.secondary_file_size
     rows["files_per_lumiblock"] = files.files_per_lumiblock if payload.respectLB else 0
     rows["files_per_boundary"] = files.files_per_boundary if payload.groupBoundaryID else 0
-    for name in ("nEventsPerJob", "nFilesPerJob", "nMaxFilesPerJob", "tgtNumEventsPerJob", "nGBPerJob",
-                 "tgtMaxOutputForNG", "maxWalltime"):
-        rows[name.lower()] = getattr(payload, name)
+    fill(rows, [payload], SplitParameters, {})
     return rows
 
 

@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 from simgrid_broker.names import MOST_FILES_OF_JOB, TYPICAL_FILES
 from simgrid_broker.scenario.spread import BytesSpread, NumberSpread
 from simgrid_broker.schema.part import Bytes, Part
+from simgrid_broker.schema.splitting import SplitParameters
 
 FIXED_SIZE = ("jobs_per_task", "events_per_job", "files_per_job", "input_per_event", "input_per_job",
               "output_per_job", "secondary_input")
@@ -27,26 +28,11 @@ class InputFiles(Part):
     secondary_file_size: Bytes = Field(0, ge=0, description="Size of a secondary file, bytes")
 
 
-class SplitRule(Part):
-    """How input is split into jobs, in PanDA's names of task parameters; of the first five the first given counts.
-
-    They stand in the order of precedence nEventsPerJob, nFilesPerJob, nGBPerJob, tgtNumEventsPerJob, tgtMaxOutputForNG
-    (lifecycle reference, section 2.6).
-    """
+class SplitRule(SplitParameters):
+    """The files of a task, and how they are split into jobs."""
 
     input: InputFiles | None = Field(None, description="Files from which jobs are cut as JEDI does; default: all jobs "
                                      "of a task have one size, jobs_per_task and the like")
-    nEventsPerJob: int = Field(0, ge=0, description="Most events of a job; below those of a file, files are split; "
-                               "0 = not given")
-    nFilesPerJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Master files of a job; 0 = not given")
-    nGBPerJob: float = Field(0, ge=0, description="Most input, output and work space of a job, GB; 0 = not given")
-    tgtNumEventsPerJob: int = Field(0, ge=0, description="Events of a job that are aimed at: files with more are split "
-                                    "evenly; 0 = not given")
-    tgtMaxOutputForNG: float = Field(0, ge=0, description="Largest output of a job that is aimed at through nGBPerJob, "
-                                     "GB; 0 = not given")
-    maxWalltime: float = Field(0, ge=0, description="Longest job, h; 0 = as long as the queue allows")
-    nMaxFilesPerJob: int = Field(0, ge=0, le=MOST_FILES_OF_JOB, description="Most master files of a job "
-                                 "(maxNumFilesPerJob); 0 = 200")
     respectLB: bool = Field(False, description="No job has files of two lumi blocks")
     groupBoundaryID: bool = Field(False, description="No job has files of two boundaryIDs")
 

@@ -1,11 +1,37 @@
-"""The splitting table: one row is a task and how its input is cut into jobs; in `splitting.parquet`, too."""
+"""The sheet of splitting: how the input of a task is cut into jobs, in a scenario and in `splitting.parquet`."""
 
+from functools import partial
+
+from simgrid_broker.names import MOST_FILES_OF_JOB
+from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.part import Part
 
 PARAMETER = "JEDI task parameter"
 DATASET = "JEDI_Datasets"
 CONTENTS = "JEDI_Dataset_Contents"
-NOT_GIVEN = "none"
+
+number = partial(attribute, 0, ge=0, zero_means="not given", source=PARAMETER, dtype="i4")
+
+
+class SplitParameters(Part):
+    """Task parameters by which input is split into jobs; of the targets of a job's size the first given counts.
+
+    Their order is nEventsPerJob, nFilesPerJob, nGBPerJob, tgtNumEventsPerJob, tgtMaxOutputForNG (lifecycle reference,
+    section 2.6).
+    """
+
+    nEventsPerJob: int = number("Most events of a job; below those of a file, files are split", unit="events")
+    nFilesPerJob: int = number("Master files of a job", le=MOST_FILES_OF_JOB, unit="files")
+    nMaxFilesPerJob: int = number("Most master files of a job (maxNumFilesPerJob)", zero_means="200", unit="files",
+                                  le=MOST_FILES_OF_JOB)
+    tgtNumEventsPerJob: int = number("Events of a job that are aimed at: files with more are split evenly",
+                                     unit="events")
+    nGBPerJob: float = number("Most input, output and work space of a job, GB", unit="GB", dtype="f4")
+    tgtMaxOutputForNG: float = number("Largest output of a job that is aimed at through nGBPerJob, GB", unit="GB",
+                                      dtype="f4")
+    maxWalltime: float = number("Longest job, h", zero_means="as long as the queue allows", unit="h", dtype="f4")
+
 
 SPLITTING = Table("splitting", "how the input of one task is split", (
     Column("jeditaskid", "i8", "", "JEDI_Tasks jediTaskID", "Task"),
@@ -25,14 +51,6 @@ SPLITTING = Table("splitting", "how the input of one task is split", (
            "Files of a lumi block that are kept apart from others; 0 = none are"),
     Column("files_per_boundary", "i4", "files", CONTENTS + " boundaryID",
            "Files of a boundaryID that are kept apart from others; 0 = none are"),
-    Column("neventsperjob", "i4", "events", PARAMETER + " nEventsPerJob", "Most events of a job", NOT_GIVEN),
-    Column("nfilesperjob", "i4", "files", PARAMETER + " nFilesPerJob", "Master files of a job", NOT_GIVEN),
-    Column("nmaxfilesperjob", "i4", "files", PARAMETER + " nMaxFilesPerJob", "Most master files of a job", NOT_GIVEN),
-    Column("tgtnumeventsperjob", "i4", "events", PARAMETER + " tgtNumEventsPerJob", "Events of a job that are aimed at",
-           NOT_GIVEN),
-    Column("ngbperjob", "f4", "GB", PARAMETER + " nGBPerJob", "Most input, output and work space of a job", NOT_GIVEN),
-    Column("tgtmaxoutputforng", "f4", "GB", PARAMETER + " tgtMaxOutputForNG", "Largest output that is aimed at",
-           NOT_GIVEN),
-    Column("maxwalltime", "f4", "h", PARAMETER + " maxWalltime", "Longest job", NOT_GIVEN),
+    *columns_of(SplitParameters),
 ))
 """Columns of a row of splitting; every task of a world has one, those with files are recorded."""

@@ -80,7 +80,6 @@ def build(scenario, task_list) -> World:
         splitting=task_list.split(),
         input_loss=_input_loss(scenario, task_list),
     )
-    _no_work_yet(arrays.tasks)
     return World(arrays, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
 
 
@@ -216,14 +215,6 @@ def _ram_levels(n_tasks: int) -> np.ndarray:
 def no_retry_rules(n_classes: int = 1) -> np.ndarray:
     """What follows from failures if no rule says anything: another attempt; (n_classes, n_causes) of RETRY_RULE."""
     return np.zeros((n_classes, len(Cause)), RETRY_RULE)
-
-
-def _no_work_yet(tasks) -> None:
-    """Reset what only the run may write."""
-    for name in ("next_chunk", "n_retry", "n_alive", "n_finished", "n_failed", "n_attempts", "failed_attempts",
-                 "lost_walltime_s", "used_hs06s", "retry_class"):
-        tasks[name] = 0
-    tasks["frozen_s"] = np.nan
 
 
 def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:

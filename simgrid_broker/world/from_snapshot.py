@@ -26,7 +26,6 @@ def world_of(snapshot) -> World:
     """World at the moment of a checked snapshot; row k is task k of the snapshot, other rows come behind."""
     world = build(snapshot.scenario(), _task_list(snapshot))
     world.state["now_s"] = snapshot.time
-    _fill_tasks(world, snapshot)
     _fill_counts(world, snapshot)
     _fill_queues(world, snapshot)
     _fill_traffic(world, snapshot)
@@ -64,6 +63,7 @@ def _task_list(snapshot) -> TaskList:
     rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
     rows["status"][:len(tasks)] = [TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
                                    for task in tasks]
+    rows["frozen_s"][:len(tasks)] = [snapshot.time - task.frozen_for if task.frozen_for else np.nan for task in tasks]
     rows["status"][len(tasks):], rows["status"][len(claims):] = TaskStatus.RUNNING, TaskStatus.DONE
     rows["parent"][children] = len(claims) + 1 + np.arange(len(children))      # numbered by row, from 1
     for words in vocabularies.values():
@@ -84,13 +84,6 @@ def _replicas(snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarra
         for place, replica in enumerate(replicas):
             site[row, place], fraction[row, place], tape[row, place] = replica
     return site, fraction, tape
-
-
-def _fill_tasks(world, snapshot) -> None:
-    """What `build` leaves to a run: jobs that are done, and for how long brokerage has failed."""
-    for row, task in zip(world.arrays.tasks, snapshot.tasks.values(), strict=False):
-        row["n_finished"], row["n_failed"] = task.n_finished, task.n_failed
-        row["frozen_s"] = snapshot.time - task.frozen_for if task.frozen_for else np.nan
 
 
 def _fill_counts(world, snapshot) -> None:

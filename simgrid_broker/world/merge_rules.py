@@ -3,7 +3,7 @@
 What lives here: looking them up in the scenario by the name of the task's stream. What does not: the rules (policy).
 """
 
-from simgrid_broker.scenario.task_parameters import MergeRule
+from simgrid_broker.scenario.campaigns import MergeRule
 
 PLAIN = MergeRule()
 

@@ -19,7 +19,7 @@ from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.scenario.task_parameters import MergeRule
+from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.task_transitions import set_status
 

@@ -26,7 +26,8 @@ COLUMNS = [pytest.param(table, column, id=f"{table.row}: {column.name}")
 UNIT_OF_SUFFIX = {"_s": "s", "_mb": "MB", "_bytes": "bytes", "_hs06s": "HS06 s"}
 ZERO_MEANINGS = {"zero", "default", "unlimited", "none", "any", "jeditaskid", "1", "2", "6", "2000", "no claim", "open",
                  "unknown, read as 10", "no pledge is known", "starting jobs count", "gdpconfig MAX_DISKIO_DEFAULT",
-                 "unknown", "3 in all", "CPU time is claimed", "it is fixed"}
+                 "unknown", "not given", "200",
+                 "as long as the queue allows", "3 in all", "CPU time is claimed", "it is fixed"}
 VOCABULARIES = {
     "brokered", "campaigns", "candidates", "cause", "decision_kind", "full_chain", "job_status", "labels", "pools",
     "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
