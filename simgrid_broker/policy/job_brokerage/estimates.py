@@ -34,7 +34,7 @@ DEFAULT_ES_ATTEMPTS = 3
 # ---- of a task -----------------------------------------------------------------------------------------------------
 
 def of_task(task: Task, edition: str) -> dict:
-    """What the estimates read of a task: columns of `question.TASK`, as an edition estimates them."""
+    """Everything that the estimates read of a task: columns of `question.TASK`, as an edition estimates them."""
     deployed = edition == "deployed"
     per_core = counts_per_core(task, edition)
     return dict(

@@ -48,13 +48,13 @@ def candidate(brokerage: JobBrokerage, question: Question, k: int) -> Candidate:
 
 
 def _ask_each(brokerage: JobBrokerage, question: Question, rule, rows: np.ndarray, known: Figures) -> None:
-    """Figures of a compiled criterion for candidates `who`."""
+    """Figures of a criterion about one candidate for candidates `rows`."""
     for k in rows.tolist():
         _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k))
 
 
 def _classify(brokerage: JobBrokerage, question: Question, place: int, refused_by: np.ndarray, known: Figures) -> None:
-    """Class of each candidate that the choice at `place` left behind, and the best class of those that came on."""
+    """Class of each candidate that the choice at `place` refused, and the best class of the others that reached it."""
     came_on = np.flatnonzero((refused_by == KEPT) | (refused_by > place)).tolist()
     classes = {k: float(brokerage.choice(*candidate(brokerage, question, k)))
                for k in [*np.flatnonzero(refused_by == place).tolist(), *came_on]}
@@ -64,7 +64,7 @@ def _classify(brokerage: JobBrokerage, question: Question, place: int, refused_b
 
 
 def _ask_all(rule, case: JobCase, rows: np.ndarray, known: Figures) -> None:
-    """Figures of a criterion that looks at descriptions, if it gives any."""
+    """Figures of a criterion about all candidates, if it gives any."""
     answer = rule(case)
     if isinstance(answer, Answer):
         known.value[rows] = np.broadcast_to(answer.value, case.n_candidates)[rows]
@@ -72,7 +72,7 @@ def _ask_all(rule, case: JobCase, rows: np.ndarray, known: Figures) -> None:
 
 
 def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.ndarray, known: Figures) -> None:
-    """The factors of candidates `who`."""
+    """The factors of candidates `rows`."""
     for rule in brokerage.static_factors:
         known.factors[rule.rule.name][rows] = np.broadcast_to(rule(case), case.n_candidates)[rows]
     for k in rows.tolist():
@@ -84,7 +84,7 @@ def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.
 def _rank(brokerage: JobBrokerage, question: Question, ranked: np.ndarray, known: Figures) -> None:
     """Figures of candidates behind the best; ranked: (n,) position in RANKING_TAGS, negative elsewhere.
 
-    A weight of 0 stands above all others: it is no limit, and whoever is behind with it has no figures.
+    A weight of 0 ranks above all others: it is no limit, and a candidate behind with it has no figures.
     """
     used = np.flatnonzero(ranked == KEPT - len(brokerage.funnel.criteria)).tolist()
     for tag, key in ((LOW_WEIGHT, "weight"), (TOO_QUIET, "running_all")):

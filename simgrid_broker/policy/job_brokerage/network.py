@@ -92,11 +92,11 @@ def throughput(task, link):
     In the deployed edition a throughput counts only if those of all longer times are known; source: brokerage
     reference, 7.
     """
-    if np.isnan(link["mbps_week"]) and task["week_required"]:
-        return np.nan
-    if np.isnan(link["mbps_day"]) and (task["week_required"] or np.isnan(link["mbps_hour"])):
+    if task["week_required"] and (np.isnan(link["mbps_week"]) or np.isnan(link["mbps_day"])):
         return link["mbps_week"]
-    return link["mbps_day"] if np.isnan(link["mbps_hour"]) else link["mbps_hour"]
+    if not np.isnan(link["mbps_hour"]):
+        return link["mbps_hour"]
+    return link["mbps_week"] if np.isnan(link["mbps_day"]) else link["mbps_day"]
 
 
 @compiled
