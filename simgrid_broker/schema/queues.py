@@ -147,7 +147,7 @@ class Queue(Part):
     use_only_local_data = flag("use_only_local_data", "1 if input must be on its disk", seen="?")
     disable_reassign = flag("disableReassign", "1 if timeout rules are off")
     use_jumbo_jobs = flag("useJumboJobs", "1 if the queue is for jumbo jobs", seen="?")
-    bare_nucleus = derived(lambda queue: BARE.get(option_value(queue, "bareNucleus"), BareNucleus.NO),
+    bare_nucleus = derived(lambda queue: BARE.get(option_value(queue, "bareNucleus") or "", BareNucleus.NO),
                            "0 no, 1 allow, 2 only; of a bare nucleus", source="CRIC catchall bareNucleus", seen="i1")
     max_io_intensity = number("max_io_intensity", inf, "Limit of ioIntensity; inf = none", unit="kB/s")
     min_events_for_jumbo = number("minEventsForJumbo", 0, "Events that a task with jumbo jobs must have left",

@@ -38,7 +38,7 @@ def site_table(grid) -> np.ndarray:
             row = table[numbers["sites"][queue.atlas_site]]
             row["bare_nucleus"] = row["bare_nucleus"] or queue.bare_nucleus
             if row["secondary_nucleus"] < 0:
-                row["secondary_nucleus"] = numbers["sites"].get(option_value(queue, "secondaryNucleus"), -1)
+                row["secondary_nucleus"] = numbers["sites"].get(option_value(queue, "secondaryNucleus") or "", -1)
     return table
 
 
@@ -50,7 +50,7 @@ def queue_table(grid, pools: dict[str, int]) -> np.ndarray:
 
 
 def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
-    """The candidates that stand for one PanDA queue (a row of QUEUES); source: brokerage reference, section 0.2.
+    """The candidates of one PanDA queue (a row of QUEUES); source: brokerage reference, section 0.2.
 
     resource_types: the scenario's bounds, in order. A queue that is not unified is its own only candidate.
     """
@@ -77,14 +77,13 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
     """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if there is none."""
     found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types)]
     table = PSEUDO_QUEUES.empty(len(found))
-    for row, pseudo in zip(table, found, strict=True):
-        queue = queues[pseudo.queue]
-        row["queue"], row["pool"], row["resource_type"] = pseudo.queue, queue["pool"], pseudo.resource_type
-        row["corecount"], row["maxrss_mb"], row["minrss_mb"] = pseudo.corecount, pseudo.maxrss_mb, pseudo.minrss_mb
-        _, cores, memory_per_core = pools[queue["pool"]]
-        asked = memory_per_core * pseudo.corecount if np.isinf(pseudo.maxrss_mb) else pseudo.maxrss_mb
-        row["worker_mb"] = min(asked, memory_per_core * cores)         # with more it would wait for ever
-        row["submitted_head"] = row["submitted_tail"] = -1
+    for name in PseudoQueue._fields:
+        table[name] = [getattr(pseudo, name) for pseudo in found]
+    table["pool"] = queues["pool"][table["queue"]]
+    cores, memory_per_core = np.array([pool[1:] for pool in pools], float)[table["pool"]].T
+    asked = np.where(np.isinf(table["maxrss_mb"]), memory_per_core * table["corecount"], table["maxrss_mb"])
+    table["worker_mb"] = np.minimum(asked, memory_per_core * cores)    # a worker that asks for more would never start
+    table["submitted_head"] = table["submitted_tail"] = -1
     return table
 
 

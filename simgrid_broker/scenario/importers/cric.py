@@ -5,6 +5,7 @@ Sources: formats reference, sections 0 to 4; brokerage reference, section 0.2.
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic.fields import FieldInfo
 
@@ -94,7 +95,7 @@ def _no_queue(name: str, fields: Fields) -> str | None:
     return None if kind in SIMULATED_TYPES else f"no broker sends work to its type, {kind}"
 
 
-def queue(fields: Fields) -> dict:
+def queue(fields: Fields) -> dict[str, Any]:
     """One queue as a scenario writes it: every key of the sheet that CRIC publishes and that differs from its default.
 
     Keys without a reader of their own are read as the sheet types them.
@@ -106,7 +107,7 @@ def queue(fields: Fields) -> dict:
             if value or (value is not None and value != Queue.model_fields[key].get_default(call_default_factory=True))}
 
 
-def _plain(fields: Fields, name: str, field: FieldInfo) -> object:
+def _plain(fields: Fields, name: str, field: FieldInfo) -> Any:
     """The value of a key that CRIC holds under the same name; a missing one is 0, false or empty."""
     if field.annotation is bool:
         return fields.flag(name)
@@ -177,7 +178,7 @@ def _releases(fields: Fields) -> list[str]:
     return [clean(str(name)).strip() for name in names if isinstance(name, (str, int, float)) and str(name).strip()]
 
 
-READERS: Mapping[str, Callable[[Fields], object]] = {
+READERS: Mapping[str, Callable[[Fields], Any]] = {
     "status": lambda fields: fields.word("status", QueueStatus.words(), "offline"),
     "type": _type,
     "capability": _capability,
@@ -199,7 +200,7 @@ NOT_IN_CRIC = ("num_slots", "cores", "software", "gpus", "cpu_levels")
 """Keys of a queue that a dump of PanDA queues does not hold."""
 
 
-def _remark_on(fields: Fields, found: Mapping[str, object]) -> None:
+def _remark_on(fields: Fields, found: Mapping[str, Any]) -> None:
     """Count what the simulation treats in another way than PanDA, or what the queue lacks."""
     in_catchall = any(item.startswith(PER_CORE) for item in fields.items())
     for true, what in (
@@ -269,7 +270,7 @@ def _site_cores(site: str, objects: Mapping[str, Fields], queues: Mapping[str, d
     return max(largest_slot, sum(_queue_cores(name, objects[name], queues[name], tier) for name in working))
 
 
-def _queue_cores(name: str, fields: Fields, found: Mapping[str, object], tier: str) -> int:
+def _queue_cores(name: str, fields: Fields, found: Mapping[str, Any], tier: str) -> int:
     """Cores that a queue brings to its site: what CRIC says of them (`ups_core_target`, pledge), else assumed ones."""
     target = number_of(fields.options().get("ups_core_target"))
     said = max(target or 0, found.get("pledgedcpu", 0))
