@@ -30,12 +30,12 @@ SCENARIO_HEAD = """\
 
 Written by `scripts/write_reference.py` from the models of the program; `simgrid-broker describe` prints the same.
 
-A scenario is a YAML file. [scenarios/README.md](../scenarios/README.md) tells how files extend each other and how work
-is written. A quantity may be a bare number in the unit of the table, or text with a unit: `72h`, `30 min`, `2 days`;
-`10 GB`, `1.5 GiB`; `40 Gb/s`, `30 MB/s`; `5%`. `kB`, `MB` are powers of 1000, `KiB`, `MiB` of 1024, a small `b` is a
-bit. A *quantity* (of work, sizes, memory) may be a bare value or a spread over tasks:
-`{median: 780, sigma: 0.45, max: 5000}`. A dash in the column of defaults means that nothing holds if the key is left
-out. Unknown keys are errors.
+A scenario is a YAML file. [scenarios/README.md](../scenarios/README.md) describes how files extend each other and how
+work is written. A quantity may be a bare number in the unit of the table, or text with a unit: `72h`, `30 min`,
+`2 days`; `10 GB`, `1.5 GiB`; `40 Gb/s`, `30 MB/s`; `5%`. `kB`, `MB` are powers of 1000, `KiB`, `MiB` of 1024, a small
+`b` is a bit. A *quantity* (of work, sizes, memory) may be a bare value or a spread over tasks:
+`{median: 780, sigma: 0.45, max: 5000}`. A dash in the column of defaults means that the key has no default. Unknown
+keys are errors.
 """
 
 GDPCONFIG_HEAD = """\
@@ -59,9 +59,9 @@ brokerage. `simgrid-broker broker` and `simgrid_broker.broker` make one decision
 said how quantities are written; storages have the space of the moment. A snapshot can extend other files as a scenario
 can, and its grid can be read from CRIC's files. What is left out is 0 or unknown. Unknown keys are errors.
 
-Two things are taken as alike for want of finer figures: the parts of the input in bytes and in files at a site, and all
-tasks of one share and priority that owe work to a nucleus. A file that a run wrote holds job numbers and links as old
-as those that JEDI had at the time, with the jobs that it had placed since, and storages as they were. The number of
+Two simplifications: the fractions of the input at a site are the same in bytes and in files, and the work that tasks of
+one share and priority owe to a nucleus is one number. A file that a run wrote holds the job numbers and links that JEDI
+last read, with the jobs that it had placed since, and storages as they were. The number of
 jobs to broker is all that was left; in a run the throttle may ask for fewer.
 """
 
@@ -138,7 +138,7 @@ def rules() -> str:
 
 
 def between_marks(text: str, inside: str) -> str:
-    """`text` with what stands between the two marks replaced; raises ValueError if they are not there."""
+    """`text` with the text between the two marks replaced; raises ValueError if they are missing."""
     if BEGIN not in text or END not in text:
         raise ValueError(f"the marks {BEGIN!r} and {END!r} are missing")
     before, after = text.split(BEGIN)[0], text.split(END)[1]

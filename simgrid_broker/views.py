@@ -57,7 +57,7 @@ class Gdpconfig:
 
 @dataclass(frozen=True)
 class ShareTree:
-    """The share tree as arrays; node 0 is the root, parents stand before their children.
+    """The share tree as arrays; node 0 is the root, parents come before their children.
 
     names: (n_nodes,); parent: (n_nodes,) index, -1 for the root; value: (n_nodes,) normalised so that all leaves sum
     to 100; leaves: (n_leaves,) node of each leaf, in the order of the table.
@@ -83,7 +83,7 @@ class QueueSoftware:
 
 
 class Premerge(NamedTuple):
-    """Where the files of a merge job lie, and what its pre-assignment to that queue hangs on.
+    """Where the files of a merge job lie, and what decides its pre-assignment to that queue.
 
     queue: PanDA queue; input_idle_s: since the input last changed, negative = never since it was defined; stuck_s:
     for how long brokerage has failed.
@@ -180,7 +180,7 @@ class Queues:
 
     @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:
-        """The different objects in `software`, and the number of that of each candidate, (n,)."""
+        """The different objects in `software`, and the number of each candidate's object, (n,)."""
         distinct = {id(one): one for one in self.software}
         number = {key: k for k, key in enumerate(distinct)}
         return tuple(distinct.values()), np.array([number[id(one)] for one in self.software], np.int64)
@@ -299,7 +299,7 @@ class Nuclei:
 class Figures:
     """The figures behind a verdict, candidate by candidate, (n,) each; NaN = there are none.
 
-    value, limit: what the rule that refused first compared, in its own unit, None = nobody can tell; factors: name to
+    value, limit: what the rule that refused first compared, in its own unit, None = not known; factors: name to
     multipliers of the weight, of the candidates that are used.
     """
 
@@ -328,7 +328,7 @@ class Verdict:
 
     @cached_property
     def survivors(self) -> tuple[int, ...]:
-        """Candidates left after each rule, (n_tags,); counted when somebody asks."""
+        """Candidates left after each rule, (n_tags,); counted on demand."""
         refusals = np.bincount(self.refused_by[self.refused_by != KEPT], minlength=len(self.tags))
         return tuple((len(self.refused_by) - np.cumsum(refusals)).tolist())
 

@@ -9,7 +9,7 @@ RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
 
 
 def topics() -> dict[str, Topic]:
-    """All topics by name; one that stands for several things (`queues`) has a section for each."""
+    """All topics by name; one with several meanings (`queues`) has a section for each."""
     from simgrid_broker.cli import states
     from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
     from simgrid_broker.schema import RECORDED, WORLD

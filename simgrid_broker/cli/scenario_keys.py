@@ -58,13 +58,13 @@ def parts() -> tuple[KeyedPart, ...]:
 
 
 def snapshot_parts() -> tuple[KeyedPart, ...]:
-    """Every part of a snapshot that is none of a scenario, outer ones first, all under the topic `snapshot`."""
+    """Every part of a snapshot that is not also in a scenario, outer ones first, all under the topic `snapshot`."""
     found = _inside(KeyedPart("snapshot", "", Snapshot, "snapshot"), parts())
     return tuple(replace(part, topic="snapshot") for part in found)
 
 
 def _inside(outermost: KeyedPart, known: tuple[KeyedPart, ...]) -> list[KeyedPart]:
-    """A part and all parts inside it, each model once, without those that are known."""
+    """A part and all parts inside it, each model once, without the known ones."""
     found, seen = [outermost], {part.model for part in known}
     for part in found:
         for name, field in part.model.model_fields.items():
@@ -142,7 +142,7 @@ def _limits(field: FieldInfo) -> str:
 
 
 def _default(field: FieldInfo) -> str:
-    """The default as it might be written; `required` if there is none, a dash if leaving out means nothing."""
+    """The default as it might be written; `required` if it must be given, a dash if there is none."""
     value = field.get_default(call_default_factory=True)
     if field.is_required() or value is PydanticUndefined:
         return "required"

@@ -54,7 +54,7 @@ class Grid(Part):
 class Share(Part):
     """A node of the share tree; regular expressions tag tasks to leaves, matched from the start of the field."""
 
-    name: str = Field(description="Name, different from that of every other share")
+    name: str = Field(description="Name, unique among all shares")
     value: float = Field(ge=0, description="Weight among the siblings")
     prodsourcelabel: str | None = Field(None, description="Regular expression for the task's prodsourcelabel")
     workinggroup: str | None = Field(None, description="Regular expression for the task's workinggroup")
@@ -105,15 +105,15 @@ class Incident(Part):
     task: int | str | None = Field(None, description="jeditaskid, counted from 1 in order of arrival, or the name of "
                                    "a stream of work: all of its tasks that have arrived by then")
     command: Literal["abort", "finish", "retry", "incexec", "pause", "resume", "reassign", "avalanche"] | None = Field(
-        None, description="What the TaskCommando is told to do with the task")
+        None, description="Command to the TaskCommando about the task")
     soft: bool | None = Field(None, description="finish: jobs may end first; reassign: jobs stay where they are; "
                               "default: jobs are killed")
     nucleus: str | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
                                 "task brokerage finds one")
     priority: int | None = Field(None, description="New priority of the task and its jobs")
     campaign: str | None = Field(None, description="Campaign of which one more task arrives")
-    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or those that the input of a task "
-                             "has grown by when incexec reads it again; files, or parts of files, of a task that "
+    jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or jobs by which the input of a "
+                             "task has grown when incexec reads it again; files, or parts of files, of a task that "
                              "has them")
     fraction: Fraction | None = Field(None, description="Part of the files at the site that are lost")
     storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
@@ -138,7 +138,7 @@ class Agents(Part):
     contents_feeder: Seconds = Field(300, gt=0, description="Open datasets are read again this often")
     task_commando: Seconds = Field(60, gt=0, description="Commands to tasks are carried out this often")
     command_again: Seconds = Field(300, gt=0, description="A command not yet carried out is repeated after this")
-    heartbeat: Seconds = Field(1800, gt=0, description="Pilots tell of running jobs, and hear that they are to be "
+    heartbeat: Seconds = Field(1800, gt=0, description="Pilots report running jobs, and learn that they are to be "
                                "killed, this often")
     pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
     pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
@@ -171,13 +171,13 @@ class Record(Part):
     transfers: bool = Field(True, description="One row per transfer")
     decisions: Fraction = Field(1, description="Part of the decisions that is written, chosen by task")
     candidates: Fraction = Field(0, description="Part of the decisions of which every candidate is written with the "
-                                 "figures of the rule that refused it, chosen by task; such decisions are all written")
+                                 "figures of the rule that refused it, chosen by task; these decisions are all written")
     tasks: tuple[int | str, ...] = Field((), description="Tasks, by name or jeditaskid (counted from 1 in order of "
                                          "arrival), all of whose decisions are written with every candidate")
     series: bool = Field(True, description="Time series of shares, queues, links and storages")
     snapshots: tuple[Seconds, ...] = Field((), description="Times at which a snapshot is written that `broker` reads")
-    snapshot_tasks: int = Field(100, ge=0, description="Tasks that a snapshot holds at the most, of those that wait "
-                                "for brokerage; the highest priority first")
+    snapshot_tasks: int = Field(100, ge=0, description="Most tasks in a snapshot, of the tasks that wait for "
+                                "brokerage; the highest priority first")
 
 
 class Scenario(Whole):

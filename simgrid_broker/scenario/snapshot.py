@@ -75,7 +75,8 @@ class SnapshotTask(TaskClaims):
     """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
 
     brokerage: Literal["task_brokerage", "job_brokerage"] | None = Field(
-        None, description="Which broker is asked; default: that of jobs if the task has a nucleus or is no production")
+        None, description="Which broker is asked; default: job brokerage if the task has a nucleus or is not "
+                           "production, else task brokerage")
     n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
                                          "default: all that are left")
     frozen_for: Seconds = Field(0, ge=0, description="For how long brokerage has failed")
@@ -98,7 +99,7 @@ class SnapshotTask(TaskClaims):
 
 
 class Snapshot(Whole):
-    """A grid at one moment with tasks that wait for brokerage: all that one decision of a broker hangs on."""
+    """A grid at one moment with tasks that wait for brokerage: everything that one decision of a broker depends on."""
 
     error: ClassVar[type[ScenarioError]] = SnapshotError
 

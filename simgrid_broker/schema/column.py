@@ -33,7 +33,7 @@ class Column:
     seen_as: str = ""
     none: float | None = None
     key: str = ""
-    of: Callable[[Any], Any] | None = None
+    of: Callable[..., Any] | None = None
     back: Callable[[Any, Mapping[str, tuple[str, ...]]], Any] | None = None
 
 
@@ -80,6 +80,6 @@ class Table:
         for column in self.columns:
             if column.of is not None:
                 values = [column.of(noun) for noun in nouns]
-                known = numbers.get(column.codes)
+                known = numbers.get(column.codes or "")
                 rows[column.name] = values if known is None else [known.get(value, -1) for value in values]
         return rows

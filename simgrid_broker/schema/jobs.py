@@ -37,7 +37,7 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("pseudo_queue", "i4", "", OURS, "PanDA queue and resource type", codes="pseudo_queues", recorded=False),
     Column("user", "i4", "", PANDA + " prodUserName", "Owner", codes="users"),
     Column("child", "i4", "", OURS, "First child in the heap of activated jobs", recorded=False),
-    Column("sibling", "i4", "", OURS, "Next sibling in that heap, or next in the list it stands in", recorded=False),
+    Column("sibling", "i4", "", OURS, "Next sibling in that heap, or next in its list", recorded=False),
     Column("rank", "i4", "", OURS, "Priority as dispatch sees it", recorded=False),
     Column("previous", "i4", "", OURS, "Previous sibling or parent in that heap", recorded=False),
     Column("transfer", "i4", "", OURS, "Transfer that the job awaits; -1 = none", recorded=False),

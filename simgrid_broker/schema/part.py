@@ -20,7 +20,7 @@ MOST_CORES = 20_000_000
 LARGEST_WHOLE, LARGEST_SEED, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
 """Largest whole number, seed and other number that the tables of the world can hold."""
 LATEST = 1e12
-"""Latest time, s: agents tell times apart by thousandths of a second."""
+"""Latest time, s: agents distinguish times by thousandths of a second."""
 
 
 class Part(BaseModel):

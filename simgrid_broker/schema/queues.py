@@ -54,7 +54,7 @@ def option_value(queue: "Queue", key: str) -> str | None:
 
 
 def option_number(queue: "Queue", key: str, default: float) -> float:
-    """Value of an option that is a number from 0 up; the default if it is not given, or no such number."""
+    """Value of an option that is a number from 0 up; the default if it is missing or not such a number."""
     try:
         found = float(option_value(queue, key) or "")
     except ValueError:
@@ -128,7 +128,7 @@ class Queue(Part):
                                zero_means="starting jobs count")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
     software: PublishedSoftware | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing "
-                                               "= such a queue takes no task that asks for software")
+                                               "= the queue takes no task that asks for software")
     gpus: tuple[WorkerNodeGpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
     cpu_levels: dict[str, Fraction] = Field(default_factory=dict, description="Part of the worker nodes that has each "
                                             "CPU level, such as x86-64-v3")

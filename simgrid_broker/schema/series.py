@@ -79,7 +79,7 @@ CANDIDATES = Table("candidates", "one candidate of one decision whose candidates
     Column("candidate", "i4", "", OURS, "Pseudo-queue, or for task brokerage a site", codes="brokered"),
     Column("tag", "i4", "", OURS, "Tag that PanDA logs for the rule that refused it first; null = none did",
            codes="tags"),
-    Column("order", "i2", "", OURS, "Place among those that are used: 0 = the best, for task brokerage the one that "
+    Column("order", "i2", "", OURS, "Place among the candidates in use: 0 = the best, for task brokerage the one that "
            "was drawn; -1 = not used"),
     Column("weight", "f8", "", OURS, "Its weight; 0 if it was refused"),
     Column("value", "f8", "the rule's", OURS, "What the rule compared; null = no figure"),

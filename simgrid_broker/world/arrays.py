@@ -14,7 +14,7 @@ STATE = np.dtype([
     ("panda_id", "i8"),              # jobs ever made
     ("transfer_id", "i8"),           # transfers ever made
     ("n_events", "i8"),              # events to come
-    ("n_far", "i8"),                 # of these, those that are not in the heap yet: later than the horizon
+    ("n_far", "i8"),                 # of these, the events later than the horizon, not in the heap yet
     ("horizon_s", "f8"),
     ("n_processed", "i8"),           # events ever processed
     ("n_free_jobs", "i8"), ("n_free_transfers", "i8"), ("n_free_retries", "i8"), ("n_free_submissions", "i8"),
@@ -35,7 +35,7 @@ SETTINGS = np.dtype([
     ("seed", "i8"), ("pilot_startup_s", "f8"), ("empty_pilot_s", "f8"),
     ("by_share", "i4"), ("by_priority", "i4"),   # what dispatch sorts by, besides age
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
-    ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = nobody has it
+    ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = no task has it
     ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
@@ -74,7 +74,7 @@ ORDERED = np.dtype([
     ("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4"),
     ("ram_level", "i2"), ("resource_type", "i2"),
 ])
-"""Jobs that the JobGenerator has placed and the server has yet to make: so many of a task at a pseudo-queue."""
+"""Jobs that the JobGenerator has placed and the server has yet to make: `count` of a task at a pseudo-queue."""
 
 INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
 """Parts of a task's input that are gone since it was submitted, and that are corrupt."""

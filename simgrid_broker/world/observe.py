@@ -143,7 +143,7 @@ def stores(world) -> np.ndarray:
 def generating(world, rows, n_types, n_shares, n_special, found, keys):
     """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
 
-    Sorted by key they stand by account (share or Resource queue), resource type and priority, the highest first; a
+    Their order by key is by account (share or Resource queue), resource type and priority, the highest first; a
     scouting task counts with one more (lifecycle reference, section 2.3). Returns how many there are.
     """
     n = 0

@@ -74,7 +74,7 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
 
 
 def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
-    """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if there is none."""
+    """All candidates, queue by queue; a worker asks for the slot's limit, or for the pool's mean if it has no limit."""
     found = [p for number, queue in enumerate(queues) for p in pseudo_queues_of(number, queue, resource_types)]
     table = PSEUDO_QUEUES.empty(len(found))
     for name in PseudoQueue._fields:
@@ -90,7 +90,7 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
 def pools_of(grid) -> tuple[dict[str, int], list[tuple[str, int, float]]]:
     """Pool number of each queue, and (name, cores, memory per core in MB) of each pool.
 
-    A queue with `cores` has a batch system of its own; the others share that of their site.
+    A queue with `cores` has a batch system of its own; the others share the one of their site.
     """
     numbers, pools, of_site = {}, [], {}
     for name, queue in grid.queues.items():

@@ -302,7 +302,7 @@ def test_byte_order_mark_control_characters_repeated_keys_and_gzip(tmp_path):
     path.write_bytes(gzip.compress(text.encode()))
     grid, remarks = read_cric(path)
     assert grid["sites"]["S"]["region"] == "DE"
-    assert any("stand twice" in remark and "(Q)" in remark for remark in remarks)
+    assert any("occur twice" in remark and "(Q)" in remark for remark in remarks)
 
 
 odd_values = st.recursive(

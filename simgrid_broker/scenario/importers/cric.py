@@ -70,12 +70,12 @@ def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | Non
 
 def queue_objects(dump: JsonFile, tally: Tally) -> dict[str, Fields]:
     """The objects that are queues to be simulated, by `nickname`, the name that PanDA uses."""
-    tally.count_all("names that stand twice in the file, of which the last counts", dump.repeated)
+    tally.count_all("names that occur twice in the file, of which the last counts", dump.repeated)
     objects: dict[str, Fields] = {}
     for key, values in dump.objects("a PanDA queue").items():
         fields = Fields(clean(key), values, tally)
         name = fields.text("nickname") or fields.text("name") or clean(key).strip()
-        reason = "its nickname is that of another one" if name in objects else _no_queue(name, fields)
+        reason = "another one has the same nickname" if name in objects else _no_queue(name, fields)
         if reason:
             tally.count(f"objects left out: {reason}", name or repr(key))
         else:
@@ -257,7 +257,7 @@ def _sites(objects: Mapping[str, Fields], queues: Mapping[str, dict], tiers: Map
             site["storage"] = storages.default[name]
         else:
             tally.count("sites without a storage for output", name)
-    tally.say(f"nuclei are assumed, CRIC's queues do not tell them: tier 0 and 1 and the larger half of T2D, as far as "
+    tally.say(f"nuclei are assumed, CRIC's queues do not name them: tier 0 and 1 and the larger half of T2D, as far as "
               f"they have a DATADISK of their own and production queues: {len(nuclei)}")
     return sites
 
@@ -312,10 +312,10 @@ def _say_assumptions(tally: Tally) -> None:
     """State what is made up, since CRIC's queues do not hold it."""
     tally.say("cores are assumed where CRIC gives neither pledgedcpu nor ups_core_target: quantiles of running jobs "
               f"per queue (19 September 2021) times {CORES_PER_RUNNING_JOB:.2f} cores per job, placed within the band "
-              "of the site's tier by a hash of the queue's name; the queues of a site share the cores of those that "
-              "are online")
+              "of the site's tier by a hash of the queue's name; the queues of a site share the cores of the online "
+              "ones")
     tally.say("sizes of storages are assumed: quantiles of 84 DATADISK endpoints with 283 PB (September 2021), placed "
               "within the band of the tier by a hash of the name; 10.9 % free and 25 % deletable everywhere, deletion "
               "only when the storage is full")
-    tally.say("CRIC tells no capacity or latency of links, memory of batch systems, staging rate or failure rate: the "
+    tally.say("CRIC gives no capacity or latency of links, memory of batch systems, staging rate or failure rate: the "
               "defaults of the scenario hold")
