@@ -25,12 +25,12 @@ import numpy as np
 import simpy
 
 from simgrid_broker.agents import rebrokerage
-from simgrid_broker.agents.copy_archive import as_table, for_whom, limits
+from simgrid_broker.agents.copy_archive import as_table
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.engine import Simulation
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus
-from simgrid_broker.policy.timeouts import rules
+from simgrid_broker.policy.timeouts import labels_of, limits, rules
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.loader import load_scenario
 from simgrid_broker.scenario.model import Scenario
@@ -248,12 +248,13 @@ def timeouts(live: int = 500_000) -> dict:
     old = _age(arrays, rows, now)
     control = SimpleNamespace(world=world, arrays=arrays, fabric=fabric, cfg=Gdpconfig(in_force(scenario)),
                               edition="deployed", now=now)
-    analysis = rebrokerage.AnalysisJobs(control)
+    analysis, workflows = rebrokerage.AnalysisJobs(control), np.full(len(arrays.queues), "", "U16")
     spent = {"median_ms": [], "rules_ms": [], "rebrokerage_ms": []}
     for _ in range(11):
         began = time.perf_counter()
         table = rules(control.cfg, control.edition)
-        asked = as_table(table), limits(control, table), for_whom(control, table)
+        asked = (as_table(table), limits(table, arrays.queues, workflows, now),
+                 labels_of(table, world.vocabularies["labels"]))
         made = time.perf_counter()
         found, _ = fabric.overdue(*asked, now)
         scanned = time.perf_counter()

@@ -15,7 +15,7 @@ HOMES = {
     "write_report": "report", "write_comparison": "report", "terminal_summary": "report",
     "broker": "dry_run", "broker_jobs": "policy", "broker_task": "policy",
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors",
-    "InputFileError": "errors", "OutputError": "errors",
+    "InputFileError": "errors", "OutputError": "errors", "PluginError": "errors",
 }
 """Public names and the rooms that they live in; a room that is itself public has none."""
 

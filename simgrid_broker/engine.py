@@ -1,23 +1,25 @@
-"""Environment, world, fabric, agents and recorder put together: one call runs a scenario.
-
-What lives here: `simulate` and the manifest's content. What does not: the parts, and any printing (cli).
-"""
+"""One call runs a scenario: environment, world, fabric, agents and recorder put together."""
 
 import platform
 import shutil
 import time
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
 
-from simgrid_broker.agents import start_agents
+import numpy as np
+
+from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.decision_log import all_factors, all_reasons, criteria_in_order
+from simgrid_broker.agents.own import own_agents
 from simgrid_broker.agents.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest, write_snapshot
+from simgrid_broker.records import Run, RunWriter, new_run_folder, read_run, write_manifest, write_snapshot
+from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.world import invariants
@@ -27,23 +29,25 @@ from simgrid_broker.world.task_transitions import BROKEN
 from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
 
 STEPS = 200
-"""Times at which progress is told."""
+"""Number of calls of `progress` in a run."""
 
 PACKAGES = ("simgrid_broker", "simpy", "numpy", "numba", "pyarrow", "pandas", "pydantic")
-"""Packages whose versions a run remembers."""
+"""Packages whose versions the manifest records."""
 
 
-def simulate(scenario, out="results", folder=None, validate=False, progress=None):
+def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path | None = None, validate: bool = False,
+             progress: Callable[["Simulation"], None] | None = None, agents: Iterable[Agent] = ()) -> Run:
     """Run a scenario and return its `records.Run`.
 
-    out: folder of results, under which the run gets `<scenario>/<run>`; folder: the run's own folder instead;
-    validate: check all invariants at every sample; progress(simulation): called now and then. Ctrl-C ends the run
-    early, leaves what is complete and is raised again. Raises OutputError, ForbiddenMove, InvariantBroken; of a run
-    that cannot begin no folder is left.
+    out: folder of results, in which the run gets `<scenario>/<run>`; folder: the run's own folder instead; validate:
+    check all invariants at every sample; progress(simulation): called 200 times; agents: generator functions of
+    `control` that run after those of the package and those that the scenario names. Ctrl-C ends the run early, keeps
+    what is complete and is raised again. Raises OutputError, PluginError, ForbiddenMove, InvariantBroken; a run that
+    cannot begin leaves no folder.
     """
     chosen = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
     try:
-        simulation = Simulation(scenario, chosen, validate)
+        simulation = Simulation(scenario, chosen, validate, agents)
     except BaseException:
         if folder is None:
             shutil.rmtree(chosen, ignore_errors=True)
@@ -54,9 +58,9 @@ def simulate(scenario, out="results", folder=None, validate=False, progress=None
 
 
 class Simulation:
-    """One run of a scenario into a folder; a context manager that leaves the folder whole however it ends."""
+    """One run of a scenario into a folder; a context manager that leaves the folder complete however it ends."""
 
-    def __init__(self, scenario, folder, validate=False):
+    def __init__(self, scenario: Scenario, folder: str | Path, validate: bool = False, agents: Iterable[Agent] = ()):
         self.scenario, self.folder, self.validate = scenario, Path(folder), validate
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
@@ -68,8 +72,9 @@ class Simulation:
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
-        start_agents(self.control)
-        self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: what is wrong leaves no folder
+        self.own_agents = own_agents(scenario.agents.own, agents)
+        start_agents(self.control, (*AGENTS, *(agent.content for agent in self.own_agents)))
+        self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: errors before leave no folder
         self.timings["built"] = time.perf_counter()
 
     @property
@@ -82,15 +87,15 @@ class Simulation:
         """Cores of running jobs."""
         return int(self.world.arrays.running_cores.sum())
 
-    def run(self, progress=None) -> None:
-        """Run to the scenario's end."""
+    def run(self, progress: Callable[["Simulation"], None] | None = None) -> None:
+        """Run to the end of the scenario."""
         for step in range(1, STEPS + 1):
             self.env.run(until=self.scenario.duration * step / STEPS)
             if progress is not None:
                 progress(self)
 
-    def write(self, name, rows, times=None) -> None:
-        """Record rows, unless the scenario does not want that table; keys that are no flags choose within it."""
+    def write(self, name: str, rows: np.ndarray, times: np.ndarray | None = None) -> None:
+        """Record rows unless `record` turns the table off; its fractions choose rows before they come here."""
         if name in self.counters:
             self.counters[name] += len(rows)
         if getattr(self.scenario.record, name, True) is not False:
@@ -113,7 +118,7 @@ class Simulation:
             self._close(status)
 
     def _close(self, status: str) -> None:
-        """Close the tables and say in the manifest how the run ended, even where the tables cannot be closed."""
+        """Close the tables and write how the run ended, even if the tables cannot be closed."""
         try:
             self.writer.close()
         except BaseException:
@@ -124,7 +129,7 @@ class Simulation:
         write_manifest(self.folder, self._manifest(status))
 
     def _write_what_is_left(self) -> None:
-        """Record what is alive, take the last sample, and make sure that the tables are sound."""
+        """Record live rows, take the last sample, and check the invariants."""
         self.fabric.make_jobs()
         self.fabric.empty_outboxes()
         arrays = self.world.arrays
@@ -140,15 +145,15 @@ class Simulation:
         invariants.check(arrays)
 
     def keep_snapshot(self, values: dict) -> None:
-        """Write a snapshot beside the tables."""
+        """Write a snapshot into the folder of the run."""
         write_snapshot(self.folder, values)
 
-    def _gdpconfig(self, changes) -> dict:
+    def _gdpconfig(self, changes: Mapping[str, object]) -> dict:
         """gdpconfig in force after some changes."""
         return in_force(self.scenario.with_config(changes) if changes else self.scenario)
 
     def _manifest(self, status: str) -> dict:
-        """Everything about the run that is not in its tables."""
+        """Contents of the manifest."""
         tree, state = share_tree(self.scenario.shares_in_use), self.world.state
         names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
                      empty_pilots="n_pilots_empty", total_cores="total_cores")
@@ -159,18 +164,23 @@ class Simulation:
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
-            criteria=criteria_in_order(self.scenario.edition),
+            criteria=criteria_in_order(self.scenario.edition), agents=self._own_agents(),
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.books.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
             commands=self.control.books.commands.told(), timings=self._durations())
 
+    def _own_agents(self) -> list[dict[str, str]]:
+        """Agents that do not belong to the package: name, module, and where each comes from."""
+        return [dict(name=name, module=function.__module__, source=source)
+                for name, function, source in self.own_agents]
+
     def _broken_tasks(self) -> int:
-        """Tasks that no share or resource type fits; those that their scouts broke say so in their errorDialog."""
+        """Tasks that fit no share or resource type; tasks broken by their scouts have an errorDialog."""
         tasks = self.world.arrays.tasks
         return int(((tasks["status"] == BROKEN) & (tasks["errordialog"] < 0)).sum())
 
     def _durations(self) -> dict[str, float]:
-        """Real time of each stage so far, s."""
+        """Wall time of each stage so far, s."""
         stages = list(self.timings.items())
         return {f"{name}_s": moment - before for (_, before), (name, moment) in zip(stages, stages[1:], strict=False)}

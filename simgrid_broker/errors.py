@@ -69,6 +69,10 @@ class OutputError(SimgridBrokerError):
     """Results cannot be written where they should go."""
 
 
+class PluginError(SimgridBrokerError):
+    """A policy or agent of another package is missing, cannot be imported, or is not what it should be."""
+
+
 class ForbiddenMove(SimgridBrokerError):
     """A job or task was moved to a status that its current one does not allow: an error of the program."""
 

@@ -351,3 +351,6 @@ JOBS_PER_SUBDATASET = 50
 
 MOST_ATTEMPTS = 255
 """Most attempts at an input; further failures are not counted."""
+
+RANKED = ("priority", "attempt", "corecount", "n_events", "n_input_files")
+"""Columns of a job by which an order of dispatch can rank the jobs of a share."""

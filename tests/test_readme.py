@@ -72,7 +72,7 @@ def test_the_policy_of_one_s_own_works():
     exec(compile(PROGRAMS[2], "README.md", "exec"), names)
     gentle = names["gentle_throttle"](WorkQueueCounts(running=0, not_running=0, defined=0, waiting=0), ThrottleLimits())
     assert not gentle.skip and 0 < gentle.max_jobs < 250
-    assert code_in(section("A policy of your own").split("The kinds are")[1])[:len(BUILT_IN)] == list(BUILT_IN)
+    assert code_in(section("Own policies and agents").split("The kinds are")[1])[:len(BUILT_IN)] == list(BUILT_IN)
 
 
 def test_the_public_names_are_those_of_the_package():

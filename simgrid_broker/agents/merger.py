@@ -1,7 +1,7 @@
-"""Internal merging: merge jobs are made of output that waits at a site, and jobs whose output was merged are finished.
+"""Internal merging: makes merge jobs of output that waits at a site, and finishes jobs whose output was merged.
 
-In PanDA the Closer makes the input of merge jobs ready and the JobGenerator makes them, whatever the throttler says;
-here one process does both, in the rhythm of the JobGenerator. Only runs with tasks of mergeOutput have it.
+In PanDA the Closer prepares the input of merge jobs and the JobGenerator makes them without asking the throttler; here
+one process does both, at the period of the JobGenerator.
 
 Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, 2.14 and 4.2 (row 27).
 """
@@ -16,7 +16,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, Cause, DecisionKind, JobStatus
 from simgrid_broker.policy import merging
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.views import Premerge
+from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world import observe
 from simgrid_broker.world.build import PMERGE
 from simgrid_broker.world.groups import account_of
@@ -31,17 +31,17 @@ MERGE_DRAW = luck.STREAMS["merge_draw"]
 
 
 def merger(control: Control) -> Process:
-    """The process, if any task merges its output."""
+    """Merge outputs, if any task asks for it."""
     if control.arrays.tasks["mergeoutput"].any():
         yield from control.every(control.periods.job_generator, Merger(control).cycle, "merger")
 
 
 @dataclass
 class Merge:
-    """Outputs that one merge job reads: PanDA queue where they lie, rows and panda_ids of the jobs that left them.
+    """Input of one merge job: the PanDA queue of the outputs, rows and panda_ids of the jobs that wrote them.
 
-    attempt: of the merge job that is made next or under way; panda_id: of the last one, 0 = there was none; stuck_at:
-    since when brokerage looks in vain, again_at: when it looks next.
+    attempt: of the next or present merge job; panda_id: of the last one, 0 = none; stuck_at: since when brokerage finds
+    no queue, s; again_at: time of the next brokerage, s.
     """
 
     task: int
@@ -56,7 +56,7 @@ class Merge:
 
 
 class Merger:
-    """The books of merge jobs: those to be made and those under way."""
+    """Merge jobs that are planned and under way."""
 
     def __init__(self, control: Control):
         self.control = control
@@ -72,7 +72,7 @@ class Merger:
             self.ended.append((int(job["panda_id"]), int(job["status"]), int(job["cause"])))
 
     def cycle(self) -> None:
-        """Look at merge jobs that have ended, make new ones, and keep the status of tasks."""
+        """Handle merge jobs that have ended, make new ones, and update the status of tasks."""
         fabric = self.control.fabric
         if fabric.orders:
             fabric.make_jobs()
@@ -91,7 +91,7 @@ class Merger:
         return (jobs["panda_id"][merge.rows] == merge.panda_ids) & (jobs["status"][merge.rows] == MERGING)
 
     def _kill_orphans(self) -> None:
-        """Kill merge jobs of which some input is gone, and which have not changed for long."""
+        """Kill merge jobs that lost some of their input and have not changed for a while."""
         control, jobs = self.control, self.control.arrays.jobs
         alive = [merge for panda_id, merge in self.under_way.items() if jobs["panda_id"][merge.row] == panda_id]
         rows = [merge.row for merge in alive if not self._alive(merge).all()
@@ -99,12 +99,12 @@ class Merger:
         control.fabric.take_back(np.array(rows, np.int64), CANCELLED, int(Cause.TIMEOUT_MERGING), control.now)
 
     def _settle(self, merge: Merge, status: int, cause: int) -> None:
-        """Finish the jobs of a merge that succeeded; else try again what is left, or cancel it after three attempts."""
+        """Finish the jobs of a merge that succeeded; otherwise retry the rest, or cancel it after three attempts."""
         control, rows = self.control, merge.rows[self._alive(merge)]
         if status == FINISHED:
             control.fabric.finish_merged(rows, control.now)
         elif cause == Cause.TIMEOUT_MERGING or not len(rows):
-            return                                          # what is left is gathered anew
+            return                                          # the rest is gathered again
         elif merge.attempt < merging.ATTEMPTS:
             self.waiting.append(replace(merge, rows=rows, panda_ids=control.arrays.jobs["panda_id"][rows],
                                         attempt=merge.attempt + 1, stuck_at=np.inf, again_at=0.0))
@@ -112,7 +112,7 @@ class Merger:
             control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
 
     def _jobs(self) -> np.ndarray:
-        """Rows of the live jobs of tasks whose output is merged, merge jobs left out, by task and chunk."""
+        """Rows of the live jobs of tasks whose output is merged, without merge jobs, by task and chunk."""
         arrays = self.control.arrays
         jobs = arrays.jobs
         of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
@@ -120,7 +120,7 @@ class Merger:
         return rows[np.lexsort((jobs["chunk"][rows], jobs["task"][rows]))]
 
     def _gather(self) -> None:
-        """Plan merge jobs of the outputs of every place at which all jobs of a task are done."""
+        """Plan merge jobs for every place at which all jobs of a task are done."""
         arrays = self.control.arrays
         rows = self._jobs()
         known = [merge.panda_ids for merge in (*self.waiting, *self.under_way.values())]
@@ -128,17 +128,13 @@ class Merger:
             rows = rows[~np.isin(arrays.jobs["panda_id"][rows], np.concatenate(known))]
         rows = rows[np.isin(arrays.tasks["status"][arrays.jobs["task"][rows]], SERVED)]
         jobs = arrays.jobs[rows]
-        unmerged = jobs["status"] == MERGING
-        for task in np.unique(jobs["task"][unmerged]).tolist():
-            of_task = jobs["task"] == task
-            own = jobs[of_task]
-            site = arrays.queues["site"][own["queue"]]
-            place = merging.places(own["queue"], site, own["chunk"], self.control.edition)
-            for one in merging.complete(place, unmerged[of_task]):
-                self._plan(task, rows[of_task][place == one])
+        site = arrays.queues["site"][jobs["queue"]]
+        for task, chosen in merging.ready(jobs["task"], jobs["queue"], site, jobs["chunk"],
+                                          jobs["status"] == MERGING, self.control.edition):
+            self._plan(task, rows[chosen])
 
     def _plan(self, task: int, rows: np.ndarray) -> None:
-        """Plan the merge jobs of the outputs of jobs, which lie at one place."""
+        """Plan the merge jobs of outputs at one place."""
         control, arrays = self.control, self.control.arrays
         jobs, queue = arrays.jobs[rows], int(arrays.jobs["queue"][rows[0]])
         limits = merging.merge_limits(merge_rule(control.world, task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
@@ -148,10 +144,10 @@ class Merger:
             self.waiting.append(Merge(task, queue, rows[part], jobs["panda_id"][part]))
 
     def _make(self, merge: Merge) -> bool:
-        """Broker and make a merge job; whether it need not wait any longer: it is made, or its input is gone."""
+        """Broker and make a merge job; returns whether it need not wait: it is made, or its input is gone."""
         control, world, now = self.control, self.control.world, self.control.now
         if not self._alive(merge).all():
-            return True                                     # what is left is gathered anew
+            return True                                     # the rest is gathered again
         if now < merge.again_at or world.arrays.tasks["status"][merge.task] not in SERVED:
             return False
         task, parts = self._view(merge)
@@ -171,7 +167,7 @@ class Merger:
         return True
 
     def _view(self, merge: Merge) -> tuple:
-        """A merge job as the job brokerage may know it, and where its input lies."""
+        """View of a merge job for the job brokerage, and its input by site."""
         control, world = self.control, self.control.world
         jobs, rule = world.arrays.jobs[merge.rows], merge_rule(world, merge.task)
         whole = observe.task(world, merge.task)
@@ -190,7 +186,7 @@ class Merger:
             n_files_per_job=int(jobs["n_output_files"].sum()), n_events_per_job=int(jobs["n_events"].sum()))
         return view, (place, place)
 
-    def _order(self, merge: Merge, task, number: int) -> None:
+    def _order(self, merge: Merge, task: Task, number: int) -> None:
         """Make a merge job at a candidate queue."""
         control, world, rule = self.control, self.control.world, merge_rule(self.control.world, merge.task)
         site, there = world.arrays.queues["site"][merge.queue], int(control.brokers.queues.site[number])
@@ -203,7 +199,7 @@ class Merger:
         self.under_way[merge.panda_id] = merge
 
     def _set_statuses(self) -> None:
-        """Let tasks of which only merging is left be `merging`, and those with something else to do `running`."""
+        """Set tasks with only merging left to `merging`, and tasks with other work to `running`."""
         control, arrays = self.control, self.control.arrays
         rows = control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
         rows = rows[arrays.tasks["mergeoutput"][rows] != 0]

@@ -1,4 +1,4 @@
-"""The server's pilot streaming and Harvester's submitter: workers of each type go to every queue's batch system.
+"""The server's pilot streaming and Harvester's submitter: submits workers of each type to every batch system.
 
 Source: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and 5.4. Simplified: every queue is served
 in pull mode, and a queue that is not unified is treated as one with a single type of worker.
@@ -14,8 +14,6 @@ from simgrid_broker.world.groups import of_shares
 
 NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
 """Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
-
-
 IDLE_TYPE = "SCORE"
 """Resource type of the worker that keeps an idle queue alive; source: lifecycle reference, section 5.4."""
 LIMIT_RATIO, LIMIT_MIN = 40, 100
@@ -23,13 +21,13 @@ LIMIT_RATIO, LIMIT_MIN = 40, 100
 
 
 def pilot_streaming(control: Control) -> Process:
-    """The process that submits workers."""
+    """Submit workers."""
     pseudo_queue_of, worker_cores = worker_types(control.arrays)
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
     limits = queue_limits(control.world.scenario.grid.queues.values())
 
-    def stream():
+    def stream() -> None:
         status = pilot_status(control.arrays, pseudo_queue_of, worker_cores, limits, score)
         workers = control.policies.pilot_submission(status)
         workers[np.isin(control.arrays.queues["status"], NO_WORKERS)] = 0
@@ -39,9 +37,9 @@ def pilot_streaming(control: Control) -> Process:
 
 
 def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Pseudo-queue and cores of the worker of each queue and type, (n_queues, n_types); -1 and 0 where there is none.
+    """Pseudo-queue and cores of the worker of each queue and type, (n_queues, n_types); -1 and 0 = no such worker.
 
-    The single worker of a queue that is not unified stands in the first column.
+    The single worker of a queue that is not unified is in the first column.
     """
     shape = arrays.counts.shape[0], arrays.counts.shape[2]
     numbers, cores = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
@@ -53,9 +51,9 @@ def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
 
 
 def queue_limits(queues) -> tuple[np.ndarray, np.ndarray]:
-    """Part of the running workers that may wait, and workers that may wait in any case, of each of CRIC's queues.
+    """Fraction of the running workers that may wait, and workers that may always wait, (n_queues,) each.
 
-    A queue's `params` win over the template of its kind (formats reference, section 11: production.pull_ups).
+    The `params` of a queue take precedence over its template (formats reference, section 11: production.pull_ups).
     """
     ratio = [queue.params.get("nQueueLimitWorkerRatio", LIMIT_RATIO) for queue in queues]
     least = [queue.params.get("nQueueLimitWorkerMin", LIMIT_MIN) for queue in queues]
@@ -64,7 +62,7 @@ def queue_limits(queues) -> tuple[np.ndarray, np.ndarray]:
 
 def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits,
                  score: int = 0) -> views.PilotStatus:
-    """What pilot streaming sees of all queues; limits: the two of `queue_limits`; score: the type for idle queues."""
+    """View of all queues for pilot streaming; limits: from `queue_limits`; score: resource type for idle queues."""
     pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
     queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
     running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)

@@ -15,7 +15,7 @@ InForce = Callable[[Mapping[str, object]], Mapping[tuple[str, str], object]]
 
 
 class Policies:
-    """Every decision that can be replaced; raises PluginError for a policy that is unknown or cannot be used."""
+    """Every decision that can be replaced; raises PluginError for one that is unknown or unusable."""
 
     def __init__(self, world: World, in_force: InForce):
         names = world.scenario.policies

@@ -1,46 +1,48 @@
-"""PanDA's priority massage: analysis jobs of users above their cap are throttled, users who got little are lifted.
+"""PanDA's priority massage: throttles analysis jobs of users above their cap, and boosts users who got little.
 
-What lives here: counting by owner, a user or the working group for which he works, and acting. What does not: the rules
-(policy `user_caps`). Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6.
+An owner is a user, or the working group for which the user works. Sources: JEDI TWiki, throttled jobs and tasks;
+lifecycle reference, section 3.6.
 """
 
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
-from simgrid_broker.policy.user_caps import LONG_JOB_S, boosts, caps, over_and_below
+from simgrid_broker.policy.user_caps import (
+    LONG_JOB_S,
+    Boost,
+    boosted,
+    boosts,
+    caps,
+    may_matter,
+    over_and_below,
+    owners,
+)
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.queued_work import max_walltimes
 
 S = JobStatus
 WINDOW_S = HOUR
-"""Jobs that ended or changed longer ago do not count for boosts; source: lifecycle reference, section 3.6."""
-START = (S.STARTING, S.SENT)
+"""Window in which jobs that ended or changed count for boosts, s; source: lifecycle reference, section 3.6."""
 ENDED = (S.FINISHED, S.FAILED, S.CLOSED)
 
 
 def priority_massage(control: Control) -> Process:
-    """The process that looks after the jobs of users."""
-    labels = control.world.vocabularies["labels"]
-    if any(label in ANALYSIS_LABELS for label in labels):
+    """Apply caps and boosts, if there can be analysis jobs."""
+    if any(label in ANALYSIS_LABELS for label in control.world.vocabularies["labels"]):
         yield from control.every(control.periods.priority_massage, PriorityMassage(control).look, "massage")
 
 
 class PriorityMassage:
-    """Counts the analysis jobs of each owner, and remembers what ended within the window."""
+    """Counts the analysis jobs of each owner, and remembers which ended within the window."""
 
     def __init__(self, control: Control):
         self.control = control
-        world = control.world
+        world, words = control.world, control.world.vocabularies
         tasks = world.arrays.tasks
-        analysis = np.isin(world.vocabularies["labels"], ANALYSIS_LABELS)[tasks["label"]]
-        group = tasks["working_group"].astype(np.int64)
-        named = np.array([bool(word) for word in world.vocabularies["working_groups"]])[group]
-        pairs = np.stack([tasks["user"].astype(np.int64), np.where(named, group, -1)], axis=1)[analysis]
-        owners, of_task = np.unique(pairs, axis=0, return_inverse=True)
-        self.owner_of_task = np.full(len(tasks), -1, np.int32)
-        self.owner_of_task[analysis] = of_task.ravel()
-        self.is_group = owners[:, 1] >= 0
+        analysis = np.isin(words["labels"], ANALYSIS_LABELS)[tasks["label"]]
+        named = np.array([bool(word) for word in words["working_groups"]])
+        self.owner_of_task, self.is_group = owners(tasks["user"], tasks["working_group"], named, analysis)
         self.users = np.unique(tasks["user"][analysis])
         self.most_cores = int(world.arrays.pseudo_queues["corecount"].max(initial=1))
         self.ended: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []     # owner, queue and time
@@ -49,7 +51,7 @@ class PriorityMassage:
             control.fabric.watchers.append(self.watch)
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
-        """Remember the analysis jobs among those that have just ended, but for cancelled ones."""
+        """Note analysis jobs that have just ended, except cancelled ones."""
         owner = self.owner_of_task[rows["task"]]
         chosen = (owner >= 0) & np.isin(rows["status"], ENDED) & (rows["n_chunks"] > 0)
         if chosen.any():
@@ -57,28 +59,19 @@ class PriorityMassage:
             self.ended.append((owner[chosen], rows["queue"][chosen].astype(np.int64), ended_s[chosen]))
 
     def look(self) -> None:
-        """Throttle, let go and lift jobs as the numbers of this moment want it."""
-        limits = caps(self.control.cfg)
-        if not self.deployed and not self._may_matter(limits):
+        """Throttle, release and boost jobs according to the current counts."""
+        limits, arrays = caps(self.control.cfg), self.control.arrays
+        if not self.deployed and not may_matter(arrays.user_counts[self.users], arrays.user_cores[self.users],
+                                                self.most_cores, limits):
             return
         jobs, cores, done, activated, highest = self._count()
         over, below = over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
         self._throttle(over, below)
         if self.deployed:
-            self._lift(boosts(done, activated, highest))
-
-    def _may_matter(self, limits) -> bool:
-        """Whether a user may be above a cap or some job is throttled; for what counts of users tell at once."""
-        arrays = self.control.arrays
-        counts = arrays.user_counts[self.users]
-        soon = counts[:, START].sum(axis=1)
-        cores = arrays.user_cores[self.users] + soon * self.most_cores
-        return (bool(counts[:, S.THROTTLED].any())
-                or (counts[:, S.RUNNING] + soon).max(initial=0) > min(limits.user_jobs, limits.group_jobs)
-                or cores.max(initial=0) > min(limits.user_cores, limits.group_cores))
+            self._boost(boosts(done, activated, highest))
 
     def _count(self) -> tuple[np.ndarray, ...]:
-        """Numbers of each owner: running jobs and cores; by queue, jobs done lately, activated, highest priority."""
+        """By owner: running jobs and cores; by owner and queue: recent jobs, activated jobs, their highest priority."""
         control, n_owners = self.control, len(self.is_group)
         shape, since = (n_owners, len(control.arrays.queues)), control.now - WINDOW_S
         control.fabric.empty_outboxes()
@@ -88,46 +81,42 @@ class PriorityMassage:
         control.fabric.look_at_owners(self.owner_of_task, since, jobs, cores, done, activated, highest)
         self.ended = [piece for piece in self.ended if (piece[2] >= since).any()]
         for owner, queue, ended_s in self.ended:
-            lately = ended_s >= since
-            np.add.at(done, (owner[lately], queue[lately]), 1)
+            recent = ended_s >= since
+            np.add.at(done, (owner[recent], queue[recent]), 1)
         return jobs, cores, done, activated, highest
 
-    def _jobs(self, status: JobStatus, owners: np.ndarray) -> np.ndarray:
-        """Rows of the jobs of some owners, (n_owners,) bool, in one status, the oldest first; merge jobs left out."""
-        arrays = self.control.arrays
-        jobs = arrays.jobs
+    def _jobs(self, status: JobStatus, chosen: np.ndarray) -> np.ndarray:
+        """Rows of the jobs of chosen owners, (n_owners,) bool, in a status, oldest first; merge jobs are left out."""
+        jobs = self.control.arrays.jobs
         rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["status"] == status) & (jobs["n_chunks"] > 0))
         rows = rows.astype(np.int32)
-        owner = self.owner_of_task[arrays.jobs["task"][rows]]
-        rows = rows[(owner >= 0) & owners[owner]]
-        return rows[np.argsort(arrays.jobs["panda_id"][rows])]
+        owner = self.owner_of_task[jobs["task"][rows]]
+        rows = rows[(owner >= 0) & chosen[owner]]
+        return rows[np.argsort(jobs["panda_id"][rows])]
 
     def _throttle(self, over: np.ndarray, below: np.ndarray) -> None:
-        """Hold back the activated jobs of owners over their cap, and let go those of owners below it.
+        """Throttle activated jobs of owners above their cap, and release those of owners below it.
 
-        In the code short jobs stay. What TaskCommando holds back with a paused task is not let go.
+        In the deployed edition short jobs stay activated. Jobs of paused tasks are not released.
         """
-        control = self.control
+        control, arrays = self.control, self.control.arrays
         if over.any():
             rows = self._jobs(S.ACTIVATED, over)
             if self.deployed:
-                arrays = control.arrays
                 rows = rows[max_walltimes(arrays, rows) > LONG_JOB_S]
             control.fabric.hold_back(rows, control.now)
-        if below.any() and control.arrays.user_counts[:, S.THROTTLED].any():
+        if below.any() and arrays.user_counts[:, S.THROTTLED].any():
             rows = self._jobs(S.THROTTLED, below)
-            tasks = control.arrays.tasks["status"][control.arrays.jobs["task"][rows]]
-            control.fabric.let_go(rows[tasks != TaskStatus.PAUSED], control.now)
+            paused = arrays.tasks["status"][arrays.jobs["task"][rows]] == TaskStatus.PAUSED
+            control.fabric.release(rows[~paused], control.now)
 
-    def _lift(self, wanted) -> None:
+    def _boost(self, wanted: list[Boost]) -> None:
         """Raise the priority of activated jobs of owners who got little."""
         if not wanted:
             return
-        arrays, owners = self.control.arrays, np.zeros(len(self.is_group), bool)
-        owners[[boost.owner for boost in wanted]] = True
-        rows = self._jobs(S.ACTIVATED, owners)
-        owner, queue = self.owner_of_task[arrays.jobs["task"][rows]], arrays.jobs["queue"][rows]
-        priority = arrays.jobs["priority"][rows]
-        for boost in wanted:
-            chosen = (owner == boost.owner) & (queue == boost.queue) & (priority > boost.above)
-            self.control.fabric.lift(rows[chosen][:boost.n_jobs], boost.points)
+        jobs, chosen = self.control.arrays.jobs, np.zeros(len(self.is_group), bool)
+        chosen[[boost.owner for boost in wanted]] = True
+        rows = self._jobs(S.ACTIVATED, chosen)
+        columns = self.owner_of_task[jobs["task"][rows]], jobs["queue"][rows], jobs["priority"][rows]
+        for positions, points in boosted(wanted, *columns):
+            self.control.fabric.lift(rows[positions], points)

@@ -1,4 +1,4 @@
-"""JEDI's watchdog of production: tasks that are nearly done are boosted, those that fail too often paused or throttled.
+"""JEDI's watchdog of production: boosts tasks that are nearly done, pauses or throttles tasks that fail too often.
 
 Source: JEDI TWiki, automatic priority boosting, task status; lifecycle reference, 2.8 and 2.10 to 2.12.
 Simplified: each piece of input counts as one file; a request type is a processing type. JEDI boosts and
@@ -23,6 +23,7 @@ from simgrid_broker.policy.task_watchdogs import (
     throttle_step,
     throttled_for_s,
 )
+from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.task_transitions import set_status
 
@@ -30,26 +31,27 @@ T = TaskStatus
 
 
 def production_watch_dog(control: Control) -> Process:
-    """The process that looks at production tasks at work."""
+    """Check running production tasks."""
     dog = ProductionWatchDog(control)
     yield from control.every(control.periods.watch_dog, dog.cycle, "prodwatc")
 
 
 class ProductionWatchDog:
-    """Remembers when it looked at all tasks, and how often and until when it throttled some."""
+    """Remembers when it last checked all tasks, and how often and until when it throttled each."""
 
     def __init__(self, control: Control):
         self.control = control
         words = control.world.vocabularies
         self.production = np.isin(words["labels"], PRODUCTION_LABELS)
         self.looked_s = -np.inf
-        self.cfg, self.may_pause = None, False
+        self.cfg: Gdpconfig | None = None
+        self.may_pause = False
         self.n_throttled: dict[int, int] = {}
         self.until_s: dict[int, float] = {}
         self.express = words["shares"].index(EXPRESS) if EXPRESS in words["shares"] else -1
 
     def cycle(self) -> None:
-        """Release what was throttled for long enough; boost, pause and throttle."""
+        """Release tasks that were throttled long enough; boost, pause and throttle others."""
         self._release()
         rows = self.control.books.live_tasks.in_status(T.RUNNING)
         tasks = self.control.arrays.tasks
@@ -68,7 +70,7 @@ class ProductionWatchDog:
             self._pause(rows)
 
     def _boost(self, rows: np.ndarray) -> None:
-        """Give tasks that are nearly done priority 900 and the share Express, their jobs with them."""
+        """Give tasks that are nearly done, and their jobs, priority 900 and the share Express."""
         control, tasks = self.control, self.control.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
         rows = rows[nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
@@ -84,15 +86,15 @@ class ProductionWatchDog:
             control.fabric.set_share(slow, self.express, jobs)
 
     def _jobs(self, rows: np.ndarray) -> np.ndarray:
-        """Jobs of tasks, (n,): pieces of input, or where jobs are cut from files as many as the first of them tell."""
+        """Jobs of tasks, (n,): pieces of input, or an estimate by the first jobs where jobs are cut from files."""
         arrays = self.control.arrays
         tasks = arrays.tasks
         cut = arrays.splitting["n_files"][rows] > 0
-        told = tasks["n_jobs"][rows] * tasks["n_attempts"][rows] // np.maximum(tasks["next_chunk"][rows], 1)
-        return np.where(cut, told, tasks["n_jobs"][rows])
+        estimate = tasks["n_jobs"][rows] * tasks["n_attempts"][rows] // np.maximum(tasks["next_chunk"][rows], 1)
+        return np.where(cut, estimate, tasks["n_jobs"][rows])
 
     def _pause(self, rows: np.ndarray) -> None:
-        """Pause tasks that fail too often, and with each all that run for the same kind of request."""
+        """Pause tasks that fail too often, each with all running tasks of the same kind of request."""
         control, tasks, words = self.control, self.control.arrays.tasks, self.control.world.vocabularies
         for row in rows[tasks["failed_attempts"][rows] > 0].tolist():
             task = tasks[row]
@@ -109,7 +111,7 @@ class ProductionWatchDog:
                     pause(control, other)
 
     def _throttle(self, row: int) -> None:
-        """Let a task make no jobs for a while if attempts at its input have failed too often."""
+        """Throttle a task for a while if attempts at its input have failed too often."""
         control, arrays = self.control, self.control.arrays
         jobs, waiting = arrays.jobs[jobs_of(arrays, [row])], waiting_retries(arrays, row)
         n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
@@ -124,7 +126,7 @@ class ProductionWatchDog:
             set_status(control.world, row, T.THROTTLED, control.now)
 
     def _release(self) -> None:
-        """Let tasks go on that were throttled for long enough; those that a command took away are forgotten."""
+        """Release tasks that were throttled long enough; forget those whose status a command has changed."""
         control, tasks = self.control, self.control.arrays.tasks
         for row, until_s in [*self.until_s.items()]:
             if tasks["status"][row] != T.THROTTLED:

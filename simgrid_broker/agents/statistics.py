@@ -7,7 +7,6 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.dispatch import sloppy_fraction
-from simgrid_broker.policy.shares import share_order
 from simgrid_broker.policy.work_queues import values_in_use
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import take_snapshot
@@ -18,8 +17,7 @@ from simgrid_broker.world.work_queues import stretchable_nodes
 def statistics(control: Control) -> Process:
     """Set the order of dispatch, then refresh the statistics and the order of shares on a period."""
     order, world = control.policies.dispatch_order, control.world
-    control.fabric.dispatch_by("share" in order.keys, "priority" in order.keys,
-                               sloppy_fraction(control.cfg, control.edition))
+    control.fabric.dispatch_by(order.by_share, sloppy_fraction(control.cfg, control.edition), **order.rank)
     by_queue = control.edition == "deployed" or bool(world.scenario.record.snapshots)
     stretchable = stretchable_nodes(world)
 
@@ -28,7 +26,7 @@ def statistics(control: Control) -> Process:
         world.network.read_queues(world.arrays)
         if stretchable is not None:
             world.tree = values_in_use(share_tree(world.shares), leaves_with_tasks(control), stretchable)
-        control.fabric.serve_shares(share_order(world.tree, observe.share_usage(world)))
+        control.fabric.serve_shares(order.shares(world.tree, observe.share_usage(world)))
     yield from control.every(control.periods.statistics, refresh, "statistics")
 
 

@@ -1,7 +1,4 @@
-"""What the JobGenerator knows of its work queues: their tasks, their job numbers, and what their queued jobs ask for.
-
-What lives here: reading these, each as old as PanDA's statistics are. What does not: the generators (`job_generator`),
-and which queues there are (world).
+"""Work queues of the JobGenerator: their tasks, job numbers and queued work, each as old as PanDA's statistics are.
 
 Sources: lifecycle reference, sections 1.6, 2.3 and 2.4.
 """
@@ -16,20 +13,20 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.task_selection import in_turn
-from simgrid_broker.views import WorkQueueCounts
+from simgrid_broker.views import Task, WorkQueueCounts
 from simgrid_broker.world import observe
-from simgrid_broker.world.queued_work import queued_work
+from simgrid_broker.world.queued_work import QueuedWork, queued_work
 from simgrid_broker.world.work_queues import AlignedQueue
 
 NOTHING = np.zeros(0, np.int64)
 CHANGING = ("priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
-"""What of a task may change while brokers know it."""
+"""Columns of a task that may change while brokers know it."""
 PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
-"""Age that the highest priority and the wall time of queued jobs reach; source: lifecycle reference, 1.3 and 2.4."""
+"""Greatest age of the highest priority and of the wall time of queued jobs, s; lifecycle reference, 1.3 and 2.4."""
 
 
 class WorkQueues:
-    """Which tasks of each work queue have input to make jobs of, priority first; read anew when it is `age_s` old."""
+    """Tasks of each work queue with input for jobs, highest priority first; read again at an age of `age_s`."""
 
     def __init__(self, control: Control, age_s: float):
         self.control, self.age_s = control, age_s
@@ -37,7 +34,7 @@ class WorkQueues:
         self.views: dict[int, tuple] = {}
         self.raised: dict[tuple[int, int], tuple] = {}
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
-        self.changing = control.arrays.tasks[list(CHANGING)]     # a view: the tasks of a run stay where they are
+        self.changing = control.arrays.tasks[list(CHANGING)]     # a view: the table of tasks does not grow
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
         self.has_analysis = bool(self.analysis.any())
 
@@ -57,7 +54,7 @@ class WorkQueues:
         return rows[np.lexsort((rows, -priority))]
 
     def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
-        """Tasks of production and of analysis apart, with whether they are analysis; JEDI generates for each label."""
+        """Production and analysis tasks, with whether they are analysis; JEDI generates jobs for each label."""
         if not self.has_analysis:
             return [(False, rows)]
         analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
@@ -67,7 +64,7 @@ class WorkQueues:
         return [(False, rows[~analysis]), (True, rows[analysis])]
 
     def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, number: int) -> np.ndarray:
-        """Tasks in the order in which groups of one value of an attribute take turns; number: of the generator."""
+        """Tasks in an order in which groups by an attribute take turns; number: of the generator."""
         column = GROUP_ATTRIBUTES.get(attribute)
         if column is None or len(rows) < 2:
             return rows
@@ -77,9 +74,9 @@ class WorkQueues:
             lambda kind, of: luck.uniforms(self.control.seed, "task_selection", number, cycle, 3 * of + kind))]
 
     def view(self, row: int, level: int = 0) -> tuple:
-        """The task as the broker may know it and where its input is; made anew when something of it has changed.
+        """View of a task for the broker and its input by site, kept until the task changes.
 
-        level: what the ramCount of the input was raised to, 0 = it has that of the task.
+        level: to which the ramCount of the input was raised, 0 = the task's own.
         """
         world = self.control.world
         state = self.changing[row].item(), self.control.books.scouts.changes[row]
@@ -89,8 +86,8 @@ class WorkQueues:
             self.views[row] = known
         return known[1:] if level == 0 else (self._raised(row, level, known[1]), known[2])
 
-    def _raised(self, row: int, level: int, task):
-        """A task's view for inputs whose ramCount was raised: memory and resource type are those of their jobs."""
+    def _raised(self, row: int, level: int, task: Task) -> Task:
+        """View of a task for inputs with a raised ramCount: memory and resource type are those of their jobs."""
         known = self.raised.get((row, level))
         if known is None or known[0] is not task:
             ramcount = max(task.ramcount, RAM_LIMITS_MB[level - 1])
@@ -111,12 +108,12 @@ class WorkQueues:
 
 
 class JobNumbers:
-    """Job numbers of work queues as the throttler compares them, with what it asks for now and then."""
+    """Job numbers of work queues as the throttler compares them."""
 
     def __init__(self, control: Control):
         self.control = control
         self.read_at: dict[str, float] = {}
-        self.known: dict[str, object] = {}
+        self.known: dict[str, QueuedWork] = {}
         queues = control.world.scenario.grid.queues.values()
         slots = [queue.params.get("nStandby", _option(queue.catchall, "nStandby")) for queue in queues]
         self.standby = [(number, int(text)) for number, text in enumerate(slots)
@@ -133,24 +130,24 @@ class JobNumbers:
         return counts._replace(running=counts.running + static + starting, not_running=counts.not_running - starting)
 
     def walltime_s(self, queue: AlignedQueue) -> float | None:
-        """Wall time that the queued jobs of a work queue ask for, at most five minutes old; None = unknown."""
+        """Wall time that the queued jobs of a work queue request, s, at most five minutes old; None = unknown."""
         total = self._queued("walltime", WALLTIME_AGE_S).walltime_s[np.ix_(queue.accounts, queue.types)].sum()
         return None if math.isnan(total) else float(total)
 
     def highest_priority(self, queue: AlignedQueue) -> tuple[int, int]:
-        """Highest priority of the queued jobs of a work queue, and how many have it; at most a minute old."""
+        """Highest priority of the queued jobs of a work queue and their number, at most a minute old."""
         work, at = self._queued("priority", PRIORITY_AGE_S), np.ix_(queue.accounts, queue.types)
         highest = work.priority[at].max()
         return int(highest), int(work.n_highest[at][work.priority[at] == highest].sum())
 
     def has_jobs(self, queue: AlignedQueue) -> bool:
-        """Whether statistics know any job of a work queue: else it is inactive."""
+        """Whether the statistics show any job of a work queue; if not, it is inactive."""
         snapshot = self.control.brokers.snapshot
         return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
                    for account in queue.accounts for kind in queue.types)
 
     def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> tuple[int, int]:
-        """Slots in advance at queues in standby: a fixed number, or with 0 the jobs that are starting."""
+        """Standby slots of queues: a fixed number, and with 0 the number of starting jobs."""
         status, by_queue = self.control.arrays.queues["status"], self.control.brokers.snapshot.by_queue
         static = starting = 0
         for number, slots in self.standby:
@@ -160,8 +157,8 @@ class JobNumbers:
                     starting += int(by_queue[number][np.ix_(queue.accounts, types)][..., JobStatus.STARTING].sum())
         return static, starting
 
-    def _queued(self, name: str, age_s: float):
-        """What queued jobs ask for, read anew when it is so old."""
+    def _queued(self, name: str, age_s: float) -> QueuedWork:
+        """Requests of queued jobs, read again at an age of `age_s`."""
         now = self.control.now
         if now - self.read_at.get(name, -math.inf) >= age_s:
             self.known[name], self.read_at[name] = queued_work(self.control.arrays), now
@@ -169,6 +166,6 @@ class JobNumbers:
 
 
 def _option(catchall: str, key: str) -> str | None:
-    """Value of an option in `catchall`, None if it is not there."""
+    """Value of an option in `catchall`, None if it is missing."""
     items = (item.partition("=") for item in catchall.split(","))
     return next((value.strip() for name, _, value in items if name.strip() == key), None)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from simgrid_broker.cli.loading import Settings, malformed_architectures_of, unknown_policies
+from simgrid_broker.cli.loading import Settings, malformed_architectures_of, unknown_plugins
 from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.units import format_seconds
@@ -66,7 +66,7 @@ def loaded_snapshot(file: Path, edition: str | None, settings) -> "Snapshot":
     overrides = [*(settings or ()), *([] if edition is None else [f"edition={edition}"])]
     snapshot = load_snapshot(file, overrides)
     streams = [(f"tasks.{number}.architecture", task.architecture) for number, task in snapshot.tasks.items()]
-    if problems := [*unknown_policies(snapshot), *malformed_architectures_of(snapshot, streams)]:
+    if problems := [*unknown_plugins(snapshot), *malformed_architectures_of(snapshot, streams)]:
         raise SnapshotError(problems)
     return snapshot
 

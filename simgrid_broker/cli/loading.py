@@ -43,20 +43,25 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
     if workload is not None:
         overrides.append(f"workload.trace.file={json.dumps(str(workload))}")
     scenario = load_scenario(file, seed, until, overrides)
-    if problems := [*unknown_policies(scenario), *malformed_architectures(scenario), *malformed_zero_shares(scenario)]:
+    if problems := [*unknown_plugins(scenario), *malformed_architectures(scenario), *malformed_zero_shares(scenario)]:
         raise ScenarioError(problems)
     return scenario
 
 
-def unknown_policies(scenario: "Scenario | Snapshot") -> list[Problem]:
-    """A problem for each policy that a scenario or snapshot names and nobody offers."""
+def unknown_plugins(scenario: "Scenario | Snapshot") -> list[Problem]:
+    """A problem for each policy or agent that a scenario or snapshot names and no package offers."""
+    from simgrid_broker.agents.own import GROUP
+    from simgrid_broker.plugins import offered
     from simgrid_broker.policy.registry import BUILT_IN, names
+    wanted = [(f"policies.{kind}", getattr(scenario.policies, kind), names(kind)) for kind in BUILT_IN]
+    if hasattr(scenario, "agents"):
+        wanted += [("agents.own", name, offered(GROUP)) for name in scenario.agents.own]
     problems = []
-    for kind in BUILT_IN:
-        name, known, origin = getattr(scenario.policies, kind), names(kind), scenario.origin(f"policies.{kind}")
+    for key, name, known in wanted:
         if name not in known:
-            problems.append(Problem(origin.file or origin.kind, origin.line, f"policies.{kind}", name,
-                                    f"unknown policy; known are {', '.join(known)}", nearest(name, known)))
+            origin, what = scenario.origin(key), key.partition(".")[0].replace("policies", "policy").removesuffix("s")
+            problems.append(Problem(origin.file or origin.kind, origin.line, key, name,
+                                    f"unknown {what}; known are {', '.join(known) or 'none'}", nearest(name, known)))
     return problems
 
 

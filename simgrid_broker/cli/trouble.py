@@ -13,7 +13,14 @@ from contextlib import contextmanager
 
 import typer
 
-from simgrid_broker.errors import ForbiddenMove, InputFileError, InvariantBroken, ScenarioError, SimgridBrokerError
+from simgrid_broker.errors import (
+    ForbiddenMove,
+    InputFileError,
+    InvariantBroken,
+    PluginError,
+    ScenarioError,
+    SimgridBrokerError,
+)
 
 FAILED, BAD_INPUT, INTERRUPTED, NO_READER = 1, 2, 130, 141
 
@@ -35,7 +42,7 @@ def told() -> Iterator[None]:
         sys.stdout.flush()
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
-    except (ScenarioError, InputFileError) as error:
+    except (ScenarioError, InputFileError, PluginError) as error:
         stop(error, BAD_INPUT)
     except (ForbiddenMove, InvariantBroken) as error:
         error.add_note(PLEASE_REPORT)

@@ -23,9 +23,9 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
            **overrides) -> Decision:
     """One decision of a broker about a task of a snapshot.
 
-    snapshot: a file or what `load_snapshot` made of one; task: its jeditaskid, needed if there are several; edition:
+    snapshot: a file, or the result of `load_snapshot`; task: its jeditaskid, required if there are several; edition:
     instead of the snapshot's; overrides: values by dotted key, such as `**{"gdpconfig.NQUEUELIMITSITE_Express": 100}`.
-    Raises SnapshotError, for an unknown task too, and LookupError for a policy that nobody offers.
+    Raises SnapshotError, for an unknown task too, and PluginError for an unknown policy.
     """
     snapshot = snapshot if isinstance(snapshot, Snapshot) else load_snapshot(snapshot)
     values = overrides | ({} if edition is None else {"edition": edition})
@@ -100,7 +100,7 @@ def _funnel(verdict: Verdict) -> tuple[Step, ...]:
 
 
 def _candidates(names, verdict: Verdict, chances: np.ndarray) -> tuple[Candidate, ...]:
-    """Every candidate with all that is known of it."""
+    """Every candidate with its tag, figures, weight and probability."""
     figures = Figures(None, None, {}) if verdict.figures is None else verdict.figures()
     best = verdict.order if verdict.queued is not None else verdict.order[np.argsort(-verdict.weight[verdict.order],
                                                                                      kind="stable")]
@@ -120,7 +120,7 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray) -> tuple[Candidate
 
 
 def _figure(column, k: int) -> float | None:
-    """The number of candidate k; None where there is none or it is not finite."""
+    """Number of candidate k in a column; None if it is missing or not finite."""
     if column is None:
         return None
     number = float(column[k])

@@ -1,7 +1,4 @@
-"""How likely a candidate is drawn.
-
-What lives here: the probabilities behind the two draws. What does not: the draws themselves (policy).
-"""
+"""Probabilities that candidates are drawn."""
 
 import numpy as np
 
@@ -9,7 +6,7 @@ from simgrid_broker.views import KEPT, Verdict
 
 
 def chances_of_nuclei(verdict: Verdict) -> np.ndarray:
-    """Probability that each candidate is drawn as nucleus, (n,): its part of the weights; the first if all are 0.
+    """Probability that each candidate is drawn as nucleus, (n,): its fraction of the weights; the first if all are 0.
 
     Source: brokerage reference, section 1.4.
     """
@@ -25,8 +22,8 @@ def chances_of_nuclei(verdict: Verdict) -> np.ndarray:
 def chances_of_queues(verdict: Verdict) -> np.ndarray:
     """Probability that the first block of jobs goes to each candidate, (n,); all 0 if every queue is full.
 
-    Candidates of weight 0 are used before all others, all equally likely; then by weight those whose queued jobs are
-    below their cap. Source: brokerage reference, section 10.4; `policy.job_brokerage.selection`.
+    Candidates of weight 0 are used first, with equal probabilities; then candidates with queued jobs below their cap,
+    by weight. Source: brokerage reference, section 10.4; `policy.job_brokerage.selection`.
     """
     weight, order = verdict.weight, verdict.order
     chance = np.zeros(len(weight))

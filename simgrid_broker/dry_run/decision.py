@@ -1,7 +1,4 @@
-"""The answer of a dry run: what a broker said of every candidate.
-
-What lives here: plain frozen records. What does not: making them (`broker`), and any printing (cli).
-"""
+"""The answer of a dry run, with every candidate."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,12 +8,12 @@ from simgrid_broker.views import Task
 
 @dataclass(frozen=True)
 class Candidate:
-    """What a broker said of one candidate.
+    """Result for one candidate.
 
-    tag: of the rule that refused it, None if none did; value, limit: the figures that the rule compared, None where it
-    has none; weight: 0 if refused; factors: of the weight, by name; order: 1 is best, None if it is not used;
-    probability: that the nucleus, or the first block of jobs, goes there; queued, cap: jobs that wait there and the
-    number they must stay below to be given more, None = does not matter.
+    tag: of the rule that refused it, None = kept; value, limit: figures that the rule compared, None = it has none;
+    weight: 0 if refused; factors: of the weight, by name; order: 1 is best, None = not used; probability: that the
+    nucleus, or the first block of jobs, is drawn there; queued, cap: queued jobs and the number below which the queue
+    gets more, None = no cap.
     """
 
     name: str
@@ -38,7 +35,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the funnel: how many candidates were refused with a tag, and how many were left then."""
+    """One step of the funnel: candidates refused with a tag, and candidates left after it."""
 
     tag: str
     refused: int
@@ -50,8 +47,8 @@ class Decision:
     """The answer of a dry run.
 
     brokerage: task_brokerage or job_brokerage; policy: its name; task: as the broker saw it; nucleus: name of the
-    task's nucleus; n_jobs: how many jobs look for a queue, None for task brokerage; funnel: the tags that refused
-    anybody, in PanDA's order; candidates: in the order of the grid.
+    task's nucleus; n_jobs: jobs to broker, None for task brokerage; funnel: the tags that refused candidates, in
+    PanDA's order; candidates: in the order of the grid.
     """
 
     snapshot: str
@@ -72,7 +69,7 @@ class Decision:
         return tuple(sorted((each for each in self.candidates if each.kept), key=lambda each: each.order))
 
     def to_dict(self) -> dict:
-        """The answer in kinds that JSON has; None stands for what is unknown or endless."""
+        """The decision as JSON-compatible types; None means unknown or infinite."""
         task = self.task
         return dict(
             snapshot=self.snapshot, time_s=self.time_s, edition=self.edition, brokerage=self.brokerage,

@@ -63,12 +63,20 @@ def merge_siblings(jobs, first):
 
 
 @compiled
+def rank(settings, job):
+    """Rank of a job among those of its share: the weighted sum of the columns that the order of dispatch names."""
+    return (settings["rank_by_priority"] * job["priority"] + settings["rank_by_attempt"] * job["attempt"]
+            + settings["rank_by_corecount"] * job["corecount"] + settings["rank_by_n_events"] * job["n_events"]
+            + settings["rank_by_n_input_files"] * job["n_input_files"])
+
+
+@compiled
 def put_activated(world, row):
     """Put an activated job where pilots of its pseudo-queue find it."""
     jobs = world.jobs
     job = jobs[row]
     job["child"] = job["sibling"] = job["previous"] = -1
-    job["rank"] = job["priority"] if world.settings[0]["by_priority"] else 0
+    job["rank"] = rank(world.settings[0], job)
     queue, share = job["pseudo_queue"], job["share"]
     newest = world.newest_activated[queue, share]
     if newest >= 0 and comes_before(jobs, newest, row):

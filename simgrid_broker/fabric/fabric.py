@@ -14,7 +14,7 @@ from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import RANKED, JobStatus
 from simgrid_broker.world.arrays import ORDERED
 from simgrid_broker.world.transitions import raise_fault
 
@@ -159,7 +159,7 @@ class Fabric:
         commands.throttle_jobs(self.world.arrays, rows, now)
         raise_fault(self.world.arrays)
 
-    def let_go(self, rows, now: float) -> None:
+    def release(self, rows, now: float) -> None:
         """Activate throttled jobs."""
         commands.activate_jobs(self.world.arrays, rows, now)
         raise_fault(self.world.arrays)
@@ -190,11 +190,12 @@ class Fabric:
         self.world.make_room()
         incidents.link_comes_back(self.world.arrays, source, destination, now)
 
-    def dispatch_by(self, share: bool, priority: bool, sloppy_fraction: float) -> None:
-        """Say what pilots are served by besides the age of jobs; before the first job is activated."""
+    def dispatch_by(self, share: bool, sloppy_fraction: float, **weights: int) -> None:
+        """Set the order of dispatch before the first job is activated; weights: of the columns in the rank of a job."""
         settings = self.world.arrays.settings[0]
-        settings["by_share"], settings["by_priority"] = share, priority
-        settings["sloppy_fraction"] = sloppy_fraction
+        settings["by_share"], settings["sloppy_fraction"] = share, sloppy_fraction
+        for name in RANKED:
+            settings[f"rank_by_{name}"] = weights.get(name, 0)
 
     def serve_shares(self, order: np.ndarray) -> None:
         """Set the order in which pilots look for jobs of shares, (n_shares,), most under-served first."""

@@ -11,7 +11,7 @@ from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.pilots import new_workers
-from simgrid_broker.policy.registry import UnknownPolicy, policy
+from simgrid_broker.policy.registry import policy
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount, resource_type_of, resource_type_of_job
 from simgrid_broker.policy.shares import share_order, targets, usage
 from simgrid_broker.policy.tagging import TagRule, tag
@@ -21,7 +21,7 @@ from simgrid_broker.policy.timeouts import TimeoutRule, rules
 
 __all__ = [
     "JOBS_PER_BLOCK", "SCOUTS_PER_BLOCK", "DispatchOrder", "MaskCache", "TagRule", "Throttle", "ThrottleLimits",
-    "TimeoutRule", "UnknownPolicy", "broker_jobs", "broker_task", "draw", "job_corecount", "job_ramcount",
+    "TimeoutRule", "broker_jobs", "broker_task", "draw", "job_corecount", "job_ramcount",
     "jobs_to_take_back", "new_workers", "policy", "resource_type_of", "resource_type_of_job", "rules", "share_order",
     "sloppy_fraction", "spread_jobs", "tag", "targets", "throttle_limits", "usage",
 ]

@@ -9,11 +9,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from simgrid_broker.gdpconfig import rebroker
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import JOB_QUEUED, JobStatus, QueueStatus
 from simgrid_broker.policy.timeouts import DEAD_STATUSES
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
 
+S = JobStatus
+BEFORE_DISPATCH = (S.DEFINED, S.ASSIGNED)
+PROGRESS = (S.ACTIVATED, S.THROTTLED, S.SENT, S.RUNNING, S.HOLDING, S.MERGING, S.TRANSFERRING)
+"""Statuses of the active table that count as progress of a group; source: lifecycle reference, 4.5."""
+ENDED_WELL = (S.FINISHED, S.CANCELLED)
+"""Final statuses that count as progress: all but failed and closed."""
 QUIET_S = 3 * HOUR
 """Least wait of a group, and time without progress, before it is brokered again, s."""
 
@@ -64,3 +70,53 @@ def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now:
     quiet = ~(now - groups.progress_s < QUIET_S)
     dead = np.isin(groups.status, DEAD_STATUSES)
     return (candidate & (dead | (quiet & (ages >= limit)))).any(axis=0)
+
+
+@dataclass(frozen=True)
+class GroupJobs:
+    """Live jobs of groups of analysis jobs; all columns (n,), times in s.
+
+    group: number of the group; created_s, activated_s and entered_s: when the job was made, activated and came into
+    its present status.
+    """
+
+    group: np.ndarray
+    status: np.ndarray
+    panda_id: np.ndarray
+    created_s: np.ndarray
+    activated_s: np.ndarray
+    entered_s: np.ndarray
+
+
+def histories(jobs: GroupJobs, ended: np.ndarray, ended_s: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Which jobs are queued, (n,) bool; and activated_s, created_s and progress_s of the group of each, (n_queued,).
+
+    ended, ended_s: groups and times of jobs that ended well, (k,). Source: lifecycle reference, section 4.5.
+    """
+    names = np.unique(jobs.group)
+    new, queued = np.isin(jobs.status, BEFORE_DISPATCH), np.isin(jobs.status, JOB_QUEUED)
+    activated, moving = queued & ~new, np.isin(jobs.status, PROGRESS)
+    progress = latest(names, np.concatenate([jobs.group[moving], ended]),
+                      np.concatenate([jobs.entered_s[moving], ended_s]))
+    first = oldest(names, jobs.group[activated], jobs.panda_id[activated], jobs.activated_s[activated])
+    last = latest(names, jobs.group[new], jobs.created_s[new])
+    place = np.searchsorted(names, jobs.group[queued])
+    return queued, first[place], last[place], progress[place]
+
+
+def latest(names: np.ndarray, group: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """Latest moment of each group in `names`, ascending, (n,), NaN if it has none; other groups are ignored."""
+    known = np.isin(group, names)
+    found = np.full(len(names), -np.inf)
+    np.maximum.at(found, np.searchsorted(names, group[known]), moment[known])
+    return np.where(np.isinf(found), np.nan, found)
+
+
+def oldest(names: np.ndarray, group: np.ndarray, panda_id: np.ndarray, moment: np.ndarray) -> np.ndarray:
+    """Moment of the job with the smallest PandaID of each group in `names`, ascending, (n,), NaN if it has none."""
+    known = np.isin(group, names)
+    order = np.lexsort((panda_id[known], group[known]))
+    own, first = np.unique(group[known][order], return_index=True)
+    found = np.full(len(names), np.nan)
+    found[np.searchsorted(names, own)] = moment[known][order][first]
+    return found

@@ -1,30 +1,55 @@
-"""Dispatch orders: which activated job a pilot gets; the dispatcher itself is compiled (fabric).
+"""Dispatch orders: which activated job a pilot gets, as data that the compiled dispatcher reads.
 
 Sources: Global Shares paper, section 2.3; lifecycle reference, section 1.4.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
+import numpy as np
+
+from simgrid_broker.errors import PluginError
 from simgrid_broker.gdpconfig import jobdispatch
-from simgrid_broker.views import Gdpconfig
-
-KEYS = ("share", "priority", "age")
-"""Sort keys of an order: rank of the share, priority (highest first), PandaID (oldest first)."""
+from simgrid_broker.names import RANKED
+from simgrid_broker.policy.shares import share_order
+from simgrid_broker.views import Gdpconfig, ShareTree
 
 
 @dataclass(frozen=True)
 class DispatchOrder:
-    """An order of dispatch; keys: names of KEYS, the most significant first."""
+    """An order of dispatch: first share, then highest rank, then oldest job.
+
+    by_share: False = shares do not count; rank: whole weights of columns of a job (of RANKED), added up; the sum must
+    stay below 2**31; share_order: function of the share tree and the HS06 in use by leaf, (n_leaves,), that gives the
+    leaves in the order in which pilots look for jobs, called at each refresh of the statistics. Raises PluginError for
+    a column that is not in RANKED or a weight that is not a whole number.
+    """
 
     name: str
-    keys: tuple[str, ...]
+    by_share: bool = True
+    rank: Mapping[str, int] = field(default_factory=lambda: {"priority": 1})
+    share_order: Callable[[ShareTree, np.ndarray], np.ndarray] = share_order
+
+    def __post_init__(self) -> None:
+        for column, weight in self.rank.items():
+            if column not in RANKED or not isinstance(weight, int):
+                raise PluginError(f"dispatch order {self.name!r}: rank {column!r}: {weight!r} is not a whole weight of "
+                                  f"one of {', '.join(RANKED)}")
+
+    def shares(self, tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
+        """Leaves in the order of dispatch, (n_leaves,); raises PluginError if `share_order` gives something else."""
+        order = np.asarray(self.share_order(tree, hs06_by_leaf))
+        if not np.array_equal(np.sort(order), np.arange(len(tree.leaves))):
+            raise PluginError(f"dispatch order {self.name!r}: share_order must give each of {len(tree.leaves)} leaves "
+                              f"once, not {order.tolist()}")
+        return order
 
 
-GLOBAL_SHARES = DispatchOrder("global_shares", ("share", "priority", "age"))
+GLOBAL_SHARES = DispatchOrder("global_shares")
 """PanDA's order: the most under-served share, in it the highest priority, in that the oldest job."""
-PRIORITY = DispatchOrder("priority", ("priority", "age"))
-"""Priority and age, without shares."""
-AGE = DispatchOrder("age", ("age",))
+PRIORITY = DispatchOrder("priority", by_share=False)
+"""Priority, then age, whatever the share."""
+AGE = DispatchOrder("age", by_share=False, rank={})
 """First come, first served."""
 
 

@@ -40,3 +40,14 @@ def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str
     if left_alone is not None:
         excess[left_alone] = 0
     return excess.astype(np.int64)
+
+
+def oldest_of_each(excess: np.ndarray, queue: np.ndarray, share: np.ndarray, panda_id: np.ndarray) -> np.ndarray:
+    """Positions of the oldest `excess[queue, share]` jobs of each queue and share, (k,).
+
+    queue, share, panda_id: of the queued jobs, (n,); a smaller PandaID is older.
+    """
+    order = np.lexsort((panda_id, share, queue))
+    pair = queue[order].astype(np.int64) * excess.shape[1] + share[order]
+    age = np.arange(len(order)) - np.searchsorted(pair, pair)        # oldest of the queue and share: 0
+    return order[age < excess.ravel()[pair]]

@@ -3,6 +3,7 @@
 Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, sections 2.6 and 2.14.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -100,3 +101,16 @@ def exceeds(files: int, size: float, events: int, limits: MergeLimits) -> bool:
 def asked_memory_mb(merge_ramcount_mb: float) -> float:
     """Memory that a merge job asks for, MB: mergeRamCount, at least 2000 MB; source: lifecycle reference, 1.5."""
     return max(merge_ramcount_mb, MIN_RAM_MB)
+
+
+def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, unmerged: np.ndarray,
+          edition: str) -> Iterator[tuple[int, np.ndarray]]:
+    """Tasks with outputs that can be merged, and the positions of those at one place, (k,).
+
+    Arguments are columns of live jobs, (n,); unmerged: whether the output of a job waits to be merged.
+    """
+    for number in np.unique(task[unmerged]).tolist():
+        own = np.flatnonzero(task == number)
+        place = places(queue[own], site[own], chunk[own], edition)
+        for each in complete(place, unmerged[own]):
+            yield number, own[place == each]

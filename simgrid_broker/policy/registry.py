@@ -1,4 +1,4 @@
-"""Policies by name, from the package or from entry points of other packages.
+"""Policies by name: those of the package, and those that other packages offer as entry points.
 
 Another package offers a policy in its `pyproject.toml` as an entry point of the group `simgrid_broker.policies`, called
 `<kind>.<name>`:
@@ -6,19 +6,25 @@ Another package offers a policy in its `pyproject.toml` as an entry point of the
     [project.entry-points."simgrid_broker.policies"]
     "throttle.gentle" = "my_package.policies:gentle_throttle"
 
-It must be callable like the package's own policy of that kind; a dispatch order is a `dispatch.DispatchOrder`.
+It is called like the package's own policy of that kind, and what it returns is checked; a dispatch order is a
+`dispatch.DispatchOrder`.
 """
 
-from importlib.metadata import entry_points
+from collections.abc import Callable
+from functools import wraps
+
+import numpy as np
 
 import simgrid_broker.policy.dispatch as dispatch  # not `from simgrid_broker.policy`, which imports this module
+from simgrid_broker import plugins
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilots import new_workers
 from simgrid_broker.policy.task_brokerage.broker import broker_task
-from simgrid_broker.policy.throttle import throttle
+from simgrid_broker.policy.throttle import Throttle, throttle
+from simgrid_broker.views import KEPT, PilotStatus, Verdict
 
 GROUP = "simgrid_broker.policies"
-"""Group of entry points in which policies are looked for."""
+"""Group of entry points that offer policies."""
 
 BUILT_IN = {
     "dispatch_order": {order.name: order for order in (dispatch.GLOBAL_SHARES, dispatch.PRIORITY, dispatch.AGE)},
@@ -30,30 +36,72 @@ BUILT_IN = {
 """The package's own policies by kind and name."""
 
 
-class UnknownPolicy(LookupError):
-    """No policy of this kind has this name; known: the valid names."""
-
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]):
-        super().__init__(f"no {kind} policy is called {name!r}; known are {', '.join(known)}")
-        self.kind, self.name, self.known = kind, name, known
-
-
 def policy(kind: str, name: str):
-    """The policy of a kind by name; those of the package win over entry points of the same name.
+    """The policy of a kind by name; one of the package takes precedence over an entry point of the same name.
 
-    Raises UnknownPolicy for an unknown name, KeyError for a kind that does not exist, and whatever the import
-    of another package raises.
+    Raises PluginError for an unknown name and for an entry point that cannot be imported or is not a policy, KeyError
+    for an unknown kind.
     """
     if name in BUILT_IN[kind]:
         return BUILT_IN[kind][name]
-    for entry in entry_points(group=GROUP):
-        if entry.name == f"{kind}.{name}":
-            return entry.load()
-    raise UnknownPolicy(kind, name, names(kind))
+    plugin = plugins.load(GROUP, f"{kind}.{name}", tuple(f"{kind}.{known}" for known in BUILT_IN[kind]))
+    if kind == "dispatch_order":
+        if not isinstance(plugin.content, dispatch.DispatchOrder):
+            raise plugin.refused(f"must be a DispatchOrder, not {plugin.content!r}")
+        return plugin.content
+    if not callable(plugin.content):
+        raise plugin.refused(f"must be a function, not {plugin.content!r}")
+    return _checked(plugin, plugin.content, *EXPECTED[kind])
 
 
 def names(kind: str) -> tuple[str, ...]:
     """Names of all policies of a kind, sorted; entry points are not imported."""
-    offered = (entry.name.removeprefix(f"{kind}.") for entry in entry_points(group=GROUP)
-               if entry.name.startswith(f"{kind}."))
-    return tuple(sorted({*BUILT_IN[kind], *offered}))
+    found = (name.removeprefix(f"{kind}.") for name in plugins.offered(GROUP) if name.startswith(f"{kind}."))
+    return tuple(sorted({*BUILT_IN[kind], *found}))
+
+
+def is_workers(result: object, status: PilotStatus, *_: object) -> bool:
+    """Whether an answer is workers to submit, whole numbers from 0 on, (n_queues, n_resource_types)."""
+    return (isinstance(result, np.ndarray) and result.shape == status.worker_cores.shape
+            and np.issubdtype(result.dtype, np.integer) and not (result < 0).any())
+
+
+def is_throttle(result: object, *_: object) -> bool:
+    """Whether an answer is a decision of a throttler."""
+    return isinstance(result, Throttle) and result.max_jobs >= 0 and result.urgent_jobs >= 0
+
+
+def is_verdict(result: object, _: object, candidates, *__: object) -> bool:
+    """Whether an answer is a verdict on all candidates that uses no refused one, with finite weights from 0 on."""
+    if not isinstance(result, Verdict):
+        return False
+    n, refused_by = len(candidates.site), np.asarray(result.refused_by)
+    order = np.asarray(result.order)
+    return (len(refused_by) == len(result.weight) == n and len(np.unique(order)) == len(order)
+            and bool(np.isin(order, np.flatnonzero(refused_by == KEPT)).all())
+            and bool(((refused_by >= KEPT) & (refused_by < len(result.tags))).all())
+            and bool((np.isfinite(result.weight) & (np.asarray(result.weight) >= 0)).all()))
+
+
+VERDICT = "a Verdict with a tag or KEPT and a finite weight from 0 on for each candidate, and the order of kept ones"
+EXPECTED = {
+    "pilot_submission": (is_workers, "whole numbers of workers from 0 on, (n_queues, n_resource_types)"),
+    "throttle": (is_throttle, "a Throttle with at least 0 jobs"),
+    "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT),
+}
+"""Check of what a policy of another package returns, and what is expected."""
+
+
+def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bool], expected: str) -> Callable:
+    """A policy of another package that raises PluginError if it returns something else than expected."""
+    @wraps(function)
+    def checked(*arguments):
+        try:
+            result = function(*arguments)
+        except Exception as error:
+            error.add_note(f"This was raised by {plugin.name!r} ({plugin.source}).")
+            raise
+        if not holds(result, *arguments):
+            raise plugin.refused(f"must return {expected}, not {' '.join(repr(result).split())[:200]}")
+        return result
+    return checked

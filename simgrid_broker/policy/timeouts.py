@@ -5,7 +5,10 @@ reference, sections 4.1 to 4.3. The rules of an edition are in the order in whic
 jobs, event service, jumbo and merge jobs are not implemented.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from simgrid_broker.gdpconfig import GdpconfigKey, job_timeout, watcher
 from simgrid_broker.names import DEFINED_TABLE, HIGH_PRIORITY, Cause, JobStatus, QueueStatus
@@ -164,3 +167,35 @@ def _each(statuses: tuple[JobStatus, ...], clock: str, limit_s: float, action: s
 def _s(cfg: Gdpconfig, key: GdpconfigKey) -> float:
     """Value of a key in hours, s."""
     return cfg.value(key) * HOUR
+
+
+def limits(in_force: Sequence[TimeoutRule], queues: np.ndarray, workflows: np.ndarray, now: float) -> np.ndarray:
+    """Limit of each rule at each queue, s, (k, n_queues); inf where it does not apply.
+
+    queues: (n_queues,) with status, laststart_s, disable_reassign and the columns that hold limits; workflows:
+    (n_queues,), empty = none.
+    """
+    own = [rule.workflow for rule in in_force if rule.workflow]
+    idle = (now - queues["laststart_s"] > IDLE_S) | np.isin(queues["status"], DEAD_STATUSES)
+    found = np.empty((len(in_force), len(queues)))
+    for row, rule in zip(found, in_force, strict=True):
+        row[:] = queues[rule.limit_of_queue] if rule.limit_of_queue else rule.limit_s
+        off = np.zeros(len(queues), bool)
+        if rule.off_if_paused:
+            off |= queues["status"] == QueueStatus.PAUSED
+        if rule.off_if_disable_reassign:
+            off |= queues["disable_reassign"] != 0
+        if rule.idle_queue:
+            off |= ~idle
+        if rule.workflow is not None:
+            off |= workflows != rule.workflow if rule.workflow else np.isin(workflows, own)
+        row[off] = np.inf
+    return found
+
+
+def labels_of(in_force: Sequence[TimeoutRule], labels: tuple[str, ...]) -> np.ndarray:
+    """Labels that each rule concerns, (k, n_labels) bool; a label that PanDA does not know counts as managed."""
+    known = [label if label in KNOWN_LABELS else "managed" for label in labels]
+    masks = {name: np.isin(known, members) if members else np.ones(len(known), bool)
+             for name, members in LABELS.items()}
+    return np.array([masks[rule.labels] for rule in in_force])

@@ -3,13 +3,17 @@
 Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6. Only the deployed edition boosts.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.gdpconfig import prio_mgr
+from simgrid_broker.names import JobStatus
 from simgrid_broker.units import HOUR
 from simgrid_broker.views import Gdpconfig
+
+S = JobStatus
 
 CAP_IF_UNSET = 10_000
 """Cap of the job throttle where none is set, which elsewhere means no limit; source: lifecycle reference, 3.6."""
@@ -85,3 +89,40 @@ def boosts(done: np.ndarray, activated: np.ndarray, highest: np.ndarray) -> list
             if n_jobs > 0 and top < TOP_PRIORITY:
                 found.append(Boost(owner, queue, n_jobs, top - n_jobs / JOBS_PER_POINT, TOP_PRIORITY - top))
     return found
+
+
+def owners(user: np.ndarray, group: np.ndarray, is_named: np.ndarray, analysis: np.ndarray
+           ) -> tuple[np.ndarray, np.ndarray]:
+    """Owner of each task, (n_tasks,) int32, -1 = not analysis; and whether each owner is a working group, (n_owners,).
+
+    user, group: of the tasks; is_named: whether a working group has a name, otherwise the user is the owner; analysis:
+    (n_tasks,) bool.
+    """
+    groups = np.where(is_named[group], group.astype(np.int64), -1)
+    pairs = np.stack([user.astype(np.int64), groups], axis=1)[analysis]
+    found, of_task = np.unique(pairs, axis=0, return_inverse=True)
+    owner = np.full(len(user), -1, np.int32)
+    owner[analysis] = of_task.ravel()
+    return owner, found[:, 1] >= 0
+
+
+def may_matter(counts: np.ndarray, cores: np.ndarray, most_cores: int, limits: Caps) -> bool:
+    """Whether a user may be above a cap, or a job is throttled: a quick check before owners are counted.
+
+    counts: jobs of users by status, (n_users, n_status); cores: of running jobs, (n_users,); most_cores: of a job.
+    """
+    soon = counts[:, (S.STARTING, S.SENT)].sum(axis=1)
+    return (bool(counts[:, S.THROTTLED].any())
+            or (counts[:, S.RUNNING] + soon).max(initial=0) > min(limits.user_jobs, limits.group_jobs)
+            or (cores + soon * most_cores).max(initial=0) > min(limits.user_cores, limits.group_cores))
+
+
+def boosted(wanted: list[Boost], owner: np.ndarray, queue: np.ndarray,
+            priority: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+    """Positions of the jobs of each boost, (k,), and the points by which they rise.
+
+    owner, queue, priority: of activated jobs, oldest first, (n,).
+    """
+    for boost in wanted:
+        chosen = (owner == boost.owner) & (queue == boost.queue) & (priority > boost.above)
+        yield np.flatnonzero(chosen)[:boost.n_jobs], boost.points

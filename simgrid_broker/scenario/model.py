@@ -149,6 +149,8 @@ class Agents(Part):
     statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
     network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
                                      "often; the numbers of queued files are as old as the statistics")
+    own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "
+                                 "group simgrid_broker.agents; they act after those of the package")
     sampler: Seconds = Field(600, gt=0, description="A point of every time series is taken this often")
     pilot_startup: Seconds = Field(60, ge=0, description="From getting a slot to asking for a job")
     empty_pilot: Seconds = Field(600, ge=0, description="A pilot that gets no job leaves after this")

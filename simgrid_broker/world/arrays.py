@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
-from simgrid_broker.names import RAM_LIMITS_MB, JobStatus
+from simgrid_broker.names import RAM_LIMITS_MB, RANKED, JobStatus
 
 N_STATUS = len(JobStatus)
 N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
@@ -33,7 +33,8 @@ STATE = np.dtype([
 
 SETTINGS = np.dtype([
     ("seed", "i8"), ("pilot_startup_s", "f8"), ("empty_pilot_s", "f8"),
-    ("by_share", "i4"), ("by_priority", "i4"),   # what dispatch sorts by, besides age
+    ("by_share", "i4"),                          # whether dispatch looks at shares
+    *((f"rank_by_{name}", "i4") for name in RANKED),   # weights of the columns of a job in its rank in dispatch
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
     ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = no task has it
     ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has

@@ -183,8 +183,8 @@ def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
     urgent = processing_types.index(EXPRESS_TYPE) if EXPRESS_TYPE in processing_types else -1
     analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
     user_labels = analysis if scenario.edition == "deployed" else 0
-    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0.0, urgent, user_labels)],
-                    SETTINGS)
+    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0, 0, 0, 0, 0.0, urgent,
+                      user_labels)], SETTINGS)
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario
 
-from simgrid_broker.agents.copy_archive import as_table, copy_archive, for_whom, limits
+from simgrid_broker.agents.copy_archive import copy_archive, overdue
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.names import Cause
 from simgrid_broker.policy.timeouts import rules
@@ -32,8 +32,7 @@ def outcome(edition, status, age, label="managed", queue=None, priority=500, hea
     if started is not None:
         stage.arrays.queues["laststart_s"] = stage.now - started
     in_force = rules(stage.control.cfg, edition)
-    rows, broken = stage.fabric.overdue(as_table(in_force), limits(stage.control, in_force),
-                                        for_whom(stage.control, in_force), stage.now)
+    rows, broken = overdue(stage.control, in_force)
     assert rows.tolist() in ([], [row])
     return (in_force[broken[0]].action, Cause(in_force[broken[0]].cause).word) if len(rows) else None
 

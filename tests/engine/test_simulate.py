@@ -13,7 +13,7 @@ from builders import EVENTFUL
 
 from simgrid_broker import engine
 from simgrid_broker.engine import simulate
-from simgrid_broker.errors import OutputError
+from simgrid_broker.errors import OutputError, PluginError
 from simgrid_broker.records import read_run
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.schema import RECORDED
@@ -208,7 +208,6 @@ def test_a_run_without_work_is_a_run(minimal, tmp_path):
 
 
 def test_what_is_wrong_before_the_start_leaves_no_folder(minimal, tmp_path):
-    from simgrid_broker.policy.registry import UnknownPolicy
-    with pytest.raises(UnknownPolicy):
+    with pytest.raises(PluginError):
         simulate(minimal.with_values({"policies.throttle": "by moonlight"}), folder=tmp_path / "run")
     assert not (tmp_path / "run").exists()

@@ -7,7 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_builders import cfg, share_tree
 
-from simgrid_broker.policy.dispatch import AGE, GLOBAL_SHARES, KEYS, PRIORITY, sloppy_fraction
+from simgrid_broker.errors import PluginError
+from simgrid_broker.policy.dispatch import DispatchOrder, sloppy_fraction
 from simgrid_broker.policy.shares import share_order, targets, usage
 
 PAPER = Path(__file__).parents[2].parent / "shared" / "data" / "shares" / "global_shares_2018-07_rows_derived.json"
@@ -88,10 +89,17 @@ def test_every_leaf_appears_once_and_siblings_are_sorted(rows, seed):
             assert place[first] < place[second]
 
 
-def test_dispatch_orders_sort_by_known_keys():
-    for dispatch_order in (GLOBAL_SHARES, PRIORITY, AGE):
-        assert set(dispatch_order.keys) <= set(KEYS)
-        assert dispatch_order.keys[-1] == "age"
+@pytest.mark.parametrize("rank", [{"walltime_s": 1}, {"priority": 0.5}], ids=["truth", "no whole number"])
+def test_a_dispatch_order_ranks_by_visible_columns_with_whole_weights(rank):
+    with pytest.raises(PluginError, match="is not a whole weight of one of priority, attempt, corecount"):
+        DispatchOrder("mine", rank=rank)
+
+
+@pytest.mark.parametrize("order", [[0, 0, 1], [0, 1], [0, 1, 3]], ids=["twice", "one is missing", "no such leaf"])
+def test_a_dispatch_order_names_each_leaf_once(order):
+    tree = share_tree(*((name, None, 1) for name in "ABC"))
+    with pytest.raises(PluginError, match="must give each of 3 leaves once"):
+        DispatchOrder("mine", share_order=lambda *_: order).shares(tree, np.ones(3))
 
 
 @pytest.mark.parametrize(("ratio", "edition", "expected"), [

@@ -1,0 +1,50 @@
+"""Plug-ins: policies and agents that other packages offer as entry points."""
+
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, NamedTuple
+
+from simgrid_broker.errors import PluginError, nearest
+
+
+class Plugin(NamedTuple):
+    """A policy or agent from outside the package: its name, what it is, and where it comes from."""
+
+    name: str
+    content: Any
+    source: str
+
+    def refused(self, why: str) -> PluginError:
+        """The error to raise if it cannot be used."""
+        return PluginError(f"{self.name!r} ({self.source}) {why}")
+
+
+def offered(group: str) -> tuple[str, ...]:
+    """Names of the entry points of a group, sorted; nothing is imported."""
+    return tuple(sorted({entry.name for entry in entry_points(group=group)}))
+
+
+def load(group: str, name: str, known: tuple[str, ...] = ()) -> Plugin:
+    """Import the entry point of a name; known: names that need none, for the message.
+
+    Raises PluginError if no package offers it, if several packages offer different ones, or if its import fails.
+    """
+    found = [entry for entry in entry_points(group=group) if entry.name == name]
+    if not found:
+        names = (*known, *offered(group))
+        meant = nearest(name, names)
+        raise PluginError(f"no package offers {name!r} as an entry point of {group}; known are "
+                          f"{', '.join(names) or 'none'}"
+                          + (f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ""))
+    if len({entry.value for entry in found}) > 1:
+        raise PluginError(f"several packages offer {name!r} as an entry point of {group}: "
+                          + ", ".join(_package(entry) for entry in found))
+    entry = found[0]
+    source = f"entry point of {group} = {entry.value} in {_package(entry)}"
+    try:
+        return Plugin(name, entry.load(), source)
+    except Exception as error:
+        raise PluginError(f"{name!r} ({source}) cannot be imported: {type(error).__name__}: {error}") from error
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unnamed package"
