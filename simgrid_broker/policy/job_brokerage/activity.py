@@ -28,13 +28,13 @@ def preassigned(task):
 @compiled
 def wants_quick_start(task):
     """Whether jobs of the task should not wait at an idle queue."""
-    return task["priority"] >= HIGH_PRIORITY or task["is_scout"] or task["is_merging"] or task["merge_output"]
+    return task["currentpriority"] >= HIGH_PRIORITY or task["is_scout"] or task["is_merging"] or task["merge_output"]
 
 
 @candidate_criterion("-opportunistic", panda="selection for opportunistic queues", source=SOURCE + "2.3 P5")
 def opportunistic(task, queue, load, link, store, numbers):
     """Refuse opportunistic queues (pledgedcpu -1) to scouts and from priority 800 on."""
-    careful = (task["priority"] >= HIGH_PRIORITY or task["is_scout"]) and not preassigned(task)
+    careful = (task["currentpriority"] >= HIGH_PRIORITY or task["is_scout"]) and not preassigned(task)
     return careful and queue["pledgedcpu"] == OPPORTUNISTIC, queue["pledgedcpu"], 0.0
 
 

@@ -62,7 +62,7 @@ def documented_numbers(task, queue, load, link, store, numbers):
 def running_deployed(task, queue, load):
     """Running jobs as the deployed edition counts them; source: brokerage reference, 10.1 (D57)."""
     running = float(load["running"])
-    if task["priority"] > task["max_prio_to_bootstrap"]:
+    if task["currentpriority"] > task["max_prio_to_bootstrap"]:
         return running
     workers = min(load["n_batch_job"], BOOTSTRAP_WORKERS)
     if queue["pull_ups"] and load["n_pilot"] != 0 and running < BOOTSTRAP_WORKERS and workers > running:
@@ -127,7 +127,7 @@ def data_availability(task, queue, load, link, store, numbers):
         gdpconfig=(jobbroker.MAX_PRIO_TO_BOOTSTRAP,))
 def bootstrap(task, queue, load, link, store, numbers):
     """0 for a queue without any job, which is then used first and once; 1 for the others."""
-    if task["is_merging"] or task["express"] or task["priority"] > task["max_prio_to_bootstrap"]:
+    if task["is_merging"] or task["express"] or task["currentpriority"] > task["max_prio_to_bootstrap"]:
         return 1.0
     jobs = (numbers["running"] + load["activated"] + load["assigned"] + load["starting"] + load["defined"]
             + load["placed"])

@@ -1,6 +1,7 @@
 """What job brokerage is asked: the case of static rules, the records of compiled ones, and how they are filled."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
 from simgrid_broker.policy.job_brokerage import estimates
 from simgrid_broker.units import GIB
-from simgrid_broker.views import Gdpconfig, Queues, Task
+from simgrid_broker.views import TASK_FIELDS, Gdpconfig, Queues, Task
 
 STAY = -1
 """t1Weight with which jobs stay at the nucleus; source: PanDA brokerage documentation, step 2."""
@@ -38,19 +39,18 @@ Sources: the D-numbers of the rules; plots queued.png and throughput.png of the 
 """
 
 TASK = np.dtype([
-    ("jeditaskid", "i8"), ("priority", "i8"), ("t1weight", "i4"), ("iointensity", "f8"),
+    *((name, column.seen) for name, column in TASK_FIELDS.items() if column.seen != "U" and name != "event_service"),
     ("total_bytes", "f8"), ("total_files", "f8"),
     ("is_scout", "?"), ("is_merging", "?"), ("express", "?"), ("has_nucleus", "?"),
     ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
-    ("corecount", "i4"), ("diskio", "f8"), ("t1value", "f8"),    # t1value: factor of queues at the nucleus
-    ("fullchain", "i4"), ("nucleus_bare", "i4"),
-    ("merge_output", "?"), ("single", "?"), ("listed", "?"), ("event_service", "?"),
+    ("t1value", "f8"), ("nucleus_bare", "i4"),    # t1value: factor of queues at the nucleus
+    ("single", "?"), ("listed", "?"), ("event_service", "?"),
     ("label_test", "?"),             # `test` is in the prodSourceLabel
     ("complete_somewhere", "?"),     # a complete replica of the input exists,
     ("no_remote_source", "?"),       # but none at a storage that sends files to other sites
     ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; 0 = unknown
     ("input_bytes_per_job", "f8"), ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"),
-    ("cpuefficiency", "f8"), ("basewalltime_s", "f8"), ("counts_hs06", "?"), ("walltime_is_known", "?"),
+    ("counts_hs06", "?"), ("walltime_is_known", "?"),
     ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
     ("wants_a_day", "?"),            # needs queues of 24 h though it does not scout
     ("work_shortage", "?"), ("max_diskio", "f8"), ("storage_min_free_bytes", "f8"), ("io_intensity_cutoff", "f8"),
@@ -89,6 +89,7 @@ NUMBERS = np.dtype([
 
 PLAIN = [name for name in TASK.names if name in Task.__dataclass_fields__ and name != "event_service"]
 """Columns that hold fields of the task unchanged; event service has another meaning here."""
+plain_values = attrgetter(*PLAIN)
 
 
 class Candidate(NamedTuple):
@@ -147,9 +148,9 @@ def t1_value(task: Task, edition: str) -> float:
 
 
 def _of_task(task: Task, edition: str) -> dict:
-    plain = {name: getattr(task, name) for name in PLAIN}
+    plain = dict(zip(PLAIN, plain_values(task), strict=True))
     stays = task.t1weight < 0 if edition == "deployed" else task.t1weight == STAY
-    return plain | dict(priority=task.currentpriority, express=is_express(task, edition),
+    return plain | dict(express=is_express(task, edition),
                         has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
                         t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
                         stays_at_nucleus=stays and task.nucleus >= 0 and not task.is_merging,
