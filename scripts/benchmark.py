@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Measure the simulator's speed beside a plain SimPy model in the same process.
+"""Measure the speed of the simulator relative to a plain SimPy model in the same process.
 
     scripts/benchmark.py                      all cases, a table
     scripts/benchmark.py fabric decision      some of them
     scripts/benchmark.py --json               the figures as JSON
 
-What lives here: the cases, what each asserts that it did, and the yardstick. Ratios to the yardstick hold on any
-machine; absolute figures hold on the machine and in the hour in which they were taken.
+Ratios to the SimPy model are comparable between machines; absolute figures depend on the machine and its load.
 """
 
 import argparse
@@ -130,7 +129,7 @@ class Feed:
         self.fabric.submit_workers(self.queues, np.maximum(self.per_queue - waiting, 0), self.now)
 
     def turn(self, seconds: float) -> None:
-        """Let the fabric run for so long; only this is timed."""
+        """Advance the fabric; only this is timed."""
         self.fill()
         self.now += seconds
         began = time.perf_counter()

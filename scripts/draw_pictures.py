@@ -1,11 +1,9 @@
 #!/usr/bin/env python3
-"""Draw the pictures of README.md, each from runs of the scenarios that it is about.
+"""Draw the pictures of README.md from runs of the scenarios.
 
     scripts/draw_pictures.py                          simulate and draw all of them
     scripts/draw_pictures.py memory_retry             one of them
-    scripts/draw_pictures.py flat_shares RUN RUN      of runs that are there, in the order in which they are made
-
-What lives here: which runs a picture shows, and which figures of them. What does not: how curves look (report).
+    scripts/draw_pictures.py flat_shares RUN RUN      from existing runs, in the order of the scenarios
 """
 
 import sys
@@ -30,24 +28,24 @@ Runs = Mapping[str, sb.Run]
 
 
 class Picture(NamedTuple):
-    """How a picture is made: the scenarios of its runs by the runs' names, and its bytes from the runs."""
+    """A picture: its scenarios by the names of the runs, and the function from runs to PNG."""
 
     scenarios: Callable[[], dict[str, sb.Scenario]]
     drawn: Callable[[Runs], bytes]
 
 
 def scenario(name: str, **values) -> sb.Scenario:
-    """A scenario that comes with the project, some of its values changed."""
+    """A scenario of the project with changed values."""
     return sb.load_scenario(ROOT / "scenarios" / f"{name}.yaml").with_values(values)
 
 
 def sample_times(run: sb.Run) -> np.ndarray:
-    """Times at which samples were taken, s."""
+    """Times of the samples, s."""
     return np.unique(run.table("shares", ["time_s"]).time_s)
 
 
 def of_each(runs: Runs, figure: Callable[[sb.Run], pd.Series]) -> pd.DataFrame:
-    """A figure by time in s of each run as one long table: run, time_s, value."""
+    """A figure over time, s, of each run as one long table: run, time_s, value."""
     return pd.concat([figure(run).rename("value").rename_axis("time_s").reset_index().assign(run=name)
                       for name, run in runs.items()], ignore_index=True)
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Run the tests on all cores, from nothing but a checkout and Python 3.11; further arguments go to pytest:
+# Run the tests on all cores; needs only a checkout and Python 3.11; further arguments go to pytest:
 #
 #     scripts/test.sh
 #     scripts/test.sh tests/policy -k throttle
@@ -7,6 +7,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 make_environment ".[test]" installed-test
-echo "Running the tests: about five minutes on two cores, one more while code is compiled the first time." >&2
+echo "Running the tests: about five minutes on two cores, plus one for compiling the first time." >&2
 cd "$root"
 exec "$venv/bin/python" -m pytest --numprocesses auto "$@"

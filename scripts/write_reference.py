@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Write what can be generated of docs/: scenario.md, snapshot.md, states.md, tables.md, the rules in fidelity.md.
+"""Write the generated parts of docs/: scenario.md, snapshot.md, states.md, tables.md, the rules in fidelity.md.
 
     scripts/write_reference.py            write the files
-    scripts/write_reference.py --check    only say which are out of date; exit status 1 if any is
+    scripts/write_reference.py --check    only list outdated files; exit status 1 if there are any
 """
 
 import argparse
@@ -41,9 +41,9 @@ keys are errors.
 GDPCONFIG_HEAD = """\
 ## gdpconfig
 
-Keys of PanDA's and JEDI's gdpconfig, under `gdpconfig:` as `KEY: value` or `component.KEY: value`. `<...>` is a
-placeholder and `[...]` is optional. Keys without a reader are accepted, so that a configuration can be taken over as
-it is, and have no effect; `check` and `run` say so.
+Keys of PanDA's and JEDI's gdpconfig, under `gdpconfig:` as `KEY: value` or `component.KEY: value`. `<...>` is
+a placeholder for a name, `[...]` is optional. Keys without a reader are accepted, so that a configuration can be copied
+without changes, but have no effect; `check` and `run` list them.
 """
 
 SNAPSHOT_HEAD = """\
@@ -52,17 +52,18 @@ SNAPSHOT_HEAD = """\
 Written by `scripts/write_reference.py` from the models of the program; `simgrid-broker describe snapshot` prints the
 same.
 
-A snapshot is a YAML or JSON file: a grid, the numbers that brokers find there at one moment, and tasks that wait for
+A snapshot is a YAML or JSON file: a grid, the statistics that brokers read at one moment, and tasks that wait for
 brokerage. `simgrid-broker broker` and `simgrid_broker.broker` make one decision on it.
-[scenarios/snapshot.yaml](../scenarios/snapshot.yaml) is one written by hand; a run writes them (`record.snapshots`).
-`grid`, `shares`, `resource_types`, `gdpconfig` and `policies` are those of a [scenario](scenario.md), where it is also
-said how quantities are written; storages have the space of the moment. A snapshot can extend other files as a scenario
-can, and its grid can be read from CRIC's files. What is left out is 0 or unknown. Unknown keys are errors.
+[scenarios/snapshot.yaml](../scenarios/snapshot.yaml) is an example; a run writes snapshots on request
+(`record.snapshots`). `grid`, `shares`, `resource_types`, `gdpconfig` and `policies` are as in a
+[scenario](scenario.md), as is the notation of quantities; storages have their space at that moment. A snapshot can
+extend other files as a scenario can, and its grid can be read from CRIC's files. Omitted values are 0 or unknown.
+Unknown keys are errors.
 
-Two simplifications: the fractions of the input at a site are the same in bytes and in files, and the work that tasks of
-one share and priority owe to a nucleus is one number. A file that a run wrote holds the job numbers and links that JEDI
-last read, with the jobs that it had placed since, and storages as they were. The number of
-jobs to broker is all that was left; in a run the throttle may ask for fewer.
+Two approximations: the input at a site is the same fraction of the bytes and of the files, and all tasks of one share
+and priority with remaining work at a nucleus count as one. A snapshot written by a run holds job numbers and links as
+last read by JEDI, the jobs placed since then, and the current state of storages. The number of jobs to broker is all
+remaining jobs; in a run the throttler may allow fewer.
 """
 
 STATES_HEAD = """\
@@ -77,8 +78,8 @@ Datasets and files, which have no rows of their own in the simulator, are descri
 TABLES_HEAD = """\
 # Recorded tables
 
-Written by `scripts/write_reference.py` from the schema; `simgrid-broker describe jobs` and so on print the same. Each
-is a Parquet file in the folder of a run. A run that did not end has a folder of parts under the same name, which pandas
+Written by `scripts/write_reference.py` from the schema; `simgrid-broker describe jobs` etc. print the same. Each table
+is a Parquet file in the folder of a run. A run that did not end has a folder of parts with the same name, which pandas
 reads as one table (DuckDB: `jobs.parquet/*.parquet`). Codes are dictionary-encoded text. Times are seconds since the
 start of the scenario.
 """
@@ -121,7 +122,7 @@ def tables() -> str:
 
 
 def rules() -> str:
-    """The brokers' rules as a table, with the tests that name them, or their tag or factor."""
+    """The broker rules as a table, with the tests that mention their function, tag or factor."""
     tests = {path: path.read_text(encoding="utf-8") for room in ("policy", "dry_run")
              for path in sorted((ROOT / "tests" / room).glob("test_*.py"))}
     rows = []
@@ -138,7 +139,7 @@ def rules() -> str:
 
 
 def between_marks(text: str, inside: str) -> str:
-    """`text` with the text between the two marks replaced; raises ValueError if they are missing."""
+    """`text` with the part between the two marks replaced; raises ValueError if they are missing."""
     if BEGIN not in text or END not in text:
         raise ValueError(f"the marks {BEGIN!r} and {END!r} are missing")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
@@ -153,24 +154,24 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], code: Sequence[int
 
 
 def _markdown(section: Section, level: int) -> str:
-    """A section with its title, the sentence about it and its table; names are code."""
+    """A section with title, description and table; names are code."""
     rows = table(section.head, section.rows, code=(0,))
     return f"{'#' * level} {_plain(section.title)}\n\n{_plain(section.about)}\n\n{rows}"
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown leaves as it is; between backticks only bars are signs to it."""
+    """Text with Markdown's special characters escaped; between backticks only bars are special."""
     pieces = text.split("`")
     return "`".join(re.sub(r"([|])" if k % 2 else r"([|<*_])", r"\\\1", piece) for k, piece in enumerate(pieces))
 
 
 def _code(text: str) -> str:
-    """Each piece of a list as code; a bar would end the cell even there."""
+    """Each element of a list as code, with bars escaped, which would end the cell."""
     return ", ".join("`" + piece.replace("|", "\\|") + "`" for piece in text.split(", ")) if text else ""
 
 
 def _default(value: object) -> str:
-    """The default of a key as it might be written; a dash for none."""
+    """The default of a key in YAML notation; a dash for none."""
     if value is None:
         return "-"
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,7 +1,6 @@
 """simgrid_broker: a discrete-event simulator of grid workload management with PanDA/JEDI's own rules.
 
-What lives here: the names that a study needs. What does not: any code; each name is looked up in its room when it is
-first used, so that importing one room does not import the others.
+Each public name is imported on first use, so that importing one package does not import the others.
 """
 
 from importlib import import_module
@@ -17,21 +16,21 @@ HOMES = {
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors",
     "InputFileError": "errors", "OutputError": "errors", "PluginError": "errors",
 }
-"""Public names and the rooms that they live in; a room that is itself public has none."""
+"""Public names and their packages; empty for a package that is public itself."""
 
 __all__ = list(HOMES)
 
 
 def __getattr__(name: str):
-    """A public name from its room."""
+    """A public name, imported from its package."""
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = HOMES[name]
-    found = getattr(import_module(f"{__name__}.{home}"), name) if home else import_module(f"{__name__}.{name}")
-    globals()[name] = found
-    return found
+    value = getattr(import_module(f"{__name__}.{home}"), name) if home else import_module(f"{__name__}.{name}")
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    """The public names beside those that are there already."""
+    """The names of the module and all public names."""
     return sorted({*globals(), *__all__})

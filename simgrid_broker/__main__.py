@@ -1,4 +1,4 @@
-"""`python -m simgrid_broker`: the same as `simgrid-broker`."""
+"""`python -m simgrid_broker`: runs the command line."""
 
 from simgrid_broker.cli import main
 

@@ -1,10 +1,7 @@
-"""The one decorator for compiled code.
+"""The decorator for compiled code, and the cache of compiled code between runs.
 
-What lives here: `compiled`, and where compiled code is kept between runs. What does not: any compiled function.
-
-Compiled functions are plain Python that Numba translates; with `NUMBA_DISABLE_JIT=1` they run as they stand. The cache
-lives in a folder of its own for each state of the sources, because Numba does not notice when a function that another
-file calls has changed.
+Compiled functions are plain Python that Numba translates; with `NUMBA_DISABLE_JIT=1` they run uncompiled. Each state of
+the sources has its own cache folder, because Numba does not notice changes of called functions in other files.
 """
 
 import hashlib
@@ -22,14 +19,14 @@ SOURCES = {
                "policy/job_brokerage/*.py"),
     "fabric": ("bundle.py", "luck.py", "names.py", "units.py", "schema/*.py", "world/*.py", "fabric/*.py"),
 }
-"""Where compiled functions and the constants and tables that they were compiled with stand: those of policies, rules
-of other packages included, and all the others."""
+"""Files with compiled functions and the constants and tables compiled into them: of policies, including rules of other
+packages, and all others."""
 
 
 def compiled(function):
     """Translate `function` with Numba: nopython, cached, IEEE arithmetic, and without reference counting.
 
-    Without the counting (six times faster here) a function may not make arrays, slices of arrays included.
+    Without reference counting (six times faster here) a function may not create arrays, including slices.
     """
     found = numba.config.CACHE_DIR
     room = function.__module__.removeprefix(f"{PACKAGE.name}.")
@@ -43,7 +40,7 @@ def compiled(function):
 
 @cache
 def cache_folder(group: str = "fabric") -> Path:
-    """Folder that holds the compiled code of these very sources; made if need be."""
+    """Folder of the compiled code of the current sources; created if missing."""
     root = Path(os.environ.get("SIMGRID_BROKER_CACHE") or Path.home() / ".cache" / "simgrid_broker")
     folder = root / sources_digest(group)
     try:
@@ -51,17 +48,17 @@ def cache_folder(group: str = "fabric") -> Path:
         if os.access(folder, os.W_OK):
             return folder
     except OSError:
-        pass                                    # a home that cannot be written: compile afresh in every process
+        pass                                    # home folder not writable: compile in every process
     return Path(tempfile.mkdtemp(prefix="simgrid_broker-"))
 
 
 def is_compiled() -> bool:
-    """Whether the fabric's compiled code is at hand, or none will be made; otherwise the next run makes it, in 40 s."""
+    """Whether the fabric's compiled code is cached or disabled; otherwise the next run compiles it, in 40 s."""
     return bool(numba.config.DISABLE_JIT) or any(cache_folder().glob("fabric_*/*.nbi"))
 
 
 def sources_digest(group: str = "fabric") -> str:
-    """Fingerprint of everything that decides what the compiled code does, 16 hexadecimal digits."""
+    """Fingerprint of everything that determines the compiled code, 16 hexadecimal digits."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__}".encode())
     for pattern in SOURCES[group]:
         for file in sorted(PACKAGE.glob(pattern)):

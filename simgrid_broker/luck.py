@@ -1,7 +1,4 @@
-"""Keyed random numbers: every one is a function of (seed, stream, key), never of the moment at which it is asked for.
-
-What lives here: the hash, uniforms from it, the inverse normal distribution, and the list of streams. What does not:
-any generator with a state.
+"""Keyed random draws: functions of (seed, stream, key), independent of the order of events.
 
 The hash chains the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) over the words of the key.
 """
@@ -22,13 +19,13 @@ STREAMS = {name: number for number, name in enumerate((
     "input_loss",
     "merge_draw", "merge_fate",
 ))}
-"""Numbers of the streams: one for each kind of question asked of luck."""
+"""Numbers of the streams: one per kind of random draw."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
 _U30, _U27, _U31, _U12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
-_UNIT = 2.0**-52                               # 52 bits and a half: with 53, the last number would be rounded to 1
+_UNIT = 2.0**-52                               # 52 bits plus a half: with 53, the last number would be rounded to 1
 
 _A = (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
       4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3)
@@ -45,7 +42,7 @@ _F = (1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1, 1.4875361290850
 
 
 def _wrapping(function):
-    """Let 64-bit words wrap around silently where the function runs uncompiled."""
+    """Silence the overflow warnings of 64-bit words where the function runs uncompiled."""
     if not numba.config.DISABLE_JIT:
         return function
 
@@ -91,10 +88,7 @@ def uniform(seed, stream, a, b, c):
 
 
 def successive(seed: int, stream: int, a: int, b: int, first: int, number: int) -> np.ndarray:
-    """So many uniform numbers, (number,), those of the keys (a, b, first), (a, b, first + 1) and so on.
-
-    `stream` is its number in STREAMS, as for `uniform`.
-    """
+    """Uniform numbers, (number,), for the keys (a, b, first), (a, b, first + 1), ...; stream: number in STREAMS."""
     found = np.empty(number)
     _fill(seed, stream, a, b, first, found)
     return found
@@ -124,7 +118,7 @@ def normal_quantile_of(u):
     q = u - 0.5
     if abs(q) <= 0.425:
         return q * _ratio(_A, _B, 0.180625 - q * q)
-    r = math.sqrt(-math.log(min(u, 1.0 - u)))        # of `math`: NumPy's own differ in the last bit, uncompiled
+    r = math.sqrt(-math.log(min(u, 1.0 - u)))        # not NumPy's, which differ in the last bit uncompiled
     x = _ratio(_C, _D, r - 1.6) if r <= 5.0 else _ratio(_E, _F, r - 5.0)
     return -x if q < 0.0 else x
 
@@ -136,7 +130,7 @@ def _quantiles(flat, out):
 
 
 def normal_quantile(u) -> np.ndarray:
-    """Inverse of the standard normal distribution, element by element; float64 of the shape of `u`."""
+    """Inverse of the standard normal distribution, element-wise; float64 of the shape of `u`."""
     u = np.asarray(u, np.float64)
     out = np.empty(u.size)
     _quantiles(u.ravel(), out)

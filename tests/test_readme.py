@@ -1,4 +1,4 @@
-"""What the README says is so: its programs run, and its names, commands, files and tables are those of the project."""
+"""The programs in the README run, and its names, commands, files and tables are those of the project."""
 
 import re
 import shlex
@@ -26,7 +26,7 @@ def section(title):
 
 
 def rows(text):
-    """Cells of the rows of the tables in a text, heads left out."""
+    """Cells of the rows of the tables in a text, without headings."""
     return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()
             if line.startswith("| `") or line.startswith("| [`")]
 
@@ -38,7 +38,7 @@ def code_in(text):
 
 @pytest.fixture
 def beside_the_scenarios(tmp_path, monkeypatch):
-    """An empty folder in which a user would stand, with the scenarios of the project in it."""
+    """An empty working directory with the scenarios of the project."""
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -48,18 +48,18 @@ def test_the_study_runs_and_is_short(beside_the_scenarios, capsys):
     study = PROGRAMS[0]
     assert len([line for line in study.splitlines() if line.strip()]) < 15
     exec(compile(study, "README.md", "exec"), {})
-    said = capsys.readouterr().out
-    assert "delivered" in said and "wait_p50" in said and "results/base-and-changed/report.html" in said
+    result = capsys.readouterr().out
+    assert "delivered" in result and "wait_p50" in result and "results/base-and-changed/report.html" in result
     assert (beside_the_scenarios / "results" / "base-and-changed" / "report.html").is_file()
 
 
-def test_the_brokers_can_be_asked_without_a_simulation(beside_the_scenarios, capsys):
+def test_the_broker_example_runs(beside_the_scenarios, capsys):
     exec(compile(PROGRAMS[1], "README.md", "exec"), {})
-    said = capsys.readouterr().out
-    assert "1 WEST/MCORE 5.171" in said and "'-zeroshare': 4" in said
+    result = capsys.readouterr().out
+    assert "1 WEST/MCORE 5.171" in result and "'-zeroshare': 4" in result
 
 
-def test_commands_that_are_shown_run(beside_the_scenarios):
+def test_the_shown_commands_run(beside_the_scenarios):
     shown = re.findall(r"^\$ simgrid-broker (.*)$", README, re.MULTILINE)
     assert shown
     for command in shown:
@@ -67,7 +67,7 @@ def test_commands_that_are_shown_run(beside_the_scenarios):
         assert answer.exit_code == 0, f"{command}: {answer.output}"
 
 
-def test_the_policy_of_one_s_own_works():
+def test_the_policy_example_works():
     names = {}
     exec(compile(PROGRAMS[2], "README.md", "exec"), names)
     gentle = names["gentle_throttle"](WorkQueueCounts(running=0, not_running=0, defined=0, waiting=0), ThrottleLimits())
@@ -76,7 +76,7 @@ def test_the_policy_of_one_s_own_works():
 
 
 def test_the_public_names_are_those_of_the_package():
-    listed = code_in(section("A study in a few lines").split("The names of the package:")[1])
+    listed = code_in(section("A study in a few lines").split("Public names:")[1])
     assert listed == simgrid_broker.__all__
     assert all(hasattr(simgrid_broker, name) for name in listed)
 
@@ -87,19 +87,19 @@ def test_an_unknown_public_name_is_an_attribute_error():
     assert set(simgrid_broker.__all__) <= set(dir(simgrid_broker))
 
 
-def test_every_command_of_the_table_is_there_with_its_options():
+def test_every_command_of_the_table_exists_with_its_options():
     for command, meaning in rows(section("Commands")):
         words = command.strip("`").removeprefix("simgrid-broker ").split()
         path = [word for word in words if word.islower() and word.isalpha()]
-        said = CliRunner().invoke(app, [*path, "--help"])
-        assert said.exit_code == 0, command
+        result = CliRunner().invoke(app, [*path, "--help"])
+        assert result.exit_code == 0, command
         for option in re.findall(r"--[a-z]+", meaning):
-            assert option in said.stdout, f"{command} has no {option}"
+            assert option in result.stdout, f"{command} has no {option}"
 
 
 def test_every_command_is_in_the_table():
-    listed, said = section("Commands"), CliRunner().invoke(app, ["--help"]).stdout
-    for name in re.findall(r"^  (\w+)  ", said.split("Commands:")[1], re.MULTILINE):
+    listed, result = section("Commands"), CliRunner().invoke(app, ["--help"]).stdout
+    for name in re.findall(r"^  (\w+)  ", result.split("Commands:")[1], re.MULTILINE):
         assert f"`simgrid-broker {name}" in listed
 
 
@@ -112,20 +112,20 @@ def test_every_recorded_table_is_in_the_list_of_results():
     assert set(re.findall(r"`(\w+)\.parquet`", section("Results"))) == set(RECORDED)
 
 
-def test_the_rooms_are_those_that_the_house_is_held_to():
-    told = {}
-    for rooms, _, *may in rows(section("Architecture").split("| room |")[1]):
-        for room in code_in(rooms):
-            told[room] = set(code_in(may[0])) if may else set()
-    assert told.pop("cli") == set()
-    assert told == MAY_IMPORT
+def test_the_packages_are_those_of_the_import_test():
+    documented = {}
+    for packages, _, *may in rows(section("Architecture").split("| package |")[1]):
+        for package in code_in(packages):
+            documented[package] = set(code_in(may[0])) if may else set()
+    assert documented.pop("cli") == set()
+    assert documented == MAY_IMPORT
 
 
-def test_links_lead_somewhere():
+def test_links_have_targets():
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert (ROOT / target).exists(), target
 
 
-def test_there_are_two_commands_and_they_can_be_run():
+def test_the_two_commands_are_executable():
     for name in section("Two commands").split("```bash\n")[1].split("```")[0].split():
         assert (ROOT / name).stat().st_mode & 0o100, f"{name} cannot be executed"

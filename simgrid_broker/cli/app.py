@@ -1,7 +1,4 @@
-"""The program: all commands under one name.
-
-What lives here: the Typer application and `main`. What does not: any command.
-"""
+"""The Typer application with all commands."""
 
 import sys
 
@@ -9,7 +6,7 @@ import typer
 from typer.core import TyperGroup
 
 from simgrid_broker.cli import broker, check, describe, explain, gdpconfig, importing, reports, run
-from simgrid_broker.cli.trouble import told
+from simgrid_broker.cli.trouble import errors_as_messages
 
 PROGRAM = "simgrid-broker"
 
@@ -22,27 +19,27 @@ Examples:
 """
 
 
-class Door(TyperGroup):
-    """Group of commands whose errors are told in words."""
+class Commands(TyperGroup):
+    """Group of commands whose errors become messages."""
 
     def invoke(self, ctx):
-        """Run a command; what goes wrong becomes a message and an exit status."""
-        with told():
+        """Run a command; an error becomes a message and an exit status."""
+        with errors_as_messages():
             return super().invoke(ctx)
 
 
-app = typer.Typer(cls=Door, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
+app = typer.Typer(cls=Commands, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
                   epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 
 
 @app.callback()
-def program(version: bool = typer.Option(False, "--version", is_eager=True, callback=lambda asked: tell_version(asked),
+def program(version: bool = typer.Option(False, "--version", is_eager=True, callback=lambda asked: show_version(asked),
                                          help="Show the version and exit.")) -> None:
     """Discrete-event simulator of grid workload management with PanDA/JEDI's own rules."""
 
 
-def tell_version(asked: bool) -> None:
-    """Print the version of the package and exit, if that was asked for."""
+def show_version(asked: bool) -> None:
+    """Print the version of the package and exit, if `asked`."""
     if asked:
         from importlib.metadata import version
         typer.echo(f"{PROGRAM} {version('simgrid_broker')}")

@@ -1,7 +1,4 @@
-"""`broker`: one decision of a broker on a snapshot of a grid, without a simulation.
-
-What lives here: the command and its tables. What does not: the decision (dry_run).
-"""
+"""`broker`: one broker decision on a snapshot of a grid, without a simulation."""
 
 import json
 from pathlib import Path
@@ -29,28 +26,28 @@ Examples:
 SnapshotFile = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="Snapshot file, YAML or JSON.",
                                               show_default=False)]
 MOST_NAMED = 20
-"""Candidates that are named beside the rule that refused them, unless all are asked for."""
+"""Maximum number of refused candidates named per rule without --all."""
 TITLES = {"task_brokerage": "Task brokerage", "job_brokerage": "Job brokerage"}
 
 
 def broker(
     snapshot: SnapshotFile,
-    task: Annotated[str | None, typer.Option(metavar="ID", help="jeditaskid of the task; needed if there are several.",
+    task: Annotated[str | None, typer.Option(metavar="ID", help="jeditaskid of the task; may be omitted for one task.",
                                              show_default=False)] = None,
     edition: Annotated[Literal["documented", "deployed"] | None, typer.Option(
         help="Edition of the rules, instead of the snapshot's.", show_default=False)] = None,
     settings: Settings = None,
-    everyone: Annotated[bool, typer.Option("--all", help="Name all candidates that a rule refused, not only the first "
-                                           f"{MOST_NAMED}.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON: every candidate with rule, "
-                                          "figures, weight, factors, order and probability.")] = False,
+    everyone: Annotated[bool, typer.Option("--all", help="Name all refused candidates, not only the first "
+                                           f"{MOST_NAMED} of each rule.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON: every candidate with rule, figures, weight, "
+                                          "factors, order and probability.")] = False,
 ) -> None:
-    """Ask a broker about one task of a snapshot, without a simulation.
+    """Make one broker decision for a task of a snapshot, without a simulation.
 
-    Prints the funnel, then the candidates that are used, best first, then those that were refused, by rule.
+    Prints the number of candidates after each rule, the used candidates, best first, and the refused ones by rule.
     """
-    from simgrid_broker.dry_run import broker as asked
-    answer = asked(loaded_snapshot(snapshot, edition, settings), task)
+    from simgrid_broker.dry_run import broker as decide
+    answer = decide(loaded_snapshot(snapshot, edition, settings), task)
     if as_json:
         typer.echo(json.dumps(answer.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
@@ -61,7 +58,7 @@ def broker(
 
 
 def loaded_snapshot(file: Path, edition: str | None, settings) -> "Snapshot":
-    """The snapshot in a file with what the command line sets; raises SnapshotError, for unknown policies too."""
+    """The snapshot in a file with the settings of the command line; raises SnapshotError, also for unknown policies."""
     from simgrid_broker.scenario import load_snapshot
     overrides = [*(settings or ()), *([] if edition is None else [f"edition={edition}"])]
     snapshot = load_snapshot(file, overrides)
@@ -72,7 +69,7 @@ def loaded_snapshot(file: Path, edition: str | None, settings) -> "Snapshot":
 
 
 def heading(answer: "Decision") -> str:
-    """What was asked."""
+    """Task, edition, share, priority, nucleus, jobs, snapshot and time."""
     task = answer.task
     about = [f"{answer.edition} edition", f"share {task.gshare}", f"priority {task.currentpriority}"]
     about += [] if answer.nucleus is None else [f"nucleus {answer.nucleus}"]
@@ -82,37 +79,36 @@ def heading(answer: "Decision") -> str:
 
 
 def funnel_table(answer: "Decision") -> str:
-    """How many candidates each rule left."""
+    """Number of candidates refused and left by each rule."""
     rows = [("", "", str(len(answer.candidates)))]
     rows += [(step.tag, str(step.refused), str(step.left)) for step in answer.funnel]
     return table(("rule", "refused", "left"), rows, numbers=(1, 2))
 
 
 def kept_table(answer: "Decision") -> str:
-    """The candidates that are used, best first."""
+    """The used candidates, best first."""
     rows = [(str(each.order), each.name, shown(each.weight), f"{100 * each.probability:.1f} %", shown(each.queued),
              shown(each.cap), factors(each)) for each in answer.kept]
     if not rows:
         return "No candidate is left."
     head = ("order", "candidate", "weight", "probability", "queued", "cap", "factors other than 1")
-    gone = [k for k in (4, 5) if not any(row[k] for row in rows)]
-    kept = [k for k in range(len(head)) if k not in gone]
+    kept = [k for k in range(len(head)) if k not in (4, 5) or any(row[k] for row in rows)]
     return table([head[k] for k in kept], [[row[k] for k in kept] for row in rows], numbers=range(2, len(kept) - 1))
 
 
 def refused_table(answer: "Decision", most: int | None = None) -> str:
-    """The candidates that were refused, rule by rule, with the figures that were compared; of each rule `most`."""
+    """The refused candidates by rule, up to `most` of each, with the compared figures."""
     rows = []
     for step in answer.funnel:
         named = [name_and_figures(each) for each in answer.candidates if each.tag == step.tag]
-        if most is not None and len(named) > most + 1:                  # the words take the room of a name
+        if most is not None and len(named) > most + 1:                  # the remark is as long as a name
             named = [*named[:most], f"and {len(named) - most} others (--all names them)"]
         rows.append((step.tag, ", ".join(named)))
     return table(("refused by", "candidates (value against limit)"), rows) if rows else ""
 
 
 def name_and_figures(candidate: "Candidate") -> str:
-    """A candidate with what a rule compared."""
+    """A candidate with the figures that the rule compared."""
     if candidate.value is None:
         return candidate.name
     limit = "" if candidate.limit is None else f" against {shown(candidate.limit)}"
@@ -120,12 +116,12 @@ def name_and_figures(candidate: "Candidate") -> str:
 
 
 def factors(candidate: "Candidate") -> str:
-    """The factors of a weight that change it."""
+    """The factors of a weight other than 1."""
     return ", ".join(f"{name} {shown(number)}" for name, number in candidate.factors.items() if number != 1)
 
 
 def shown(number: float | None) -> str:
-    """A number with four digits, whole from a thousand to a billion, or nothing."""
+    """A number with four digits, whole from 1000 to 1e9; empty for None."""
     if number is None:
         return ""
     return f"{number:,.0f}" if 1000 <= abs(number) < 1e9 else f"{number:.4g}"

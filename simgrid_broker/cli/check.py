@@ -1,7 +1,4 @@
-"""`check`: everything that is wrong with a scenario, or what it amounts to.
-
-What lives here: the command and its summary. What does not: the checks (scenario).
-"""
+"""`check`: every problem of a scenario, or its summary."""
 
 from typing import TYPE_CHECKING
 
@@ -23,7 +20,7 @@ Examples:
 def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadFile = None) -> None:
     """Check a scenario without running it.
 
-    Prints everything that is wrong at once, or "ok" with what the scenario amounts to, and remarks.
+    Lists every problem, or prints "ok" with a summary of the scenario and remarks.
     """
     given = loaded(scenario, settings=settings, workload=workload)
     typer.echo(f"ok: {given.name} ({scenario})")
@@ -37,14 +34,14 @@ def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadF
 
 
 def described_time(scenario: "Scenario") -> str:
-    """How long the run is."""
+    """Duration and warm-up."""
     from simgrid_broker.units import format_seconds
     text = format_seconds(scenario.duration)
     return text + (f", of which {format_seconds(scenario.warm_up)} are warm-up" if scenario.warm_up else "")
 
 
 def described_grid(scenario: "Scenario") -> str:
-    """How large the grid is."""
+    """Size of the grid."""
     from simgrid_broker.world.queue_tables import pools_of
     grid = scenario.grid
     cores = sum(cores for _, cores, _ in pools_of(grid)[1])
@@ -54,7 +51,7 @@ def described_grid(scenario: "Scenario") -> str:
 
 
 def described_shares(scenario: "Scenario") -> str:
-    """The leaves of the share tree with their parts of the whole."""
+    """The leaves of the share tree with their targets."""
     from simgrid_broker.world.share_tree import share_tree
     tree = share_tree(scenario.shares_in_use)
     leaves = ", ".join(f"{tree.names[node]} {tree.value[node]:.3g} %" for node in tree.leaves)
@@ -62,7 +59,7 @@ def described_shares(scenario: "Scenario") -> str:
 
 
 def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
-    """The work that arrives within the run, and what an importer could not use of a trace."""
+    """The work that arrives within the run, and remarks from the importer of a trace."""
     from simgrid_broker.scenario.synthetic import task_list
     from simgrid_broker.world.build import only_tasks_that_come
     tasks, work = task_list(scenario), scenario.workload
@@ -71,14 +68,14 @@ def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
     sources += [count(len(work.users), "group of users", "groups of users")] if work.users else []
     sources += [str(work.trace.file)] if work.trace else []
     cut, pieces = tasks.split()["n_files"] > 0, tasks.rows["n_jobs"]
-    held = [count(int(pieces[~cut].sum()), "job")] if not cut.all() or not len(cut) else []
-    held += [count(int(pieces[cut].sum()), "file or part of a file", "files or parts of files")] if cut.any() else []
-    amount = f"{count(len(tasks.rows), 'task')} with {' and '.join(held)}"
-    return f"{' and '.join(sources) or 'none'}: {amount}", tasks.remarks
+    amounts = [count(int(pieces[~cut].sum()), "job")] if not cut.all() or not len(cut) else []
+    amounts += [count(int(pieces[cut].sum()), "file or part of a file", "files or parts of files")] if cut.any() else []
+    total = f"{count(len(tasks.rows), 'task')} with {' and '.join(amounts)}"
+    return f"{' and '.join(sources) or 'none'}: {total}", tasks.remarks
 
 
 def described_rules(scenario: "Scenario") -> str:
-    """Edition, policies that are not the default, and what gdpconfig sets."""
+    """Edition, seed, policies other than the default, and gdpconfig values of the scenario."""
     policies = [f"{kind}: {name}" for kind, name in scenario.policies
                 if name != type(scenario.policies).model_fields[kind].default]
     keys = [f"{key} = {value}" for key, value in scenario.gdpconfig.items()]

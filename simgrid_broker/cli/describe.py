@@ -1,7 +1,4 @@
-"""`describe`: what everything with a name is.
-
-What lives here: the command. What does not: the reference itself (`reference`).
-"""
+"""`describe`: keys of a scenario, tables, rules and statuses."""
 
 from typing import Annotated
 
@@ -22,36 +19,36 @@ Examples:
 
 
 def completed(start: str) -> list[str]:
-    """Topics that begin with `start`, for the shell."""
+    """Topics that begin with `start`, for shell completion."""
     from simgrid_broker.cli.reference import topics
     return [name for name in topics() if name.startswith(start)]
 
 
 def describe(topic: Annotated[str | None, typer.Argument(
-        metavar="[TOPIC]", help="A part of a scenario, a table, `rules` or `states`; default: list what there is.",
+        metavar="[TOPIC]", help="A part of a scenario, a table, `rules` or `states`; default: list the topics.",
         autocompletion=completed, show_default=False)] = None, part: Annotated[str | None, typer.Argument(
         metavar="[PART]", help="Of `states`: task, dataset, file or job; default: all.", show_default=False)] = None,
         ) -> None:
     """Describe keys of a scenario, tables, rules and statuses.
 
-    Names, types, units, defaults, sources and meanings, as the program itself has them.
+    Names, types, units, defaults, sources and meanings, from the definitions that the program uses.
     """
     from simgrid_broker.cli.reference import topics
     known = topics()
     if topic is None:
         typer.echo(table(("topic", "where"), [(each.name, each.about) for each in known.values()]))
-        typer.echo("\nsimgrid-broker describe TOPIC tells more; simgrid-broker gdpconfig lists the keys of gdpconfig.")
+        typer.echo("\nDetails: simgrid-broker describe TOPIC. Keys of gdpconfig: simgrid-broker gdpconfig.")
         return
     if topic not in known:
-        raise BadArgument([Problem(None, None, topic, None, "there is no such topic; `simgrid-broker describe` lists "
-                                   "them", nearest(topic, known))])
+        raise BadArgument([Problem(None, None, topic, None, "unknown topic; `simgrid-broker describe` lists the "
+                                   "topics", nearest(topic, known))])
     for section in parts_of(known[topic], part):
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
         typer.echo(table(section.head, section.rows) + "\n")
 
 
-def parts_of(topic: Topic, part: str | None) -> "list[Section]":
-    """The sections of a topic, or those of the part asked for; raises BadArgument for a part that it does not have."""
+def parts_of(topic: Topic, part: str | None) -> list[Section]:
+    """The sections of a topic, or of one `part`; raises BadArgument for an unknown part."""
     sections = topic.sections()
     names = list(dict.fromkeys(section.key for section in sections if section.key))
     if part is not None and part not in names:

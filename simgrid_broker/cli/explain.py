@@ -1,8 +1,4 @@
-"""`explain`: why a task went where it went, and why a queue was not used.
-
-What lives here: the command, the names that it is given, and its wording, which is that of PanDA's logs. What does not:
-the figures (metrics).
-"""
+"""`explain`: why a task was brokered to a queue, and why a queue was not used, in the wording of PanDA's logs."""
 
 import json
 from pathlib import Path
@@ -30,46 +26,46 @@ Examples:
   simgrid-broker explain results/quickstart/seed-1 --why-not T1-DE-01_UCORE
 """
 THINGS = {"job_brokerage": "site", "task_brokerage": "nucleus"}
-"""What PanDA's logs call a candidate."""
+"""Name of a candidate in PanDA's logs."""
 
 
 def explain(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)],
-    task: Annotated[str | None, typer.Option(metavar="ID", help="Task, by jeditaskid or name.",
+    task: Annotated[str | None, typer.Option(metavar="ID", help="Task: jeditaskid or name.",
                                              show_default=False)] = None,
     at: Annotated[str | None, typer.Option(metavar="TIME", help="Only the first decision at or after this simulated "
-                                           "time, such as 12h.", show_default=False)] = None,
+                                           "time, for example 12h.", show_default=False)] = None,
     queue: Annotated[str | None, typer.Option(metavar="NAME", help="Only this PanDA queue, pseudo-queue or nucleus.",
                                               show_default=False)] = None,
-    why_not_queue: Annotated[str | None, typer.Option("--why-not", metavar="QUEUE", help="Which rules refused this "
-                                                      "queue or nucleus when, and how near it came; for all tasks "
+    why_not_queue: Annotated[str | None, typer.Option("--why-not", metavar="QUEUE", help="Show which rules refused "
+                                                      "this queue or nucleus, when, and how closely; of all tasks "
                                                       "without --task.", show_default=False)] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell why brokers chose or refused queues.
+    """Show why brokers chose or refused queues.
 
-    Decisions whose candidates are on record (`record.tasks`, `record.candidates`) are told candidate by candidate, as
-    PanDA logs them; what concerns a queue is counted for all decisions.
+    With --task: each decision with recorded candidates (`record.tasks`, `record.candidates`), candidate by candidate in
+    the wording of PanDA's logs. With --why-not: the refusals of a queue, counted over all decisions.
     """
     from simgrid_broker.records import read_run
-    found = read_run(run)
-    number = None if task is None else task_number(found, task)
+    recorded = read_run(run)
+    number = None if task is None else task_number(recorded, task)
     moment = None if at is None else _moment(at)
     if why_not_queue is not None:
         if at is not None or queue is not None:
-            raise _wrong("--why-not", why_not_queue, "goes with --task and --json only")
-        told = why_not.answer(found, candidate_names(found, "--why-not", why_not_queue), number)
-        typer.echo(_json(told.to_dict()) if as_json else why_not.text(told))
+            raise _wrong("--why-not", why_not_queue, "can be combined with --task and --json only")
+        answer = why_not.answer(recorded, candidate_names(recorded, "--why-not", why_not_queue), number)
+        typer.echo(_json(answer.to_dict()) if as_json else why_not.text(answer))
         return
     if number is None:
-        raise _wrong("--task", None, "say which task (--task ID) or which queue (--why-not QUEUE)")
-    rows = _decisions_of(found, number, moment)
-    names = None if queue is None else candidate_names(found, "--queue", queue)
-    typer.echo(_json(as_dict(found, number, rows, names)) if as_json else "\n\n".join(texts(found, rows, names)))
+        raise _wrong("--task", None, "a task (--task ID) or a queue (--why-not QUEUE) is required")
+    rows = _decisions_of(recorded, number, moment)
+    names = None if queue is None else candidate_names(recorded, "--queue", queue)
+    typer.echo(_json(as_dict(recorded, number, rows, names)) if as_json else "\n\n".join(texts(recorded, rows, names)))
 
 
 def task_number(run: "Run", task: str) -> int:
-    """The jeditaskid of a task given by number or name; raises BadArgument if there is none, or several."""
+    """The jeditaskid of a task given by number or name; raises BadArgument if no task or several match."""
     tasks = run.table("tasks", ["jeditaskid", "name"])
     numbers = [str(number) for number in tasks.jeditaskid]
     if task in numbers:
@@ -79,14 +75,14 @@ def task_number(run: "Run", task: str) -> int:
         return int(named.iloc[0])
     if len(named):
         first = ", ".join(map(str, named.head(8))) + (", ..." if len(named) > 8 else "")
-        raise _wrong("--task", task, f"{len(named)} tasks have this name; choose one by its number: {first}")
+        raise _wrong("--task", task, f"{len(named)} tasks have this name; choose one by number: {first}")
     known = dict.fromkeys(tasks.name.dropna().astype(str))
-    raise _wrong("--task", task, f"no task of the run has this number or name; it has {count(len(numbers), 'task')}",
+    raise _wrong("--task", task, f"unknown task; the run has {count(len(numbers), 'task')}",
                  nearest(task, known) or nearest(task, numbers))
 
 
 def candidate_names(run: "Run", option: str, name: str) -> frozenset[str]:
-    """The pseudo-queues, or the site, that a name stands for; raises BadArgument for a name that nothing has."""
+    """The pseudo-queues or the site called `name`; raises BadArgument for an unknown name."""
     from simgrid_broker.metrics import queue_of
     owner = queue_of(run)
     names = frozenset(each for each, queue in owner.items() if name in (each, queue))
@@ -97,43 +93,47 @@ def candidate_names(run: "Run", option: str, name: str) -> frozenset[str]:
 
 
 def texts(run: "Run", rows: "pd.DataFrame", names: frozenset[str] | None) -> list[str]:
-    """Each decision in PanDA's wording: the funnel, then candidate by candidate, the best last."""
-    from simgrid_broker import metrics
-    funnels, factors = metrics.funnels(run, rows), metrics.factors(run, set(rows.decision))
-    found = []
-    for decision, one in rows.groupby("decision", sort=False):
-        first = one.iloc[0]
-        lines = [_head(first), count(len(one), "candidate")]
-        lines += [f"{step.left} candidates passed {_passed(step.panda)}"
-                  for step in funnels[funnels.decision == decision].itertuples()]
-        reasons = metrics.criteria(run, first.kind).set_index("tag").panda
-        shown = _in_order(one if names is None else one[one.candidate.isin(names)], list(reasons.index))
-        mine = factors[factors.decision == decision]
-        lines += [_line(row, reasons, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
-        found.append("\n  ".join(lines))
-    return found
-
-
-def as_dict(run: "Run", task: int, rows: "pd.DataFrame", names: frozenset[str] | None) -> dict:
-    """The same for machines."""
+    """Each decision in PanDA's wording: the funnel, then every candidate, refused ones first."""
     from simgrid_broker import metrics
     funnels, factors = metrics.funnels(run, rows), metrics.factors(run, set(rows.decision))
     decisions = []
-    for decision, one in rows.groupby("decision", sort=False):
+    for decision, candidates in rows.groupby("decision", sort=False):
+        first = candidates.iloc[0]
+        lines = [_head(first), count(len(candidates), "candidate")]
+        lines += [f"{step.left} candidates passed {_passed(step.panda)}"
+                  for step in funnels[funnels.decision == decision].itertuples()]
+        reasons = metrics.criteria(run, first.kind).set_index("tag").panda
+        shown = _in_order(_named(candidates, names), list(reasons.index))
+        mine = factors[factors.decision == decision]
+        lines += [_line(row, reasons, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
+        decisions.append("\n  ".join(lines))
+    return decisions
+
+
+def as_dict(run: "Run", task: int, rows: "pd.DataFrame", names: frozenset[str] | None) -> dict:
+    """The content of `texts` as a dictionary."""
+    from simgrid_broker import metrics
+    funnels, factors = metrics.funnels(run, rows), metrics.factors(run, set(rows.decision))
+    decisions = []
+    for decision, candidates in rows.groupby("decision", sort=False):
         steps, mine = funnels[funnels.decision == decision], factors[factors.decision == decision]
-        shown = one if names is None else one[one.candidate.isin(names)]
         multipliers = {name: dict(zip(each.factor, each.multiplier, strict=True))
                        for name, each in mine.groupby("candidate")}
         columns = ["candidate", "queue", "tag", "order", "weight", "value", "limit", "distance", "nearness"]
-        decisions.append(one.iloc[0][["decision", "time_s", "kind", "share", "n_jobs"]].to_dict() | {
+        decisions.append(candidates.iloc[0][["decision", "time_s", "kind", "share", "n_jobs"]].to_dict() | {
             "funnel": steps[["panda", "tags", "refused", "left"]].to_dict("records"),
             "candidates": [row | {"factors": multipliers.get(row["candidate"], {})}
-                           for row in shown[columns].to_dict("records")]})
+                           for row in _named(candidates, names)[columns].to_dict("records")]})
     return {"jeditaskid": task, "decisions": decisions}
 
 
+def _named(candidates: "pd.DataFrame", names: frozenset[str] | None) -> "pd.DataFrame":
+    """The candidates in `names`; None = all."""
+    return candidates if names is None else candidates[candidates.candidate.isin(names)]
+
+
 def _decisions_of(run: "Run", task: int, at_s: float | None) -> "pd.DataFrame":
-    """The candidates of a task's decisions; raises BadArgument if none are on record."""
+    """The candidates of a task's decisions; raises BadArgument if none were recorded."""
     from simgrid_broker import metrics
     rows = metrics.explain(run, task)
     if not len(rows):
@@ -142,7 +142,7 @@ def _decisions_of(run: "Run", task: int, at_s: float | None) -> "pd.DataFrame":
         return rows
     later = rows[rows.time_s >= at_s]
     if not len(later):
-        raise _wrong("--at", format_seconds(at_s), "the last decision of the task on record was at "
+        raise _wrong("--at", format_seconds(at_s), "the last recorded decision of the task was at "
                      + format_seconds(rows.time_s.max()))
     return later[later.decision == later.decision.iloc[0]]
 
@@ -156,7 +156,7 @@ def _moment(at: str) -> float:
 
 
 def _head(row) -> str:
-    """What a decision was about."""
+    """Broker, task, share, time and number of jobs of a decision."""
     kind = row.kind.replace("_", " ")
     made = f": {count(row.n_jobs, 'job')} placed" if row.kind == "job_brokerage" else ""
     return (f"{kind} of jeditaskid={row.jeditaskid} gshare={row.share} at {format_seconds(row.time_s)} "
@@ -164,7 +164,7 @@ def _head(row) -> str:
 
 
 def _in_order(rows: "pd.DataFrame", tags: list[str]) -> "pd.DataFrame":
-    """Candidates in the order in which they were removed, then those that are used, best first."""
+    """Refused candidates in the order of the rules, then used candidates, best first."""
     place = rows.tag.map({tag: number for number, tag in enumerate(tags)}).fillna(len(tags))
     return rows.assign(place=place).sort_values(["place", "order"], kind="stable")
 
@@ -180,12 +180,12 @@ def _line(row, reasons: "pd.Series", factors: "pd.DataFrame") -> str:
 
 
 def _passed(panda: str) -> str:
-    """A step after "passed"."""
+    """PanDA's name of a step as it follows "passed" in the logs."""
     return panda.replace("skip queues with ", "check for ", 1)
 
 
 def _reason(panda: str) -> str:
-    """A step after "due to"."""
+    """PanDA's name of a step as it follows "due to" in the logs."""
     for words in ("selection for ", "skip queues with "):
         panda = panda.removeprefix(words)
     return panda
@@ -196,12 +196,12 @@ def _wrong(key: str, value: object, expected: str, meant: tuple[str, ...] = ()) 
 
 
 def _json(value: dict) -> str:
-    """JSON; figures that are none are null."""
+    """JSON text; figures that are NaN or infinite are null."""
     return json.dumps(_plain(value), indent=1, ensure_ascii=False)
 
 
 def _plain(value):
-    """`value` in the kinds that JSON has."""
+    """`value` as JSON-compatible types."""
     if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     if isinstance(value, list):

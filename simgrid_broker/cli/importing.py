@@ -1,7 +1,4 @@
-"""`import`: real files to a grid that a scenario can extend.
-
-What lives here: the commands. What does not: the readers and the writer (scenario.importers).
-"""
+"""`import`: external files converted to a grid that a scenario can extend."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,10 +18,10 @@ Examples:
   simgrid-broker import cgsim site_info.json site_conn_info.json jobs.csv -o scenarios/cgsim_grid.yaml
 """
 
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Grid file to write, YAML; one that is "
-                                      "there is replaced.", show_default=False)]
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Grid file to write, YAML; an "
+                                      "existing file is replaced.", show_default=False)]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Turn real files into a grid.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Convert external files to a grid.")
 
 
 @app.command(epilog=CRIC_EXAMPLES)
@@ -36,11 +33,11 @@ def cric(
     closeness: Annotated[Path | None, typer.Option(metavar="FILE", help="CRIC's site matrix, JSON.",
                                                    show_default=False)] = None,
 ) -> None:
-    """Write the grid of a CRIC dump, and say what could not be used and what was assumed."""
+    """Convert a CRIC dump to a grid, and list unused entries and assumptions."""
     from simgrid_broker.scenario.importers import read_cric, write_grid
     grid, remarks = read_cric(pandaqueues, rses, closeness)
     write_grid(grid, output, remarks)
-    tell(output, remarks)
+    show_written(output, remarks)
 
 
 @app.command(epilog=CGSIM_EXAMPLES)
@@ -50,18 +47,18 @@ def cgsim(
     output: Output,
     jobs: Annotated[Path | None, typer.Argument(help="CGSim's job file, CSV.", show_default=False)] = None,
 ) -> None:
-    """Write the grid of CGSim's files, and say what could not be used and how to use the jobs."""
+    """Convert CGSim's files to a grid, list unused entries, and show how to use the jobs."""
     from simgrid_broker.scenario.importers import read_cgsim, write_grid
     grid, trace, remarks = read_cgsim(sites, links, jobs)
     write_grid(grid, output, remarks)
-    tell(output, remarks)
+    show_written(output, remarks)
     if trace is not None:
-        typer.echo(f"The jobs can be read; a scenario uses them with\n\n  workload:\n    trace: {{file: {trace}, "
+        typer.echo(f"The job file is readable; use it in a scenario with\n\n  workload:\n    trace: {{file: {trace}, "
                    "format: cgsim}")
 
 
-def tell(output: Path, remarks: list[str]) -> None:
-    """Say what was written and what is to be known of it."""
+def show_written(output: Path, remarks: list[str]) -> None:
+    """Print the remarks and the path of the written grid."""
     for remark in remarks:
         typer.echo(paragraph(f"- {remark}", "  "))
-    typer.echo(f"\nWritten: {output}. A scenario uses it with `extends: {output.name}`.")
+    typer.echo(f"\nWritten: {output}. Use it in a scenario with `extends: {output.name}`.")

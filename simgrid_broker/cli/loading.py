@@ -1,8 +1,4 @@
-"""Scenarios as the command line gives them: a file and what is set beside it.
-
-What lives here: one function that loads and checks, policies included, and the options that two commands share. What
-does not: loading itself (scenario).
-"""
+"""Loading of scenarios with the options of the command line, and the options that commands share."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -17,26 +13,26 @@ if TYPE_CHECKING:
     from simgrid_broker.scenario import Scenario, Snapshot
 
 CRIC = "CRIC"
-"""Kind of origin of what was imported."""
+"""Kind of origin of imported values."""
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file, YAML.", show_default=False)]
-Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of all luck, instead of the scenario's.",
-                                          show_default=False)]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Simulated time, such as 7d or 36h, instead of the "
-                                           "scenario's `duration`.", show_default=False)]
+Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of all random draws, instead of "
+                                          "the scenario's.", show_default=False)]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Simulated time, for example 7d or 36h, instead of "
+                                           "the scenario's `duration`.", show_default=False)]
 Settings = Annotated[list[str] | None, typer.Option(
-    "--set", metavar="KEY=VALUE", help="Set one value by its dotted key, such as gdpconfig.THROTTLE_THRESHOLD=3; may "
-    "be given several times.", show_default=False)]
+    "--set", metavar="KEY=VALUE", help="Set one value by its dotted key, for example gdpconfig.THROTTLE_THRESHOLD=3; "
+    "repeatable.", show_default=False)]
 WorkloadFile = Annotated[Path | None, typer.Option("--workload", metavar="FILE", help="Recorded workload (SWF, GWF or "
-                                                   "CGSim's CSV, plain or .gz), as workload.trace.file.",
+                                                   "CGSim's CSV, plain or .gz); sets workload.trace.file.",
                                                    show_default=False)]
 
 
 def loaded(file: Path, seed: int | None = None, until: str | None = None, settings: Iterable[str] | None = None,
            workload: Path | None = None) -> "Scenario":
-    """The scenario in `file` with what the command line sets.
+    """The scenario in `file` with the settings of the command line.
 
-    Raises ScenarioError, also for unknown policies, and for architectures and zero shares that do not do what they say.
+    Raises ScenarioError, also for unknown policies, and for architectures and zero shares that PanDA would ignore.
     """
     from simgrid_broker.scenario import load_scenario
     overrides = list(settings or ())
@@ -49,7 +45,7 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
 
 
 def unknown_plugins(scenario: "Scenario | Snapshot") -> list[Problem]:
-    """A problem for each policy or agent that a scenario or snapshot names and no package offers."""
+    """A problem for each unknown policy or agent named by a scenario or snapshot."""
     from simgrid_broker.agents.own import GROUP
     from simgrid_broker.plugins import offered
     from simgrid_broker.policy.registry import BUILT_IN, names
@@ -66,17 +62,17 @@ def unknown_plugins(scenario: "Scenario | Snapshot") -> list[Problem]:
 
 
 def malformed_architectures(scenario: "Scenario") -> list[Problem]:
-    """A problem for everything in an architecture of the workload that PanDA would pass over or never match."""
+    """A problem for each part of an architecture of the workload that PanDA would ignore or never match."""
     return malformed_architectures_of(scenario, [
         (f"workload.{part}[{position}].architecture", stream.architecture) for part in ("campaigns", "users")
         for position, stream in enumerate(getattr(scenario.workload, part))])
 
 
-def malformed_architectures_of(whole: "Scenario | Snapshot", found: Iterable[tuple[str, str]]) -> list[Problem]:
-    """A problem for everything of that kind in architectures of a scenario or snapshot, each given with its key."""
+def malformed_architectures_of(whole: "Scenario | Snapshot", architectures: Iterable[tuple[str, str]]) -> list[Problem]:
+    """As `malformed_architectures`, for (key, architecture) pairs of a scenario or snapshot."""
     from simgrid_broker.policy.software.strict import check_architecture
     problems = []
-    for key, architecture in found:
+    for key, architecture in architectures:
         origin = whole.origin(key)
         problems += [Problem(origin.file or origin.kind, origin.line, key, architecture, str(wrong))
                      for wrong in check_architecture(architecture, whole.edition)]
@@ -84,22 +80,22 @@ def malformed_architectures_of(whole: "Scenario | Snapshot", found: Iterable[tup
 
 
 def malformed_zero_shares(scenario: "Scenario") -> list[Problem]:
-    """A problem for everything in a `fairsharepolicy` that PanDA would pass over or never match.
+    """A problem for each part of a `fairsharepolicy` that PanDA would ignore or never match.
 
-    Queues of CRIC are as they are: what is wrong with theirs is for `remarks_on_zero_share`.
+    Problems of queues imported from CRIC are remarks instead (`remarks_on_zero_share`).
     """
     return [Problem(origin.file or origin.kind, origin.line, key, text, str(wrong))
             for key, origin, text, wrong in _wrong_zero_shares(scenario) if origin.kind != CRIC]
 
 
 def remarks_on_zero_share(scenario: "Scenario") -> tuple[str, ...]:
-    """One sentence for everything in the `fairsharepolicy` of an imported queue that PanDA passes over."""
+    """A sentence for each part of an imported queue's `fairsharepolicy` that PanDA ignores."""
     return tuple(f"{key} = {text!r}: {wrong}." for key, origin, text, wrong in _wrong_zero_shares(scenario)
                  if origin.kind == CRIC)
 
 
 def _wrong_zero_shares(scenario: "Scenario") -> Iterator[tuple]:
-    """Key, origin, policy and problem of everything that is wrong with one."""
+    """Key, origin, policy and problem of each malformed `fairsharepolicy`."""
     from simgrid_broker.policy.zero_share import check_policy
     for name, queue in scenario.grid.queues.items():
         key = f"grid.queues.{name}.fairsharepolicy"

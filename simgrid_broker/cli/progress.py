@@ -1,8 +1,4 @@
-"""How far a run is, for somebody who waits for it.
-
-What lives here: a bar on a terminal, a line now and then elsewhere, and the pace that both tell. What does not: the
-run. Everything goes to stderr.
-"""
+"""Progress bar and estimated time to completion, on stderr."""
 
 import sys
 import time
@@ -17,40 +13,40 @@ import typer
 from simgrid_broker.units import format_seconds
 
 RECENT = 20
-"""The pace is that of so many steps past."""
-HELD_UP = 3.0
-"""Steps that took so many times the median were held up, by compiling for example, and do not count for the pace."""
+"""Number of recent steps over which the pace is measured."""
+OUTLIER = 3.0
+"""Multiple of the median duration above which a step, delayed by compiling for example, is excluded from the pace."""
 LINE_EVERY_S = 10.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines of output without a terminal."""
 LAYOUT = "{{percentage:3.0f}} % |{{bar:{width}}}| {{desc}}"
 STEPS_LAYOUT = "{desc} |{bar:20}| {n} of {total}"
-ROOM_FOR_TEXT = 70
-"""Columns that number and text beside the bar take."""
+TEXT_COLUMNS = 70
+"""Columns of percentage and text next to the bar."""
 
 
 class Pace:
-    """Simulated seconds and ended jobs per real second over the last steps."""
+    """Simulated seconds and ended jobs per second of wall-clock time over the last steps."""
 
     def __init__(self):
         self._marks: deque[tuple[float, float, int]] = deque(maxlen=RECENT + 1)
 
     def mark(self, now: float, simulated_s: float, jobs: int) -> None:
-        """Note how far the run is at real time `now`, s."""
+        """Add a measurement at wall-clock time `now`, s."""
         self._marks.append((now, simulated_s, jobs))
 
     def rates(self) -> tuple[float, float]:
-        """Simulated s/s and jobs/s; both 0 until there are three steps."""
+        """Simulated s/s and jobs/s; both 0 before the third step."""
         steps = [tuple(after - before for before, after in zip(*marks, strict=True)) for marks in pairwise(self._marks)]
         if len(steps) < 3:
             return 0.0, 0.0
-        usual = median(taken for taken, _, _ in steps)
+        typical = median(taken for taken, _, _ in steps)
         taken, simulated, jobs = (sum(column) for column in zip(
-            *(step for step in steps if step[0] <= HELD_UP * usual), strict=True))
+            *(step for step in steps if step[0] <= OUTLIER * typical), strict=True))
         return (simulated / taken, jobs / taken) if taken > 0 else (0.0, 0.0)
 
 
 class Progress:
-    """What `engine.simulate` calls now and then; `close` it when the run has ended."""
+    """Progress callback for `engine.simulate`; call `close` after the run."""
 
     def __init__(self, duration_s: float, clock=time.monotonic):
         self.duration_s, self.clock = duration_s, clock
@@ -59,7 +55,7 @@ class Progress:
         self.bar = _bar(duration_s) if sys.stderr.isatty() else None
 
     def __call__(self, simulation) -> None:
-        """Tell how far `simulation` is."""
+        """Show the state of `simulation`."""
         now, simulated_s = self.clock(), simulation.env.now
         self.pace.mark(now, simulated_s, simulation.jobs_ended)
         if self.bar is not None:
@@ -71,12 +67,12 @@ class Progress:
             typer.echo(f"{100 * simulated_s / self.duration_s:3.0f} %  {text}", err=True)
 
     def close(self) -> None:
-        """Leave the bar as it is and go to the next line."""
+        """End the bar and move to the next line."""
         if self.bar is not None:
             self.bar.close()
 
     def _text(self, simulated_s: float, running_cores: int) -> str:
-        """Simulated time, pace, running cores, expected end."""
+        """Simulated time, running cores, pace and estimated end."""
         simulated, jobs = self.pace.rates()
         text = f"{format_seconds(simulated_s)} of {format_seconds(self.duration_s)}, {running_cores:,} cores"
         if simulated <= 0:
@@ -87,7 +83,7 @@ class Progress:
 
 
 def steps(what: str) -> Callable[[Iterable], Iterable]:
-    """A wrapper of things that are worked through one after another: a bar that vanishes, if there is a terminal."""
+    """A wrapper of iterables that shows a temporary progress bar on a terminal."""
     def shown(things: Iterable) -> Iterable:
         if not sys.stderr.isatty():
             return iter(things)
@@ -97,12 +93,12 @@ def steps(what: str) -> Callable[[Iterable], Iterable]:
 
 def _bar(duration_s: float):
     """An empty bar."""
-    layout = LAYOUT.format(width=min(max(get_terminal_size().columns - ROOM_FOR_TEXT, 8), 30))
+    layout = LAYOUT.format(width=min(max(get_terminal_size().columns - TEXT_COLUMNS, 8), 30))
     return _tqdm(total=duration_s, bar_format=layout, desc="starting")
 
 
 def _tqdm(things: Iterable | None = None, **options):
-    """A bar on stderr; the size is told to tqdm, which draws nothing on terminals that do not know theirs."""
+    """A bar on stderr, with explicit size, because tqdm draws nothing on terminals that do not report theirs."""
     from tqdm import tqdm
     columns, rows = get_terminal_size()
     return tqdm(things, file=sys.stderr, ncols=columns, nrows=rows, **options)

@@ -1,7 +1,4 @@
-"""`report` and `compare`: pages and tables made of runs on disk.
-
-What lives here: the commands. What does not: figures (metrics) and pages (report).
-"""
+"""`report` and `compare`: tables and pages of recorded runs."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,16 +22,16 @@ Examples:
 
 
 def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]) -> None:
-    """Print the figures of a run and write its report anew.
+    """Print the figures of a run and rewrite its report.
 
-    Runs that were interrupted or killed have one, too.
+    Also works for runs that were interrupted or killed.
     """
     from simgrid_broker.records import read_run
-    reported(read_run(run))
+    write_and_print(read_run(run))
 
 
-def reported(run: "Run", quiet: bool = False) -> None:
-    """Write the report of a run; print its tables and where the report is, or if `quiet` only the run's folder."""
+def write_and_print(run: "Run", quiet: bool = False) -> None:
+    """Write the report of a run; print summary and paths, or only the run's folder if `quiet`."""
     from simgrid_broker.cli.progress import steps
     from simgrid_broker.report import terminal_summary, write_report
     page = write_report(run, iter if quiet else steps("Writing the report"))
@@ -48,12 +45,12 @@ def reported(run: "Run", quiet: bool = False) -> None:
 def compare(
     base: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the first run, A.", show_default=False)],
     changed: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the second run, B.", show_default=False)],
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: one beside the "
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: next to the "
                                              "second run.", show_default=False)] = None,
 ) -> None:
     """Compare two runs in tables and curves.
 
-    The page tells which settings differ, what came of it, and lays the curves over each other.
+    The page lists the settings that differ and the differences of the results, and overlays the curves.
     """
     from simgrid_broker.cli.progress import steps
     from simgrid_broker.records import read_run
@@ -67,7 +64,7 @@ def compare(
 
 
 def differences(run_a: "Run", run_b: "Run") -> str:
-    """The summaries of two runs side by side, as text."""
+    """The summaries of two runs side by side, as a table."""
     from simgrid_broker import metrics
     from simgrid_broker.report.words import SUMMARY_LABELS, number
     rows = metrics.difference(metrics.summary(run_a), metrics.summary(run_b))
@@ -77,5 +74,5 @@ def differences(run_a: "Run", run_b: "Run") -> str:
 
 
 def _label(run: "Run") -> str:
-    """Scenario and run in one word."""
+    """Scenario and run as part of a folder name."""
     return run.name.replace("/", "-")

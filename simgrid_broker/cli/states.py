@@ -9,30 +9,30 @@ FINAL = "- (final)"
 
 
 def sections() -> list[Section]:
-    """One section for each machine."""
-    return [Section(machine.title, f"Statuses of a {machine.title}, what they mean and what can follow them.", HEAD,
+    """One section per state machine."""
+    return [Section(machine.title, f"Statuses of a {machine.title}, their meaning and their successors.", HEAD,
                     _rows(machine), machine.title) for machine in MACHINES]
 
 
 def _rows(machine: Machine) -> tuple[tuple[str, ...], ...]:
-    """A row for each status, in the order of the machine's own table."""
+    """A row per status, in the order of the machine's table."""
     return tuple((status.word, meaning, ", ".join(new.word for new in machine.next(status)) or FINAL,
                   machine.sources(status)) for status, meaning in machine.meaning.items())
 
 
 def moves(machine: Machine) -> Section:
-    """Who makes each move of a machine, and when."""
+    """The moves of a machine, with the agent that makes each and its condition."""
     rows = tuple((whence(move), move.new.word, move.by, move.when) for move in machine.moves)
     return Section(f"Moves of a {machine.title}", "Who makes each move, and when.", MOVE_HEAD, rows, machine.title)
 
 
 def whence(move: Move) -> str:
-    """The statuses that a move leads out of, in words."""
+    """The statuses from which a move is allowed, as text."""
     return move.whence or ", ".join(old.word for old in move.old)
 
 
 def diagram(machine: Machine) -> str:
-    """A machine as a state diagram in Mermaid's notation; moves out of nearly everywhere have one arrow."""
+    """A machine as a Mermaid state diagram; moves from almost every status have one arrow from a group."""
     lines = ["stateDiagram-v2", "    direction LR"]
     groups = tuple(dict.fromkeys(move.whence for move in machine.moves if move.whence))
     lines += [f'    state "{text}" as group{number}' for number, text in enumerate(groups)]

@@ -1,4 +1,4 @@
-"""Plain text for a terminal and for reference tables: wrapped cells, paragraphs, counted nouns."""
+"""Text layout for a terminal and for reference tables: wrapped cells, paragraphs, counted nouns."""
 
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
@@ -8,17 +8,14 @@ from textwrap import wrap
 
 GAP = "  "
 WIDEST = 34
-"""Columns that a column has at the most, other than the first and the last; the first is never wrapped."""
+"""Maximum width of columns other than the first, which is never wrapped, and the last."""
 NARROWEST = 24
-"""Columns that the last column has at least."""
+"""Minimum width of the last column."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """One table of the reference: title, a sentence about it, head and rows of text.
-
-    key: name by which the section can be asked for within its topic; "" = it cannot.
-    """
+    """One table of the reference: title, description, head and rows of text; key: name within its topic."""
 
     title: str
     about: str
@@ -29,7 +26,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Topic:
-    """What can be asked for: its name, a few words about it, and a function that makes its sections."""
+    """A topic of `describe`: name, short description, and a function that returns its sections."""
 
     name: str
     about: str
@@ -37,16 +34,13 @@ class Topic:
 
 
 def terminal_width() -> int:
-    """Columns to use: those of the terminal, or 110 where there is none; never more than 140."""
+    """Width of the terminal, 110 without a terminal, at most 140."""
     return min(get_terminal_size((110, 24)).columns, 140)
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Container[int] = (),
           width: int | None = None) -> str:
-    """A table with a line under its head; cells are wrapped so that it fits `width` (default: the terminal's).
-
-    Columns whose positions are in `numbers` stand to the right.
-    """
+    """A table with cells wrapped to fit `width` (default: the terminal); columns in `numbers` are right-aligned."""
     cells = [tuple(head), *(tuple(row) for row in rows)]
     widths = [max(1, *(len(row[k]) for row in cells)) for k in range(len(head) - 1)]
     widths[1:] = [min(width, WIDEST) for width in widths[1:]]
@@ -58,7 +52,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], numbers: Container
 
 
 def paragraph(text: str, indent: str = "") -> str:
-    """Text wrapped to the terminal; lines after the first are indented."""
+    """Text wrapped to the terminal; lines after the first begin with `indent`."""
     return "\n".join(wrap(text, terminal_width(), subsequent_indent=indent, break_on_hyphens=False))
 
 
@@ -68,7 +62,7 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
 
 
 def _row(row: Sequence[str], widths: Sequence[int], numbers: Container[int]) -> str:
-    """One row of a table, on as many lines as its longest cell needs."""
+    """One row of a table, over several lines if a cell is wrapped."""
     cells = [wrap(cell, width, break_on_hyphens=False, break_long_words=False)
              for cell, width in zip(row, widths, strict=True)]
     return "\n".join(

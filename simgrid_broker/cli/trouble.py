@@ -1,9 +1,7 @@
-"""What a user is told when something goes wrong, and the exit status.
+"""Error messages and exit statuses.
 
-What lives here: errors to words. What does not: the errors (`errors`), and interrupted runs (`run`).
-
-Statuses: 1 for results that cannot be written and errors of the program, 2 for input that cannot be used, 130 after
-Ctrl-C, 141 when the reader of the output has gone.
+Statuses: 1 for results that cannot be written and internal errors, 2 for unusable input, 130 after Ctrl-C, 141 when the
+reader of the output has closed it.
 """
 
 import os
@@ -24,19 +22,19 @@ from simgrid_broker.errors import (
 
 FAILED, BAD_INPUT, INTERRUPTED, NO_READER = 1, 2, 130, 141
 
-PLEASE_REPORT = ("This is an error of the program, not of your scenario. Please report it with the text above, the "
+PLEASE_REPORT = ("This is a bug in the program, not in your scenario. Please report it with the message above, the "
                  "scenario and the command line.")
 
 
 class BadArgument(InputFileError):
-    """A name on the command line that means nothing."""
+    """An invalid argument of a command."""
 
     about = "the command line"
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """Turn what goes wrong inside into a message on stderr and an exit status."""
+def errors_as_messages() -> Iterator[None]:
+    """Turn an exception into a message on stderr and an exit status."""
     try:
         yield
         sys.stdout.flush()
@@ -50,16 +48,16 @@ def told() -> Iterator[None]:
     except SimgridBrokerError as error:
         stop(error, FAILED)
     except MemoryError as error:
-        error.args = ("there is not enough memory; fewer cores, tasks or days take less",)
+        error.args = ("out of memory; a run with fewer cores, tasks or days needs less",)
         stop(error, FAILED)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())     # what is still buffered has no reader either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())     # discards what is still buffered
         raise typer.Exit(NO_READER) from None
     except OSError as error:
         stop(error, FAILED)
 
 
 def stop(reason: object, status: int) -> None:
-    """Print why, with the notes that an exception carries, and exit with `status`."""
+    """Print the reason with the notes of an exception, and exit with `status`."""
     typer.echo("\n".join([f"simgrid-broker: {reason}", *getattr(reason, "__notes__", ())]), err=True)
     raise typer.Exit(status)

@@ -1,11 +1,10 @@
 """Activated jobs of one pseudo-queue and share, best first: a pairing heap threaded through the rows of the jobs.
 
-What lives here: putting in, taking the best out, taking any out. What does not: choosing the share (`pilots`).
-A pairing heap puts in at once and takes out in logarithmic time, needs no memory beside three columns, and lets a job
-be taken out from the middle; source: Fredman, Sedgewick, Sleator, Tarjan, Algorithmica 1 (1986).
+A pairing heap inserts in constant and removes in logarithmic time, needs no memory except three columns, and allows
+removal from the middle; source: Fredman, Sedgewick, Sleator, Tarjan, Algorithmica 1 (1986).
 
-Jobs mostly come in the order in which they go: those of a task one behind the other. So a job is put below the one that
-came before it, if it goes after that: a task's jobs are a chain, not a long row of siblings to be compared later.
+Jobs of a task mostly arrive in dispatch order. So a job is put below the one inserted before it if it comes after that
+one: the jobs of a task form a chain instead of a long list of siblings that must be compared later.
 """
 
 from simgrid_broker.compiled import compiled
@@ -21,7 +20,7 @@ def comes_before(jobs, one, other):
 
 @compiled
 def meld(jobs, one, other):
-    """Root of the two heaps with roots `one` and `other` together; -1 stands for an empty heap."""
+    """Root of the union of the heaps with roots `one` and `other`; -1 = empty heap."""
     if one < 0:
         return other
     if other < 0:
@@ -39,7 +38,7 @@ def meld(jobs, one, other):
 
 @compiled
 def merge_siblings(jobs, first):
-    """Root of all heaps in a list of siblings: melded in pairs from the left, then together from the right."""
+    """Root of the union of a list of siblings: melded in pairs from the left, then from the right."""
     pairs = -1
     while first >= 0:
         one = first
@@ -72,7 +71,7 @@ def rank(settings, job):
 
 @compiled
 def put_activated(world, row):
-    """Put an activated job where pilots of its pseudo-queue find it."""
+    """Insert an activated job into the heap of its pseudo-queue and share."""
     jobs = world.jobs
     job = jobs[row]
     job["child"] = job["sibling"] = job["previous"] = -1
@@ -88,14 +87,14 @@ def put_activated(world, row):
 
 @compiled
 def forget_newest(world, queue, share, row):
-    """Let no job be put below one that leaves."""
+    """Forget a leaving job as the newest one, so that no job is put below it."""
     if world.newest_activated[queue, share] == row:
         world.newest_activated[queue, share] = -1
 
 
 @compiled
 def take_best(world, queue, share):
-    """Row of the best activated job of a pseudo-queue and share, which is taken out; there must be one."""
+    """Remove the best activated job of a pseudo-queue and share, which must exist, and return its row."""
     jobs = world.jobs
     row = world.activated[queue, share]
     forget_newest(world, queue, share, row)
@@ -105,7 +104,7 @@ def take_best(world, queue, share):
 
 @compiled
 def take_out(world, row):
-    """Take an activated job out, wherever it stands."""
+    """Remove an activated job from any place in its heap."""
     jobs = world.jobs
     job = jobs[row]
     queue, share = job["pseudo_queue"], job["share"]

@@ -1,8 +1,4 @@
-"""What the server's Adder does with payloads that have ended: fail them, finish them, or move their output.
-
-What lives here: taking jobs out of the inbox, bunching outputs towards the nucleus. What does not: the transfers
-themselves (`network`) and when the Adder looks (agents).
-"""
+"""The server's Adder: fails or finishes jobs whose payload has ended, or transfers their output to the nucleus."""
 
 import numpy as np
 
@@ -23,13 +19,13 @@ OUTPUT = int(TransferKind.OUTPUT)
 
 @compiled
 def is_express(world, task):
-    """Whether FTS moves the output of a task under the activity Express: it is urgent, or of high priority."""
+    """Whether FTS transfers the output of a task as Express: it is urgent or of high priority."""
     return task["priority"] > EXPRESS_PRIORITY or task["processing_type"] == world.settings[0]["urgent"]
 
 
 @compiled
 def stays(world, job, site):
-    """Whether the output of a job stays where it is: no nucleus, no output, or already in the nucleus' storage.
+    """Whether the output of a job is not transferred: no nucleus, no output, or already in the nucleus' storage.
 
     Source: lifecycle reference, section 7.4.
     """
@@ -42,9 +38,9 @@ def stays(world, job, site):
 
 @compiled
 def add_job(world, row, bunch, now):
-    """Decide about one ended payload; returns the output bunch in use, as `set_up_job` does for input.
+    """Handle one ended payload; returns the output bunch in use, as `set_up_job` does for input.
 
-    A job at its nucleus fails if the storage there is full: its stage-out has nowhere to write.
+    A job at its nucleus fails if the storage there is full, because its stage-out fails.
     """
     job = world.jobs[row]
     if job["cause"] != NONE:
@@ -79,9 +75,9 @@ def add_job(world, row, bunch, now):
 
 @compiled
 def add_jobs(world, order, now):
-    """Decide about the jobs in the inbox in the given order, (k,) places in it, as far as the outbox has room.
+    """Handle the jobs in the inbox in the given order, (k,) positions, while the outbox has room.
 
-    Returns how many were handled; the inbox itself is emptied by the caller.
+    Returns the number of handled jobs; the caller empties the inbox.
     """
     state = world.state[0]
     bunch = -1
@@ -100,6 +96,6 @@ def add_jobs(world, order, now):
 
 
 def by_task_and_site(arrays) -> np.ndarray:
-    """Places in the Adder's inbox, jobs of one task and site together, otherwise in order; (n_holding,)."""
+    """Positions in the Adder's inbox grouped by task and site, otherwise in order; (n_holding,)."""
     rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
     return np.lexsort((arrays.queues["site"][arrays.jobs["queue"][rows]], arrays.jobs["task"][rows]))

@@ -1,8 +1,4 @@
-"""What an attempt leaves to its input: whether it may be tried again, and what the retry module learns before.
-
-What lives here: counting attempts and failures against their limits, as the table of retry rules says, and the inbox of
-the retry module. What does not: what follows from which error, and what is learned from it (policy and agents).
-"""
+"""Retry bookkeeping of an ended attempt: whether its input is retried, and the failure for the retry module."""
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
@@ -14,7 +10,7 @@ FAILED = int(JobStatus.FAILED)
 
 @compiled
 def rule_of(world, job):
-    """What follows from the failure of a job, a row of RETRY_RULE."""
+    """The retry rule for the failure of a job, a row of RETRY_RULE."""
     return world.retry_rules[world.tasks[job["task"]]["retry_class"], job["cause"]]
 
 
@@ -30,7 +26,7 @@ def failures_after(world, job, status):
 
 @compiled
 def limit_after(world, job, status):
-    """Attempts that retry rules leave to the input, after an attempt that ended with `status`; 0 = any number."""
+    """Limit of attempts that retry rules set to the input after an attempt with final `status`; 0 = no limit."""
     limit = job["attempt_limit"]
     if status != FAILED:
         return limit
@@ -40,7 +36,7 @@ def limit_after(world, job, status):
 
 @compiled
 def may_try_again(world, job, failures, limit):
-    """Whether an input may have another attempt: while attemptNr < maxAttempt and failedAttempt < maxFailure.
+    """Whether an input may be tried again: while attemptNr < maxAttempt and failedAttempt < maxFailure.
 
     Source: lifecycle reference, section 3.2.
     """
@@ -52,7 +48,7 @@ def may_try_again(world, job, failures, limit):
 
 @compiled
 def retry_of(world, job, failures, limit):
-    """Row of `retries` for the next attempt at the input of a job, in no list yet."""
+    """Row of `retries` for the next attempt at the input of a job, not yet in a list."""
     row = take_retry(world, job["task"])
     retry = world.retries[row]
     retry["chunk"], retry["attempt"], retry["old_panda_id"] = job["chunk"], job["attempt"] + 1, job["panda_id"]
@@ -62,9 +58,9 @@ def retry_of(world, job, failures, limit):
 
 @compiled
 def put_lesson(world, job, retry):
-    """Hand a failed job to the retry module; `retry` is the row of `retries` that waits for it, -1 = none.
+    """Hand a failed job to the retry module; `retry`: row of `retries` that waits for its answer, -1 = none.
 
-    Above its limit the pilot kills a payload, so nobody sees how much more memory it would have used.
+    The pilot kills a payload at its memory limit, so the limit counts as the measured memory.
     """
     state = world.state[0]
     lesson = world.lessons[state["n_lessons"]]
@@ -79,7 +75,7 @@ def put_lesson(world, job, retry):
 
 @compiled
 def learned(world, place, level):
-    """Let the input of the lesson at a place await its next attempt with the ramCount of a level."""
+    """Queue the input of the lesson at `place` for its next attempt, with the ramCount of `level`."""
     lesson = world.lessons[place]
     levels = world.ram_levels[lesson["task"]]
     if lesson["ram_level"] > 0:

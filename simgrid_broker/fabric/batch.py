@@ -1,10 +1,7 @@
-"""Batch systems: workers wait for a slot of cores and memory, get it, hold it and give it back.
+"""Batch systems: workers wait for a slot of cores and memory, hold it and release it.
 
-What lives here: submission, start and end of workers. What does not: what a pilot does in its slot (`pilots`), and how
-many workers to submit (policy).
-
-A batch system starts its oldest waiting worker; one that lacks cores or memory holds back all younger ones, as a site
-that drains for a larger slot does. Cores and memory are counted for the whole system, not node by node.
+A batch system starts its oldest waiting worker; one that lacks cores or memory holds back all younger ones, as at a
+site that drains for a larger slot. Cores and memory are counted for the whole system, not per node.
 """
 
 from simgrid_broker.compiled import compiled
@@ -14,7 +11,7 @@ from simgrid_broker.world.rows import push_submission, take_worker
 
 @compiled
 def oldest_that_fits(world, pool):
-    """Pseudo-queue whose oldest waiting worker is to start next in a pool; -1 if none can."""
+    """Pseudo-queue whose oldest waiting worker starts next in a pool; -1 if none can start."""
     best = -1
     best_s = 0.0
     for place in range(pool["first"], pool["last"]):
@@ -34,7 +31,7 @@ def oldest_that_fits(world, pool):
 
 @compiled
 def start_workers(world, pool_number, now):
-    """Start waiting workers of a pool as long as the next one fits."""
+    """Start waiting workers of a pool while the next one fits."""
     state = world.state[0]
     pool = world.pools[pool_number]
     while pool["closed"] == 0 and pool["free_cores"] > 0:
@@ -53,7 +50,7 @@ def start_workers(world, pool_number, now):
 
 @compiled
 def free_slot(world, number):
-    """Give the slot of a worker of a pseudo-queue back to its pool, without starting another."""
+    """Return the slot of a worker of a pseudo-queue to its pool, without starting another worker."""
     queue = world.pseudo_queues[number]
     pool = world.pools[queue["pool"]]
     queue["n_running"] -= 1
@@ -64,14 +61,14 @@ def free_slot(world, number):
 
 @compiled
 def end_worker(world, number, now):
-    """End a worker of a pseudo-queue; its slot goes to the next in line."""
+    """End a worker of a pseudo-queue and start the next waiting ones."""
     free_slot(world, number)
     start_workers(world, world.pseudo_queues[number]["pool"], now)
 
 
 @compiled
 def submit(world, numbers, counts, now):
-    """Submit `counts[k]` workers of pseudo-queue `numbers[k]`, then start what fits."""
+    """Submit `counts[k]` workers of pseudo-queue `numbers[k]`, then start those that fit."""
     for k in range(len(numbers)):
         if counts[k] > 0:
             push_submission(world, numbers[k], counts[k], now)

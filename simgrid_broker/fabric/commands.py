@@ -1,8 +1,4 @@
-"""What commands to tasks and their watchdogs do to the data plane.
-
-What lives here: finding the jobs of tasks, throttling and activating them, giving them another priority or share, and
-letting input that was given up be tried again. What does not: when (agents), and taking jobs back (`ending`).
-"""
+"""Effects of task commands and watchdogs on live jobs and on input that was given up."""
 
 import numpy as np
 
@@ -16,13 +12,13 @@ ACTIVATED, THROTTLED = int(JobStatus.ACTIVATED), int(JobStatus.THROTTLED)
 
 GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"), ("failures", "i4"),
                      ("attempt_limit", "i4"), ("ram_level", "i4"), ("n_chunks", "i4")])
-"""A run of pieces of input that have used up their attempts: the next attempt, and what a job keeps of its files."""
+"""Consecutive input pieces that exhausted their attempts, with the state carried into the next attempt."""
 
 
 def jobs_of(arrays, task_rows, *statuses, among=None) -> np.ndarray:
-    """Rows of the live jobs of tasks in the order in which they were made; only those in `statuses`, if any.
+    """Rows of the live jobs of tasks in order of creation; only jobs in `statuses`, if any.
 
-    among: what this gave for these tasks and others, if that is known; then nothing is searched.
+    among: a known result of this function for these and other tasks, to avoid a search.
     """
     wanted = np.zeros(len(arrays.tasks), bool)
     wanted[np.asarray(task_rows, np.int64)] = True
@@ -39,7 +35,7 @@ def jobs_of(arrays, task_rows, *statuses, among=None) -> np.ndarray:
 
 @compiled
 def find_jobs(world, wanted, rows):
-    """Note the rows of all live jobs of tasks that are `wanted`, (n_tasks,) bool, in `rows`; returns how many."""
+    """Write the rows of all live jobs of the tasks in `wanted`, (n_tasks,) bool, to `rows`; returns their number."""
     found = 0
     for row in range(len(world.jobs)):
         if found == len(rows):
@@ -52,7 +48,7 @@ def find_jobs(world, wanted, rows):
 
 @compiled
 def throttle_jobs(world, rows, now):
-    """Let activated jobs wait where no pilot finds them."""
+    """Throttle activated jobs, so that no pilot gets them."""
     for row in rows:
         take_out(world, row)
         move(world, row, THROTTLED, now)
@@ -60,7 +56,7 @@ def throttle_jobs(world, rows, now):
 
 @compiled
 def activate_jobs(world, rows, now):
-    """Let throttled jobs be found by pilots again."""
+    """Activate throttled jobs, so that pilots get them again."""
     for row in rows:
         move(world, row, ACTIVATED, now)
         put_activated(world, row)
@@ -68,7 +64,7 @@ def activate_jobs(world, rows, now):
 
 @compiled
 def set_priority(world, rows, priority):
-    """Give live jobs another priority; activated ones change their place in line."""
+    """Change the priority of live jobs; activated ones move in their heap."""
     for row in rows:
         job = world.jobs[row]
         if job["status"] == ACTIVATED:
@@ -81,7 +77,7 @@ def set_priority(world, rows, priority):
 
 @compiled
 def set_share(world, rows, share):
-    """Give live jobs to another share; activated ones wait in its line from now on."""
+    """Change the share of live jobs; activated ones move to its heap."""
     for row in rows:
         if world.jobs[row]["status"] == ACTIVATED:
             take_out(world, row)
@@ -93,9 +89,9 @@ def set_share(world, rows, share):
 
 @compiled
 def try_again(world, task_row, given_up):
-    """Put pieces of input that were given up, (k,) of GIVEN_UP, among those that await an attempt; room is made before.
+    """Queue pieces of input that were given up, (k,) of GIVEN_UP, for another attempt; the caller makes room.
 
-    Each keeps what its file knows: failures, the last job, and the ramCount to which it was raised.
+    Each keeps its failures, last job, and raised ramCount.
     """
     for place in range(len(given_up)):
         piece = given_up[place]
@@ -119,7 +115,7 @@ def waiting_retries(arrays, task_row: int) -> np.ndarray:
 
 
 def nothing_left(arrays, task_row: int) -> None:
-    """Tell the PostProcessor that nothing is left of a task; room is made before."""
+    """Notify the PostProcessor that a task has no input left; the caller makes room."""
     state = arrays.state[0]
     arrays.done_tasks[state["n_done_tasks"]] = task_row
     state["n_done_tasks"] += 1

@@ -1,8 +1,4 @@
-"""The end of an attempt: what it leaves in its task, in the outbox, and where it stood.
-
-What lives here: archiving ended jobs, and taking jobs back by force (timeouts, reassignment, lost sites). What does
-not: deciding which jobs to take back (policy).
-"""
+"""The end of an attempt: effects on the task, archiving, and forced ends (timeouts, reassignment, lost sites)."""
 
 import numpy as np
 
@@ -24,9 +20,9 @@ NONE = int(Cause.NONE)
 
 @compiled
 def account(world, job, status, carried_on):
-    """Tell the task how an attempt ended: its chunk is processed, waits for another attempt, or has used them up.
+    """Record the end of an attempt in its task: the chunk is processed, waits for another attempt, or is given up.
 
-    `carried_on`: the server has made another attempt already. Failed and closed attempts both count as one of
+    carried_on: the server has already made another attempt. Failed and closed attempts both count towards
     `maxAttempt`; source: lifecycle reference, section 3.2.
     """
     task_row = job["task"]
@@ -50,7 +46,7 @@ def account(world, job, status, carried_on):
 
 @compiled
 def give_back(world, job, status):
-    """Let the input of a job be tried again, or give it up; where a rule wants it the retry module looks first."""
+    """Queue the input of a job for another attempt, or give it up; a retry rule may consult the retry module first."""
     failures, limit = failures_after(world, job, status), limit_after(world, job, status)
     if status == FAILED and is_bad(job["cause"]):
         skip_bad(world, job, failures, limit)
@@ -68,9 +64,9 @@ def give_back(world, job, status):
 
 @compiled
 def archive(world, row, carried_on):
-    """Take a job that has just ended out of the world: to its task, to the outbox, its row to others.
+    """Remove a job that has just ended: update its task, copy it to the outbox, release its row.
 
-    `carried_on`: another attempt at its input was made already.
+    carried_on: another attempt at its input was already made.
     """
     state = world.state[0]
     job = world.jobs[row]
@@ -86,7 +82,7 @@ def archive(world, row, carried_on):
 
 @compiled
 def leave_transfer(world, row):
-    """Take a job out of the list of those that await a transfer."""
+    """Remove a job from the list of jobs that await its transfer."""
     job = world.jobs[row]
     if job["transfer"] < 0:
         return
@@ -104,7 +100,7 @@ def leave_transfer(world, row):
 
 @compiled
 def take_back(world, row, status, cause, now):
-    """End a live job by force with `status` (failed, closed or cancelled) and free whatever it held."""
+    """End a live job by force with `status` (failed, closed or cancelled) and release its resources."""
     job = world.jobs[row]
     old, last_heard_s = job["status"], job["modification_s"]
     if not move(world, row, status, now):
@@ -114,7 +110,7 @@ def take_back(world, row, status, cause, now):
     elif old == ASSIGNED or old == TRANSFERRING:
         leave_transfer(world, row)
     elif old == RUNNING:
-        silent = job["due_sequence"] == 0                  # the slot was lost before, with its site
+        silent = job["due_sequence"] == 0                  # the slot was lost earlier, with its site
         job["walltime_s"] = (last_heard_s if silent else now) - world.job_times[row, RUNNING]
         job["cputime_s"] = 0.0
         if not silent:
@@ -126,7 +122,7 @@ def take_back(world, row, status, cause, now):
 
 @compiled
 def take_back_all(world, rows, status, cause, now):
-    """Take back the jobs in `rows`, (k,), as far as the outbox has room; returns how many."""
+    """End the jobs in `rows`, (k,), by force while the outbox has room; returns their number."""
     state = world.state[0]
     done = 0
     for row in rows:

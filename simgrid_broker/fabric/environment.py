@@ -1,9 +1,7 @@
-"""The seam between the two planes: a SimPy environment that lets the fabric run between control events.
+"""The seam between the two planes: a SimPy environment that runs the fabric between control events.
 
-What lives here: `FabricEnvironment`. What does not: processes (agents) and events of jobs (`loop`).
-
-Nothing in the control plane can happen between two of its own events, so advancing the fabric to the time of the next
-control event is exact. Of events at the same time, those of the fabric come first.
+Nothing in the control plane happens between two of its own events, so advancing the fabric to the time of the next
+control event is exact. At equal times, events of the fabric come first.
 """
 
 import simpy
@@ -17,7 +15,7 @@ class FabricEnvironment(simpy.Environment):
         self.fabric = fabric
 
     def step(self) -> None:
-        """Bring the fabric to the time of the next control event, then handle that event."""
+        """Advance the fabric to the time of the next control event, then handle that event."""
         until = self.peek()
         if until < float("inf"):
             self.fabric.advance(until)

@@ -1,32 +1,31 @@
-"""The future events of the fabric: a heap of those that are near in time, and a list of the far ones.
+"""Future events of the fabric: a heap of the near ones, and an unsorted list of the far ones.
 
-What lives here: kinds of events, scheduling, taking the earliest. What does not: what an event does (`loop`).
 Ties in time are broken by the order of scheduling, so the same calls give the same history. Most events are ends of
-payloads hours ahead: they wait unsorted until the heap is empty, so that it stays small enough for the processor's
+payloads hours ahead: they wait unsorted until the heap is empty, which keeps the heap small enough for the processor's
 cache. The heap is empty only if there is no event at all.
 """
 
 from simgrid_broker.compiled import compiled
 
 PILOT_ASKS = 0
-"""A worker has its slot and asks for a job; row = pseudo-queue."""
+"""A worker with a slot requests a job; row = pseudo-queue."""
 PILOT_LEAVES = 1
-"""A pilot that got no job gives its slot back; row = pseudo-queue."""
+"""A pilot without a job releases its slot; row = pseudo-queue."""
 PAYLOAD_ENDS = 2
 """A running job ends; row = job."""
 LINK_DUE = 3
-"""A transfer on a link may have moved its last byte; row = link."""
+"""A transfer on a link may be complete; row = link."""
 TRANSFER_DONE = 4
 """The callback of a transfer; row = transfer."""
 TRANSFER_AGAIN = 5
-"""A transfer that failed goes back to its link; row = transfer."""
+"""A failed transfer returns to its link; row = transfer."""
 
 ARITY = 4
-"""Children of a node: four events share two cache lines, and the heap is half as deep as with two."""
+"""Children per node: four events share two cache lines, and the heap is half as deep as with two children."""
 
 
 NEAR_S = 600.0
-"""Events so much later than the earliest one, s, stay out of the heap."""
+"""Events later than the earliest one by more than this, s, stay out of the heap."""
 
 
 @compiled
@@ -39,7 +38,7 @@ def earlier(one, other):
 
 @compiled
 def put_near(world, time, sequence, kind, row):
-    """Put an event into the heap; it is counted already."""
+    """Insert an event, which is already counted, into the heap."""
     state = world.state[0]
     heap = world.events
     place = state["n_events"] - state["n_far"] - 1
@@ -59,7 +58,7 @@ def put_near(world, time, sequence, kind, row):
 
 @compiled
 def bring_near(world):
-    """Put the earliest of the far events, and those soon after it, into the heap, which is empty."""
+    """Move the earliest far event and those within NEAR_S after it into the empty heap."""
     state = world.state[0]
     far = world.far_events
     earliest = far[0]["time_s"]
@@ -79,7 +78,7 @@ def bring_near(world):
 
 @compiled
 def schedule(world, time, kind, row):
-    """Schedule an event; returns its sequence number. The caller has made sure of room."""
+    """Schedule an event and return its sequence number; the caller makes room."""
     state = world.state[0]
     state["sequence"] += 1
     state["n_events"] += 1
@@ -100,7 +99,7 @@ def schedule(world, time, kind, row):
 
 @compiled
 def remove_first(world):
-    """Take the earliest event out of the heap; read it before."""
+    """Remove the earliest event from the heap; the caller reads it first."""
     state = world.state[0]
     heap = world.events
     state["n_events"] -= 1

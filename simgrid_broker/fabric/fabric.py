@@ -1,8 +1,4 @@
-"""The fabric as agents see it: operations on the world that make room, write full outboxes and report faults.
-
-What lives here: `Fabric`, one method for each thing an agent may do to the data plane. What does not: the compiled
-code behind it (the other modules of this room).
-"""
+"""The fabric as agents use it: operations on the world that also grow tables, empty full outboxes and report faults."""
 
 import numpy as np
 
@@ -22,10 +18,10 @@ from simgrid_broker.world.transitions import raise_fault
 class Fabric:
     """Compiled event loop over a world.
 
-    `sink(name, rows, times)` receives the rows of ended attempts ("jobs", with their transition times) and ended
-    transfers ("transfers", times None) whenever an outbox is emptied; the arrays are only lent. `watchers`, functions
-    of rows and times, are shown the ended attempts before. `retry_module(lesson)` says what to make of a failed job
-    for which the table of retry rules wants it, a row of LESSON: the level that the ramCount of its input gets.
+    `sink(name, rows, times)` receives ended attempts ("jobs", with their transition times) and ended transfers
+    ("transfers", times None) whenever an outbox is emptied; it must copy the arrays. `watchers`, functions of rows and
+    times, receive the ended attempts first. `retry_module(lesson)` returns the level of ramCount for the input of a
+    failed job, a row of LESSON, if its retry rule consults the module.
     """
 
     def __init__(self, world, sink):
@@ -46,7 +42,7 @@ class Fabric:
                 self.world.make_room()
 
     def empty_outboxes(self) -> None:
-        """Hand ended attempts and transfers to the sink."""
+        """Pass ended attempts and transfers to the sink."""
         arrays, state = self.world.arrays, self.world.state
         jobs, transfers = int(state["n_done_jobs"]), int(state["n_done_transfers"])
         if jobs:
@@ -59,32 +55,32 @@ class Fabric:
 
     def order_jobs(self, task_row: int, number: int, count: int, ramcount_mb: float, now: float, ram_level: int = 0,
                    resource_type: int | None = None) -> None:
-        """Order `count` jobs of a task at a pseudo-queue that ask for so much memory each.
+        """Order `count` jobs of a task at a pseudo-queue with a memory request of `ramcount_mb` each.
 
-        ram_level: the inputs whose ramCount was raised so far, 0 = those that have the ramCount of the task, new ones
-        included; resource_type: that of the jobs where the queue is for every type, None = the task's.
+        ram_level: level of raised ramCount of the inputs, 0 = the ramCount of the task, new inputs included;
+        resource_type: type of the jobs at a queue for every type, None = type of the task.
         """
         if resource_type is None:
             resource_type = self.world.arrays.tasks["resource_type"][task_row]
         self.orders.append((now, task_row, number, count, ramcount_mb, ram_level, resource_type))
 
     def cut_jobs(self, order: tuple, jobs: np.ndarray) -> None:
-        """Make jobs of the next pieces of a task's input, pending: one for each of `jobs`, (k,), with count, closed_by.
+        """Make pending jobs from the next pieces of a task's input: one per element of `jobs`, (k,): count, closed_by.
 
-        order: what `order_jobs` takes, in the order of ORDERED.
+        order: the arguments of `order_jobs`, in the order of ORDERED.
         """
         self.world.make_room(jobs=len(jobs))
         cut_jobs(self.world.arrays, np.array([order], ORDERED), jobs)
 
     def make_jobs(self) -> None:
-        """Make all jobs that were ordered, pending since then."""
+        """Make all ordered jobs, pending since the time of their order."""
         orders = np.array(self.orders, ORDERED)
         self.orders.clear()
         self.world.make_room(jobs=int(orders["count"].sum()))
         make_jobs(self.world.arrays, orders)
 
     def set_up_jobs(self, now: float) -> None:
-        """Make the jobs that were ordered, define every pending one, and activate it or let it await its input."""
+        """Make the ordered jobs, define all pending ones, and activate them or transfer their input."""
         if self.orders:
             self.make_jobs()
         pending = int(self.world.state["n_pending"])
@@ -94,7 +90,7 @@ class Fabric:
             raise_fault(self.world.arrays)
 
     def add_jobs(self, now: float) -> None:
-        """Fail, finish or move the output of every job that the Adder finds."""
+        """Fail or finish every job in the Adder's inbox, or transfer its output."""
         order = by_task_and_site(self.world.arrays)
         while len(order):
             self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))
@@ -107,7 +103,7 @@ class Fabric:
         self.world.state["n_holding"] = 0
 
     def _learn(self) -> None:
-        """Let the retry module look at failed jobs, and their inputs await the next attempt."""
+        """Pass failed jobs to the retry module and queue their inputs for the next attempt."""
         arrays, n_lessons = self.world.arrays, int(self.world.state["n_lessons"])
         for place in range(n_lessons):
             learned(arrays, place, self.retry_module(arrays.lessons[place]))
@@ -119,7 +115,7 @@ class Fabric:
         submit(self.world.arrays, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now)
 
     def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the jobs that break a timeout rule, and the first rule that each breaks; arguments as `timeouts`."""
+        """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""
         arrays = self.world.arrays
         rows, broken = np.empty(len(arrays.jobs), np.int32), np.empty(len(arrays.jobs), np.int32)
         shortest = shortest_limits(rules, limits)
@@ -139,7 +135,7 @@ class Fabric:
                 self.empty_outboxes()
 
     def make_merge_job(self, order: tuple, members) -> int:
-        """Make a merge job of the output of the jobs in some rows; order: as MERGE_ORDER. Returns its row."""
+        """Make a merge job for the output of the jobs in rows `members`; order: as MERGE_ORDER. Returns its row."""
         self.world.make_room()
         return int(merging.make_merge_job(self.world.arrays, np.array([order], merging.MERGE_ORDER),
                                           np.asarray(members, np.int32)))
@@ -169,7 +165,7 @@ class Fabric:
         owners.lift(self.world.arrays, rows, points)
 
     def look_at_owners(self, *numbers) -> None:
-        """Count the jobs of owners; arguments as `owners.look_at_owners`."""
+        """Count the jobs of owners; arguments as in `owners.look_at_owners`."""
         owners.look_at_owners(self.world.arrays, *numbers)
 
     def site_goes_down(self, site: int, now: float) -> None:
@@ -202,35 +198,35 @@ class Fabric:
         self.world.arrays.share_order[:] = order
 
     def set_priority(self, task_rows, priority: int, jobs=None) -> None:
-        """Change the priority of tasks and of their live jobs; jobs: rows among which these are, if that is known."""
+        """Change the priority of tasks and of their live jobs; jobs: rows that include these jobs, if known."""
         arrays = self.world.arrays
         arrays.tasks["priority"][task_rows] = priority
         commands.set_priority(arrays, commands.jobs_of(arrays, task_rows, among=jobs), priority)
 
     def set_share(self, task_rows, share: int, jobs=None) -> None:
-        """Give tasks and their live jobs to another share; jobs: as for `set_priority`."""
+        """Change the share of tasks and of their live jobs; jobs: as for `set_priority`."""
         arrays = self.world.arrays
         arrays.tasks["share"][task_rows] = share
         commands.set_share(arrays, commands.jobs_of(arrays, task_rows, among=jobs), share)
 
     def throttle_activated(self, task_rows, now: float) -> None:
-        """Throttle the activated jobs of tasks that are paused."""
+        """Throttle the activated jobs of paused tasks."""
         arrays = self.world.arrays
         commands.throttle_jobs(arrays, commands.jobs_of(arrays, task_rows, JobStatus.ACTIVATED), now)
         raise_fault(arrays)
 
     def activate_throttled(self, task_rows, now: float) -> None:
-        """Activate the throttled jobs of tasks that are resumed."""
+        """Activate the throttled jobs of resumed tasks."""
         arrays = self.world.arrays
         commands.activate_jobs(arrays, commands.jobs_of(arrays, task_rows, JobStatus.THROTTLED), now)
         raise_fault(arrays)
 
     def try_again(self, task_row: int, given_up) -> None:
-        """Let pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, be tried again."""
+        """Queue pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, for another attempt."""
         self.world.make_room(retries=len(given_up))
         commands.try_again(self.world.arrays, task_row, given_up)
 
     def nothing_left(self, task_row: int) -> None:
-        """Tell the PostProcessor that nothing is left of a task."""
+        """Notify the PostProcessor that a task has no input left."""
         self.world.make_room()
         commands.nothing_left(self.world.arrays, task_row)

@@ -1,7 +1,4 @@
-"""What incidents do to the data plane: sites and links fail and come back, priorities change.
-
-What lives here: the compiled effects. What does not: when they happen (the timeline agent).
-"""
+"""Effects of incidents on the data plane: outages of sites and links."""
 
 import numpy as np
 
@@ -15,9 +12,9 @@ ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 
 @compiled
 def site_goes_down(world, site, now):
-    """Stop a site: its workers die, its running jobs fall silent, no worker starts, its links stand still.
+    """Stop a site: its workers and payloads end, no worker starts, its links stop.
 
-    PanDA goes on counting the silent jobs as running until their heartbeat times out.
+    PanDA counts the jobs of these payloads as running until their heartbeat times out.
     """
     world.sites[site]["down"] += 1
     for number in range(len(world.queues)):
@@ -38,7 +35,7 @@ def site_goes_down(world, site, now):
 
 @compiled
 def site_comes_back(world, site, now):
-    """End one outage of a site; it is back when all its outages are over."""
+    """End one outage of a site; it is up when all its outages are over."""
     world.sites[site]["down"] -= 1
     for number in range(len(world.queues)):
         queue = world.queues[number]
@@ -52,7 +49,7 @@ def site_comes_back(world, site, now):
 
 @compiled
 def link_goes_down(world, source, destination, now):
-    """Stop a link: what is under way keeps its place."""
+    """Stop a link; its transfers keep their order."""
     link = world.links[source * len(world.sites) + destination]
     catch_up(link, now)
     link["down"] += 1
@@ -60,7 +57,7 @@ def link_goes_down(world, source, destination, now):
 
 @compiled
 def link_comes_back(world, source, destination, now):
-    """End one outage of a link, its own or that of a site; when all are over it moves bytes again."""
+    """End one outage of a link or of one of its sites; the link resumes when all are over."""
     number = source * len(world.sites) + destination
     link = world.links[number]
     catch_up(link, now)

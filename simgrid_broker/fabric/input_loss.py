@@ -1,7 +1,6 @@
-"""Input that is lost or broken: which pieces are, and what becomes of the rest of a job that met one.
+"""Lost and broken input: the condition of a piece, and the rest of a job that met one.
 
-What lives here: the condition of a piece, and giving the good pieces of a failed job back. What does not: how much is
-lost (scenario, timeline). Source: JEDI TWiki, protection against lost/broken input files.
+Source: JEDI TWiki, protection against lost/broken input files.
 """
 
 from simgrid_broker.compiled import compiled
@@ -17,7 +16,7 @@ INPUT_LOSS = STREAMS["input_loss"]
 
 @compiled
 def condition(world, task_row, piece):
-    """INPUT_LOST or INPUT_BROKEN if the file of a piece of input is, else NONE; luck belongs to the file."""
+    """INPUT_LOST or INPUT_BROKEN if the file of a piece is, else NONE; the random draw is keyed by the file."""
     loss = world.input_loss[task_row]
     if loss["lost"] <= 0 and loss["broken"] <= 0:
         return NONE
@@ -47,12 +46,12 @@ def is_bad(cause):
 
 @compiled
 def skip_bad(world, job, failures, limit):
-    """Give up the piece that a job found bad, and give back what lies before and behind it; at most two runs.
+    """Give up the bad piece of a job, and queue the pieces before and after it again, in at most two runs.
 
-    Room for them is made before.
+    The caller makes room.
     """
     bad, end = first_bad(world, job), job["chunk"] + job["n_chunks"]
-    if bad < 0:                                            # it is there again
+    if bad < 0:                                            # it has been recovered
         give_run_back(world, job, job["chunk"], job["n_chunks"], failures, limit)
         return
     world.tasks[job["task"]]["n_failed"] += 1
@@ -62,7 +61,7 @@ def skip_bad(world, job, failures, limit):
 
 @compiled
 def give_run_back(world, job, begin, count, failures, limit):
-    """Let `count` pieces of a failed job from `begin` on be tried again, or give them up if no attempt is left."""
+    """Queue `count` pieces of a failed job from `begin` on for another attempt, or give them up if none is left."""
     if count <= 0:
         return
     if not may_try_again(world, job, failures, limit):

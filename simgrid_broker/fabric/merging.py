@@ -1,7 +1,4 @@
-"""Merge jobs in the data plane: making one of the output of other jobs, and finishing those.
-
-What lives here: compiled code. What does not: which outputs one merge job reads (policy), and when (agents).
-"""
+"""Merge jobs in the data plane: making one for the output of other jobs, and finishing these."""
 
 import numpy as np
 
@@ -18,17 +15,17 @@ MERGE_FATE = STREAMS["merge_fate"]
 MERGE_ORDER = np.dtype([
     ("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"),
     ("ramcount_mb", "f8"), ("resource_type", "i4"), ("corecount", "i4"), ("priority", "i4"), ("processing_type", "i4"),
-    ("source_site", "i4"),                       # where the output lies, -1 = at the site of the queue
+    ("source_site", "i4"),                       # site of the output, -1 = site of the queue
     ("hs06sec_per_gb", "f8"), ("memory_mb", "f8"), ("failure_rate", "f8"),
 ])
-"""A merge job that is to be made: what it asks for and what is true of it."""
+"""A merge job to be made: its requests and its true values."""
 
 
 @compiled
 def make_merge_job(world, orders, members):
     """Make the merge job of `orders`, (1,) of MERGE_ORDER, for the output of the jobs in rows `members`, (n,).
 
-    Its chunk is that of the first of them, on which its luck hangs. Returns its row; it is pending.
+    Its chunk, which keys its random draws, is that of the first member. Returns its row; the job is pending.
     """
     order = orders[0]
     row = begin_attempt(world, order["task"], order["pseudo_queue"], world.jobs[members[0]]["chunk"], order["attempt"],
@@ -55,7 +52,7 @@ def make_merge_job(world, orders, members):
 
 @compiled
 def finish_merged(world, rows, now):
-    """Finish the jobs in `rows`, (k,), whose output was merged, as far as the outbox has room; returns how many."""
+    """Finish the jobs in `rows`, (k,), whose output was merged, while the outbox has room; returns their number."""
     state = world.state[0]
     done = 0
     for row in rows:

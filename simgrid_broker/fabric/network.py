@@ -1,11 +1,9 @@
 """Transfers over links: bunches of files share a link's bandwidth equally, file by file.
 
-What lives here: processor sharing with a limit of active files, first come first served behind it; failures and
-repeats; the space that arriving outputs take. What does not: which files must move (`submission`, `adder`).
-
-Each link has a clock of its own, `virtual`: the bytes that every active file has received since the link was last idle.
-A bunch that starts at clock v ends when the clock reaches v + bytes / files, so an arrival or an end changes the speed
-of the clock and never the order of the ends. A bunch larger than the limit goes alone.
+Processor sharing with a limit of active files, first come first served beyond it. Each link has its own clock,
+`virtual`: the bytes that every active file has received since the link was last idle. A bunch that starts at clock v
+ends when the clock reaches v + bytes / files, so an arrival or an end changes the speed of the clock and never the
+order of the ends. A bunch larger than the limit is transferred alone.
 """
 
 import numpy as np
@@ -24,15 +22,15 @@ INPUT = int(TransferKind.INPUT)
 TRANSFER_LUCK = STREAMS["transfer"]
 
 MOST_AT_ONCE = 256
-"""Transfers that one event may end; more of them end with the next event, at the same time."""
+"""Maximum number of transfers that one event ends; the rest ends with the next event, at the same time."""
 
 NO_SPACE_WAIT_S = 1800.0
-"""A transfer that found its destination full is tried again after this; our choice, no source gives one."""
+"""Delay before a transfer to a full destination is repeated, s; assumed, without a source."""
 
 
 @compiled
 def catch_up(link, now):
-    """Bring the clock of a link to `now`."""
+    """Advance the link's virtual clock to `now`."""
     if link["active_files"] > 0 and link["down"] == 0:
         link["virtual"] += (now - link["updated_s"]) * link["bandwidth"] / link["active_files"]
         link["busy_s"] += now - link["updated_s"]
@@ -41,7 +39,7 @@ def catch_up(link, now):
 
 @compiled
 def set_due(world, number, now):
-    """Make sure that an event waits for the next end on a link; an earlier event corrects itself when it comes."""
+    """Schedule an event for the next end on a link, unless one at the same or an earlier time is scheduled."""
     link = world.links[number]
     head = link["active_head"]
     if head < 0 or link["down"]:
@@ -55,7 +53,7 @@ def set_due(world, number, now):
 
 @compiled
 def insert_active(world, link, row):
-    """Put a transfer among the active ones of a link, in the order of their ends."""
+    """Insert a transfer into the active ones of a link, in the order of their ends."""
     transfers = world.transfers
     tag = transfers[row]["finish_tag"]
     before, after = -1, link["active_head"]
@@ -70,7 +68,7 @@ def insert_active(world, link, row):
 
 @compiled
 def admit(world, number, now):
-    """Start transfers that wait for a link that is up, in order, as far as the limit of active files goes."""
+    """Start waiting transfers of a link that is up, in order, up to the limit of active files."""
     link = world.links[number]
     while link["waiting_head"] >= 0 and link["down"] == 0:
         row = link["waiting_head"]
@@ -94,7 +92,8 @@ def admit(world, number, now):
 
 @compiled
 def count_queued(link, transfer, files):
-    """Add files of a transfer to those that are queued on its link, or take them away; express output by itself.
+    """Add files of a transfer to the queued files of its link (negative: subtract); express output is counted
+    separately.
 
     FTS knows them by their activities, Production Output and Express; source: brokerage reference, section 2.4.
     """
@@ -109,7 +108,7 @@ def count_queued(link, transfer, files):
 
 @compiled
 def enqueue(world, row, now):
-    """Let a transfer wait for its link, and start it if the link has room."""
+    """Queue a transfer at its link, and start it if the limit of active files allows."""
     transfer = world.transfers[row]
     number = transfer["link"]
     link = world.links[number]
@@ -127,10 +126,10 @@ def enqueue(world, row, now):
 
 @compiled
 def link_due(world, number, now):
-    """End the transfers on a link whose last byte has moved, and start those that waited."""
+    """End the complete transfers of a link, and start waiting ones."""
     link = world.links[number]
     if now < link["due_s"]:
-        return                                             # overtaken: an event for an earlier end has come since
+        return                                             # stale event: an earlier end was scheduled meanwhile
     link["due_s"] = np.inf
     catch_up(link, now)
     head = link["active_head"]
@@ -153,7 +152,7 @@ def link_due(world, number, now):
 
 @compiled
 def take_space(world, storage_number, size):
-    """Take `size` bytes of a storage, False if it is full; expired data go where free space would fall too low."""
+    """Take `size` bytes of a storage, deleting expired data if free space is too low; False if it is full."""
     storage = world.storages[storage_number]
     wanted = size + storage["min_free_bytes"] - storage["free_bytes"]
     if wanted > 0:
@@ -170,7 +169,7 @@ def take_space(world, storage_number, size):
 
 @compiled
 def arrives(world, transfer):
-    """How long a transfer must wait before it is tried again, s; negative if it has arrived."""
+    """Delay before a transfer is repeated, s; negative if it has arrived."""
     link = world.links[transfer["link"]]
     seed = world.settings[0]["seed"]
     luck = uniform(seed, TRANSFER_LUCK, transfer["transfer_id"], transfer["attempt"], transfer["link"])
@@ -184,16 +183,16 @@ def arrives(world, transfer):
 
 @compiled
 def time_moved_s(link, transfer, now):
-    """How long the bytes of a transfer moved in the attempt whose callback comes now, s: never faster than the link.
+    """Duration of the successful attempt of a transfer whose callback comes now, s, at least bytes / bandwidth.
 
-    The files of a bunch move side by side: the sum of their mean rates is the size of the bunch over this time.
+    The files of a bunch move in parallel: the sum of their mean rates is the size of the bunch over this time.
     """
     return max(now - link["latency_s"] - transfer["attempt_s"], transfer["bytes"] / link["bandwidth"])
 
 
 @compiled
 def transfer_done(world, row, now):
-    """The callback of a transfer: its jobs go on, or it is tried again."""
+    """Handle the callback of a transfer: its jobs continue, or it is repeated."""
     transfer = world.transfers[row]
     if transfer["n_jobs"] == 0:
         record_transfer(world, row, now)
@@ -222,7 +221,7 @@ def transfer_done(world, row, now):
 
 @compiled
 def record_transfer(world, row, now):
-    """Put an ended transfer into the outbox and free its row."""
+    """Copy an ended transfer to the outbox and release its row."""
     state = world.state[0]
     world.transfers[row]["ended_s"] = now
     world.done_transfers[state["n_done_transfers"]] = world.transfers[row]
@@ -248,7 +247,7 @@ def new_transfer(world, kind, source, destination, jeditaskid, now):
 
 @compiled
 def join(world, row, job_row, size, files):
-    """Let a job await a transfer, which grows by so many bytes and files."""
+    """Attach a job to a transfer and add its bytes and files."""
     transfer = world.transfers[row]
     job = world.jobs[job_row]
     first = transfer["first_job"]

@@ -1,7 +1,4 @@
-"""What the priority massage does to the data plane: counting the jobs of users, and lifting some.
-
-What lives here: the compiled pass and the lift. What does not: whose jobs (policy), and throttling them (`commands`).
-"""
+"""The priority massage in the data plane: counts of jobs by owner, and higher priorities."""
 
 import numpy as np
 
@@ -17,7 +14,7 @@ HOLDING, PENDING, DEFINED, ASSIGNED = map(int, (S.HOLDING, S.PENDING, S.DEFINED,
 
 @compiled
 def lift(world, rows, points):
-    """Raise the priority of activated jobs; they change their place in line."""
+    """Raise the priority of activated jobs and move them in their heaps."""
     for row in rows:
         take_out(world, row)
         world.jobs[row]["priority"] += points
@@ -26,11 +23,11 @@ def lift(world, rows, points):
 
 @compiled
 def look_at_owners(world, owner_of_task, since, jobs, cores, done, activated, highest):
-    """Count the jobs of owners: of every live job of a task whose owner is not -1.
+    """Count the live jobs of tasks whose owner is not -1, by owner.
 
     owner_of_task: (n_tasks,); jobs, cores: running, starting and sent, (n_owners,); done, activated, highest:
-    (n_owners, n_queues), of jobs that changed or gave a sign of life after `since`, s: those of the active table that
-    are neither activated nor holding, the activated ones, and the highest priority of these.
+    (n_owners, n_queues), of jobs with a change or heartbeat after `since`, s: number of jobs of the active table that
+    are neither activated nor holding, number of activated jobs, and highest priority of these.
     """
     for row in range(len(world.jobs)):
         job = world.jobs[row]

@@ -1,10 +1,7 @@
-"""Pilots: they ask for a job, run it, and ask again or leave.
+"""Pilots: they request a job, run it, and request another or leave.
 
-What lives here: getJob, the start and the end of a payload. What does not: slots (`batch`), the order of shares
-(policy, through `share_order`), and what the server makes of an ended payload (`adder`).
-
-Simplified against the pilot: a pilot that finds no job keeps its slot for `empty_pilot` and leaves; stage-in and
-stage-out are part of the running time.
+Simplifications: a pilot that finds no job keeps its slot for `empty_pilot` and leaves; stage-in and stage-out are part
+of the running time.
 """
 
 import math
@@ -23,17 +20,17 @@ MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLT
 FATE_TIME, SLOPPY = STREAMS["fate_time"], STREAMS["sloppy"]
 
 ATTEMPTS = 256
-"""More than the attempts of a chunk, by which chunks are told apart in the key of luck."""
+"""Multiplier of the chunk in the key of random draws; larger than any number of attempts."""
 PILOT_RSS_GRACE = 2.0
-"""A payload is killed above so many times the memory of its slot; source: lifecycle reference, section 4.7."""
+"""Multiple of the memory of its slot above which a payload is killed; source: lifecycle reference, section 4.7."""
 
 
 @compiled
 def get_job(world, number, now):
-    """Best activated job for a pilot of a pseudo-queue that asks now, taken out; -1 if there is none.
+    """Remove and return the best activated job for a pilot of a pseudo-queue; -1 if there is none.
 
-    Order: share furthest from its target, then priority, then age (Global Shares paper, section 2.3), unless the
-    policy in use leaves some of these out, or the request is one of the sloppy ones that go by age.
+    Order: share furthest below its target, then priority, then age (Global Shares paper, section 2.3), unless the
+    dispatch policy omits some of these, or the request is a sloppy one, served by age.
     """
     world.queues[world.pseudo_queues[number]["queue"]]["lastpilot_s"] = now
     settings = world.settings[0]
@@ -49,7 +46,7 @@ def get_job(world, number, now):
 
 @compiled
 def best_of_first_share(world, number):
-    """Best job of the most under-served share that has one; -1 if there is none."""
+    """Best job of the most under-served share with activated jobs; -1 if there is none."""
     for share in world.share_order:
         if world.activated[number, share] >= 0:
             return world.activated[number, share]
@@ -58,7 +55,7 @@ def best_of_first_share(world, number):
 
 @compiled
 def best_of_all_shares(world, number, by_age):
-    """Best of the first jobs of all shares by rank and age, or by age alone; -1 if there is none."""
+    """Best of the first jobs of all shares, by rank and age or by age alone; -1 if there is none."""
     jobs, best = world.jobs, -1
     for share in range(world.activated.shape[1]):
         row = world.activated[number, share]
@@ -72,7 +69,7 @@ def best_of_all_shares(world, number, by_age):
 
 @compiled
 def is_sloppy(world, best, oldest):
-    """Whether a request goes by age; its luck is that of the two jobs between which it decides, so it has its own."""
+    """Whether a request is served by age; the random draw is keyed by the two jobs to choose from."""
     settings, one, other = world.settings[0], world.jobs[best], world.jobs[oldest]
     pair = world.tasks[one["task"]]["luck"] ^ (world.tasks[other["task"]]["luck"] << 1)
     luck = uniform(settings["seed"], SLOPPY, pair, ATTEMPTS * one["chunk"] + one["attempt"],
@@ -95,9 +92,9 @@ def payload_time(world, job):
 
 @compiled
 def settle(world, job, payload_s):
-    """Decide how a starting payload will end: sets cause, staging, wall and CPU time of the job.
+    """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
-    The dice of the job were thrown when it was made; memory and wall time are measured against the slot.
+    The random draws of the job were made at its creation; memory and wall time are compared with the slot.
     """
     number = job["pseudo_queue"]
     queue = world.queues[job["queue"]]
@@ -114,7 +111,7 @@ def settle(world, job, payload_s):
         part = math.sqrt(luck)
         job["stage_out_s"] = 0.0
         whole = job["stage_in_s"] + payload_s * part
-        if job["cause"] == INPUT_LOST:          # there is nothing to work on
+        if job["cause"] == INPUT_LOST:          # there is no input to process
             whole = job["stage_in_s"] = site["stage_latency_s"]
     if whole > queue["maxtime_s"]:
         job["cause"] = WALLTIME_EXCEEDED
@@ -128,7 +125,7 @@ def settle(world, job, payload_s):
 
 @compiled
 def start_payload(world, row, pilot_start, now):
-    """Send a job to a pilot and let it run."""
+    """Send a job to a pilot and start its payload."""
     job = world.jobs[row]
     move(world, row, SENT, now)
     move(world, row, RUNNING, now)
@@ -140,7 +137,7 @@ def start_payload(world, row, pilot_start, now):
 
 @compiled
 def pilot_asks(world, number, now):
-    """A fresh pilot asks for a job; with none it leaves after a while."""
+    """A new pilot requests a job; without one it leaves after `empty_pilot`."""
     if world.pools[world.pseudo_queues[number]["pool"]]["closed"]:
         end_worker(world, number, now)
         return
@@ -154,9 +151,9 @@ def pilot_asks(world, number, now):
 
 @compiled
 def next_job(world, number, pilot_start, now):
-    """A pilot whose job has ended asks again while its `timefloor` lasts, and else leaves.
+    """A pilot whose job has ended requests another within its `timefloor`, else leaves.
 
-    Source: lifecycle reference, section 5.6; a `timefloor` of 0 is one job.
+    Source: lifecycle reference, section 5.6; with a `timefloor` of 0 it runs one job.
     """
     timefloor_s = world.queues[world.pseudo_queues[number]["queue"]]["timefloor_s"]
     if timefloor_s > 0 and now - pilot_start <= timefloor_s:
@@ -169,7 +166,7 @@ def next_job(world, number, pilot_start, now):
 
 @compiled
 def hold(world, row, now):
-    """Hand an ended payload to the Adder."""
+    """Put a job whose payload has ended into the inbox of the Adder."""
     state = world.state[0]
     move(world, row, HOLDING, now)
     inbox = world.holding[state["n_holding"]]
@@ -180,7 +177,7 @@ def hold(world, row, now):
 
 @compiled
 def payload_ends(world, row, sequence, now):
-    """A payload ends, unless this event has been overtaken; the pilot goes on."""
+    """Handle the end of a payload, unless the event is stale; the pilot continues."""
     job = world.jobs[row]
     if job["panda_id"] == 0 or job["due_sequence"] != sequence:
         return

@@ -1,8 +1,4 @@
-"""Making jobs and bringing their input to them: what the JobGenerator and the Setupper do to the tables.
-
-What lives here: new rows with the luck that belongs to each job, the inbox of the Setupper, input transfers. What does
-not: how many jobs, of which task, on which queues (policy and agents).
-"""
+"""JobGenerator and Setupper in the data plane: new jobs with their random draws, and the transfer of their input."""
 
 import math
 
@@ -45,21 +41,21 @@ INPUT = int(TransferKind.INPUT)
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
 
 JOBS_PER_BUNCH = 20
-"""Jobs whose input moves together in one dispatch dataset; source: lifecycle reference, section 7.2."""
+"""Maximum number of jobs that share a dispatch dataset for their input; source: lifecycle reference, section 7.2."""
 
 JOBS_PER_PRIORITY = 5
-"""Jobs of a user that cost the next one a point of priority; source: lifecycle reference, section 3.5."""
+"""Live jobs of a user that lower the priority of the next one by 1; source: lifecycle reference, section 3.5."""
 
 SCOUT_PRIORITY = 901
-"""Least priority of a scout; source: lifecycle reference, section 2.6."""
+"""Minimum priority of a scout; source: lifecycle reference, section 2.6."""
 
 RETRY_PRIORITY_LOSS = 10
-"""Priority that a job loses when the server tries it again; source: lifecycle reference, section 3.5."""
+"""Decrease of priority when the server retries a job; source: lifecycle reference, section 3.5."""
 
 
 @compiled
 def throw_dice(world, job, task, site):
-    """Set what is true of a job whatever the policies do: work and memory of its chunk, fate of its attempt."""
+    """Set the true values of a job, independent of policies: work and memory of its chunk, failure of its attempt."""
     seed = world.settings[0]["seed"]
     work = task["work_hs06s_per_event"] * task["n_events_per_job"]
     job["work_hs06s"] = work * spread_factor(seed, WORK, task, job["chunk"], task["work_spread"])
@@ -77,9 +73,9 @@ def throw_dice(world, job, task, site):
 
 @compiled
 def priority_of(world, task_row):
-    """Priority of the next job of a task: that of the task; in the code jobs of users lose some for each live one.
+    """Priority of the next job of a task: that of the task, more for scouts; deployed: lower by a user's live jobs.
 
-    Scouts have more. Source: lifecycle reference, sections 2.6 and 3.5; the documents tell only that scouts have more.
+    Source: lifecycle reference, sections 2.6 and 3.5; the documentation states only that scouts have more.
     """
     task = world.tasks[task_row]
     if world.scout_inputs[task_row] > 0:
@@ -96,7 +92,7 @@ def priority_of(world, task_row):
 
 @compiled
 def fill(world, row, task_row, number, ramcount_mb, resource_type):
-    """Fill a new row with what the task and the slot say."""
+    """Fill a new row with the values of the task and the slot."""
     job, task, pseudo = world.jobs[row], world.tasks[task_row], world.pseudo_queues[number]
     queue = world.queues[pseudo["queue"]]
     job["task"], job["jeditaskid"] = task_row, task["jeditaskid"]
@@ -123,7 +119,7 @@ def fill(world, row, task_row, number, ramcount_mb, resource_type):
 def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, resource_type, now):
     """Row of a new, pending job: an attempt at a chunk of a task, at a pseudo-queue.
 
-    resource_type: that of the job where the queue is for every type.
+    resource_type: type of the job at a queue for every type.
     """
     state, task = world.state[0], world.tasks[task_row]
     row = take_job(world)
@@ -142,10 +138,9 @@ def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, resource
 
 @compiled
 def give_files(world, row, n_pieces, closed_by):
-    """Give a new job of a task with files so many pieces of input: what it reads and writes, and what is true of it.
+    """Assign `n_pieces` pieces of input to a new job of a task with files, and set its sizes and true values.
 
-    Work is the sum over its pieces, memory that of the piece that needs most. A file counts once, however many of its
-    events are read.
+    Work is the sum over its pieces, memory the maximum. A file counts once, even if only some of its events are read.
     """
     job = world.jobs[row]
     task, split = world.tasks[job["task"]], world.splitting[job["task"]]
@@ -174,7 +169,7 @@ def give_files(world, row, n_pieces, closed_by):
 
 @compiled
 def remember(world, row, retry, level):
-    """Tell a new job what it tries again, a row of `retries`."""
+    """Copy the retry state, a row of `retries`, into a new job."""
     job = world.jobs[row]
     job["old_panda_id"], job["ram_level"] = retry["old_panda_id"], level
     job["failures"], job["attempt_limit"] = retry["failures"], retry["attempt_limit"]
@@ -191,9 +186,9 @@ def put_pending(world, row):
 
 @compiled
 def make_job(world, order):
-    """Make the next job that an order is about: a chunk that awaits another attempt first, else a new one.
+    """Make the next job of an order: from a chunk that awaits another attempt, else from a new one.
 
-    An order is for chunks of one ramCount, and new chunks have that of the task; source: lifecycle reference, 2.3.
+    An order covers chunks of one ramCount; new chunks have the ramCount of the task; source: lifecycle reference, 2.3.
     """
     task_row, level = order["task"], order["ram_level"]
     number, now = order["pseudo_queue"], order["time_s"]
@@ -211,9 +206,9 @@ def make_job(world, order):
 
 @compiled
 def cut_job(world, order, n_pieces, closed_by):
-    """Make a job that an order is about of the next pieces of its task's input; those tried again come first.
+    """Make a job of an order from the next pieces of its task's input; retried pieces come first.
 
-    A range of pieces that is tried again may be cut into several jobs, here and at other queues; ranges are not joined.
+    A range of retried pieces may be cut into several jobs, here and at other queues; ranges are not joined.
     """
     task_row, level = order["task"], order["ram_level"]
     number, now = order["pseudo_queue"], order["time_s"]
@@ -239,17 +234,17 @@ def cut_job(world, order, n_pieces, closed_by):
 
 @compiled
 def cut_jobs(world, orders, jobs):
-    """Make jobs of the next pieces of input of a task, as the one of `orders` says; of each, `jobs`, (k,) of CUT."""
+    """Make jobs from the next pieces of input of a task; orders: (1,) of ORDERED; jobs: one per job, (k,) of CUT."""
     for k in range(len(jobs)):
         cut_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"])
 
 
 @compiled
 def retry_by_server(world, row, now):
-    """Try a failed job again at its queue, where its input is, at a lower priority; returns whether that is done.
+    """Retry a failed analysis job at the same queue, at a lower priority; returns whether it is retried.
 
-    Only the jobs of analysis tasks are; source: lifecycle reference, section 3.5. Where more memory or CPU time would
-    help, the retry module comes first, and JEDI tries again.
+    Source: lifecycle reference, section 3.5. If the retry rule raises memory or CPU time, JEDI retries the input
+    instead.
     """
     job = world.jobs[row]
     if is_merge_job(job):
@@ -276,7 +271,7 @@ def retry_by_server(world, row, now):
 
 @compiled
 def make_jobs(world, orders):
-    """Make the jobs of all `orders`, (k,) of ORDERED, as far as their tasks have input; room is made before."""
+    """Make the jobs of all `orders`, (k,) of ORDERED, while their tasks have input; the caller makes room."""
     for k in range(len(orders)):
         order = orders[k]
         task = world.tasks[order["task"]]
@@ -289,9 +284,9 @@ def make_jobs(world, orders):
 
 @compiled
 def best_source(world, task_row, destination):
-    """Site to fetch a task's input from, and the part of it that is missing at the destination; site -1 = none.
+    """Source site of a task's input (-1 = none), and the fraction of the input missing at the destination.
 
-    The most complete replica is taken, of equal ones the closest to the destination that is not cut off.
+    The source is the most complete replica, among equal ones the closest to the destination, with a link that is up.
     """
     n_sites = len(world.sites)
     best, best_fraction, best_distance, here, any_replica = -1, 0.0, 0.0, 0.0, False
@@ -317,16 +312,15 @@ def best_source(world, task_row, destination):
 
 @compiled
 def set_up_job(world, row, bunch, now):
-    """Define a job; activate it if its input is at hand, else let it await a transfer. Returns the bunch in use.
+    """Define a job; activate it if its input is at the site, else attach it to a transfer. Returns the bunch in use.
 
-    A job whose input nobody can send stays assigned until a timeout takes it back.
-
-    `bunch` is the transfer that the job before joined, -1 if none; it is shared while task, way and room are the same.
+    A job without a source for its input stays assigned until a timeout closes it. bunch: transfer of the previous job,
+    -1 = none; it is shared while task, source and destination are the same and it has room.
     """
     job = world.jobs[row]
     move(world, row, DEFINED, now)
     destination = world.queues[job["queue"]]["site"]
-    if is_merge_job(job):                                  # its input lies where it was made
+    if is_merge_job(job):                                  # its input is at the site that produced it
         source, missing = job["source_site"], 0.0 if job["source_site"] < 0 else 1.0
     else:
         source, missing = best_source(world, job["task"], destination)
@@ -353,7 +347,7 @@ def set_up_job(world, row, bunch, now):
 
 @compiled
 def set_up_jobs(world, now):
-    """Set up every job in the inbox of the Setupper, in the order in which they were made; room is made before."""
+    """Set up every job in the inbox of the Setupper, in order of creation; the caller makes room."""
     state = world.state[0]
     bunch = -1
     for k in range(state["n_pending"]):

@@ -1,7 +1,4 @@
-"""One pass over the live jobs for all timeout rules.
-
-What lives here: the compiled scan. What does not: the rules (policy), and what is done to the jobs found (`ending`).
-"""
+"""One compiled pass over the live jobs for all timeout rules."""
 
 import numpy as np
 
@@ -13,7 +10,7 @@ from simgrid_broker.world.rows import is_merge_job
 PENDING, HOLDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.HOLDING), int(JobStatus.RUNNING)
 
 ENTERED, MODIFICATION, CREATED, ENDED = range(4)
-"""What a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload."""
+"""Start of a limit: entry into the status, last heartbeat or change, creation, end of the payload."""
 
 RULE = np.dtype([
     ("statuses", "i4"),              # bit k: applies to status k
@@ -26,7 +23,7 @@ RULE = np.dtype([
 
 @compiled
 def since(world, row, clock):
-    """Time from which a rule with that clock counts for a job, s; never for a payload that sends heartbeats."""
+    """Start of the limit of a rule with `clock` for a job, s; never for a payload that sends heartbeats."""
     job = world.jobs[row]
     if clock == ENTERED:
         return world.job_times[row, job["status"]]
@@ -38,9 +35,9 @@ def since(world, row, clock):
 
 
 def shortest_limits(rules: np.ndarray, limits: np.ndarray) -> np.ndarray:
-    """The shortest limit that any rule sets to jobs in each status at each queue, (n_status, n_queues), s; inf = none.
+    """The shortest limit of any rule for jobs in each status at each queue, (n_status, n_queues), s; inf = none.
 
-    No clock is older than the job, so a job that is not older than this breaks no rule.
+    No clock starts before the creation of the job, so a younger job exceeds no limit.
     """
     concerned = (rules["statuses"][:, None] >> np.arange(N_STATUS)) & 1
     return np.where(concerned[:, :, None], limits[:, None], np.inf).min(axis=0)
@@ -57,7 +54,7 @@ def rules_by_status(rules: np.ndarray) -> np.ndarray:
 
 @compiled
 def breaks(world, row, rule, limit, now):
-    """Whether a live job is too old under a rule for its status, which has this limit at its queue."""
+    """Whether a live job exceeds the limit of a rule for its status at its queue."""
     job = world.jobs[row]
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
         return False
@@ -68,11 +65,11 @@ def breaks(world, row, rule, limit, now):
 
 @compiled
 def overdue(world, rules, of_status, limits, shortest, least, for_label, now, rows, broken):
-    """Fill `rows` and `broken` with each overdue job and the first rule that it breaks; returns how many.
+    """Fill `rows` and `broken` with each overdue job and the first rule that it exceeds; returns their number.
 
     rules: (k,) of RULE; of_status: `rules_by_status` of them; limits: (k, n_queues), s, the limit of each rule at each
-    queue, inf where it does not apply; shortest: `shortest_limits`, below which a job is not looked at; least: the
-    smallest of these; for_label: (k, n_labels) bool, to whom a rule applies; rows, broken: as long as the jobs table.
+    queue, inf where it does not apply; shortest: `shortest_limits`; least: the smallest of these; for_label:
+    (k, n_labels) bool, labels to which a rule applies; rows, broken: as long as the jobs table.
     """
     found = 0
     for row in range(len(world.jobs)):

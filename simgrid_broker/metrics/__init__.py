@@ -1,8 +1,4 @@
-"""Figures of a run: tables from disk in, tidy tables out.
-
-What lives here: pure functions of `records.Run`. Each gives a DataFrame in long form: its dimensions, then `metric`,
-`value`, `unit` and `window` (the stretch of time that the value stands for). What does not: drawing (report).
-"""
+"""Figures of a run, as DataFrames in long form: dimensions, then `metric`, `value`, `unit` and `window`."""
 
 from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference
@@ -43,10 +39,8 @@ from simgrid_broker.metrics.work_queues import first_jobs
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
            "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",
            "difference", "explain", "factors", "failures", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time",
-           "link_use",
-           "memory_retries", "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates", "refusals",
-           "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
+           "link_use", "memory_retries", "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates",
+           "refusals", "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
            "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "summary",
-           "task_phases",
-           "task_turnaround", "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase",
-           "traffic_series", "transfer_summary", "waiting_times", "wide", "window_of"]
+           "task_phases", "task_turnaround", "tasks_by_status", "tasks_without_place", "throughput", "tidy",
+           "time_in_phase", "traffic_series", "transfer_summary", "waiting_times", "wide", "window_of"]

@@ -1,8 +1,4 @@
-"""Two runs side by side.
-
-What lives here: the difference of two tidy tables, and the set of tables in which two runs are compared. What does
-not: whether a difference is real, which takes more than two runs (experiments).
-"""
+"""Differences between two runs; whether a difference is significant takes replications."""
 
 from collections.abc import Callable, Iterable
 
@@ -22,9 +18,9 @@ from simgrid_broker.records import Run
 
 
 def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
-    """Two tidy tables of the same figure, row by row: base, changed, difference, and relative, % of the base.
+    """Row-wise difference of two tidy tables of the same figure: base, changed, difference, and relative, % of base.
 
-    Rows are matched by dimensions, metric and unit; what only one of them has is NaN on the other side.
+    Rows are matched by dimensions, metric and unit; a row that only one table has is NaN on the other side.
     """
     keys = [name for name in base.columns if name not in ("value", "window")]
     both = base.drop(columns="window").rename(columns={"value": "base"}).merge(
@@ -37,8 +33,7 @@ def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
 
 
 def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = iter) -> dict[str, pd.DataFrame]:
-    """The tables in which two runs are compared, by name; steps: wraps what is worked through, to tell how far it is.
-    """
+    """Tables of differences between two runs, by name; steps: wraps the iterable of tables, to show progress."""
     figures = {"summary": summary, "shares": _compliance, "waiting": waiting_times, "sites": _mean_cores,
                "failures": failures, "refusals": _refusals_by_tag, "tasks": task_turnaround, "attempts": attempts,
                "rules": rule_losses, "moves": rebrokerage, "phases": time_in_phase}
@@ -46,7 +41,7 @@ def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = 
 
 
 def _compliance(run: Run) -> pd.DataFrame:
-    """Compliance by share; the places of shares in the two trees may differ, their names are matched."""
+    """Compliance matched by share name, because node numbers of the two trees may differ."""
     return share_compliance(run).drop(columns=["node", "level"])
 
 

@@ -1,7 +1,4 @@
-"""Why a candidate was not used: the books of the brokers, decision by decision and added up.
-
-What lives here: tables of candidates, funnels and refusals for whoever asks about a task or a queue, over the whole
-run. What does not: words about them (cli), and figures over the window (`refusals`).
+"""Recorded decisions of the brokers over the whole run, by task and by queue.
 
 Candidates are pseudo-queues or, for task brokerage, sites; `queue` is the PanDA queue of a pseudo-queue, or the site
 itself. A candidate that no rule refused has the tag USED.
@@ -20,9 +17,9 @@ JOB_BROKERAGE = DecisionKind.JOB_BROKERAGE.word
 
 
 def criteria(run: Run, kind: str) -> pd.DataFrame:
-    """The steps of a broker in the order in which they remove candidates: tag and panda, PanDA's name of the step.
+    """The steps of a broker in order of application: tag (first occurrence) and panda, PanDA's name of the step.
 
-    A tag stands where it comes first. A run that does not say its criteria has all its tags, in the order of the codes.
+    A run whose manifest has no criteria gives all its tags, in the order of their codes.
     """
     tags = run.manifest["vocabularies"]["tags"]
     steps = run.manifest.get("criteria", {}).get(kind) or [(tag, tag) for tag in tags]
@@ -30,11 +27,11 @@ def criteria(run: Run, kind: str) -> pd.DataFrame:
 
 
 def explain(run: Run, task: int | None = None) -> pd.DataFrame:
-    """Every candidate on record, of one task or of all: one row a candidate and decision, in order of time.
+    """Every recorded candidate of one task or of all: one row per candidate and decision, in order of time.
 
-    Columns: decision, time_s, kind, jeditaskid, share, n_jobs (of the decision), candidate, queue, tag (USED or that of
-    the refusing rule), order, weight, value, limit, distance (from value to limit) and nearness (the same in parts of
-    the larger of both, 0 to 1); NaN where a rule has no figures.
+    Columns: decision, time_s, kind, jeditaskid, share, n_jobs (of the decision), candidate, queue, tag (USED or the tag
+    of the refusing rule), order, weight, value, limit, distance (from value to limit) and nearness (distance relative
+    to the larger of both; 0 = at the limit); NaN where a rule compares no figures.
     """
     decisions = run.table("decisions", ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs"])
     if task is not None:
@@ -50,26 +47,26 @@ def explain(run: Run, task: int | None = None) -> pd.DataFrame:
 
 
 def factors(run: Run, decisions: Collection[int]) -> pd.DataFrame:
-    """The factors of the weights of the candidates that some decisions use: decision, candidate, factor, multiplier."""
+    """Factors of the weights of the used candidates of `decisions`: decision, candidate, factor, multiplier."""
     return _of_decisions(run, "factors", decisions)
 
 
 def funnels(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
-    """Candidates left after each step of each decision in `rows`, which `explain` gave.
+    """Candidates left after each step of each decision in `rows` of `explain`.
 
-    Columns: decision, step, panda, tags, refused, left. Rules that stand together under one name of PanDA are a step.
+    Columns: decision, step, panda, tags, refused, left. Consecutive rules with the same PanDA name are one step.
     """
-    found = [_funnel(run, kind, one).assign(decision=decision)
-             for (decision, kind), one in rows.groupby(["decision", "kind"], sort=False)]
+    steps = [_funnel(run, kind, candidates).assign(decision=decision)
+             for (decision, kind), candidates in rows.groupby(["decision", "kind"], sort=False)]
     columns = ["decision", "step", "panda", "tags", "refused", "left"]
-    return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
+    return pd.concat(steps, ignore_index=True)[columns] if steps else pd.DataFrame(columns=columns)
 
 
 def stretches(rows: pd.DataFrame) -> pd.DataFrame:
-    """Decisions in a row that ended the same for a candidate, of `rows` which `explain` gave.
+    """Consecutive decisions with the same tag for a candidate, from `rows` of `explain`.
 
     Columns: candidate, kind, start_s, end_s, decisions, tag, and time_s, value, limit, distance and nearness of the
-    moment at which it came nearest to the limit.
+    decision in which it was nearest to the limit.
     """
     rows = rows.sort_values(["kind", "candidate", "time_s", "decision"], kind="stable")
     new = (rows[["kind", "candidate", "tag"]] != rows[["kind", "candidate", "tag"]].shift()).any(axis=1)
@@ -78,7 +75,7 @@ def stretches(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_rule(rows: pd.DataFrame) -> pd.DataFrame:
-    """How `rows`, which `explain` gave, ended, the most frequent first: columns as in `stretches`, and part (%)."""
+    """Tags of each candidate in `rows` of `explain`, most frequent first: columns as in `stretches`, and part (%)."""
     table = _nearest(rows, ["kind", "candidate", "tag"])
     asked = table.groupby(["kind", "candidate"]).decisions.transform("sum")
     table = table.assign(part=100 * table.decisions / asked)
@@ -86,10 +83,10 @@ def by_rule(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
-    """How often each rule was the first to refuse a queue or site, of all decisions, recorded or not; None = any.
+    """How often each rule was the first to refuse a queue or site (None = all), over all decisions, recorded or not.
 
-    by: further columns of refusals that tell rows apart. Columns: kind, those of `by`, tag, count and part (% of all
-    that have the same kind and `by`), the largest first. A PanDA queue counts with each of its pseudo-queues.
+    by: further columns of refusals to group by. Columns: kind, `by`, tag, count and part (% of the count of the same
+    kind and `by`), largest first. A PanDA queue counts once per pseudo-queue.
     """
     columns = ["kind", *by, "tag"]
     table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue))
@@ -97,12 +94,12 @@ def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("s
 
 
 def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd.DataFrame:
-    """The same in `bins` stretches of the run: columns kind, start_s, end_s, tag, count and part."""
+    """As `refusal_counts`, in `bins` equal intervals of the run: columns kind, start_s, end_s, tag, count and part."""
     edges = np.linspace(0, run.end_s, bins + 1)
 
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
         rows = _about(rows, queue)
-        place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts are of the time before
+        place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts precede time_s
         return rows.assign(start_s=edges[place], end_s=edges[place + 1])
     table = sums_of_refusals(run, ["kind", "start_s", "end_s", "tag"], {"kind", "tag", "time_s", "candidate"}, chosen)
     return _with_parts(table, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
@@ -110,10 +107,10 @@ def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd
 
 def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
                      chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-    """Counts of refusals added up by some columns, tag among them, which is USED where no rule refused; names as text.
+    """Counts of refusals summed by the columns `by`, which include tag (USED where no rule refused); names as text.
 
-    The table of a long run has more rows than that of its jobs, so it is read piece by piece. chosen(rows): the rows of
-    a piece that count, with the columns that it makes; columns: what is read of the table beside `count`.
+    The refusals of a long run outnumber its jobs, so the table is read in batches. chosen(rows): selects rows of a
+    batch and adds columns; columns: the columns to read, in addition to `count`.
     """
     pieces = []
     for rows in run.batches("refusals", [*sorted(columns), "count"]):
@@ -125,7 +122,7 @@ def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
 
 
 def queue_of(run: Run) -> dict[str, str]:
-    """PanDA queue of each pseudo-queue, and each site itself."""
+    """PanDA queue of each pseudo-queue by name; sites map to themselves."""
     words = run.manifest["vocabularies"]
     queues = set(words["queues"])
     pseudo = {name: name if name in queues else name.rpartition("/")[0] for name in words["pseudo_queues"]}
@@ -133,10 +130,10 @@ def queue_of(run: Run) -> dict[str, str]:
 
 
 def _of_decisions(run: Run, table: str, decisions: Collection[int]) -> pd.DataFrame:
-    """Rows of candidates or factors that belong to some decisions, names as text."""
-    found = [rows[rows.decision.isin(decisions)].astype({name: object for name in rows.select_dtypes("category")})
+    """Rows of candidates or factors of `decisions`, names as text."""
+    batches = [rows[rows.decision.isin(decisions)].astype({name: object for name in rows.select_dtypes("category")})
              for rows in run.batches(table)]
-    rows = pd.concat(found, ignore_index=True)
+    rows = pd.concat(batches, ignore_index=True)
     return rows.assign(tag=rows.tag.fillna(USED)) if "tag" in rows else rows
 
 
@@ -151,7 +148,7 @@ def _funnel(run: Run, kind: str, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Groups of rows with their number, first and last time, and what was compared at the nearest moment."""
+    """Groups of rows with their number, first and last time, and the figures nearest to the limit."""
     groups = rows.groupby(by, sort=False)
     table = groups.agg(start_s=("time_s", "min"), end_s=("time_s", "max"), decisions=("decision", "size")).reset_index()
     order = rows.assign(rank=rows.nearness.fillna(2.0)).sort_values(["rank", "time_s"], kind="stable")
@@ -164,7 +161,7 @@ def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
 
 
 def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Counts by kind, `by` and tag with their parts of all with the same kind and `by`, the largest first."""
+    """Counts by kind, `by` and tag with their % of the same kind and `by`, largest first."""
     table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
     return table.sort_values(["kind", *by, "count", "tag"], ascending=[True, *[True] * len(by), False, True],
                              ignore_index=True)

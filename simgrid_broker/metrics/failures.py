@@ -1,8 +1,4 @@
-"""Attempts that did not finish: how many, why, and what they cost.
-
-What lives here: counts, lost core-hours and lost waiting by status and cause, of all causes or of timeout rules and
-rebrokerage. What does not: jobs by status alone (`summary`).
-"""
+"""Attempts that did not finish, and their cost."""
 
 import numpy as np
 import pandas as pd
@@ -18,22 +14,21 @@ LOST = ("failed", "closed", "cancelled")
 """Final statuses of an attempt that did not finish."""
 
 SILENT = "lost_heartbeat"
-"""Cause of a job whose slot was lost before the server knew."""
+"""Cause of a job whose slot was lost before the server noticed."""
 
 UNITS = {"jobs": "jobs", "lost_core_hours": "core h", "lost_wait_hours": "h"}
 """Figures of `failures` and their units."""
 
-
 RULES = (SILENT, "fast_rebrokerage", "analysis_rebrokerage", "reassigned",
          *(cause for cause in Cause.words() if cause.startswith("timeout_")))
-"""Causes that are a rule of the server which ended a job that did not come on."""
+"""Causes of jobs that a rule of the server ended for lack of progress."""
 
 
 def failures(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window without finishing; dimensions status and cause, most frequent first.
 
-    Metrics: jobs; lost_core_hours, run time x cores, of the attempts that ran at all, of a job that fell silent up to
-    its last heartbeat; lost_wait_hours, from creation until the job ran, or ended if it never did.
+    Metrics: jobs; lost_core_hours: run time x cores, for a job with lost heartbeat up to the last heartbeat;
+    lost_wait_hours: from creation until the start of the payload, or until the end of a job that never started.
     """
     window = window_of(run)
     jobs = selected_jobs(run, ["status", "cause", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
@@ -48,6 +43,6 @@ def failures(run: Run) -> pd.DataFrame:
 
 
 def rule_losses(run: Run) -> pd.DataFrame:
-    """The part of `failures` for which a timeout rule or a rebrokerage stands."""
+    """The rows of `failures` caused by a timeout rule or a rebrokerage."""
     table = failures(run)
     return table[table.cause.isin(RULES)].reset_index(drop=True)

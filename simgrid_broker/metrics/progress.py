@@ -1,7 +1,4 @@
-"""Progress of tasks: which phases they went through, and how long they stayed in each.
-
-What lives here: phases of tasks, time in each phase. What does not: turnaround and counts (`tasks`), jobs of a task.
-"""
+"""Phases of tasks, and the time spent in each."""
 
 import numpy as np
 import pandas as pd
@@ -14,14 +11,14 @@ from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
 MOST_TASKS = 40
-"""Tasks whose phases still fit a picture."""
+"""Maximum number of tasks in a Gantt chart."""
 WORDS = np.array(TaskStatus.words(), object)
 TIMES = [f"{word}_s" for word in WORDS]
 PHASES = {"waits for a nucleus": ("registered", "defined", "topreprocess", "preprocessing", "assigning"),
           "input is staged": ("staging", "staged"), "ready or pending": ("ready", "pending"),
           "scouting": ("scouting", "scouted"), "running": ("running", "prepared", "merging", "passed"),
           "held": ("throttled", "paused", "exhausted")}
-"""Statuses between which a task goes back and forth are one phase: earlier stays are not taken for something else."""
+"""Phases and their statuses; a task moves back and forth within a phase, and only its last stays are recorded."""
 LEAVING = "is being ended"
 """Phase of all other statuses that are not final."""
 UNITS = {"tasks": "tasks", "time_mean": "h", "time_p50": "h", "time_p95": "h", "time_total": "task h"}
@@ -29,11 +26,11 @@ UNITS = {"tasks": "tasks", "time_mean": "h", "time_p50": "h", "time_p95": "h", "
 
 
 def task_phases(run: Run, most: int = MOST_TASKS) -> pd.DataFrame:
-    """When tasks were in which status, for `most` of them: those with a name of their own, then the largest by work.
+    """Stays in each status of up to `most` tasks: those with a unique name, then the largest by work.
 
-    Dimensions jeditaskid, name, status; metrics start and end, s; tasks in the order in which they came, the phases of
-    each in order. A final status begins and ends at once. A task keeps when it last entered each status: of several
-    stays the last is known, the earlier ones count for what came before.
+    Dimensions jeditaskid, name, status; metrics start and end, s; tasks in order of arrival, stays in order of time. A
+    final status has no length. Only the last entry into each status is recorded: earlier stays count towards the
+    preceding status.
     """
     tasks = run.table("tasks", ["jeditaskid", "name", "arrival_s", "n_jobs", "n_events_per_job", "work_hs06s_per_event",
                                 *TIMES])
@@ -48,15 +45,15 @@ def task_phases(run: Run, most: int = MOST_TASKS) -> pd.DataFrame:
 
 
 def phase_of(status: str) -> str:
-    """The phase of a task's life to which a status that is not final belongs."""
+    """The phase of a status that is not final."""
     return next((phase for phase, statuses in PHASES.items() if status in statuses), LEAVING)
 
 
 def time_in_phase(run: Run) -> pd.DataFrame:
-    """How long tasks stayed in each phase within the window, as `task_phases` knows it.
+    """Time that tasks spent in each phase within the window, from the stays of `task_phases`.
 
-    Dimensions phase, and statuses that belong to it, in the order of a task's life. Metrics: tasks that were in it;
-    time_mean, time_p50 and time_p95, h, over these; time_total, task h.
+    Dimensions phase and its statuses, in lifecycle order. Metrics: tasks in the phase; time_mean, time_p50 and
+    time_p95 over these, h; time_total, task h.
     """
     window = window_of(run)
     row, status, start, end = _stays(run.table("tasks", TIMES).to_numpy(), run.end_s)
@@ -74,10 +71,9 @@ def time_in_phase(run: Run) -> pd.DataFrame:
 
 
 def _stays(times: np.ndarray, until_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Every stay of tasks in a status, from the times at which they last entered each, (n, n_task_status), s.
+    """Row, status, start and end, s, of every stay; times: last entry of each task into each status, s, (n, n_status).
 
-    Row, status, start and end of each stay, s; a final status has no length. Of statuses that were entered at the same
-    moment those that come first in PanDA's order have no length.
+    A final status has no length; of statuses entered at the same time, only the last in PanDA's order has a length.
     """
     order = np.argsort(times, axis=1, kind="stable")                 # NaN comes last
     start = np.take_along_axis(times, order, axis=1)

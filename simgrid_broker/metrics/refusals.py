@@ -1,8 +1,4 @@
-"""Why brokers refused candidates, and how their decisions ended.
-
-What lives here: sums and means over the window. What does not: the funnel of a single decision, and what concerns one
-task or queue (`explain`).
-"""
+"""Refusals and decisions of the brokers in the window."""
 
 import pandas as pd
 
@@ -21,10 +17,10 @@ def refusals(run: Run) -> pd.DataFrame:
 
 
 def refusal_rates(run: Run, kind: str = JOB_BROKERAGE, most: int = 20) -> pd.DataFrame:
-    """How often each rule was the first to refuse each candidate, of all times that it was asked about.
+    """How often each rule was the first to refuse each candidate, % of the decisions on the candidate (rate).
 
-    Dimensions candidate and tag (USED: no rule refused it); metric rate, %. The `most` candidates that were refused
-    most often, rules in the order in which they remove candidates.
+    Dimensions candidate and tag (USED: not refused); the `most` candidates with most refusals, rules in the order of
+    the chain.
     """
     rows = _counts(run, kind, "candidate")
     asked = rows.groupby("candidate")["count"].transform("sum")
@@ -36,10 +32,10 @@ def refusal_rates(run: Run, kind: str = JOB_BROKERAGE, most: int = 20) -> pd.Dat
 
 
 def brokerage_funnel(run: Run) -> pd.DataFrame:
-    """Candidates of job brokerage that are left after each rule, as a mean over all decisions of a share.
+    """Candidates left after each rule of job brokerage, mean over the decisions of a share.
 
-    Dimensions share and tag, in the order in which the rules remove candidates; rules that refused nobody are left out.
-    Metric left, candidates. Empty for a run that did not count how often candidates were used.
+    Dimensions share and tag, in the order of the chain; rules without a refusal are omitted. Metric left, candidates.
+    Empty for a run without counts of used candidates.
     """
     rows = _counts(run, JOB_BROKERAGE, "share")
     if not (rows.tag == USED).any():
@@ -54,7 +50,7 @@ def brokerage_funnel(run: Run) -> pd.DataFrame:
 
 
 def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
-    """Counts of one broker in the window by a column and tag, and the place of the tag's rule (step)."""
+    """Counts of one broker in the window by column `by` and tag, and the position of the tag's rule (step)."""
     rows = _in_window(run, by)
     rows = rows[rows.kind == kind].drop(columns="kind")
     place = {tag: number for number, tag in enumerate(criteria(run, kind).tag)}
@@ -62,14 +58,14 @@ def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
 
 
 def _in_window(run: Run, by: str) -> pd.DataFrame:
-    """Counts in the window by kind, a column and tag, USED included."""
+    """Counts in the window by kind, column `by` and tag, USED included."""
     window = window_of(run)
     columns = ["kind", by, "tag"]
     return sums_of_refusals(run, columns, {*columns, "time_s"}, lambda rows: rows[window.covers(rows.time_s)])
 
 
 def decisions(run: Run) -> pd.DataFrame:
-    """Decisions on record by kind; metrics decisions, without_candidate (every candidate was refused), jobs placed."""
+    """Recorded decisions by kind; metrics decisions, without_candidate (all candidates refused), placed (jobs)."""
     window = window_of(run)
     rows = run.table("decisions", ["time_s", "kind", "n_kept", "n_jobs"])
     rows = rows[window.holds(rows.time_s)].assign(without_candidate=rows.n_kept == 0)

@@ -1,8 +1,4 @@
-"""What became of failed jobs: which job followed which, and with how much memory.
-
-What lives here: the history of retries, and jobs by the memory that they asked for. What does not: attempts by number
-and cause (`attempts`), and what failures cost (`failures`).
-"""
+"""Retry history of jobs, and retries with more memory."""
 
 import numpy as np
 import pandas as pd
@@ -15,19 +11,19 @@ from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
 OUT_OF_MEMORY = "memory_exceeded"
-"""Cause of a job that was killed for its memory."""
+"""Cause of a job that was killed because it exceeded its memory."""
 
 ABOVE = "more"
-"""Memory above the list of the retry module."""
+"""Memory above the largest value of the retry module's list."""
 
 UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lost_core_hours": "core h"}
 """Figures of `memory_retries` and their units."""
 
 
 def retry_history(run: Run) -> pd.DataFrame:
-    """Each job that tries the input of an earlier one again, as PanDA's table JEDI_Job_Retry_History has it.
+    """Each job that retries the input of an earlier one, as in PanDA's table JEDI_Job_Retry_History.
 
-    Columns jeditaskid, oldpandaid, newpandaid, relationtype and originpandaid, the first job of the chain; by
+    Columns jeditaskid, oldpandaid, newpandaid, relationtype and originpandaid (the first job of the chain), sorted by
     newpandaid. Source: JEDI TWiki, database design.
     """
     jobs = selected_jobs(run, ["jeditaskid", "panda_id", "old_panda_id"], lambda rows: rows.old_panda_id > 0)
@@ -41,10 +37,10 @@ def retry_history(run: Run) -> pd.DataFrame:
 
 
 def memory_retries(run: Run) -> pd.DataFrame:
-    """Jobs that ended in the window, of tasks of which any ran out of memory; dimensions attempt and memory.
+    """Jobs that ended in the window, of tasks with a job that ran out of memory; dimensions attempt and memory.
 
-    memory: the claim per core that the job stood for, up to a value of the retry module's list, MB. Metrics: jobs,
-    finished, out_of_memory; lost_core_hours of the last.
+    memory: the job's claim per core, as the next value of the retry module's list, MB. Metrics: jobs, finished,
+    out_of_memory, and lost_core_hours of the jobs out of memory.
     """
     window = window_of(run)
     killed = selected_jobs(run, ["jeditaskid", "cause", *JOB_END_TIMES],
@@ -62,7 +58,7 @@ def memory_retries(run: Run) -> pd.DataFrame:
 
 
 def _claims(jobs: pd.DataFrame) -> pd.Categorical:
-    """Value of the retry module's list up to which each job asked for memory per core, (n,)."""
+    """Smallest value of the retry module's list that covers each job's memory claim per core, (n,)."""
     claims = np.round(jobs.ramcount_mb / COMPENSATION / np.maximum(jobs.corecount, 1))
     words = [f"up to {limit} MB" for limit in RAM_LIMITS_MB] + [ABOVE]
     return pd.Categorical.from_codes(np.searchsorted(RAM_LIMITS_MB, claims), words, ordered=True)

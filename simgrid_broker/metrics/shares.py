@@ -1,10 +1,7 @@
-"""Share compliance: what each share was given against its target, at every level of the tree.
+"""Delivered and target power of each share, at every level of the tree.
 
-What lives here: the series by node and the figures made of them. What does not: running cores by share (`usage`).
-
-Power is HS06 of sent and running jobs, and a target is the share's part of all power in use, as PanDA's dispatch sees
-it (lifecycle reference, section 1.3). Work is waiting while the share has activated jobs: work that a pilot could be
-given at once.
+Power is HS06 of sent and running jobs, and a target is the share's fraction of all power in use, as in PanDA's dispatch
+(lifecycle reference, section 1.3). Work is waiting while the share has activated jobs.
 """
 
 from dataclasses import dataclass
@@ -18,15 +15,15 @@ from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
 
 NEAR = 0.1
-"""A share is near its target while it is within this part of it."""
+"""Relative deviation up to which a share counts as near its target."""
 
 COUNTED = ("hs06", "running_cores", "running", "activated", "queued")
-"""Columns of the series that are added up over resource types and leaves."""
+"""Columns of the series that are summed over resource types and leaves."""
 
 
 @dataclass(frozen=True)
 class ShareSamples:
-    """The shares' series as arrays: times (n_times,), s; the rest (n_times, n_nodes), in the order of the tree."""
+    """Time series of shares as arrays: times (n_times,), s; the others (n_times, n_nodes), in the order of the tree."""
 
     tree: Tree
     times: np.ndarray
@@ -42,19 +39,19 @@ class ShareSamples:
         return self.only(window.holds(self.times))
 
     def only(self, which: np.ndarray) -> "ShareSamples":
-        """The samples in the mask `which`, (n_times,)."""
+        """The samples selected by the mask `which`, (n_times,)."""
         arrays = {name: getattr(self, name)[which] for name in ("times", "target_hs06", *COUNTED)}
         return ShareSamples(self.tree, **arrays)
 
     def percent(self, which: str) -> np.ndarray:
-        """Column `which` (hs06 or target_hs06) as a part of the whole, %, NaN while nothing runs."""
+        """Column `which` (hs06 or target_hs06) as % of the root; NaN where the root is 0."""
         values = getattr(self, which)
         whole = values[:, :1]
         return 100 * np.divide(values, whole, out=np.full(values.shape, np.nan), where=whole > 0)
 
 
 def share_samples(run: Run) -> ShareSamples:
-    """The series of all nodes: leaves added up over resource types, inner nodes over the leaves below them."""
+    """The series of all nodes: leaves summed over resource types, inner nodes over the leaves below them."""
     tree = share_tree(run)
     rows = run.table("shares", ["time_s", "share", "target_hs06", *COUNTED])
     times, moment = np.unique(rows.time_s.to_numpy(), return_inverse=True)
@@ -69,7 +66,7 @@ def share_samples(run: Run) -> ShareSamples:
 
 
 def share_series(run: Run) -> pd.DataFrame:
-    """Delivered and target power of every node over time, and its waiting jobs.
+    """Delivered power, target power and activated jobs of every node over time.
 
     Dimensions time_s, node, share, level; metrics hs06, target_hs06 (HS06), delivered, target (%), activated (jobs).
     """
@@ -87,12 +84,12 @@ def share_series(run: Run) -> pd.DataFrame:
 
 
 def share_compliance(run: Run) -> pd.DataFrame:
-    """How every node of the tree fared in the window.
+    """Compliance of every node of the tree in the window.
 
-    Dimensions node, share, level. Metrics: delivered and target, % of all power; deviation, mean absolute deviation of
-    the two over the samples, percentage points; near, % of the samples with work waiting in which the share was within
-    10 % of its target; waiting, % of the samples with work waiting; demand_limited, 1 if the share got less than 90 %
-    of its target and in most of the samples below it had too little work waiting to reach it; samples, their number.
+    Dimensions node, share, level. Metrics: delivered and target, % of all power; deviation: mean absolute deviation of
+    the two over the samples, percentage points; near: % of samples with work waiting in which the share was within
+    10 % of its target; waiting: % of samples with work waiting; demand_limited: 1 if the share received less than 90 %
+    of its target and in most of the samples below target had too few activated jobs to reach it; samples: number.
     """
     window = window_of(run)
     samples = share_samples(run).within(window)
@@ -113,10 +110,10 @@ def share_compliance(run: Run) -> pd.DataFrame:
 
 
 def share_deviation(run: Run) -> pd.DataFrame:
-    """Two figures for the whole tree: how far leaves are from their targets, and how much power that moves.
+    """Deviation of the leaf shares from their targets, without dimensions.
 
-    Metrics: deviation, mean over leaves of their mean absolute deviation, percentage points; misplaced, mean over the
-    samples of half the sum of absolute deviations: the part of all power that other shares were entitled to, %.
+    Metrics: share_deviation: mean over leaves of their mean absolute deviation, percentage points; share_misplaced:
+    power above target, the mean over the samples of half the sum of absolute deviations, % of all power.
     """
     window = window_of(run)
     samples = share_samples(run).within(window)
@@ -127,9 +124,9 @@ def share_deviation(run: Run) -> pd.DataFrame:
 
 
 def _enough_waiting(samples: ShareSamples) -> np.ndarray:
-    """Whether the activated jobs of a node would be enough to reach its target, (n_times, n_nodes).
+    """Whether the activated jobs of a node suffice to reach its target, (n_times, n_nodes).
 
-    An activated job is taken to need the mean power of the node's running jobs, or of all running jobs if it has none.
+    An activated job counts with the mean power of the node's running jobs, or of all running jobs if it has none.
     """
     mean = samples.hs06[:, :1] / np.maximum(samples.running[:, :1], 1)
     power = np.divide(samples.hs06, samples.running, out=np.broadcast_to(mean, samples.hs06.shape).copy(),
@@ -138,17 +135,17 @@ def _enough_waiting(samples: ShareSamples) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over the samples (first axis); NaN where there is none."""
+    """Mean over the samples (first axis); NaN without samples."""
     return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
 
 
 def _part(power: np.ndarray) -> np.ndarray:
-    """Part of each node in all power over time, %, (n_nodes,) from (n_times, n_nodes); NaN if nothing ran."""
+    """Power of each node, % of all power over time, (n_nodes,) from (n_times, n_nodes); NaN if no job ran."""
     total = power.sum(axis=0)
     return 100 * total / total[0] if total[0] > 0 else np.full(total.shape, np.nan)
 
 
 def _percent(true: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Percentage of the samples `among` in which `true` holds, by node; NaN where there are none."""
+    """Percentage of the samples `among` in which `true` holds, by node; NaN without samples."""
     n = among.sum(axis=0)
     return 100 * np.divide((true & among).sum(axis=0), n, out=np.full(n.shape, np.nan), where=n > 0)

@@ -1,7 +1,4 @@
-"""Jobs that were cut from files: how large they are, and at which limit they were closed.
-
-What lives here: sizes by task name, queue and limit. What does not: tasks whose jobs all have one size.
-"""
+"""Jobs that were cut from files: size, and the limit that closed them."""
 
 import pandas as pd
 
@@ -15,9 +12,9 @@ UNITS = {"jobs": "jobs", "files": "files", "events": "events", "input": "GB"}
 
 
 def cut_jobs(run: Run) -> pd.DataFrame:
-    """Jobs made in the window from the files of tasks; dimensions name (of the task), queue and closed_by.
+    """Jobs generated in the window from the files of tasks; dimensions name (of the task), queue and closed_by.
 
-    Metrics: jobs; files, events and input of a job in the mean. Empty if no task has files.
+    Metrics: jobs; mean files, events and input per job. Empty if no task has files.
     """
     window = window_of(run)
     tasks = run.table("splitting", ["jeditaskid"]).jeditaskid
@@ -31,5 +28,5 @@ def cut_jobs(run: Run) -> pd.DataFrame:
         "closed_by": jobs.closed_by.astype(object), "files": jobs.n_input_files, "events": jobs.n_events,
         "input": jobs.input_bytes / 1e9, "jobs": 1})
     groups = table.groupby(["name", "queue", "closed_by"])
-    found = groups[["files", "events", "input"]].mean().join(groups.jobs.sum()).reset_index()
-    return tidy(found, ["name", "queue", "closed_by"], UNITS, window)
+    table = groups[["files", "events", "input"]].mean().join(groups.jobs.sum()).reset_index()
+    return tidy(table, ["name", "queue", "closed_by"], UNITS, window)

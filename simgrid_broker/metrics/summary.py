@@ -1,8 +1,4 @@
-"""The run in a few numbers.
-
-What lives here: jobs by status, and the summary made of the other modules' figures. What does not: anything by share,
-site or queue.
-"""
+"""The summary of a run, and jobs by status."""
 
 from collections import Counter
 
@@ -27,7 +23,7 @@ ALIVE = tuple(status.word for status in JobStatus if status.word not in JOB_END_
 def jobs_by_status(run: Run) -> pd.DataFrame:
     """Jobs that ended in the window by final status, then jobs alive at the end by status; dimensions status, state.
 
-    state is ended or alive. A run that was killed has no rows of jobs that were alive.
+    state: ended or alive. A killed run has no rows of jobs that were alive.
     """
     window = window_of(run)
     counts = Counter()
@@ -41,11 +37,11 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
 
 
 def summary(run: Run) -> pd.DataFrame:
-    """The run in a few numbers, without dimensions: jobs, cores, waiting, losses, shares; NaN where there is no answer.
+    """Summary of a run, without dimensions: jobs, cores, losses, waiting and shares; NaN where undefined.
 
     Metrics: finished, failed, closed, cancelled, alive (jobs); failure_rate (% of finished and failed); ended_per_hour;
-    running_cores (mean), capacity (cores), core_occupancy (%); hs06 (mean power in use); lost_core_hours (% of the
-    core-hours that ran) ; the figures of `waiting_times` and `share_deviation`.
+    running_cores (mean), capacity (cores), core_occupancy (%); hs06 (mean power in use); lost_core_hours (core h); the
+    metrics of `waiting_times` and `share_deviation`.
     """
     window = window_of(run)
     counts = wide(jobs_by_status(run), "jobs")
@@ -70,7 +66,7 @@ def summary(run: Run) -> pd.DataFrame:
 
 
 def _power(run: Run, window: Window) -> dict[str, float]:
-    """Mean over the samples in the window of the cores of running jobs and of the power in use."""
+    """Mean running cores and power in use over the samples in the window."""
     rows = run.table("shares", ["time_s", "running_cores", "hs06"])
     rows = rows[window.holds(rows.time_s)]
     totals = rows.groupby("time_s").sum()

@@ -1,7 +1,4 @@
-"""Tasks: how many ended how, and how long they took from arrival to end.
-
-What lives here: turnaround by campaign, tasks for which there was no place. What does not: phases (`progress`).
-"""
+"""Turnaround and status of tasks, and tasks that never got a job."""
 
 import numpy as np
 import pandas as pd
@@ -14,16 +11,16 @@ from simgrid_broker.units import HOUR
 
 FINAL = tuple(status.word for status in (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.ABORTED,
                                          TaskStatus.BROKEN))
-"""Statuses in which a task stays unless somebody acts; source: lifecycle reference, section 2.8."""
+"""Statuses that a task leaves only by a command; source: lifecycle reference, section 2.8."""
 
 ON_HOLD = (TaskStatus.PENDING.word, TaskStatus.ASSIGNING.word)
-"""Statuses of a task for which a broker looks in vain."""
+"""Statuses of a task that waits for a broker to find a candidate."""
 
 NO_CAMPAIGN = "(no campaign)"
 
 
 def task_turnaround(run: Run, by: str = "campaign") -> pd.DataFrame:
-    """Time from arrival to end of the tasks that ended in the window, by one column of tasks.
+    """Time from arrival to end of the tasks that ended in the window, by one column of the tasks table.
 
     Dimension `by`. Metrics: ended and open (still alive at the end), tasks; turnaround_mean, _p50, _p95, h.
     """
@@ -43,16 +40,16 @@ def task_turnaround(run: Run, by: str = "campaign") -> pd.DataFrame:
 
 
 def tasks_by_status(run: Run) -> pd.DataFrame:
-    """Tasks of the whole run by their status at its end; dimension status, in PanDA's order."""
+    """All tasks of the run by status at its end; dimension status, in PanDA's order."""
     table = run.table("tasks", ["status"]).status.value_counts(sort=False).rename("tasks").reset_index()
     table = table[table.tasks > 0].astype({"status": object})
     return tidy(table, ["status"], {"tasks": "tasks"}, "at the end")
 
 
 def tasks_without_place(run: Run) -> pd.DataFrame:
-    """Tasks that had come an hour before the end and for which no job was ever made, as they wait in vain for a broker.
+    """Tasks that arrived at least an hour before the end and never got a job because no broker found a candidate.
 
-    Dimensions name, and tag of the rule that left no nucleus or queue. Metric: tasks.
+    Dimensions name, and tag of the rule that refused the last candidates. Metric: tasks.
     """
     tasks = run.table("tasks", ["name", "status", "arrival_s", "n_attempts", "errordialog"])
     waits = (tasks.status.isin(ON_HOLD) & (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR))
@@ -62,7 +59,7 @@ def tasks_without_place(run: Run) -> pd.DataFrame:
 
 
 def stopped_tasks(run: Run) -> pd.DataFrame:
-    """Tasks that were exhausted or broken at some time, whatever came of them later.
+    """Tasks that were exhausted or broken at any time, in whatever status they ended.
 
     Dimensions what (exhausted, broken), name, and reason: the last errorDialog. Metric: tasks.
     """

@@ -1,7 +1,4 @@
-"""The one form that every figure has: long tables with metric, value, unit and window.
-
-What lives here: making a long table of a wide one and back. What does not: any figure.
-"""
+"""Conversion between wide tables and the long form of all metrics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,13 +13,13 @@ LABELS = ("metric", "value", "unit", "window")
 def tidy(table: pd.DataFrame, dims: Sequence[str], figures: Mapping[str, str], window: Window | str) -> pd.DataFrame:
     """Long table: `dims`, metric, value, unit, window; `figures` gives the unit of each column that is a figure."""
     long = table.melt(list(dims), list(figures), var_name="metric", value_name="value")
-    metric = pd.Categorical(long.metric, list(figures))                # a table without rows still knows its metrics
+    metric = pd.Categorical(long.metric, list(figures))                # an empty table keeps its metrics
     return long.assign(metric=metric, value=long.value.astype(float), unit=long.metric.map(figures).astype(object),
                        window=str(window))
 
 
 def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
-    """One row for each combination of dimensions, one column for each metric, in the order in which they came."""
+    """One row per combination of dimensions, one column per metric (default: all), in order of appearance."""
     dims = [name for name in table.columns if name not in LABELS]
     if metrics:
         table = table[table.metric.isin(metrics)]

@@ -1,8 +1,4 @@
-"""Links, transfers and storages.
-
-What lives here: use of links and storages and the times of transfers. What does not: waiting of jobs for their input
-(it is part of their assigned state, `usage`).
-"""
+"""Links, transfers and storages."""
 
 import numpy as np
 import pandas as pd
@@ -14,10 +10,10 @@ from simgrid_broker.units import GB, MINUTE, TB
 
 
 def link_use(run: Run) -> pd.DataFrame:
-    """Use of every link that carried something in the window; dimensions source and destination, busiest first.
+    """Use of every link with traffic in the window; dimensions source and destination, busiest first.
 
-    Metrics: moved (TB), rate (mean over the window, GB/s), utilisation and peak_utilisation (% of the capacity; samples
-    without traffic count as zero in the mean), files, queued_files (most at a sample).
+    Metrics: moved (TB), rate (mean over the window, GB/s), utilisation and peak_utilisation (% of capacity; samples
+    without traffic count as 0 in the mean), files, queued_files (maximum over the samples).
     """
     window = window_of(run)
     rows = run.table("links", ["time_s", "source", "destination", "queued_files", "bytes", "files", "utilisation"])
@@ -40,7 +36,7 @@ def link_use(run: Run) -> pd.DataFrame:
 
 
 def traffic_series(run: Run) -> pd.DataFrame:
-    """Traffic of all links over time; dimension time_s; metrics rate (GB/s since the sample before), queued_files."""
+    """Traffic of all links over time; dimension time_s; metrics rate (GB/s since the previous sample), queued_files."""
     rows = run.table("links", ["time_s", "bytes", "queued_files"])
     times = sample_times(run)
     table = rows.groupby("time_s").sum().reindex(times, fill_value=0).reset_index(names="time_s")
@@ -85,5 +81,5 @@ def transfer_summary(run: Run) -> pd.DataFrame:
 
 
 def sample_times(run: Run) -> np.ndarray:
-    """When samples were taken, s, sorted; series of links leave out samples without traffic."""
+    """Times of all samples, s, sorted; the series of links omit samples without traffic."""
     return np.unique(run.table("queues", ["time_s"]).time_s.to_numpy())

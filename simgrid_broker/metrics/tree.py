@@ -1,7 +1,4 @@
-"""The share tree of a run, as its manifest has it.
-
-What lives here: names, levels and who stands below whom. What does not: usage by share (`shares`).
-"""
+"""The share tree in the manifest of a run."""
 
 from dataclasses import dataclass
 
@@ -12,10 +9,10 @@ from simgrid_broker.records import Run
 
 @dataclass(frozen=True)
 class Tree:
-    """Nodes of the share tree; node 0 is the root, parents stand before their children.
+    """Nodes of the share tree; node 0 is the root, parents precede their children.
 
     names, parent, value (% of the whole), level (root 0): (n_nodes,); leaves: (n_leaves,) node of each leaf share;
-    below: (n_nodes, n_leaves) whether the leaf stands below the node or is it.
+    below: (n_nodes, n_leaves) whether the leaf is the node or below it.
     """
 
     names: tuple[str, ...]
@@ -31,7 +28,7 @@ class Tree:
         return tuple(self.names[node] for node in self.leaves)
 
     def top_of(self, node: int) -> int:
-        """The node of the first level that `node` stands below, or is."""
+        """The node of the first level that is `node` or above it."""
         while self.level[node] > 1:
             node = self.parent[node]
         return int(node)

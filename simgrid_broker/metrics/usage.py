@@ -1,8 +1,4 @@
-"""Use of the grid over time: running cores, jobs by state, jobs that end.
-
-What lives here: series over the whole run, warm-up included, and the capacity they are seen against. What does not:
-shares against their targets (`shares`).
-"""
+"""Running cores, jobs by state and ended jobs over the whole run, and the core capacity."""
 
 import numpy as np
 import pandas as pd
@@ -16,7 +12,7 @@ STATES = ("running", "transferring", "activated", "assigned", "other queued")
 """States that `jobs_over_time` counts; other queued are defined and starting jobs."""
 
 BINS_S = (MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 7 * DAY)
-"""Widths of a bin of time that a reader can name."""
+"""Round widths of time bins, s."""
 
 
 def running_cores(run: Run, by: str = "share") -> pd.DataFrame:
@@ -51,7 +47,7 @@ def throughput(run: Run, most_bins: int = 100) -> pd.DataFrame:
     end = run.end_s
     width = next((width for width in BINS_S if end / width <= most_bins), BINS_S[-1])
     edges = np.arange(0, max(end, width) + width, width)[:-1]
-    last = min(edges[-1] + width, max(end, width))                     # the last bin may be cut by the end of the run
+    last = min(edges[-1] + width, max(end, width))                     # the end of the run may cut the last bin
     lengths = np.diff([*edges, last])
     counts = np.zeros((len(JOB_END_WORDS), len(edges)))
     for rows in run.batches("jobs", JOB_END_TIMES):

@@ -1,8 +1,4 @@
-"""The stretch of time that figures stand for.
-
-What lives here: `Window` and its choice for a run: from the end of the warm-up to the end of what is on disk. What does
-not: any figure.
-"""
+"""The time window that figures cover."""
 
 from dataclasses import dataclass
 
@@ -27,18 +23,18 @@ class Window:
 
     @property
     def length_s(self) -> float:
-        """Length; 0 if the run ended before its warm-up was over."""
+        """Length; 0 if the run ended within its warm-up."""
         return max(self.end_s - self.start_s, 0.0)
 
     def holds(self, times) -> np.ndarray:
-        """Which moments lie in the window; NaN never does."""
+        """Mask of the times within the window; False for NaN."""
         return (np.asarray(times) >= self.start_s) & (np.asarray(times) <= self.end_s)
 
     def covers(self, times) -> np.ndarray:
-        """Which samples that count since the sample before lie in the window: the one at its start counts earlier."""
+        """Mask of the samples whose interval since the previous sample lies in the window; false at its start."""
         return (np.asarray(times) > self.start_s) & (np.asarray(times) <= self.end_s)
 
 
 def window_of(run: Run) -> Window:
-    """The window of a run's figures: warm-up left out, and for a run that did not end, up to what all tables hold."""
+    """The window of a run's figures: from the end of the warm-up to the end of the recorded data."""
     return Window(float(run.manifest["warm_up_s"]), run.end_s)

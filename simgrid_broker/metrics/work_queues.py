@@ -1,8 +1,4 @@
-"""Work queues: how long their tasks wait for the first job that runs, by stream of work and time of arrival.
-
-What lives here: that one table, of tasks that belong to a work queue beside those of the share tree. What does not:
-the power of the queues, which are shares where they take the place of the tree (`shares`).
-"""
+"""Waiting times of the tasks of work queues."""
 
 import numpy as np
 import pandas as pd
@@ -12,14 +8,14 @@ from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
 BINS = 8
-"""Parts of the run by which arrivals are told apart."""
+"""Number of arrival-time bins."""
 
 
 def first_jobs(run: Run) -> pd.DataFrame:
-    """Time from the arrival of tasks to the start of their first job, by work queue, stream of work and arrival.
+    """Time from the arrival of tasks to the start of their first job, by work queue, task stream and arrival.
 
-    Dimensions work_queue, name (the stream that a task stems from), arrived (h, beginning of an eighth of the run).
-    Metrics: came and started, tasks; wait_p50, h, of those that started. Empty without tasks of work queues.
+    Dimensions work_queue, name (task stream), arrived (start of a bin of an eighth of the run, h). Metrics: came and
+    started, tasks; wait_p50 of the started tasks, h. Empty without tasks of work queues.
     """
     tasks = run.table("tasks", ["jeditaskid", "name", "work_queue", "arrival_s"])
     tasks = tasks[tasks.work_queue.notna()].astype({"work_queue": object, "name": object})

@@ -1,8 +1,4 @@
-"""What a run leaves on disk: streaming writers of the recorded tables, the manifest, and their readers.
-
-What lives here: Parquet and JSON, written as the run goes and read back as pandas tables. What does not: the meaning of
-a column (schema), and any figure computed from the rows (metrics).
-"""
+"""Files of a run: streaming writers of the recorded tables, the manifest, and their readers."""
 
 from simgrid_broker.records.files import write_whole
 from simgrid_broker.records.folder import new_run_folder

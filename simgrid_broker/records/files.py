@@ -1,7 +1,4 @@
-"""Small files, written whole or not at all.
-
-What lives here: one function for manifests, reports and plots. What does not: tables (`parts`).
-"""
+"""Atomic writing of small files."""
 
 import os
 from pathlib import Path
@@ -10,16 +7,13 @@ from simgrid_broker.errors import OutputError
 
 
 def write_whole(path: Path, content: str | bytes) -> Path:
-    """Write `content` to `path`, making its folder if need be, and return the path; a reader never sees half of it.
-
-    Text is written as UTF-8 with plain newlines. Raises OutputError if the disk refuses.
-    """
+    """Write `content` atomically to `path`, text as UTF-8, making its folder; returns its path; raises OutputError."""
     path = Path(path)
-    beside = path.with_name(f".{path.name}.writing")
+    temporary = path.with_name(f".{path.name}.writing")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_bytes(content.encode() if isinstance(content, str) else content)
-        os.replace(beside, path)
+        temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(temporary, path)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error}") from error
     return path

@@ -1,7 +1,4 @@
-"""Where runs lie: names of new run folders, and the runs near a path that is none.
-
-What lives here: `results/<scenario>/<run>/`. What does not: what lies inside a run's folder.
-"""
+"""Folders of runs: `results/<scenario>/<run>/`."""
 
 import re
 from pathlib import Path
@@ -11,9 +8,9 @@ from simgrid_broker.records.manifest import MANIFEST
 
 
 def new_run_folder(results_root: Path, scenario_name: str, seed: int) -> Path:
-    """Make and return `<results_root>/<scenario>/seed-<seed>`, or `seed-<seed>-2`, `-3`, ... where that exists.
+    """Create and return `<results_root>/<scenario>/seed-<seed>`, or `seed-<seed>-2`, `-3`, ... if it exists.
 
-    Characters of the scenario's name that do not suit a folder become `-`. Raises OutputError if it cannot be made.
+    Unsuitable characters of the scenario's name become `-`. Raises OutputError.
     """
     name = re.sub(r"[^\w.+-]+", "-", scenario_name).strip("-.") or "scenario"
     number = 1
@@ -32,10 +29,10 @@ def new_run_folder(results_root: Path, scenario_name: str, seed: int) -> Path:
 
 
 def runs_near(path: Path, most: int = 10) -> tuple[str, ...]:
-    """At most `most` runs below `path`, or else below the nearest folder above it that holds one, sorted."""
+    """At most `most` runs below `path`, else below its parent or grandparent, sorted."""
     path = Path(path)
     for root in (path, *list(path.parents)[:2]):
-        found = {manifest.parent for depth in ("", "*/", "*/*/") for manifest in root.glob(depth + MANIFEST)}
-        if found:
-            return tuple(str(folder) for folder in sorted(found)[:most])
+        folders = {manifest.parent for depth in ("", "*/", "*/*/") for manifest in root.glob(depth + MANIFEST)}
+        if folders:
+            return tuple(str(folder) for folder in sorted(folders)[:most])
     return ()

@@ -1,8 +1,4 @@
-"""How the rows of a recorded table become Arrow columns.
-
-What lives here: the Arrow schema of each recorded table and the turning of structured arrays into Arrow tables. What
-does not: files and folders (`parts`, `reader`).
-"""
+"""Conversion of recorded tables from structured arrays to Arrow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,27 +15,27 @@ FIXED_WORDS = {
     "cause": Cause.words(), "closed_by": ClosedBy.words(), "transfer_kind": TransferKind.words(),
     "decision_kind": DecisionKind.words(),
 }
-"""Vocabularies that no scenario can change."""
+"""Vocabularies that do not depend on the scenario."""
 
 TIMES = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
-"""Names of the times that come beside the rows of a table."""
+"""Names of the transition times of a table."""
 
 JOB_END_WORDS = tuple(status.word for status in names.JOB_ENDS)
-"""PanDA's words for the statuses that a job never leaves."""
+"""PanDA's words for the final statuses of jobs."""
 
 JOB_END_TIMES = tuple(f"{status}_s" for status in JOB_END_WORDS)
-"""Columns of jobs that hold the time of the end."""
+"""Columns of jobs with the time of the end."""
 
 CODE = pa.dictionary(pa.int32(), pa.string())
 """Arrow type of a column of codes."""
 
 BLOCK = 2000
-"""Rows gathered at once: few enough to stay in the processor's cache over all columns (four times faster)."""
+"""Rows per block of a conversion: few enough for the processor's cache over all columns (four times faster)."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """One recorded table with the words behind its codes; `words` holds an Arrow array by vocabulary."""
+    """One recorded table with the words of its codes; words: Arrow array by vocabulary."""
 
     table: Table
     times: tuple[str, ...]
@@ -53,7 +49,7 @@ class Layout:
     def arrow(self, rows: np.ndarray, times: np.ndarray) -> pa.Table:
         """Rows (n,) of the table's dtype and times (n, n_times) as an Arrow table.
 
-        NaN and the code -1 become null. Raises ValueError for a code that has no word.
+        NaN and the code -1 become null. Raises ValueError for a code without a word.
         """
         columns = _gathered(rows, [column.name for column in self.table.recorded])
         arrays = [self._column(column, columns[column.name]) for column in self.table.recorded]
@@ -62,19 +58,19 @@ class Layout:
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def _column(self, column: Column, values: np.ndarray) -> pa.Array:
-        """One column as Arrow has it."""
+        """One column as Arrow array."""
         if column.codes is None:
             return pa.array(values, from_pandas=values.dtype.kind == "f")
         words = self.words[column.codes]
         if len(values) and not -1 <= values.min() <= values.max() < len(words):
-            wrong = values[(values < -1) | (values >= len(words))][0]
-            raise ValueError(f"{self.table.name}.{column.name}: code {wrong}, "
-                             f"but {column.codes} has {len(words)} words")
+            unknown = values[(values < -1) | (values >= len(words))][0]
+            raise ValueError(f"{self.table.name}.{column.name}: code {unknown}, but {column.codes} has "
+                             f"{len(words)} words")
         return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32), mask=values < 0), words)
 
 
 def layout(name: str, vocabularies: Mapping[str, tuple[str, ...]]) -> Layout:
-    """Layout of the recorded table `name`; raises ValueError for a vocabulary that is not given."""
+    """Layout of the recorded table `name`; raises ValueError for a missing vocabulary."""
     known = {**vocabularies, **FIXED_WORDS}
     needed = {column.codes for column in RECORDED[name].recorded if column.codes}
     if missing := sorted(needed - known.keys()):
@@ -92,14 +88,14 @@ def arrow_schema(name: str) -> pa.Schema:
 
 
 def _field(column: Column) -> pa.Field:
-    """Field of one column."""
+    """Arrow field of a column."""
     kind = CODE if column.codes else pa.from_numpy_dtype(np.dtype(column.dtype))
     about = {"unit": column.unit, "description": column.description, "source": column.source}
     return pa.field(column.name, kind, metadata=about)
 
 
 def _time_field(name: str, table: Table) -> pa.Field:
-    """Field of one transition time."""
+    """Arrow field of a transition time."""
     status = name.removesuffix("_s")
     about = {"unit": "s", "description": f"When the {table.row.split()[-1]} last became {status}; null = never",
              "source": "simulator"}

@@ -1,8 +1,4 @@
-"""The manifest: one JSON file that says what a run was and how far it came.
-
-What lives here: writing and reading `manifest.json`, always whole. What does not: its content (the engine's), except
-that it has a `status`.
-"""
+"""`manifest.json`: what a run was, and how far it came."""
 
 import json
 import math
@@ -17,14 +13,14 @@ from simgrid_broker.records.files import write_whole
 
 MANIFEST = "manifest.json"
 STATUSES = ("running", "complete", "interrupted", "failed")
-"""What a run can be; a run that was killed stays `running`."""
+"""Statuses of a run; a killed run stays `running`."""
 
 
 def write_manifest(folder: Path, manifest: Mapping) -> Path:
-    """Write `manifest` as `folder/manifest.json` with sorted keys, complete or not at all, and return its path.
+    """Write `manifest` atomically as `folder/manifest.json` with sorted keys, and return its path.
 
-    NumPy values, tuples and paths become plain JSON; inf and NaN become text, which JSON lacks. Raises OutputError if
-    the disk refuses, ValueError for a status that is not in STATUSES.
+    NumPy values, tuples and paths become plain JSON; inf and NaN become text. Raises OutputError, and ValueError for a
+    status that is not in STATUSES.
     """
     if manifest.get("status") not in STATUSES:
         raise ValueError(f"status {manifest.get('status')!r} is not one of {', '.join(STATUSES)}")
@@ -33,7 +29,7 @@ def write_manifest(folder: Path, manifest: Mapping) -> Path:
 
 
 def read_manifest(folder: Path) -> dict:
-    """The manifest of the run in `folder`; raises InputFileError if it is missing or not whole."""
+    """The manifest of the run in `folder`; raises InputFileError if it is missing or incomplete."""
     path = Path(folder) / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
@@ -48,7 +44,7 @@ def read_manifest(folder: Path) -> dict:
 
 
 def _plain(value: object) -> object:
-    """`value` in the types that JSON has."""
+    """`value` as JSON-compatible types."""
     if isinstance(value, Mapping):
         return {".".join(map(str, key)) if isinstance(key, tuple) else str(key): _plain(v) for key, v in value.items()}
     if isinstance(value, np.ndarray):

@@ -1,12 +1,8 @@
-"""One table on its way to disk: a buffer of rows, a folder of complete part files, and their merging into one file.
+"""The files of one table during a run: a buffer of rows, a folder of complete parts, and their merging into one file.
 
-What lives here: the life of one `<name>.parquet` while a run goes on. What does not: the set of tables and what a
-failed write means for the run (`writer`).
-
-While the run goes on, `<name>.parquet` is a folder of part files, each renamed into it when it is complete; the first
-part has no rows, so that the folder can be read from the first moment. A table that is closed is one file. Temporary
-files stand beside the folder, never in it. Every step depends on numbers of rows alone, so the same rows give the same
-bytes.
+During the run `<name>.parquet` is a folder of part files, each renamed into it when it is complete; the first part has
+no rows, so that the folder is readable from the start. A closed table is one file. Temporary files are next to the
+folder, never in it. Every step depends only on numbers of rows, so equal rows give equal bytes.
 """
 
 import os
@@ -21,11 +17,11 @@ import pyarrow.parquet as pq
 from simgrid_broker.records.layout import Layout
 
 FIRST_PARTS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Fractions of the first batch at which a part is written already: a killed run keeps short tables too."""
+"""Fractions of the first batch at which parts are written, so that a killed run keeps short tables."""
 
 
 class TableFiles:
-    """Buffer and files of one table; every method may raise OSError, and the buffered rows survive it."""
+    """Buffer and files of one table; every method may raise OSError, which keeps the buffered rows."""
 
     def __init__(self, layout: Layout, folder: Path, batch_rows: int):
         self.layout = layout
@@ -41,40 +37,40 @@ class TableFiles:
         self._write_part()
 
     def add(self, rows: np.ndarray | Mapping[str, np.ndarray], times: np.ndarray | None) -> None:
-        """Take rows (n,) and times (n, n_times) over; parts are written as they become complete."""
+        """Add rows (n,) and times (n, n_times); parts are written when they are complete."""
         rows, times = self._checked(rows, times)
         done = 0
         while done < len(rows):
-            take = min(len(rows) - done, self._room())
+            take = min(len(rows) - done, self._rows_to_part())
             here, there = slice(self._filled, self._filled + take), slice(done, done + take)
-            # as raw bytes: NumPy copies structured rows field by field otherwise, five times slower
+            # as raw bytes, because NumPy copies structured rows field by field, five times slower
             raw = f"V{self._rows.dtype.itemsize}"
             self._rows.view(raw)[here] = rows[there].view(raw)
             self._times[here] = times[there]
             self._filled += take
             done += take
-            if self._room() == 0:
+            if self._rows_to_part() == 0:
                 self._write_part()
 
     def finish(self) -> None:
-        """Write what is buffered and merge all parts into one file."""
+        """Write the buffered rows and merge all parts into one file."""
         if self._filled:
             self._write_part()
-        beside = self._beside("merging")
+        merged = self._temporary("merging")
         try:
-            with pq.ParquetWriter(beside, self.layout.schema, **writer_options(self.layout.schema)) as writer:
+            with pq.ParquetWriter(merged, self.layout.schema, **writer_options(self.layout.schema)) as writer:
                 for batch in self._batches():
                     writer.write_table(batch, row_group_size=self.batch_rows)
         except BaseException:
-            beside.unlink(missing_ok=True)
+            merged.unlink(missing_ok=True)
             raise
-        parts = self._beside("parts")
+        parts = self._temporary("parts")
         self.path.rename(parts)
-        beside.rename(self.path)
+        merged.rename(self.path)
         shutil.rmtree(parts)
 
-    def _room(self) -> int:
-        """Rows that may still come before a part is written."""
+    def _rows_to_part(self) -> int:
+        """Rows until the next part is written."""
         total = self.kept_rows + self._filled
         until = next((rows for rows in self._early if rows > self.kept_rows), None)
         if until is None:
@@ -82,7 +78,7 @@ class TableFiles:
         return until - total
 
     def _checked(self, rows, times) -> tuple[np.ndarray, np.ndarray]:
-        """Rows in the dtype of the table and times beside them; raises ValueError if they do not fit the table."""
+        """Rows in the dtype of the table, and their times; raises ValueError if they do not fit the table."""
         dtype, name = self._rows.dtype, self.layout.table.name
         if not isinstance(rows, np.ndarray) or rows.dtype != dtype:
             rows = _rows_of(rows, self.layout)
@@ -94,22 +90,22 @@ class TableFiles:
         return rows, times
 
     def _write_part(self) -> None:
-        """Write the buffered rows as the next part, complete or not at all."""
+        """Write the buffered rows atomically as the next part."""
         table = self.layout.arrow(self._rows[:self._filled], self._times[:self._filled])
-        beside = self._beside("writing")
+        part = self._temporary("writing")
         try:
-            with pq.ParquetWriter(beside, self.layout.schema, **writer_options(self.layout.schema, "none")) as writer:
+            with pq.ParquetWriter(part, self.layout.schema, **writer_options(self.layout.schema, "none")) as writer:
                 writer.write_table(table, row_group_size=self.batch_rows)
-            os.replace(beside, self.path / f"part-{self.n_parts:05d}.parquet")
+            os.replace(part, self.path / f"part-{self.n_parts:05d}.parquet")
         except BaseException:
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
             raise
         self.n_parts += 1
         self.kept_rows += self._filled
         self._filled = 0
 
     def _batches(self) -> Iterator[pa.Table]:
-        """The rows of all parts, in order, in whole batches but for the last."""
+        """The rows of all parts, in order, in complete batches except the last."""
         pending, n_rows = [], 0
         for part in sorted(self.path.glob("part-*.parquet")):
             pending.append(pq.ParquetFile(part).read())
@@ -120,17 +116,17 @@ class TableFiles:
         if pending:
             yield pa.concat_tables(pending).unify_dictionaries().combine_chunks()
 
-    def _beside(self, what: str) -> Path:
-        """A name beside the table that no reader takes for a table."""
+    def _temporary(self, what: str) -> Path:
+        """A path next to the table that readers ignore."""
         return self.path.with_name(f".{self.path.name}.{what}")
 
 
 def writer_options(schema: pa.Schema, compression: str = "snappy") -> dict[str, object]:
     """Settings of the Parquet writer: dictionaries for codes, byte planes for floats, differences for integers.
 
-    Minimum and maximum are kept of the first column only, in which the rows are nearly in order. Measured on job rows:
-    0.5 microseconds and 140 bytes a row; zstd takes twice the time for 7 % fewer bytes, dictionaries for numbers three
-    times the time for more bytes, statistics of all columns a fifth more time.
+    Minimum and maximum are kept only for the first column, by which the rows are nearly sorted. Measured on job rows:
+    0.5 microseconds and 140 bytes per row; zstd takes twice the time for 7 % fewer bytes, dictionaries for numbers
+    three times the time for more bytes, statistics of all columns 20 % more time.
     """
     words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     coding = {field.name: "BYTE_STREAM_SPLIT" if pa.types.is_floating(field.type) else "DELTA_BINARY_PACKED"
@@ -142,7 +138,7 @@ def writer_options(schema: pa.Schema, compression: str = "snappy") -> dict[str, 
 def _rows_of(columns, layout: Layout) -> np.ndarray:
     """Columns by name (mapping or structured array) as rows of the table.
 
-    Columns that are not recorded may be absent; raises ValueError for one that is missing or unknown.
+    Columns that are not recorded are optional; raises ValueError for missing or unknown columns.
     """
     table = layout.table
     given = set(columns.dtype.names if isinstance(columns, np.ndarray) else columns)

@@ -1,8 +1,4 @@
-"""Runs read back from disk, whether they ended in order or were killed.
-
-What lives here: `read_run` and `Run`, which loads tables when they are asked for. What does not: any figure computed
-from them (metrics).
-"""
+"""Runs read from disk, complete, interrupted or killed."""
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -20,10 +16,17 @@ from simgrid_broker.records.manifest import MANIFEST, read_manifest
 from simgrid_broker.schema import RECORDED
 
 
-class Run:
-    """One run on disk: its manifest and its tables as DataFrames, each loaded at first use and kept.
+def _loaded(name: str) -> cached_property[pd.DataFrame]:
+    """The attribute of `Run` that holds the recorded table `name`."""
+    table = cached_property(lambda run: run.table(name))
+    table.__doc__ = f"DataFrame; a row is {RECORDED[name].row}."
+    return table
 
-    Codes are read as categoricals, times that never came as NaN. `remarks` says what could not be read.
+
+class Run:
+    """A run on disk: its manifest, and its tables as DataFrames, loaded at first use and kept.
+
+    Codes are categoricals, missing times NaN. remarks: parts that could not be read.
     """
 
     def __init__(self, folder: Path):
@@ -33,15 +36,14 @@ class Run:
 
     @property
     def name(self) -> str:
-        """Scenario and run, as the folders are called."""
+        """Names of the folders of scenario and run."""
         return "/".join(self.folder.resolve().parts[-2:])
 
     @cached_property
     def end_s(self) -> float:
-        """Simulated time at which the run on disk ends, s.
+        """Simulated time at which the recorded run ends, s.
 
-        A run that ended, however it did, says so in its manifest; one that was killed ends at the last sample or the
-        last job's end, whichever is earlier.
+        From the manifest; for a killed run the last sample or the last end of a job, whichever is earlier.
         """
         if self.manifest["status"] != "running":
             return float(self.manifest["simulated_s"])
@@ -49,81 +51,34 @@ class Run:
         last_sample = self.table("shares", ["time_s"]).time_s.max()
         return float(np.nan_to_num(np.fmin(last_end, last_sample)))
 
-    @cached_property
-    def jobs(self) -> pd.DataFrame:
-        """One row per job attempt."""
-        return self.table("jobs")
-
-    @cached_property
-    def tasks(self) -> pd.DataFrame:
-        """One row per task."""
-        return self.table("tasks")
-
-    @cached_property
-    def splitting(self) -> pd.DataFrame:
-        """One row per task from whose files jobs are cut."""
-        return self.table("splitting")
-
-    @cached_property
-    def transfers(self) -> pd.DataFrame:
-        """One row per transfer."""
-        return self.table("transfers")
-
-    @cached_property
-    def decisions(self) -> pd.DataFrame:
-        """One row per decision of a broker."""
-        return self.table("decisions")
-
-    @cached_property
-    def candidates(self) -> pd.DataFrame:
-        """One row per candidate of the decisions whose candidates were kept."""
-        return self.table("candidates")
-
-    @cached_property
-    def factors(self) -> pd.DataFrame:
-        """One row per factor of the weight of those of the candidates that were used."""
-        return self.table("factors")
-
-    @cached_property
-    def refusals(self) -> pd.DataFrame:
-        """How often each rule refused each candidate, by sample."""
-        return self.table("refusals")
-
-    @cached_property
-    def shares(self) -> pd.DataFrame:
-        """Time series of the leaf shares by resource type."""
-        return self.table("shares")
-
-    @cached_property
-    def queues(self) -> pd.DataFrame:
-        """Time series of the PanDA queues."""
-        return self.table("queues")
-
-    @cached_property
-    def links(self) -> pd.DataFrame:
-        """Time series of the links with traffic."""
-        return self.table("links")
-
-    @cached_property
-    def storages(self) -> pd.DataFrame:
-        """Time series of the storages."""
-        return self.table("storages")
+    jobs = _loaded("jobs")
+    tasks = _loaded("tasks")
+    splitting = _loaded("splitting")
+    transfers = _loaded("transfers")
+    decisions = _loaded("decisions")
+    candidates = _loaded("candidates")
+    factors = _loaded("factors")
+    refusals = _loaded("refusals")
+    shares = _loaded("shares")
+    queues = _loaded("queues")
+    links = _loaded("links")
+    storages = _loaded("storages")
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-        """The table `name`, or only some of its columns, read afresh; for long tables cheaper than the attribute."""
+        """The table `name`, or some of its columns, read again; for long tables cheaper than the attribute."""
         tables = list(self._arrow(name, columns))
         return pa.concat_tables(tables).unify_dictionaries().to_pandas()
 
     def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
-        """The same piece by piece, at most some 100,000 rows at once, at least one piece; the order is kept.
+        """The table in order in at least one batch of at most about 100,000 rows.
 
-        A categorical may have other categories in another piece.
+        Categories of a categorical may differ between batches.
         """
         for table in self._arrow(name, columns):
             yield table.to_pandas()
 
     def _arrow(self, name: str, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The row groups of a table, or one without rows; raises InputFileError for a file that is damaged."""
+        """The row groups of a table, or one without rows; raises InputFileError for a damaged file."""
         if name not in RECORDED:
             raise ValueError(f"{name!r} is not a recorded table; the tables are {', '.join(RECORDED)}")
         n_groups = 0
@@ -136,11 +91,11 @@ class Run:
             yield empty if columns is None else empty.select(list(columns))
 
     def _files(self, name: str) -> list[Path]:
-        """The files that hold the table: one, or the parts of a run that did not close."""
+        """The files of the table: one, or the parts if the run did not end."""
         path = self.folder / f"{name}.parquet"
         if path.is_file():
             return [path]
-        # between the two renames that put a merged file in its place, the parts stand under another name
+        # between the two renames of a merged file the parts have another name
         folder = path if path.is_dir() else path.with_name(f".{path.name}.parts")
         parts = sorted(folder.glob("part-*.parquet"))
         if not parts:
@@ -148,7 +103,7 @@ class Run:
         return parts
 
     def _read(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """The row groups of one file; none, with a remark, if it is the last of several parts and cannot be read."""
+        """The row groups of one file; none, with a remark, if it is an unreadable last part."""
         try:
             with pq.ParquetFile(file) as parquet:
                 for group in range(parquet.num_row_groups):
@@ -157,20 +112,20 @@ class Run:
             is_last_part = file.parent != self.folder and file == max(file.parent.glob("part-*.parquet"))
             if not is_last_part:
                 raise InputFileError([Problem(str(file), None, "", None, f"cannot be read: {error}")]) from error
-            self._remark(f"{file.relative_to(self.folder)} cannot be read and was left out: {error}")
+            self._remark(f"{file.relative_to(self.folder)} cannot be read and was skipped: {error}")
 
     def _remark(self, text: str) -> None:
-        """Remember what a reader of the figures should know, once."""
+        """Add a remark, once."""
         if text not in self.remarks:
             self.remarks.append(text)
 
 
 def read_run(folder: Path) -> Run:
-    """The run in `folder`; raises InputFileError that lists runs nearby if it is none."""
+    """The run in `folder`; raises InputFileError, with a list of runs nearby, for another folder."""
     folder = Path(folder)
     if (folder / MANIFEST).is_file():
         return Run(folder)
     runs = runs_near(folder)
-    meant = "; runs nearby:" + "".join(f"\n      {run}" for run in runs) if runs else "; there is no run nearby either"
+    nearby = "; runs nearby:" + "".join(f"\n      {run}" for run in runs) if runs else "; no runs nearby"
     what = "is not a run (it has no manifest.json)" if folder.is_dir() else "is not a folder"
-    raise InputFileError([Problem(str(folder), None, "", None, what + meant)])
+    raise InputFileError([Problem(str(folder), None, "", None, what + nearby)])

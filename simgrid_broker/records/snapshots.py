@@ -1,10 +1,7 @@
-"""Snapshots that a run leaves: `snapshots/t=<seconds>.yaml`, which `broker` reads.
+"""Snapshots written by a run: `snapshots/t=<seconds>.yaml`, the input of `broker`.
 
-What lives here: the folder and the layout of the file. What does not: what a snapshot holds (world) and reading one
-(scenario).
-
-Entries stand one a line, as JSON, which YAML contains: easy on the eye, and written in a fraction of the time that YAML
-of its own style takes.
+Each entry is one line of JSON, which YAML includes: readable, and written in a fraction of the time of YAML's block
+style.
 """
 
 import json
@@ -15,17 +12,15 @@ from pathlib import Path
 from simgrid_broker.records.files import write_whole
 
 FOLDER = "snapshots"
-HEAD = "# Snapshot of a simulated grid; `simgrid-broker broker FILE --task ID` asks the brokers about it.\n"
+HEAD = "# Snapshot of a simulated grid; `simgrid-broker broker FILE --task ID` makes a broker decision on it.\n"
 OPEN = ("grid",)
-"""Keys whose entries are themselves written entry by entry."""
-
-
+"""Keys whose values are written entry by entry."""
 UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
-"""Characters that may stand in JSON but not in YAML."""
+"""Characters allowed in JSON but not in YAML."""
 
 
 def write_snapshot(run_folder: Path, values: dict) -> Path:
-    """Write a snapshot beside the tables of a run and return its path; raises OutputError."""
+    """Write a snapshot into the folder of a run and return its path; raises OutputError."""
     return write_whole(Path(run_folder) / FOLDER / f"t={values['time']:.15g}.yaml", snapshot_text(values))
 
 
@@ -35,7 +30,7 @@ def snapshot_text(values: dict) -> str:
 
 
 def _lines(values: dict, indent: str) -> Iterator[str]:
-    """Lines of a mapping: each entry of a mapping or list inside it on a line of its own."""
+    """Lines of a mapping, one per entry of a nested mapping or list."""
     for name, value in values.items():
         if name in OPEN:
             yield f"{indent}{name}:"

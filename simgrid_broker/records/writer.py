@@ -1,8 +1,4 @@
-"""The recorder of a run: all recorded tables, written as the run goes in constant memory.
-
-What lives here: `RunWriter`. What does not: the files of one table (`parts`), the manifest, and any choice of what to
-record (the engine's).
-"""
+"""`RunWriter`: all recorded tables of a run, written during the run in constant memory."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,9 +15,9 @@ from simgrid_broker.schema import RECORDED
 class RunWriter:
     """Writes every recorded table of one run into `folder`.
 
-    vocabularies: words behind the codes, by the name that the schema's `codes` use; statuses and causes are known.
-    batch_rows: rows held in memory for each table, and rows of one row group. Also a context manager that closes.
-    Raises OutputError if the folder cannot be written or holds a run, ValueError for a vocabulary that is missing.
+    vocabularies: words of the codes, by the names in the schema's `codes`; statuses and causes are built in.
+    batch_rows: buffered rows per table, and rows per row group. A context manager that closes the writer.
+    Raises OutputError if the folder cannot be written or holds a run, ValueError for a missing vocabulary.
     """
 
     def __init__(self, folder: Path, vocabularies: Mapping[str, tuple[str, ...]], batch_rows: int = 100_000):
@@ -33,7 +29,7 @@ class RunWriter:
             for name in RECORDED:
                 self._open[name] = TableFiles(layouts[name], self.folder, batch_rows)
         except FileExistsError as error:
-            raise OutputError(f"{error.filename} is there already; give the run a new folder "
+            raise OutputError(f"{error.filename} exists already; use a new folder for the run "
                               "(nothing was overwritten)") from error
         except OSError as error:
             raise OutputError(f"cannot write results to {self.folder}: {error}") from error
@@ -42,8 +38,8 @@ class RunWriter:
         """Add rows to the table `name`.
 
         rows: (n,) structured array of the table's dtype, or columns by name; they are copied. times: (n, n_status)
-        float64 for jobs and tasks, s, NaN = never. Raises OutputError if the disk refuses (what was written before
-        stays readable), ValueError for rows that do not fit the table or codes without a word.
+        float64 for jobs and tasks, s, NaN = never. Raises OutputError (earlier rows stay readable), ValueError for rows
+        that do not fit the table or codes without a word.
         """
         if name not in self._open:
             raise ValueError(f"{name!r} is not an open table; the tables are {', '.join(RECORDED)}")
@@ -53,7 +49,7 @@ class RunWriter:
             raise self._refused({name: error}) from error
 
     def close(self) -> None:
-        """Write what is buffered and make one file of each table; closing twice does nothing the second time.
+        """Write the buffered rows and merge each table into one file; a second call has no effect.
 
         Raises OutputError after trying every table; a table that could not be merged stays a readable folder of parts.
         """
@@ -74,7 +70,7 @@ class RunWriter:
         self.close()
 
     def _refused(self, failed: Mapping[str, OSError]) -> OutputError:
-        """The error to raise when the disk refused some tables: where, why, and what is safe."""
+        """The error for tables that could not be written: paths, reasons, and complete data."""
         why = "\n".join(f"  - {self.folder / name}.parquet: {error}" for name, error in failed.items())
         kept = [f"{self._open[name].kept_rows:,} {name}" for name in RECORDED if name in self._open]
         whole = [name for name in RECORDED if name not in self._open]

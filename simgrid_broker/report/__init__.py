@@ -1,8 +1,4 @@
-"""Pages, pictures and terminal tables made of metrics.
-
-What lives here: figures as functions of a tidy table and an Axes, the report of one run, the comparison of two. What
-does not: any figure that is computed here and nowhere else (metrics).
-"""
+"""Self-contained HTML pages, plots and terminal tables, drawn from `metrics`."""
 
 from simgrid_broker.report.comparison import write_comparison
 from simgrid_broker.report.single import write_report

@@ -1,7 +1,4 @@
-"""Figures without a time axis: bars, distributions and pairs.
-
-What lives here: functions of a tidy table and Axes. What does not: series (`series`) and shares (`share_figures`).
-"""
+"""Plots without a time axis: bars, distributions and pairs."""
 
 from collections.abc import Sequence
 
@@ -17,32 +14,32 @@ from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds
 
 WAIT_TICKS = tuple(t / HOUR for t in (0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, 72 * HOUR, 240 * HOUR))
-"""Waiting times that a reader can name, h."""
+"""Round waiting times for axis ticks, h."""
 
 
 def waiting_boxes(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
-    """Waiting times by group: line from 5 to 95 %, box from 25 to 75 %, mark at the median; counts beside."""
+    """Waiting times by group: line 5 to 95 %, box 25 to 75 %, mark at the median, job counts at the right."""
     rows = wide(table).iloc[::-1].reset_index(drop=True)
     dress(axes, xlabel="time from activated to running", grid="x")
     _boxes(axes, rows, rows.index.to_numpy(float), BASE[0], 0.62)
     _wait_axis(axes, rows.wait_p95.max())
     rows_axis(axes, rows[by])
     for offset, name, head in ((52, "started", "started"), (98, "still_waiting", "still\nwaiting"),
-                               (144, "taken_back", "taken\nback")):
+                               (144, "taken_back", "with-\ndrawn")):
         column_beside(axes, head, rows[name].map(number).to_dict(), offset)
     return axes
 
 
 def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
-    """Waiting times by group of two runs (column `run`), one box above the other."""
+    """Waiting times of two runs (column `run`), the boxes of each group one above the other."""
     names = list(dict.fromkeys(table[by]))[::-1]
     dress(axes, xlabel="time from activated to running", grid="x")
-    most = 0.0
-    for (run, one), colour, shift in zip(table.groupby("run", sort=False), RUN_COLOURS, (0.2, -0.2), strict=False):
-        rows = wide(one.drop(columns="run"))
+    longest_h = 0.0
+    for (run, waits), colour, shift in zip(table.groupby("run", sort=False), RUN_COLOURS, (0.2, -0.2), strict=False):
+        rows = wide(waits.drop(columns="run"))
         _boxes(axes, rows, np.array([names.index(name) for name in rows[by]]) + shift, colour, 0.3, run)
-        most = np.nanmax([most, rows.wait_p95.max()])
-    _wait_axis(axes, most)
+        longest_h = np.nanmax([longest_h, rows.wait_p95.max()])
+    _wait_axis(axes, longest_h)
     rows_axis(axes, names)
     legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
     return axes
@@ -50,7 +47,7 @@ def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
 
 def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel: str, most: int = 15,
                  most_parts: int = 7) -> Axes:
-    """Horizontal bars of the `most` largest `rows`, stacked by `parts`; small parts are lumped together."""
+    """Horizontal bars of the `most` largest `rows`, stacked by `parts`; all but `most_parts` parts are combined."""
     values = table.pivot_table("value", rows, parts, aggfunc="sum", fill_value=0.0)
     order = values.sum(axis=1).sort_values(ascending=False, kind="stable").index[:most][::-1]
     by_size = values.sum().sort_values(ascending=False, kind="stable").index
@@ -72,7 +69,7 @@ def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel:
 
 
 def cause_bars(table: pd.DataFrame, axes: np.ndarray, metrics: Sequence[tuple[str, str]]) -> np.ndarray:
-    """Attempts that did not finish by cause, one panel a metric; `metrics` are names and labels of axes."""
+    """Attempts that did not finish by cause, one panel per metric; `metrics` gives names and axis labels."""
     rows = wide(table).iloc[::-1].reset_index(drop=True)
     names = [f"{spoken(row.cause)} ({row.status})" for row in rows.itertuples()]
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics, strict=True)):
@@ -87,7 +84,7 @@ def cause_bars(table: pd.DataFrame, axes: np.ndarray, metrics: Sequence[tuple[st
 
 
 def link_bars(table: pd.DataFrame, axes: Axes, most: int = 15) -> Axes:
-    """The busiest links: mean use of the capacity as a bar, the busiest sample as a mark."""
+    """Mean use of capacity (bar) and busiest sample (mark) of the `most` busiest links; volume moved at the right."""
     rows = wide(table).head(most).iloc[::-1].reset_index(drop=True)
     dress(axes, xlabel="use of the link's capacity (%): bar mean, mark busiest sample", grid="x")
     axes.barh(rows.index, rows.utilisation, 0.7, color=BASE[0])
@@ -99,7 +96,7 @@ def link_bars(table: pd.DataFrame, axes: Axes, most: int = 15) -> Axes:
 
 
 def pair_bars(table: pd.DataFrame, axes: Axes, by: str, xlabel: str, most: int = 15) -> Axes:
-    """The same figure of two runs (columns base and changed) as pairs of bars, largest first."""
+    """One metric of two runs (columns base and changed) as pairs of bars, largest first."""
     size = table[["base", "changed"]].max(axis=1)
     rows = table.loc[size.sort_values(ascending=False, kind="stable").index[:most][::-1]].reset_index(drop=True)
     dress(axes, xlabel=xlabel, grid="x")
@@ -112,16 +109,16 @@ def pair_bars(table: pd.DataFrame, axes: Axes, by: str, xlabel: str, most: int =
 
 
 def _boxes(axes: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str, height: float, label: str | None = None) -> None:
-    """Quantiles of each row as line, box and median at the heights y."""
+    """Draw the quantiles of each row as line, box and median mark at height y."""
     axes.hlines(y, rows.wait_p05, rows.wait_p95, color=colour, linewidth=1.2)
     axes.barh(y, rows.wait_p75 - rows.wait_p25, height, rows.wait_p25, color=colour, alpha=0.55, label=label)
     axes.vlines(rows.wait_p50, y - height / 2, y + height / 2, color=INK, linewidth=1.8)
 
 
-def _wait_axis(axes: Axes, most_h: float) -> None:
-    """A logarithmic axis of hours that begins at zero."""
+def _wait_axis(axes: Axes, longest_h: float) -> None:
+    """Set a logarithmic axis in hours that starts at zero and is linear below one minute."""
     axes.set_xscale("symlog", linthresh=MINUTE / HOUR, linscale=0.4)
-    top = 1.3 * most_h if most_h > 0 else 1.0
+    top = 1.3 * longest_h if longest_h > 0 else 1.0
     axes.set_xticks([tick for tick in WAIT_TICKS if tick <= top])
     axes.minorticks_off()
     axes.set_xlim(0, top)

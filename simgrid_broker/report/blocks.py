@@ -1,9 +1,4 @@
-"""What a page is made of: plots, tables, notes, headline figures, and sections of them.
-
-What lives here: the shapes, and the saving of plots beside their tables. What does not: HTML (`page`) and the choice of
-what to show (`sections`, `comparison`). A new figure is one more block in a section, a new section one more function
-in a tuple.
-"""
+"""Building blocks of a page: plots, tables, notes and headline figures, grouped in sections."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,9 +12,9 @@ from simgrid_broker.report.canvas import png
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure: `draw(table, axes)` draws the tidy `table`; `reading` says in one sentence how to read it.
+    """A plot made by `draw(table, axes)` from a tidy table; `reading` explains it in one or two sentences.
 
-    name: of the files in plots/; size: inches; panels: rows and columns of Axes.
+    name: stem of the files in plots/; size: inches; panels: rows and columns of Axes.
     """
 
     name: str
@@ -33,10 +28,10 @@ class Plot:
 
 @dataclass(frozen=True)
 class TableBlock:
-    """A table for the page: one line says what it shows.
+    """A table with an explanation below it.
 
-    indent: depth of each row's first cell; mixed: each row is a figure of its own, so digits are chosen by cell and not
-    by column.
+    indent: indentation level of each row's first cell; mixed: rows hold different quantities, so decimals are chosen
+    per cell instead of per column.
     """
 
     title: str
@@ -48,7 +43,7 @@ class TableBlock:
 
 @dataclass(frozen=True)
 class Note:
-    """A sentence; a warning if `strong`."""
+    """A paragraph; a warning if `strong`."""
 
     text: str
     strong: bool = False
@@ -56,14 +51,14 @@ class Note:
 
 @dataclass(frozen=True)
 class Tiles:
-    """Headline figures: label, value and what it means."""
+    """Headline figures: label, value and explanation."""
 
     tiles: tuple[tuple[str, str, str], ...]
 
 
 @dataclass(frozen=True)
 class Row:
-    """Tables side by side, where the page is wide enough."""
+    """Tables side by side where the page is wide enough."""
 
     tables: tuple[TableBlock, ...]
 
@@ -73,7 +68,7 @@ Block = Plot | TableBlock | Note | Tiles | Row
 
 @dataclass(frozen=True)
 class Section:
-    """A headed part of a page."""
+    """A part of a page with a heading; `name` is its anchor."""
 
     name: str
     title: str
@@ -81,23 +76,17 @@ class Section:
 
 
 def plot_or_note(plot: Plot, otherwise: str, metric: str | None = None) -> Plot | Note:
-    """The plot, or a sentence that says why there is none.
-
-    There is none if its table has no value (of `metric`, if one is named), or a curve would have a single point.
-    """
+    """The plot; a note if its table has no value (of `metric`, if given) or its curves would have one point only."""
     table = plot.table if metric is None else plot.table[plot.table.metric == metric]
     if not table.value.notna().any():
         return Note(f"{plot.title}: {otherwise}")
     if "time_s" in table and "bin_s" not in table and table.time_s.nunique() < 2:
-        return Note(f"{plot.title}: there is only one sample.")
+        return Note(f"{plot.title}: not drawn, because there is only one sample.")
     return plot
 
 
 def save_plot(plot: Plot, folder: Path) -> bytes:
-    """Write `<name>.png` and its table `<name>.csv` into `folder` and return the picture.
-
-    Raises OutputError if the disk refuses.
-    """
+    """Write `<name>.png` and its table `<name>.csv` into `folder` and return the PNG; raises OutputError."""
     picture = png(plot.draw, plot.table, plot.size, plot.panels)
     write_whole(folder / f"{plot.name}.png", picture)
     write_whole(folder / f"{plot.name}.csv", plot.table.to_csv(index=False, lineterminator="\n"))

@@ -1,8 +1,4 @@
-"""The look that all figures share: axes, time axes, labels beside curves, and the way to PNG.
-
-What lives here: everything about a figure that is not its content. What does not: the figures (`series`, `bars`,
-`share_figures`). No global state of Matplotlib is touched.
-"""
+"""The style shared by all plots, and their conversion to PNG without Matplotlib's global state."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -19,12 +15,12 @@ from simgrid_broker.units import DAY, HOUR, MINUTE
 
 DPI = 150
 MOST_LABELS = 8
-"""Incidents whose names have room above the axes."""
+"""Maximum number of incidents that are labelled above the axes."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What a time axis shows beside the data: the end of the warm-up and the incidents, s."""
+    """Marks on a time axis: the end of the warm-up and the incidents, s."""
 
     warm_up_s: float = 0.0
     incidents: tuple[tuple[float, str], ...] = ()
@@ -34,7 +30,7 @@ NO_MARKS = Marks()
 
 
 def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:
-    """The picture that `draw(table, axes)` makes, `size` in inches; axes is an array if there are several panels."""
+    """PNG of what `draw(table, axes)` draws; size: inches; `axes` is an array if there are several panels."""
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.subplots(*panels)
@@ -45,7 +41,7 @@ def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)
 
 
 def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: str = "y") -> Axes:
-    """Labels, light grid and no box."""
+    """Set axis labels, a light grid and no frame."""
     axes.set_xlabel(xlabel, color=INK, fontsize=9)
     axes.set_ylabel(ylabel, color=INK, fontsize=9)
     axes.tick_params(labelsize=8, colors=INK, length=3)
@@ -58,18 +54,18 @@ def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: str = "y") -> Ax
 
 
 def rows_axis(axes: Axes, names: Sequence[str]) -> None:
-    """One row for each name, the first at the bottom; bars of a few rows do not become fat."""
+    """Label one row per name, the first at the bottom; the axis spans at least three rows to keep bars thin."""
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(min(-0.7, len(names) - 3.7), len(names) - 0.3)
 
 
 def thousands(axis) -> None:
-    """Write the numbers of an axis with their thousands separated."""
+    """Format the tick labels of an axis with thousands separators."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value == int(value) else f"{value:g}"))
 
 
 def time_unit(end_s: float) -> tuple[float, str]:
-    """Unit in which a span of time is drawn: its length in s and its name."""
+    """Unit for a time axis that ends at `end_s`: length in s, and name."""
     for limit, unit, name in ((3 * MINUTE, 1.0, "s"), (3 * HOUR, MINUTE, "min"), (4 * DAY, HOUR, "h")):
         if end_s <= limit:
             return unit, name
@@ -77,9 +73,9 @@ def time_unit(end_s: float) -> tuple[float, str]:
 
 
 def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, stack: bool = False) -> float:
-    """Prepare the time axis up to `end_s`, with the warm-up shaded and incidents marked; returns its unit in s.
+    """Set up the time axis up to `end_s`, with warm-up shaded and incidents marked; returns the length of its unit, s.
 
-    stack: the axes will be full of colour, so the warm-up is made pale instead of shaded.
+    stack: the warm-up is drawn pale over the data instead of shaded behind them.
     """
     unit, name = time_unit(end_s)
     axes.set_xlim(0, max(end_s / unit, 1e-9))
@@ -89,17 +85,17 @@ def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, stack:
     if marks.warm_up_s > 0:
         look = {"color": "white", "alpha": 0.55, "zorder": 2.5} if stack else {"color": "#F0EEE6", "zorder": 0}
         axes.axvspan(0, min(marks.warm_up_s, end_s) / unit, linewidth=0, **look)
-    incidents = [one for one in marks.incidents if one[0] <= end_s]
-    for at, what in incidents:
+    incidents = [(at, text) for at, text in marks.incidents if at <= end_s]
+    for at, text in incidents:
         axes.axvline(at / unit, color=FAINT, linewidth=0.8, linestyle=":", zorder=3)
         if label and len(incidents) <= MOST_LABELS:
-            axes.text(at / unit, 1.01, what, transform=axes.get_xaxis_transform(), fontsize=6.5, color=FAINT,
+            axes.text(at / unit, 1.01, text, transform=axes.get_xaxis_transform(), fontsize=6.5, color=FAINT,
                       rotation=20, ha="left", va="bottom")
     return unit
 
 
 def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str, str], x: float = 1.0) -> None:
-    """Write each name to the right of the axes beside its height (data), spread so that none covers another."""
+    """Write each name to the right of the axes at its height (data coordinates), without overlap."""
     low, high = axes.get_ylim()
     names = sorted(heights, key=lambda name: heights[name])
     wanted = np.array([(heights[name] - low) / (high - low) for name in names])
@@ -112,7 +108,7 @@ def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str,
 
 
 def column_beside(axes: Axes, head: str, values: Mapping[float, str], offset: float) -> None:
-    """Write values beside their heights (data) to the right of the axes, ending `offset` points from its edge."""
+    """Write values at their heights (data coordinates), right-aligned `offset` points to the right of the axes."""
     for y, text in values.items():
         axes.annotate(text, xy=(1, y), xytext=(offset, 0), xycoords=("axes fraction", "data"), va="center", ha="right",
                       textcoords="offset points", fontsize=8, color=INK, annotation_clip=False)
@@ -121,9 +117,9 @@ def column_beside(axes: Axes, head: str, values: Mapping[float, str], offset: fl
 
 
 def spread(wanted: Sequence[float], gap: float) -> np.ndarray:
-    """Heights near the `wanted` ones (ascending, 0 to 1) that are at least `gap` apart and stay within 0 and 1.
+    """Heights close to `wanted` (ascending, 0 to 1), at least `gap` apart and within 0 and 1.
 
-    The mean of the lowest and the highest arrangement that yield to each other: crowds spread to both sides.
+    The mean of an upward and a downward pass, so that clusters spread to both sides.
     """
     steps = gap * np.arange(len(wanted))
     room = 1 - gap * max(len(wanted) - 1, 0)

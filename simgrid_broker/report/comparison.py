@@ -1,8 +1,4 @@
-"""The comparison of two runs as a page: tables of differences and curves on top of each other.
-
-What lives here: what is compared and how it is to be read. What does not: whether a difference is more than noise,
-which two runs cannot tell.
-"""
+"""The page that compares two runs; two runs alone cannot show whether a difference exceeds the noise."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -23,60 +19,60 @@ from simgrid_broker.report.share_figures import compliance_pair
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken
 
 MOST_DIFFERENCES = 40
-"""Settings that differ and are listed; more are counted."""
+"""Maximum number of differing settings that are listed; the rest is only counted."""
 ABSENT = "–"
-"""What stands for a setting that one run does not have."""
+"""Value shown for a setting that one run does not have."""
 SIDES = ("A", "B", "B\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}A")
-"""Columns of a metric that is compared."""
+"""Columns of each compared metric."""
 LIFE = (
     ("rules", "Timeout rules and rebrokerage", ("status", "cause"),
-     {"jobs": "Jobs", "lost_core_hours": "Lost core h", "lost_wait_hours": "Waited in vain, h"}),
+     {"jobs": "Jobs", "lost_core_hours": "Lost core h", "lost_wait_hours": "Lost wait, h"}),
     ("moves", "Moves from queue to queue", ("source", "destination", "cause"), {"moves": "Jobs"}),
     ("attempts", "Attempts by number and outcome", ("attempt", "outcome"), {"jobs": "Attempts"}),
     ("phases", "Time of tasks in each phase", ("phase",),
      {"tasks": "Tasks", "time_mean": "Mean, h", "time_p95": "95 %, h"}),
 )
-"""Tables on the life of tasks and jobs, in the same form as REST."""
+"""Tables of the lifecycle section: name, title, dimensions, and the metrics with their labels."""
 MOST_ROWS = 20
-"""Rows of such a table: those that are largest in either run."""
+"""Maximum number of rows of a table in LIFE: the largest in either run."""
 REST = (
     ("refusals", "Refusals by broker and rule", ("kind", "tag"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
     ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",
                                                    "turnaround_p50": "Median turnaround, h"}),
 )
-"""Tables of the last section: name, title, dimensions, and the metrics with their labels."""
+"""Tables of the last section, in the same form as LIFE."""
 
 
 def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iterable], Iterable] = iter) -> Path:
     """Write the comparison of two runs into `folder` and return the path of its page; raises OutputError.
 
-    steps: as for `write_report`; it is asked for the tables and then for the sections.
+    steps: as for `write_report`; called for the tables and then for the sections.
     """
     folder = Path(folder)
     tables = metrics.comparison(run_a, run_b, steps)
-    seen = context(run_a), context(run_b)
-    marks = seen[0].marks if seen[0].marks == seen[1].marks else NO_MARKS     # those of one would be read as of both
-    trees = [each.tree for each in seen]
+    view_a, view_b = context(run_a), context(run_b)
+    marks = view_a.marks if view_a.marks == view_b.marks else NO_MARKS     # marks of one run would be read as of both
+    trees = [view_a.tree, view_b.tree]
     sections = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], trees),
                 partial(_curves, run_a, run_b, marks), partial(_waiting, run_a, run_b, tables["waiting"]),
                 partial(_life, tables), partial(_rest, tables))
     text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", (make() for make in steps(sections)),
                 lambda plot: save_plot(plot, folder / "plots"),
-                "Made by simgrid_broker. Pictures and their tables also stand in plots/.")
+                "Made by simgrid_broker. Plots and their tables are also in plots/.")
     return write_whole(folder / "report.html", text)
 
 
 def setting_differences(run_a: Run, run_b: Run) -> pd.DataFrame:
     """Settings in which the two runs differ: key, A, B; from the scenarios and the gdpconfig in force."""
     settings = [{**run.manifest["scenario"], "seed": run.manifest["seed"],
-                 "gdpconfig": {key: one["value"] for key, one in run.manifest["gdpconfig"].items()}}
+                 "gdpconfig": {key: entry["value"] for key, entry in run.manifest["gdpconfig"].items()}}
                 for run in (run_a, run_b)]
     return pd.DataFrame(list(_differing(*settings)), columns=["key", "A", "B"])
 
 
 def _differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str, str]]:
-    """Paths below which two nested values differ, with what stands there; what only one has is not unfolded."""
+    """Paths at which two nested values differ, with both values; a value that only one side has is not expanded."""
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         for key in dict.fromkeys([*a, *b]):
             yield from _differing(a.get(key, ABSENT), b.get(key, ABSENT), f"{path}.{key}" if path else str(key))
@@ -88,21 +84,21 @@ def _differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str,
 
 
 def _setting(value: object) -> str:
-    """A setting in a word or two."""
+    """A setting as short text; lists and mappings as their number of entries."""
     if isinstance(value, (Mapping, list)):
         return f"({len(value)} entries)"
     return "none" if value is None else str(value)
 
 
 def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> Section:
-    """What differs between the two, and the summary side by side."""
+    """Warnings, differing settings, and both summaries side by side."""
     blocks: list[Block] = [Note(f"{name}: {text}", strong=True) for name, run in (("A", run_a), ("B", run_b))
                            for text in warnings_of(run)]
     if run_a.manifest["seed"] == run_b.manifest["seed"]:
-        blocks.append(Note("Both runs have the same seed: jobs that both have met the same luck, so what differs comes "
-                           "from the settings below, amplified or damped by chance."))
+        blocks.append(Note("Both runs have the same seed: jobs that exist in both use the same random draws, so "
+                           "differences come from the settings below, amplified or damped by chance."))
     else:
-        blocks.append(Note("The runs have different seeds: part of every difference is chance.", strong=True))
+        blocks.append(Note("The runs have different seeds, so part of every difference is chance.", strong=True))
     settings = setting_differences(run_a, run_b)
     more = len(settings) - MOST_DIFFERENCES
     blocks.append(TableBlock("Settings that differ", settings.head(MOST_DIFFERENCES),
@@ -115,7 +111,7 @@ def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> 
 
 
 def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
-    """Delivered power of the shares that are leaves in either run, of which these are the share trees."""
+    """Delivered power of the shares that are leaves in either run; trees: the share trees of both."""
     level = {name: level for tree in trees for name, level in zip(tree.names, tree.level.tolist(), strict=True)}
     leaves = {name for tree in trees for name in tree.leaf_names}
     delivered = table[(table.metric == "delivered") & table.share.isin(leaves)]
@@ -126,10 +122,12 @@ def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
     rows = _side_by_side(figures, ["share"], columns)
     return Section("shares", "Global shares", (
         plot_or_note(Plot("shares", "Delivered power by share", delivered, compliance_pair,
-                          "Circle: A; diamond: B; black mark: the target in B. A share moves toward its mark when "
-                          "compliance improves.", (10, 1.1 + 0.27 * max(len(delivered), 3))), "nothing was running."),
+                          "Circle: A; diamond: B; black mark: target in B. Compliance improves where the diamond is "
+                          "closer to the mark than the circle.", (10, 1.1 + 0.27 * max(len(delivered), 3))),
+                     "no job was running."),
         TableBlock("Compliance of every share", rows,
-                   "Mean absolute deviation in percentage points; samples within 10 % of the target in per cent.",
+                   "Deviation: mean absolute deviation, percentage points. Within 10 %: % of samples with work "
+                   "waiting in which delivered power was within 10 % of the target.",
                    tuple(level[name] - 1 for name in rows.share))))
 
 
@@ -138,14 +136,14 @@ def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:
     cores = _both(run_a, run_b, lambda run: metrics.running_cores(run).groupby("time_s").value.sum().reset_index())
     queued = _both(run_a, run_b, _queued)
     blocks = [plot_or_note(Plot(name, title, table, partial(overlaid, ylabel=label, marks=marks), reading,
-                                (10, 3.4)), "nothing was sampled.") for name, title, table, label, reading in (
+                                (10, 3.4)), "there is no sample.") for name, title, table, label, reading in (
         ("running_cores", "Running cores", cores, "running cores", "Cores of all running jobs."),
         ("queued_jobs", "Queued jobs", queued, "queued jobs", "Defined, assigned, activated and starting jobs."))]
     return Section("curves", "Cores and jobs over time", tuple(blocks))
 
 
 def _queued(run: Run) -> pd.DataFrame:
-    """Queued jobs over time."""
+    """Queued jobs (defined, assigned, activated, starting) over time."""
     table = metrics.jobs_over_time(run)
     queued = table[table.state.isin(["activated", "assigned", "other queued"])]
     return queued.groupby("time_s").value.sum().reset_index()
@@ -164,14 +162,14 @@ def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
 
 
 def _life(tables: Mapping[str, pd.DataFrame]) -> Section:
-    """Timeout rules, moves, attempts and phases of tasks."""
+    """Timeout rules, moves between queues, attempts and task phases."""
     rules = tables["rules"][tables["rules"].metric == "jobs"]
     drawn = rules.groupby("cause", sort=False)[["base", "changed"]].sum().reset_index()
     drawn = drawn.assign(cause=drawn.cause.map(spoken), value=drawn.changed)
     blocks: list[Block] = [plot_or_note(Plot(
         "rules", "Timeout rules and rebrokerage", drawn,
         partial(pair_bars, by="cause", xlabel="jobs ended in the window"),
-        "Jobs that each rule ended: pairs of bars, A above B; the longest first.",
+        "Jobs ended by each rule: pairs of bars, A above B, largest first.",
         (10, 1.0 + 0.32 * max(len(drawn), 3))), "no rule ended a job in either run.")]
     for name, title, by, columns in LIFE:
         table = _largest(tables[name], list(by), next(iter(columns)))
@@ -183,7 +181,7 @@ def _life(tables: Mapping[str, pd.DataFrame]) -> Section:
 
 
 def _largest(table: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
-    """The rows of a table of differences whose `metric` is largest in either run, in their order."""
+    """The MOST_ROWS groups of a table of differences with the largest `metric` in either run, in the table's order."""
     size = table[table.metric == metric].set_index(by)[["base", "changed"]].max(axis=1)
     kept = size.sort_values(ascending=False, kind="stable").index[:MOST_ROWS]
     keys = pd.MultiIndex.from_frame(table[by]) if len(by) > 1 else pd.Index(table[by[0]])
@@ -203,30 +201,30 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
         drawn = drawn.groupby(by, sort=False)[["base", "changed"]].sum().reset_index()
         drawn["value"] = drawn.changed
         blocks.append(plot_or_note(Plot(name, title, drawn, partial(pair_bars, by=by, xlabel=label),
-                                        "Pairs of bars, A above B; the longest first.",
-                                        (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "neither run has any."))
+                                        "Pairs of bars, A above B, largest first.",
+                                        (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "no values in either run."))
     for name, title, by, columns in REST:
         if len(tables[name]):
             blocks.append(TableBlock(title, _side_by_side(tables[name], list(by), columns)))
     return Section("rest", "Sites, refusals, failures, tasks", tuple(blocks))
 
 
-def _both(run_a: Run, run_b: Run, figure) -> pd.DataFrame:
-    """The table of `figure` for both runs with a column that names the run."""
-    return pd.concat([figure(run).assign(run=f"{name}: {run.name}") for name, run in (("A", run_a), ("B", run_b))],
+def _both(run_a: Run, run_b: Run, metric: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:
+    """The table of `metric` for both runs, with a column `run`."""
+    return pd.concat([metric(run).assign(run=f"{name}: {run.name}") for name, run in (("A", run_a), ("B", run_b))],
                      ignore_index=True)
 
 
 def _side_by_side(table: pd.DataFrame, by: list[str], metrics_shown: Mapping[str, str]) -> pd.DataFrame:
-    """One row for each `by`, with A, B and their difference for each metric; `metrics_shown` gives their labels."""
+    """One row per value of `by`, with A, B and B − A of each metric; `metrics_shown` maps metrics to labels."""
     rows = table[by].drop_duplicates()
     for name, label in metrics_shown.items():
-        one = table[table.metric == name][[*by, "base", "changed", "difference"]]
-        one = one.set_axis([*by, *(f"{label}:\N{NO-BREAK SPACE}{side}" for side in SIDES)], axis=1)
-        rows = rows.merge(one, on=by, how="left")
+        values = table[table.metric == name][[*by, "base", "changed", "difference"]]
+        values = values.set_axis([*by, *(f"{label}:\N{NO-BREAK SPACE}{side}" for side in SIDES)], axis=1)
+        rows = rows.merge(values, on=by, how="left")
     return rows
 
 
 def _paired(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of differences for a reader."""
+    """A table of differences with the columns A, B and B − A."""
     return table.rename(columns={"base": "A", "changed": "B", "difference": "B − A"})

@@ -1,8 +1,4 @@
-"""What every section of a run's report needs to know of the run.
-
-What lives here: reading the manifest for a reader: what the run was, how far it came, what happened when. What does
-not: figures.
-"""
+"""What all sections of a report share, and the warnings about a run, read from its manifest."""
 
 from dataclasses import dataclass
 
@@ -15,15 +11,15 @@ from simgrid_broker.report.words import spoken
 from simgrid_broker.units import format_seconds
 
 INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
-"""Fields that say what an incident is about, first one that is set."""
+"""Fields that name the object of an incident; the first that is set is shown."""
 
 MOST_NAMED = 3
-"""Streams of tasks without a place that are named."""
+"""Maximum number of task streams that are named in a warning."""
 
 
 @dataclass(frozen=True)
 class Context:
-    """A run with what its figures share: window, marks on time axes, the share tree and the colours of its leaves."""
+    """A run with its window, time-axis marks, share tree and colours of the leaf shares."""
 
     run: Run
     window: Window
@@ -43,58 +39,63 @@ def context(run: Run) -> Context:
 
 
 def incidents(run: Run) -> tuple[tuple[float, str], ...]:
-    """Time and a short name of each incident that the scenario planned before the run's end, in order."""
+    """Time, s, and short name of each incident planned in the scenario, in order of time."""
     planned = run.manifest["scenario"].get("incidents") or ()
-    return tuple(sorted((float(one["at"]), _incident(one)) for one in planned))
+    return tuple(sorted((float(incident["at"]), _incident_name(incident)) for incident in planned))
 
 
-def _incident(one: dict) -> str:
-    """An incident in a few words."""
-    about = next((str(one[name]) for name in INCIDENT_OBJECTS if one.get(name) is not None), "")
-    if one.get("source"):
-        about = f"{one['source']} → {one.get('destination') or 'all'}"
-    what = f"{one['command']} task" if one.get("command") else spoken(one["what"])
+def _incident_name(incident: dict) -> str:
+    """Kind and object of an incident."""
+    about = next((str(incident[name]) for name in INCIDENT_OBJECTS if incident.get(name) is not None), "")
+    if incident.get("source"):
+        about = f"{incident['source']} → {incident.get('destination') or 'all'}"
+    what = f"{incident['command']} task" if incident.get("command") else spoken(incident["what"])
     return f"{what} {about}".strip()
 
 
 def warnings_of(run: Run) -> tuple[str, ...]:
-    """What a reader must know before believing any figure."""
+    """Warnings that limit how far the figures of a run can be trusted."""
     window, status = window_of(run), run.manifest["status"]
     end, duration = format_seconds(window.end_s), format_seconds(float(run.manifest["duration_s"]))
     texts = {
-        "running": f"This run has not ended or was killed: figures cover what was on disk, up to {end} of {duration}. "
-                   "The last jobs that ended may be missing, and jobs that were alive then have no rows.",
+        "running": f"This run has not ended or was killed: figures cover what is on disk, up to {end} of {duration}. "
+                   "The last jobs to end may be missing, and jobs that were still alive have no rows.",
         "interrupted": f"This run was interrupted at about {end} of {duration}.",
         "failed": f"This run failed at about {end} of {duration}; its figures may be wrong.",
     }
-    found = [texts[status]] if status in texts else []
+    warnings = [texts[status]] if status in texts else []
     if window.length_s <= 0:
-        found.append(f"The run holds nothing after its warm-up of {format_seconds(window.start_s)}: "
+        warnings.append(f"The run has no data after its warm-up of {format_seconds(window.start_s)}: "
                      "figures over the window are empty, and curves show the warm-up only.")
     if run.manifest["status"] == "complete":
-        found += _tasks_without_place(run)
-    return (*found, *_commands_ignored(run), *run.remarks)
+        warnings += _tasks_without_place(run)
+    return (*warnings, *_commands_ignored(run), *run.remarks)
 
 
 def _commands_ignored(run: Run) -> list[str]:
-    """Commands that tasks did not take when they came, a sentence each."""
-    return [f"{spoken(one['command'])} of task {one['task']} at {format_seconds(one['at_s'])}: "
-            f"{'ignored' if one['n_done'] == 0 else 'ignored for some'}"
-            + "".join(f"{', ' if place else ' ('}{number} {reason}" for place, (reason, number) in
-                      enumerate(one["ignored"].items())) + (")." if one["ignored"] else ".")
-            for one in run.manifest.get("commands", ()) if one["n_done"] < one["n_tasks"] or not one["n_tasks"]]
+    """One sentence per command that some of its tasks ignored."""
+    return [_command_ignored(command) for command in run.manifest.get("commands", ())
+            if command["n_done"] < command["n_tasks"] or not command["n_tasks"]]
+
+
+def _command_ignored(command: dict) -> str:
+    """Command, task, time, and how many tasks ignored it for which reason."""
+    reasons = ", ".join(f"{number} {reason}" for reason, number in command["ignored"].items())
+    by = "" if command["n_done"] == 0 else " by some tasks"
+    return (f"{spoken(command['command'])} of task {command['task']} at {format_seconds(command['at_s'])}: ignored{by}"
+            + (f" ({reasons})." if reasons else "."))
 
 
 def _tasks_without_place(run: Run) -> list[str]:
-    """How many tasks never got a job, of which streams, and why; nothing if there are none."""
+    """A sentence on the tasks that never got a job, by stream and refusing rule; empty if there are none."""
     rows = wide(tasks_without_place(run))
     if not len(rows):
         return []
     rows = rows.sort_values("tasks", ascending=False)
-    named = [f"{row.name} ({row.tasks:.0f}, {row.tag or 'not asked'})" for row in
+    named = [f"{row.name} ({row.tasks:.0f}, {row.tag or 'not brokered'})" for row in
              rows.head(MOST_NAMED).itertuples(index=False)]
     more = f" and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
     number = rows.tasks.sum()
     tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
     return [f"No nucleus or queue was found for {tasks}: {', '.join(named)}{more}. "
-            "`simgrid-broker explain` tells more."]
+            "`simgrid-broker explain` shows why."]

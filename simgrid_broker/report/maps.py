@@ -1,8 +1,4 @@
-"""Figures of two dimensions: a colour and a number in each cell.
-
-What lives here: functions of a tidy table and Axes. What does not: anything with a time axis (`series`) and bars
-(`bars`).
-"""
+"""Heat maps with a number in each cell."""
 
 from collections.abc import Sequence
 
@@ -16,15 +12,15 @@ from simgrid_broker.report.words import shortened
 
 COLOURS = "Blues"
 DARK = 0.6
-"""From this part of the largest value on, numbers are white."""
+"""Fraction of the largest value above which numbers are white."""
 LONGEST = 28
-"""Letters of a name that fit beside the axes."""
+"""Maximum length of a name beside the axes."""
 
 
 def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Sequence[str], label: str) -> Axes:
-    """The value of each pair of `rows` and `columns`, first rows at the top; a pair without one stays empty.
+    """The value of each pair of `rows` and `columns`, the first row at the top; pairs without a value stay empty.
 
-    order: columns from left to right; those that the table does not have are left out.
+    order: columns from left to right; columns that the table does not have are omitted.
     """
     present = set(table[columns])
     names, heads = list(dict.fromkeys(table[rows])), [head for head in order if head in present]
@@ -46,5 +42,5 @@ def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Se
 
 
 def _two_digits(value: float) -> str:
-    """A number in a cell: whole from 10 on, two digits below."""
+    """A number in a cell: whole from 10 on, two significant digits below."""
     return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"

@@ -1,8 +1,4 @@
-"""The first section of a report: what was run, how it went, in a few numbers.
-
-What lives here: headline figures, the summary table, and what the manifest says of scenario, configuration and speed.
-What does not: curves.
-"""
+"""The first section of a report: run, headline figures and summary tables."""
 
 import math
 from collections.abc import Mapping
@@ -19,16 +15,16 @@ from simgrid_broker.units import format_seconds
 HEADLINES = (
     ("finished", "", "Jobs finished", "in the window"),
     ("failure_rate", " %", "Failure rate", "of finished and failed jobs"),
-    ("core_occupancy", " %", "Core occupancy", "of all cores, in the mean"),
+    ("core_occupancy", " %", "Core occupancy", "of all cores, on average"),
     ("wait_p50", " h", "Waiting time", "median, activated to running"),
-    ("share_misplaced", " %", "Misplaced power", "used beyond the shares' targets"),
-    ("ended_per_hour", " /h", "Throughput", "jobs that ended, whatever their fate"),
+    ("share_misplaced", " %", "Power above target", "of all power in use"),
+    ("ended_per_hour", " /h", "Throughput", "jobs ended, in any final status"),
 )
-"""Figures of the summary that a reader sees first, with unit, name and meaning."""
+"""Headline figures: metric of the summary, unit, label and explanation."""
 
 
 def overview(view: Context) -> Section:
-    """Run summary."""
+    """Warnings, headline figures, run description and summary tables."""
     run, table = view.run, metrics.summary(view.run)
     blocks: list[Block] = [Note(text, strong=True) for text in warnings_of(run)]
     if not table.value[table.metric.isin(["finished", "failed", "closed", "cancelled"])].any():
@@ -36,7 +32,7 @@ def overview(view: Context) -> Section:
     blocks += [Tiles(tuple(_tile(table, *headline) for headline in HEADLINES)),
                Row((TableBlock("Run", _about(view)),
                     TableBlock("Jobs by status", _jobs(view), "Ended in the window, or alive at its end."))),
-               Row((TableBlock("In figures", summary_frame(table), f"Over the window, {view.window}.", mixed=True),
+               Row((TableBlock("Summary", summary_frame(table), f"Over the window, {view.window}.", mixed=True),
                     TableBlock("Counters and timings of the run", _counters(run.manifest), mixed=True)))]
     blocks += [TableBlock(title, frame) for title, frame in (
         ("Incidents", _incidents(view)), ("gdpconfig values that are not the default", changed_values(run.manifest)))
@@ -45,32 +41,32 @@ def overview(view: Context) -> Section:
 
 
 def summary_frame(table: pd.DataFrame) -> pd.DataFrame:
-    """The summary with labels for a reader."""
+    """The summary as figure (label), value and unit."""
     return pd.DataFrame({"figure": [SUMMARY_LABELS[metric] for metric in table.metric], "value": table.value,
                          "unit": table.unit})
 
 
 def changed_values(manifest: Mapping) -> pd.DataFrame:
     """gdpconfig values whose origin is not the default: key, value, origin."""
-    rows = [(key, str(one["value"]), str(one["origin"])) for key, one in manifest["gdpconfig"].items()
-            if one["origin"] != "default"]
+    rows = [(key, str(entry["value"]), str(entry["origin"])) for key, entry in manifest["gdpconfig"].items()
+            if entry["origin"] != "default"]
     return pd.DataFrame(rows, columns=["key", "value", "origin"])
 
 
 def jobs_per_second(manifest: Mapping) -> float:
-    """Attempts that ended per second of real time while the simulation ran; NaN for a run that did not end in order."""
+    """Attempts ended per second of wall-clock time of the simulation; NaN for a run without these figures."""
     seconds, ended = manifest["timings"].get("ran_s"), manifest["counters"].get("jobs_ended")
     return ended / seconds if seconds and ended is not None else math.nan
 
 
 def _tile(table: pd.DataFrame, metric: str, unit: str, name: str, meaning: str) -> tuple[str, str, str]:
-    """One headline figure."""
+    """Label, value with unit, and explanation of one headline figure."""
     value = number(float(table.value[table.metric == metric].iloc[0]))
     return name, value if value == "–" else value + unit, meaning
 
 
 def _about(view: Context) -> pd.DataFrame:
-    """What was run."""
+    """Scenario, run, edition, seed, window and size of the grid."""
     manifest, scenario = view.run.manifest, view.run.manifest["scenario"]
     grid = scenario["grid"]
     rows = {"Scenario": scenario["name"], "Description": scenario.get("description") or "–", "Run": view.run.name,
@@ -80,25 +76,25 @@ def _about(view: Context) -> pd.DataFrame:
             "Grid": f"{len(grid['sites'])} sites, {len(grid['queues'])} PanDA queues, "
                     f"{number(metrics.core_capacity(view.run))} cores",
             "Share tree": f"{len(view.tree.leaves)} leaf shares, {view.tree.level.max()} levels"}
-    return pd.DataFrame({"figure": list(rows), "value": list(rows.values())}).set_axis(["what", "value"], axis=1)
+    return pd.DataFrame({"what": list(rows), "value": list(rows.values())})
 
 
 def _jobs(view: Context) -> pd.DataFrame:
-    """Jobs by status with their part of all."""
+    """Jobs by status with their fraction of all."""
     rows = wide(metrics.jobs_by_status(view.run))
     rows["part"] = 100 * rows.jobs / rows.jobs.sum() if rows.jobs.sum() else 0.0
     return rows[["state", "status", "jobs", "part"]]
 
 
 def _incidents(view: Context) -> pd.DataFrame:
-    """When what was planned to happen."""
+    """Time and name of each planned incident."""
     return pd.DataFrame([(format_seconds(at), what) for at, what in view.marks.incidents], columns=["when", "what"])
 
 
 def _counters(manifest: Mapping) -> pd.DataFrame:
-    """Counters and timings as the manifest has them, and the speed that they make."""
+    """Counters and timings of the manifest, and the resulting speed."""
     rows = [(spoken(name), float(value), "") for name, value in manifest["counters"].items()]
-    rows += [(f"real time, {spoken(name.removesuffix('_s'))}", float(value), "s")
+    rows += [(f"wall-clock time, {spoken(name.removesuffix('_s'))}", float(value), "s")
              for name, value in manifest["timings"].items()]
-    rows.append(("simulated jobs per real second", jobs_per_second(manifest), "jobs/s"))
+    rows.append(("simulated jobs per second of wall-clock time", jobs_per_second(manifest), "jobs/s"))
     return pd.DataFrame(rows, columns=["figure", "value", "unit"])

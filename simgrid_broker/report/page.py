@@ -1,8 +1,4 @@
-"""Sections as one self-contained HTML page.
-
-What lives here: HTML and its style sheet. What does not: the choice of what to show, and the drawing of pictures. The
-page needs nothing beside itself: pictures are in it, and there is no script and no link to anywhere else.
-"""
+"""Sections as one HTML page without scripts, links or external files."""
 
 import base64
 from collections.abc import Callable, Iterable, Sequence
@@ -54,7 +50,7 @@ footer { margin-top: 50px; color: #777; font-size: 12.5px; border-top: 1px solid
 
 
 def page(title: str, lead: str, sections: Iterable[Section], picture: Callable[[Plot], bytes], footer: str) -> str:
-    """The whole page; `picture` gives the PNG of a plot. Each section is written before the next is asked for."""
+    """The whole page; picture: PNG of a plot. Sections are consumed one by one, so they may come from a generator."""
     contents, body = "", ""
     for section in sections:
         contents += f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
@@ -67,13 +63,13 @@ def page(title: str, lead: str, sections: Iterable[Section], picture: Callable[[
 
 
 def _section(section: Section, picture: Callable[[Plot], bytes]) -> str:
-    """One section."""
+    """HTML of a section."""
     blocks = "".join(_block(block, picture) for block in section.blocks)
     return f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
 
 
 def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:
-    """One block of a section."""
+    """HTML of a block."""
     if isinstance(block, Plot):
         image = base64.b64encode(picture(block)).decode("ascii")
         return (f"<h3>{escape(block.title)}</h3>\n<figure><img alt=\"{escape(block.title)}\" "
@@ -91,14 +87,14 @@ def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:
 
 
 def _table_block(block: TableBlock) -> str:
-    """A table with its title and the line that says what it shows."""
+    """HTML of a table with its title and explanation."""
     title = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
     reading = f'<p class="reading">{escape(block.reading)}</p>\n' if block.reading else ""
     return f'{title}<div class="scroll">{table_html(block.frame, block.indent, block.mixed)}</div>\n{reading}'
 
 
 def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = False) -> str:
-    """A table with numbers to the right; for `indent` and `mixed` see `blocks.TableBlock`."""
+    """HTML of a table with right-aligned numbers; for `indent` and `mixed` see `blocks.TableBlock`."""
     right = [pd.api.types.is_numeric_dtype(frame[name]) for name in frame.columns]
     columns = [_texts(frame[name], is_number, mixed) for name, is_number in zip(frame.columns, right, strict=True)]
     head = "".join(_cell("th", COLUMN_LABELS.get(name, str(name)), is_number)
@@ -113,7 +109,7 @@ def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = Fa
 
 
 def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str]:
-    """A column as text."""
+    """The cells of a column as text."""
     if not is_number:
         return [str(value) for value in column]
     values = column.to_numpy(float, na_value=np.nan)
@@ -121,5 +117,5 @@ def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str]:
 
 
 def _cell(tag: str, text: str, is_number: bool) -> str:
-    """One cell; numbers stand to the right."""
+    """HTML of a cell; numbers are right-aligned."""
     return f"<{tag}{NUMBER if is_number else ''}>{escape(text)}</{tag}>"

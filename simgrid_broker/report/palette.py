@@ -1,8 +1,4 @@
-"""Colours that people with any colour vision can tell apart.
-
-What lives here: the base palette (Okabe and Ito, "Color Universal Design", 2008) and colours for many shares. What does
-not: drawing.
-"""
+"""Colours that are distinct for every kind of colour vision; base: Okabe and Ito, "Color Universal Design", 2008."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,13 +9,13 @@ from matplotlib.colors import to_hex, to_rgb
 BASE = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C6D31", "#B8A900")
 """Distinct colours for a handful of categories."""
 OTHERS = "#BBBBBB"
-"""Everything that is lumped together."""
+"""Colour of the combined rest."""
 SINGLE = ("#D55E00", "#CC79A7", "#8A8A8A", "#E69F00", "#8C6D31", "#7B3F00")
-"""Colours of groups of shares beside the large ones."""
+"""Colours of the groups of shares that do not get a ramp."""
 RAMPS = (("viridis", 0.05, 0.9), ("inferno", 0.3, 0.85))
-"""Colour maps of the two largest groups of shares: name and the stretch that is used."""
+"""Colour maps of the two largest groups of shares: name and the range used."""
 SMALL = 4
-"""Leaves that tints of one colour can tell apart."""
+"""Maximum number of leaves that tints of one colour can distinguish."""
 INK = "#222222"
 FAINT = "#777777"
 RUN_COLOURS = ("#0072B2", "#D55E00")
@@ -50,7 +46,7 @@ def share_colours(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def ramp(names: Sequence[str], colormap: str = "viridis", first: float = 0.05, last: float = 0.9) -> dict[str, str]:
-    """Colours along a stretch of a colour map, every second one lighter."""
+    """Colours along a range of a colour map, every second one lighter."""
     spots = np.linspace(first, last, len(names))
     return {name: lighter(to_hex(colormaps[colormap](spot)), 0.28 * (k % 2))
             for k, (name, spot) in enumerate(zip(names, spots, strict=True))}
@@ -62,7 +58,7 @@ def tints(colour: str, names: Sequence[str]) -> dict[str, str]:
 
 
 def lighter(colour: str, part: float) -> str:
-    """`colour` mixed with `part` of white."""
+    """`colour` mixed with the fraction `part` of white."""
     return to_hex(tuple(channel + (1 - channel) * part for channel in to_rgb(colour)))
 
 

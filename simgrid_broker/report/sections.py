@@ -1,8 +1,4 @@
-"""The sections of a run's report, in the order in which they stand.
-
-What lives here: what is shown and how it is to be read. What does not: figures (metrics), drawing (`series`, `bars`,
-`share_figures`), HTML (`page`).
-"""
+"""The sections of a run's report, in order."""
 
 from functools import partial
 
@@ -22,37 +18,37 @@ from simgrid_broker.report.share_figures import PANEL_COLUMNS, compliance_tree, 
 from simgrid_broker.report.words import spoken
 
 MOST_PANELS = 24
-"""Shares that get a panel of their own."""
+"""Maximum number of shares with their own panel."""
 MOST_ROWS = 20
-"""Rows of a table that lists queues or links."""
+"""Maximum number of rows of a table."""
 
 
 def shares(view: Context) -> Section:
-    """Share compliance: delivered against target, stacked, by share, and nested."""
+    """Delivered against target power: stacked, by share, and by level of the tree."""
     table = metrics.share_series(view.run)
     leaves = table[table.node.isin(view.tree.leaves) & table.metric.isin(["delivered", "target", "activated"])]
     compliance = metrics.share_compliance(view.run)
     shown = _largest(compliance, view)
     n_rows = -(-len(shown) // PANEL_COLUMNS)
-    nothing = "no sample in which anything was running."
+    nothing = "there is no sample with running jobs."
     left_out = f" The {len(shown)} largest of {len(view.tree.leaves)} shares." if len(shown) < len(view.colours) else ""
     return Section("shares", "Global shares", (
         plot_or_note(Plot(
             "shares_stacked", "Delivered power by share", leaves[leaves.metric != "activated"],
             partial(delivered_stack, colours=view.colours, marks=view.marks),
-            "Each layer is the part of all power in use that a leaf share was given; the column at the right shows the "
-            "targets in the same order, so equal thickness means compliance. The pale stretch is the warm-up.",
+            "Layers: fraction of all power in use delivered to each leaf share; column at the right: targets in the "
+            "same order, so equal thickness means compliance. The pale area is the warm-up.",
             (10, max(5.4, 0.17 * len(view.colours)))), nothing, "delivered"),
         plot_or_note(Plot(
             "shares_panels", "Delivered against target, share by share", leaves[leaves.share.isin(shown)],
             partial(share_panels, shares=shown, colours=view.colours, marks=view.marks),
-            "Coloured: delivered power; dashed: target; grey: no work was waiting, so no more could be given."
+            "Coloured: delivered power; dashed: target; grey: no work was waiting, so the share could not use more."
             + left_out, (10, 0.4 + 1.45 * n_rows), (n_rows, PANEL_COLUMNS)), nothing, "delivered"),
         plot_or_note(Plot(
             "shares_tree", "Compliance at every level of the tree", compliance, compliance_tree,
-            "A bar that ends at its black mark, or a dot in the grey band, is a share that got its target within "
-            "10 %; shares are indented below their parents. The columns give the mean absolute deviation of delivered "
-            "from target power over the samples, and how often the share was that near while it had work waiting.",
+            "A dot in the grey band is a share within 10 % of its target, shown on the left as a bar ending near its "
+            "black mark; shares are indented below their parents. The columns give the mean absolute deviation of "
+            "delivered from target power, and the % of samples with work waiting that are within 10 % of the target.",
             (10, 1.3 + 0.245 * len(view.tree.names)), (1, 2)), nothing, "delivered"),
         _compliance_table(compliance)))
 
@@ -66,18 +62,18 @@ def _largest(compliance: pd.DataFrame, view: Context) -> list[str]:
 
 
 def _compliance_table(compliance: pd.DataFrame) -> Block:
-    """The figures of every node, nested."""
+    """Compliance figures of every node, indented by level."""
     rows = wide(compliance)
     if not rows.samples.any():
-        return Note("There is no sample in the window, so compliance cannot be told.")
+        return Note("There is no sample in the window, so there are no compliance figures.")
     rows["limit"] = ["demand" if limited else "" for limited in rows.demand_limited]
     rows["difference"] = rows.delivered - rows.target
     frame = rows[["share", "target", "delivered", "difference", "deviation", "near", "waiting", "limit"]]
     return TableBlock(
-        "Compliance in figures", frame.astype({"share": object}),
+        "Compliance figures", frame.astype({"share": object}),
         f"Over {int(rows.samples.iloc[0])} samples, {compliance.window.iloc[0]}. Work is waiting while the share has "
-        "activated jobs. A share is limited by demand if it got less than 90 % of its target and in most samples below "
-        "it had too little work waiting to reach it.", tuple(rows.level))
+        "activated jobs. A share is limited by demand if it received less than 90 % of its target and, in most of the "
+        "samples below target, had too few activated jobs to reach it.", tuple(rows.level))
 
 
 def cores(view: Context) -> Section:
@@ -89,31 +85,31 @@ def cores(view: Context) -> Section:
     blocks = [plot_or_note(Plot(
         f"cores_by_{by}", title, metrics.running_cores(view.run, by),
         partial(stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),
-        "Each layer is the cores of running jobs; the dashed line is all cores of the scenario's batch systems."),
-        "nothing was sampled.") for by, (title, more) in about.items()]
+        "Layers: cores of running jobs; dashed line: all cores of the scenario's batch systems."),
+        "there is no sample.") for by, (title, more) in about.items()]
     return Section("cores", "Running cores", tuple(blocks))
 
 
 def jobs(view: Context) -> Section:
-    """Queued and running jobs over time, and the rate at which jobs ended."""
+    """Queued and running jobs over time, and the rate at which jobs end."""
     rates = metrics.throughput(view.run)
     return Section("jobs", "Jobs over time", (
         plot_or_note(Plot(
             "jobs_over_time", "Queued and running jobs", metrics.jobs_over_time(view.run),
             partial(stacked, by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
                     order=list(metrics.STATES)),
-            "Jobs of the whole grid by state; other queued jobs are defined or starting. A growing activated layer "
-            "means that work comes faster than slots become free."), "nothing was sampled."),
+            "Jobs of the whole grid by state; other queued: defined or starting. A growing activated layer means that "
+            "work arrives faster than slots become free."), "there is no sample."),
         plot_or_note(Plot(
             "throughput", "Jobs that ended", rates[rates.value > 0] if not rates.value.any() else rates,
             partial(stacked_rates, by="status", ylabel="jobs per hour", colours=STATUS_COLOURS,
                     marks=view.marks),
-            "Attempts that ended in each bin of time by their final status, as a rate.", (10, 3.4)),
+            "Rate at which attempts ended in each time bin, by final status.", (10, 3.4)),
             "no job ended.")))
 
 
 def waiting(view: Context) -> Section:
-    """Waiting times by share, with what was still waiting."""
+    """Waiting times by share, with jobs still waiting or withdrawn."""
     table = metrics.waiting_times(view.run)
     started = wide(table, "started")
     shown = table[table.share.isin(started.share[started.started > 0])]
@@ -121,65 +117,65 @@ def waiting(view: Context) -> Section:
     blocks: list[Block] = [plot_or_note(Plot(
         "waiting", "Waiting time by share", shown, waiting_boxes,
         "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to 75 %, mark median; "
-        "the time axis is logarithmic beyond one minute. Jobs that were still waiting at the end, or were taken back "
-        "before they ran, are not in the boxes and are counted at the right.",
+        "the time axis is logarithmic above one minute. Jobs still waiting at the end, or withdrawn before start, are "
+        "not in the boxes; their numbers are at the right.",
         (10, 1.4 + 0.26 * max(len(started), 1))), "no job started to run in the window.")]
     if len(frame):
-        blocks.append(TableBlock("Waiting times in figures", frame))
+        blocks.append(TableBlock("Waiting time figures", frame))
     return Section("waiting", "Waiting times", tuple(blocks))
 
 
 def brokerage(view: Context) -> Section:
-    """Which candidates the brokers refused, and why."""
+    """Which candidates the brokers refused, and by which rule."""
     table = metrics.refusals(view.run)
     blocks: list[Block] = [_funnel(view)]
     for kind, title, things in (("job_brokerage", "Job brokerage", "PanDA queues"),
                                 ("task_brokerage", "Task brokerage", "sites")):
-        one = table[table.kind == kind]
+        refused = table[table.kind == kind]
         blocks.append(plot_or_note(Plot(
-            f"refusals_{kind}", f"{title}: {things} refused most often", one,
+            f"refusals_{kind}", f"{title}: {things} refused most often", refused,
             partial(stacked_bars, rows="candidate", parts="tag", xlabel="refusals in the window"),
-            f"How often the broker refused one of the {things}, by the rule that was the first to do so, with the tag "
-            "that PanDA logs; only the first refusal of a decision counts.",
-            (10, 1.1 + 0.25 * min(15, max(one.candidate.nunique(), 3)))), "nothing was refused."))
+            f"Refusals of each of the {things} by the first rule that refused it (PanDA's log tag); one refusal per "
+            "candidate and decision.",
+            (10, 1.1 + 0.25 * min(15, max(refused.candidate.nunique(), 3)))), "no candidate was refused."))
     blocks.append(_rates(view))
     reasons = table.groupby(["kind", "tag"]).value.sum().rename("refusals").reset_index()
     if len(reasons):
         reasons = reasons.sort_values(["refusals", "tag"], ascending=[False, True]).head(MOST_ROWS)
-        blocks.append(TableBlock("Reasons, all candidates together", reasons.assign(kind=reasons.kind.map(spoken))))
+        blocks.append(TableBlock("Refusals by rule, all candidates", reasons.assign(kind=reasons.kind.map(spoken))))
     made = wide(metrics.decisions(view.run)) if len(metrics.decisions(view.run)) else pd.DataFrame()
     if len(made):
-        blocks.append(TableBlock("Decisions on record", made.assign(kind=made.kind.map(spoken))))
+        blocks.append(TableBlock("Recorded decisions", made.assign(kind=made.kind.map(spoken))))
     return Section("brokerage", "Brokerage refusals", tuple(blocks))
 
 
 def _funnel(view: Context) -> Block:
-    """How job brokerage narrows the candidates down."""
+    """Candidates left after each rule of job brokerage."""
     table = metrics.brokerage_funnel(view.run)
     return plot_or_note(Plot(
         "brokerage_funnel", "Job brokerage: candidates left after each rule", table,
         partial(heat_map, rows="share", columns="tag", order=_rules_in_order(view),
                 label="candidates left, mean over the decisions of the share"),
-        "Pseudo-queues that are left when a rule has been asked, with the tag that PanDA logs for those that it "
-        "refuses; left to right in PanDA's order, rules that refused nobody left out. The last column is what jobs "
-        "were spread over.", (10, 1.6 + 0.27 * max(table.share.nunique(), 2))), "nothing was asked in the window.")
+        "Pseudo-queues left after each rule (PanDA's log tag), left to right in PanDA's order; rules without a refusal "
+        "are omitted. The last column is the number of candidates that jobs were distributed over.",
+        (10, 1.6 + 0.27 * max(table.share.nunique(), 2))), "there was no job brokerage in the window.")
 
 
 def _rates(view: Context) -> Block:
-    """Which rule keeps which queue out."""
+    """How often each rule refuses each queue."""
     table = metrics.refusal_rates(view.run, most=MOST_ROWS)
     return plot_or_note(Plot(
         "refusal_rates", "Job brokerage: queues by rule", table,
         partial(heat_map, rows="candidate", columns="tag", order=_rules_in_order(view),
-                label="% of the times that the queue was asked about"),
-        "How often a rule was the first to refuse a queue; +use: no rule refused it. A row adds up to 100 %. A unified "
-        "queue is asked about once for each of its resource types, of which a task fits one. `simgrid-broker explain "
-        "RUN --why-not QUEUE` tells more of a queue.",
-        (10, 1.6 + 0.25 * max(table.candidate.nunique(), 3))), "nothing was refused in the window.")
+                label="% of the decisions on the queue"),
+        "How often each rule was the first to refuse a queue; +use: no rule refused it. Each row sums to 100 %. A "
+        "unified queue is a candidate once per resource type, of which a task fits one. Details: `simgrid-broker "
+        "explain RUN --why-not QUEUE`.",
+        (10, 1.6 + 0.25 * max(table.candidate.nunique(), 3))), "no candidate was refused in the window.")
 
 
 def _rules_in_order(view: Context) -> tuple[str, ...]:
-    """Tags of job brokerage in PanDA's order, then that of candidates that are used."""
+    """Tags of job brokerage in PanDA's order, then the tag of used candidates."""
     return (*metrics.criteria(view.run, "job_brokerage").tag, metrics.USED)
 
 
@@ -191,21 +187,21 @@ def data(view: Context) -> Section:
         plot_or_note(Plot(
             "traffic", "Traffic of all links", metrics.traffic_series(view.run),
             partial(panels, metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
-            "Above, bytes delivered per second since the sample before; below, files that wait or are under way.",
-            (10, 4.2), (2, 1)), "no link carried anything."),
+            "Above: bytes delivered per second since the previous sample; below: files waiting or in transfer.",
+            (10, 4.2), (2, 1)), "there was no transfer."),
         plot_or_note(Plot(
             "links", "Busiest links", links, link_bars,
-            "Bar: mean use of the capacity in the window; mark: the busiest sample; at the right, what was moved.",
+            "Bar: mean use of capacity in the window; mark: busiest sample; right: volume moved.",
             (10, 1.1 + 0.25 * min(15, max(links.groupby(["source", "destination"]).ngroups, 3)))),
-            "no link carried anything in the window.")]
+            "there was no transfer in the window.")]
     if len(links):
-        blocks.append(TableBlock("Busiest links in figures", wide(links).head(MOST_ROWS)))
+        blocks.append(TableBlock("Busiest links: figures", wide(links).head(MOST_ROWS)))
     if len(moved):
         blocks.append(TableBlock("Transfers that ended in the window", wide(moved)))
     blocks.append(plot_or_note(Plot(
         "storages", "Fullest storages", metrics.storage_series(view.run),
         partial(lines, by="storage", ylabel="used (% of the size)", marks=view.marks, top=102),
-        "Part of each DDM endpoint that is in use, for the eight that end fullest."), "no storage was sampled."))
+        "Used fraction of each DDM endpoint, for the eight that are fullest at the end."), "no storage was sampled."))
     if len(storage):
         blocks.append(TableBlock("Storages at the end", wide(storage).head(MOST_ROWS)))
     return Section("data", "Links and storages", tuple(blocks))
@@ -218,7 +214,7 @@ def failures(view: Context) -> Section:
     blocks: list[Block] = [plot_or_note(Plot(
         "failures", "Failures by cause", table,
         partial(cause_bars, metrics=(("jobs", "attempts"), ("lost_core_hours", "lost core-hours"))),
-        "Attempts that ended in the window without finishing, and the core-hours for which they had run.",
+        "Attempts that ended in the window without finishing, and the core-hours that they had used.",
         (10, 0.9 + 0.28 * n_rows), (1, 2)), "every attempt that ended in the window finished.")]
     if len(table):
         frame = wide(table)
@@ -226,10 +222,10 @@ def failures(view: Context) -> Section:
         blocks.append(TableBlock("", frame.assign(cause=frame.cause.map(spoken))))
     if (table.cause == metrics.OUT_OF_MEMORY).any():
         blocks.append(TableBlock(
-            "Attempts by memory asked for per core", wide(metrics.memory_retries(view.run)),
-            "Of tasks of which jobs ran out of memory: the retry module raises the memory of the next attempts."))
+            "Attempts by requested memory per core", wide(metrics.memory_retries(view.run)),
+            "Tasks with jobs that ran out of memory: the retry module raises the memory request of the next attempts."))
     return Section("failures", "Failures", tuple(blocks))
 
 
 SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, attempts, progress)
-"""Every section of a run's report, in order; each is a function of the context."""
+"""The sections of a run's report; each is a function of the context."""

@@ -1,8 +1,4 @@
-"""Figures over time: stacked areas, lines and steps.
-
-What lives here: functions of a tidy table with `time_s` and an Axes that return the Axes. What does not: figures of
-shares against targets (`share_figures`).
-"""
+"""Plots over time: stacked areas, lines and steps; each function draws a tidy table on Axes and returns them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -15,11 +11,11 @@ from simgrid_broker.report.palette import INK, OTHERS, RUN_COLOURS, categories
 from simgrid_broker.report.words import spoken
 
 MOST_LAYERS = 20
-"""Layers that a stack can have and still be read."""
+"""Maximum number of layers in a stack."""
 
 
 def layers(table: pd.DataFrame, by: str, order: Sequence[str] | None = None, most: int = MOST_LAYERS) -> pd.DataFrame:
-    """Values as (time, name): in the given order, or largest first; beyond `most` names the rest is lumped together."""
+    """Values as (time, name), in the given order or largest first; names beyond the `most` largest are combined."""
     values = table.pivot_table("value", "time_s", by, aggfunc="sum", observed=True)
     by_size = sorted(values.columns, key=lambda name: (-values[name].sum(), name))
     kept = by_size if len(by_size) <= most else by_size[:most - 1]
@@ -32,7 +28,7 @@ def layers(table: pd.DataFrame, by: str, order: Sequence[str] | None = None, mos
 def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapping[str, str] | None = None,
             marks: Marks = NO_MARKS, order: Sequence[str] | None = None, most: int = MOST_LAYERS,
             capacity: float = np.nan) -> Axes:
-    """Layers over time, one for each name in column `by`, named at their right end; a line at `capacity` if given."""
+    """Stacked layers over time, one per name in column `by`, labelled at the right; a line at `capacity` if given."""
     values = layers(table, by, order, most)
     colours = {**categories(list(values.columns)), **(colours or {})}
     colours |= {name: OTHERS for name in values.columns if name.startswith("others (")}
@@ -55,7 +51,7 @@ def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapp
 
 def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = NO_MARKS, most: int = 8,
           top: float | None = None) -> Axes:
-    """One line over time for each of the `most` names in column `by` that end highest, named at their right end."""
+    """Lines over time for the `most` names in column `by` with the highest final values, labelled at the right."""
     values = table.pivot_table("value", "time_s", by, observed=True)
     names = sorted(values.columns, key=lambda name: (-values[name].iloc[-1], name))[:most]
     colours = categories(names)
@@ -69,7 +65,7 @@ def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = 
 
 
 def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], marks: Marks = NO_MARKS) -> np.ndarray:
-    """One panel below the other for each metric; `metrics` gives the label of its axis."""
+    """One panel per metric, top to bottom; metrics: names and axis labels."""
     end = table.time_s.max()
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics.items(), strict=True)):
         one = table[table.metric == metric]
@@ -87,7 +83,7 @@ def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], ma
 
 def stacked_rates(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapping[str, str],
                   marks: Marks = NO_MARKS) -> Axes:
-    """Bars over bins of time (`time_s`, `bin_s`), stacked by the names in column `by`."""
+    """Bars over time bins (`time_s`, `bin_s`), stacked by the names in column `by`."""
     dress(axes, ylabel=ylabel)
     bins = table[["time_s", "bin_s"]].drop_duplicates()
     unit = time_axis(axes, (bins.time_s + bins.bin_s).max(), marks)
@@ -106,7 +102,7 @@ def stacked_rates(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours
 
 
 def overlaid(table: pd.DataFrame, axes: Axes, ylabel: str, marks: Marks = NO_MARKS) -> Axes:
-    """The same series of two runs (column `run`) as one line each."""
+    """One series of two runs (column `run`) as a line each."""
     dress(axes, ylabel=ylabel)
     unit = time_axis(axes, table.time_s.max(), marks)
     for (run, one), colour, style in zip(table.groupby("run", sort=False), RUN_COLOURS, ("-", (0, (5, 1.5))),

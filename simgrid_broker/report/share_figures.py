@@ -1,7 +1,4 @@
-"""Figures of shares against their targets.
-
-What lives here: functions of the tables of `metrics.shares` and Axes. What does not: running cores by share (`series`).
-"""
+"""Plots of delivered power against target power, by share."""
 
 from collections.abc import Mapping, Sequence
 
@@ -52,7 +49,7 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str],
 
 def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], colours: Mapping[str, str],
                  marks: Marks = NO_MARKS) -> np.ndarray:
-    """One small panel a share: delivered against target over time, grey where no work was waiting."""
+    """One small panel per share: delivered against target over time, grey where no work was waiting."""
     panels = np.atleast_1d(axes).ravel()
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
     for k, (panel, share) in enumerate(zip(panels, shares, strict=False)):
@@ -66,7 +63,7 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], c
 
 def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: Marks = NO_MARKS,
                 label: bool = True) -> Axes:
-    """One share: columns delivered, target (%) and activated (jobs) over the index, s."""
+    """The panel of one share; columns: delivered, target (%) and activated (jobs); index: time, s."""
     dress(axes)
     unit = time_axis(axes, one.index.max(), Marks(marks.warm_up_s), label)
     times = one.index / unit
@@ -112,7 +109,7 @@ def _tree_labels(axes: Axes, nodes: pd.DataFrame) -> None:
 
 
 def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
-    """Delivered over target as dots; what lies beyond the axis stands at its end as an arrow."""
+    """Draw delivered / target as dots; values above RATIO_LIMIT as arrows at the end of the axis."""
     dress(axes, xlabel="delivered / target; grey: within 10 %", grid="x")
     ratio = nodes.delivered / nodes.target.where(nodes.target > 0)
     beyond = ratio > RATIO_LIMIT
@@ -142,7 +139,7 @@ def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
 
 
 def _decimals(values: pd.Series, digits: int) -> dict[float, str]:
-    """Values by height as text; a dash where there is none."""
+    """Values by height as text; a dash for NaN."""
     return {y: "–" if np.isnan(value) else f"{value:.{digits}f}" for y, value in values.items()}
 
 

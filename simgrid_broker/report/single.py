@@ -1,7 +1,4 @@
-"""The report of one run: plots/*.png, plots/*.csv and report.html in the run's folder.
-
-What lives here: the writing of it. What does not: what it shows (`sections`).
-"""
+"""The report of one run: report.html and plots/ in the run's folder."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -16,7 +13,7 @@ from simgrid_broker.report.sections import SECTIONS
 def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter) -> Path:
     """Write the report of `run` into its folder and return the path of report.html; raises OutputError.
 
-    steps: wraps what is worked through one after another, to tell how far it is; tqdm does, for one.
+    steps: wraps the iterable of sections, for example tqdm, to show progress.
     """
     view = context(run)
     sections = (section(view) for section in steps(SECTIONS))
@@ -26,5 +23,5 @@ def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter) -> Path
     text = page(f"{scenario['name']}: {run.folder.resolve().name}",
                 scenario.get("description") or "A simulated run of PanDA/JEDI.", sections,
                 lambda plot: save_plot(plot, plots),
-                f"Made from {run.name} ({versions}). Pictures and their tables also stand in plots/.")
+                f"Made from {run.name} ({versions}). Plots and their tables are also in plots/.")
     return write_whole(run.folder / "report.html", text)

@@ -1,7 +1,4 @@
-"""The run in a terminal: a few plain tables that fit 100 columns.
-
-What lives here: text. What does not: pages and pictures.
-"""
+"""The summary of a run as plain text, at most 100 columns wide."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
@@ -18,57 +15,57 @@ from simgrid_broker.report.words import number, reason_in_words, shortened, spok
 WIDTH = 100
 LONGEST_NAME = 34
 MOST_CAUSES = 5
-"""Causes that are listed."""
+"""Maximum number of entries in a list."""
 MOST_SHARES = 40
-"""Nodes of the share tree that are listed; deeper levels go first if there are more."""
+"""Maximum number of listed nodes of the share tree; the deepest levels are dropped first."""
 
 
 def terminal_summary(run: Run) -> str:
-    """Jobs by status, core occupancy, waiting times, and delivered against target by share, as text."""
-    value = {row.metric: row.value for row in metrics.summary(run).itertuples()}
+    """Jobs by status, core occupancy, waiting times, and delivered against target power by share, as text."""
+    value = {row.metric: number(row.value) for row in metrics.summary(run).itertuples()}
     lines = [f"{run.manifest['scenario']['name']} ({run.folder})",
              f"figures over {metrics.window_of(run)}; seed {run.manifest['seed']}, {run.manifest['status']}",
              *(line for warning in warnings_of(run) for line in wrap(warning, WIDTH, initial_indent="  ! ",
                                                                      subsequent_indent="    ")),
-             "", *_jobs(run), "", *_figures(run, {name: number(one) for name, one in value.items()}), "", *_shares(run)]
+             "", *_jobs(run), "", *_figures(run, value), "", *_shares(run)]
     return "\n".join(line.rstrip() for line in lines)
 
 
 def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
-    """Cores, waiting times, shares and speed in a sentence each; `value` holds the summary as text."""
+    """Lines on cores, waiting times, losses, tasks, shares and speed; value: metrics of the summary as text."""
     waiting = [f"waiting   median {value['wait_p50']} h, mean {value['wait_mean']} h, 95 % {value['wait_p95']} h, "
-               f"of {value['started']} jobs that started;"]
+               f"of {value['started']} started jobs;"]
     if value["started"] == "0":
-        waiting = ["waiting   no job started to run;"]
-    return [f"cores     {value['running_cores']} of {value['capacity']} ran jobs in the mean: "
-            f"occupancy {value['core_occupancy']} %",
+        waiting = ["waiting   no job started;"]
+    return [f"cores     busy on average: {value['running_cores']} of {value['capacity']} "
+            f"(occupancy {value['core_occupancy']} %)",
             *waiting,
-            f"          {value['still_waiting']} were still waiting at the end, "
-            f"{value['taken_back']} were taken back before they ran",
+            f"          still waiting at the end: {value['still_waiting']}, "
+            f"withdrawn before start: {value['taken_back']}",
             *_out_of_memory(run),
             *_lost(run),
             *_tasks(run),
-            f"shares    {value['share_misplaced']} % of the power went beyond the shares' targets",
-            f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per real second"]
+            f"shares    power above target: {value['share_misplaced']} %",
+            f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per second of wall-clock time"]
 
 
 def _lost(run: Run) -> list[str]:
-    """What was lost by which cause, and what each rule took back and how much waiting was in vain; nothing if none."""
+    """Lost core-hours by cause, and jobs closed by each rule with their lost wait; empty if there are none."""
     table = wide(metrics.failures(run))
     if not len(table):
         return []
     lost = table.groupby("cause", sort=False)[["jobs", "lost_core_hours"]].sum().sort_values(
         "lost_core_hours", ascending=False, kind="stable")
     lost = lost[lost.lost_core_hours > 0]
-    back = table[(table.status == "closed") & table.cause.isin(metrics.RULES)]
+    closed = table[(table.status == "closed") & table.cause.isin(metrics.RULES)]
     causes = [f"{spoken(cause)} {number(round(row.lost_core_hours))}" for cause, row in lost.iterrows()]
-    rules = [f"{spoken(row.cause)} {number(row.jobs)} ({number(round(row.lost_wait_hours))} h waited in vain)"
-             for row in back.itertuples()]
+    rules = [f"{spoken(row.cause)} {number(row.jobs)} ({number(round(row.lost_wait_hours))} h lost wait)"
+             for row in closed.itertuples()]
     return [*_listed("lost      core h: ", causes), *_listed("closed    by rules: ", rules)]
 
 
 def _tasks(run: Run) -> list[str]:
-    """Tasks by status at the end; nothing if there are none."""
+    """Tasks by status at the end, and why tasks were exhausted or broken; empty without tasks."""
     rows = wide(metrics.tasks_by_status(run))
     lines = _listed("tasks     ", [f"{spoken(row.status)} {number(row.tasks)}" for row in rows.itertuples()], len(rows))
     stopped = wide(metrics.stopped_tasks(run))
@@ -79,13 +76,13 @@ def _tasks(run: Run) -> list[str]:
 
 
 def _listed(head: str, parts: Sequence[str], most: int = MOST_CAUSES) -> list[str]:
-    """Lines that begin with `head` and list the first parts; nothing if there are none."""
+    """Wrapped lines with `head` and the first `most` parts; empty without parts."""
     more = [f"{len(parts) - most} others"] if len(parts) > most else []
     return wrap(head + ", ".join([*parts[:most], *more]), WIDTH, subsequent_indent=" " * 10) if parts else []
 
 
 def _out_of_memory(run: Run) -> list[str]:
-    """What jobs that ran out of memory cost, and what their tasks' later attempts came to; nothing if none did."""
+    """Cost of jobs that ran out of memory, and finished later attempts of their tasks; empty if there are none."""
     table = wide(metrics.memory_retries(run))
     killed, later = table.out_of_memory.sum(), table[table.attempt > 1]
     if not killed:
@@ -100,11 +97,11 @@ def _jobs(run: Run) -> list[str]:
     total = rows.jobs.sum()
     cells = [(spoken(row.status) + ("" if row.state == "ended" else " (alive)"), number(row.jobs),
               f"{100 * row.jobs / total:.1f} %" if total else "–") for row in rows.itertuples()]
-    return _table(("jobs", "number", "part"), cells)
+    return _table(("jobs", "number", "fraction"), cells)
 
 
 def _shares(run: Run) -> list[str]:
-    """Every node of the tree: target, delivered, deviation, closeness."""
+    """Target, delivered power, deviation and limit of every node of the share tree, as a table."""
     rows = wide(metrics.share_compliance(run))
     rows = rows[rows.level > 0]
     while len(rows) > MOST_SHARES and rows.level.max() > 1:
@@ -112,9 +109,9 @@ def _shares(run: Run) -> list[str]:
     left_out = len(wide(metrics.share_compliance(run))) - 1 - len(rows)
     cells = [("  " * (row.level - 1) + row.share, *_percents(row.target, row.delivered), *_percents(row.deviation),
               *_percents(row.near, row.waiting), "demand" if row.demand_limited else "") for row in rows.itertuples()]
-    lines = _table(("share", "target %", "delivered %", "deviation", "near %", "waiting %", "limited by"), cells)
-    lines += [f"({left_out} shares of deeper levels are in the report)"] if left_out else []
-    return [*lines, "deviation: mean absolute, % points; near: of samples with work waiting, within 10 % of target"]
+    lines = _table(("share", "target %", "delivered %", "deviation", "within 10 %", "waiting %", "limit"), cells)
+    lines += [f"({left_out} shares at deeper levels are in the report)"] if left_out else []
+    return [*lines, "deviation: mean absolute, % points; within 10 %: of target, % of samples with work waiting"]
 
 
 def _percents(*values: float) -> tuple[str, ...]:
@@ -123,7 +120,7 @@ def _percents(*values: float) -> tuple[str, ...]:
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table: first column to the left, the others to the right."""
+    """Lines of a table: first column left-aligned, the others right-aligned."""
     cells = [head, *([shortened(row[0], LONGEST_NAME), *row[1:]] for row in rows)]
     widths = [max(len(row[k]) for row in cells) for k in range(len(head))]
     lines = ["  ".join(cell.ljust(width) if k == 0 else cell.rjust(width)

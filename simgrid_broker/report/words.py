@@ -1,21 +1,18 @@
-"""How metrics are called and how numbers are written for a reader.
-
-What lives here: labels and number formats. What does not: tables and pages.
-"""
+"""Labels of metrics and columns, and number formats."""
 
 import math
 from collections.abc import Iterable
 
 SUMMARY_LABELS = {
     "finished": "Jobs finished", "failed": "Jobs failed", "closed": "Jobs closed by the server",
-    "cancelled": "Jobs cancelled", "alive": "Jobs alive at the end", "failure_rate": "Failed, of finished and failed",
+    "cancelled": "Jobs cancelled", "alive": "Jobs alive at the end", "failure_rate": "Failure rate",
     "ended_per_hour": "Jobs ended", "running_cores": "Running cores, mean", "capacity": "Cores of all batch systems",
     "core_occupancy": "Core occupancy", "hs06": "Power in use, mean", "lost_core_hours": "Core-hours lost",
     "wait_mean": "Waiting time, mean", "wait_p05": "Waiting time, 5 %", "wait_p25": "Waiting time, 25 %",
     "wait_p50": "Waiting time, median", "wait_p75": "Waiting time, 75 %", "wait_p95": "Waiting time, 95 %",
     "started": "Jobs that started", "still_waiting": "Jobs activated, still waiting at the end",
-    "still_waiting_p50": "their waiting so far, median", "taken_back": "Jobs taken back before they ran",
-    "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power used beyond targets",
+    "still_waiting_p50": "Waiting so far of these, median", "taken_back": "Jobs withdrawn before start",
+    "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above target",
 }
 """Labels of the metrics of `metrics.summary`."""
 
@@ -23,25 +20,25 @@ COLUMN_LABELS = {
     "share": "Share", "delivered": "Delivered, %", "target": "Target, %", "difference": "Difference",
     "deviation": "Mean abs. deviation, % points", "near": "Within 10 % of target, % of samples with work waiting",
     "waiting": "Work waiting, % of samples", "limit": "Limited by", "status": "Status", "cause": "Cause",
-    "jobs": "Jobs", "lost_core_hours": "Lost, core h", "part": "Part, %", "state": "State", "wait_mean": "Mean, h",
+    "jobs": "Jobs", "lost_core_hours": "Lost, core h", "part": "Fraction, %", "state": "State", "wait_mean": "Mean, h",
     "wait_p05": "5 %, h", "wait_p25": "25 %, h", "wait_p50": "Median, h", "wait_p75": "75 %, h", "wait_p95": "95 %, h",
     "started": "Started", "still_waiting": "Still waiting", "still_waiting_p50": "Median age of these, h",
-    "taken_back": "Taken back", "source": "From", "destination": "To", "moved": "Moved, TB", "rate": "Mean rate, GB/s",
+    "taken_back": "Withdrawn", "source": "From", "destination": "To", "moved": "Moved, TB", "rate": "Mean rate, GB/s",
     "utilisation": "Mean use, %", "peak_utilisation": "Peak use, %", "files": "Files", "transfers": "Transfers",
-    "queued_files": "Most files queued", "median_wait": "Median wait, min", "median_move": "Median transfer, min",
+    "queued_files": "Files queued, maximum", "median_wait": "Median wait, min", "median_move": "Median transfer, min",
     "kind": "Kind", "storage": "Storage", "used": "Used, %", "total": "Size, TB", "free": "Free, TB",
-    "expired": "May be deleted, TB", "written": "Written, TB", "campaign": "Campaign", "ended": "Ended",
+    "expired": "Deletable, TB", "written": "Written, TB", "campaign": "Campaign", "ended": "Ended",
     "open": "Still open", "turnaround_mean": "Mean turnaround, h", "turnaround_p50": "Median turnaround, h",
-    "turnaround_p95": "95 % turnaround, h", "came": "Came", "arrived": "Arrived from, h", "work_queue": "Work queue",
+    "turnaround_p95": "95 % turnaround, h", "came": "Arrived", "arrived": "Arrival from, h", "work_queue": "Work queue",
     "candidate": "Candidate", "tag": "First refused by", "refusals": "Refusals",
     "decisions": "Decisions", "without_candidate": "Without a candidate", "placed": "Jobs placed", "tasks": "Tasks",
     "metric": "Figure", "unit": "Unit", "relative": "Relative, %", "site": "Site", "key": "Key", "value": "Value",
     "attempt": "Attempt", "memory": "Memory per core", "finished": "Finished", "out_of_memory": "Out of memory",
     "origin": "Origin", "figure": "Figure", "outcome": "Outcome", "phase": "Phase", "statuses": "Statuses",
-    "moves": "Jobs", "lost_wait_hours": "Waited in vain, h", "time_mean": "Mean, h", "time_p50": "Median, h",
+    "moves": "Jobs", "lost_wait_hours": "Lost wait, h", "time_mean": "Mean, h", "time_p50": "Median, h",
     "time_p95": "95 %, h", "time_total": "All tasks, h", "when": "When", "what": "What",
 }
-"""Heads of table columns."""
+"""Headings of table columns."""
 
 REASONS = {
     "scout_cpuTime": "cpuTime of the scouts is far above the claim",
@@ -52,16 +49,16 @@ REASONS = {
     "scout_success": "too few scouts succeeded",
     "no_scout": "no scout succeeded",
 }
-"""What errorDialog of a task says if its scouts stopped it."""
+"""Meaning of errorDialog for tasks stopped because of their scouts."""
 
 
 def reason_in_words(reason: str) -> str:
-    """What errorDialog of a task that was exhausted or broken means; other texts stand for themselves."""
+    """Meaning of errorDialog of an exhausted or broken task; unknown texts are quoted."""
     return REASONS.get(reason, f"errorDialog {reason}" if reason else "no errorDialog")
 
 
 def number(value: float) -> str:
-    """A number for a reader: whole ones with thousands separated, others with three or four digits, NaN as a dash."""
+    """A number as text: thousands separated if whole or at least 1000, else three significant digits; NaN as a dash."""
     if math.isnan(value):
         return "–"
     if math.isinf(value):
@@ -76,10 +73,7 @@ def number(value: float) -> str:
 
 
 def numbers(values: Iterable[float]) -> list[str]:
-    """Numbers of one column, all with as many decimals as give the largest three digits (at most three, at least one).
-
-    Whole numbers stay whole.
-    """
+    """Numbers of one column, all with the decimals (1 to 3) that give the largest three digits; whole if all are."""
     values = [float(value) for value in values]
     finite = [abs(value) for value in values if math.isfinite(value)]
     if all(value == int(value) for value in finite):
@@ -89,11 +83,11 @@ def numbers(values: Iterable[float]) -> list[str]:
 
 
 def spoken(word: str) -> str:
-    """A name from the tables as it reads in a sentence: `fast_rebrokerage` as "fast rebrokerage"."""
+    """A name with spaces: `fast_rebrokerage` as "fast rebrokerage"."""
     return word.replace("_", " ")
 
 
 def shortened(name: str, longest: int) -> str:
-    """A name with its middle left out if it is too long: names of one family often differ at their ends."""
+    """A name with its middle replaced by … if it is too long: names of one family often differ at their ends."""
     ends = (longest - 1) // 2
     return name if len(name) <= longest else f"{name[:longest - 1 - ends]}…{name[-ends:]}"

@@ -1,9 +1,6 @@
-"""What goes on at each PanDA queue, all shares together: starts, pilots, cores, transfers and disk traffic.
+"""Activity of each PanDA queue over all shares: starts, pilots, cores, transfers and disk traffic.
 
-What lives here: reading it when statistics are refreshed. What does not: job numbers by share (`counts`), and what is
-made of it (policy).
-
-Source of what is read: brokerage reference, section 0.3.
+Source: brokerage reference, section 0.3.
 """
 
 import numpy as np
@@ -13,18 +10,18 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.units import HOUR
 
 INACTIVE_AFTER_S = 2 * HOUR
-"""A queue is inactive if no job has started for so long; source: PanDA brokerage documentation, step 2."""
+"""A queue is inactive if no job has started within this time, s; source: PanDA brokerage documentation, step 2."""
 PILOTS_OF_S = 3 * HOUR
-"""Pilots of so long a time are counted; source: as above."""
+"""Window in which pilot contacts are counted, s; source: as above."""
 S = JobStatus
 RUNNING, TRANSFERRING = int(S.RUNNING), int(S.TRANSFERRING)
 
 
 def activity(arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
-    """Columns of `views.LOAD` that hold for all shares, (n_queues,) each.
+    """Columns of `views.LOAD` over all shares, (n_queues,) each.
 
-    by_share: (n_shares, n_status, n_queues) jobs. Before the run every queue had pilots and started jobs. Workers that
-    hold a slot count as pilots that speak to the server, and so does one that asked for a job within the time.
+    by_share: (n_shares, n_status, n_queues) jobs. Before the run every queue had pilots and started jobs. A queue has
+    pilots if a worker holds a slot or a pilot requested a job within PILOTS_OF_S.
     """
     queues, of_all = arrays.queues, by_share.sum(axis=0)
     laststart = np.maximum(queues["laststart_s"], 0.0)
@@ -37,7 +34,7 @@ def activity(arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
 
 
 def _of_jobs(arrays) -> dict[str, np.ndarray]:
-    """Columns that no counter holds: a pass over the jobs, made only if a storage is closed or a task has diskIO."""
+    """Columns without a counter, from a pass over the jobs; needed only for closed storages or tasks with diskIO."""
     unwritable = _unwritable(arrays)
     if not unwritable.any() and not arrays.tasks["diskio"].any():
         return {}
@@ -48,7 +45,7 @@ def _of_jobs(arrays) -> dict[str, np.ndarray]:
 
 
 def _unwritable(arrays) -> np.ndarray:
-    """Sites whose storage does not receive files, (n_sites,) bool; source: brokerage reference, 2.2."""
+    """Sites whose storage receives no files, (n_sites,) bool; source: brokerage reference, 2.2."""
     storage = arrays.sites["storage"]
     closed = np.zeros(len(storage), bool)
     closed[storage >= 0] = arrays.storages["write_wan_off"][storage[storage >= 0]] == 1
@@ -57,7 +54,7 @@ def _unwritable(arrays) -> np.ndarray:
 
 @compiled
 def look_at_jobs(world, unwritable, transferring, running, diskio):
-    """Count jobs that transfer to unwritable sites and running ones, and sum disk traffic per core, by queue."""
+    """Count jobs transferring to unwritable sites and running jobs, and sum disk traffic per core, by queue."""
     for row in range(len(world.jobs)):
         job = world.jobs[row]
         if job["panda_id"] == 0:

@@ -1,8 +1,4 @@
-"""Sums over the counts, as the server's statistics tables hold them.
-
-What lives here: the compiled sums, and the snapshot that brokers and throttlers read until the next refresh. What does
-not: the counts themselves (`transitions`) and how often they are read (agents).
-"""
+"""Sums over the job counts, as the server's statistics tables hold them."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -27,7 +23,7 @@ def sum_counts(counts, by_share, by_type):
         for share in range(n_shares):
             for kind in range(n_types):
                 anybody = 0
-                for status in range(N_STATUS):                       # most have no jobs: this alone is quick
+                for status in range(N_STATUS):                       # most are 0, which makes this fast
                     anybody |= counts[queue, share, kind, status]
                 if anybody == 0:
                     continue
@@ -49,13 +45,13 @@ def tally(counts, row_of, column_of):
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
 
-    Where shares are counted, the Resource queues stand behind them (`groups`, accounts): theirs are no share's jobs.
-    by_queue: (n_queues, n_shares, n_resource_types, n_status), None unless it was asked for; by_share: (n_shares,
-    n_status, n_queues); by_type: the same numbers by share, resource type and status, as lists; workers: (n_queues,)
-    submitted and running workers; activity: columns of `views.LOAD` for all shares together. `placed` counts the jobs
-    made since, (n_shares, n_queues): the live counter of JEDI; placed_by_type: the same by share and resource type.
-    What brokers have looked up since: load, by share and resource type (None = all), (n_queues,) of `views.LOAD`;
-    load_of_all: what of it is the same for all shares; store: (n_sites,) of `views.STORE`.
+    Axes of shares are followed by the Resource queues, whose jobs count for no share (`groups`, accounts).
+    by_queue: (n_queues, n_shares, n_resource_types, n_status), None unless requested; by_share: (n_shares, n_status,
+    n_queues); by_type: numbers by share, resource type and status, as lists; workers: (n_queues,) submitted and running
+    workers; activity: columns of `views.LOAD` over all shares; placed: jobs made since, (n_shares, n_queues), JEDI's
+    live counter; placed_by_type: the same jobs by share and resource type. Caches of the brokers: load, by share and
+    resource type (None = all), (n_queues,) of `views.LOAD`; load_of_all: its part that is equal for all shares; store:
+    (n_sites,) of `views.STORE`.
     """
 
     taken_at: float
@@ -71,7 +67,7 @@ class Snapshot:
     store: np.ndarray | None = None
 
     def place(self, share: int, resource_type: int, jobs: Iterable[tuple[int, int]]) -> None:
-        """Count jobs that were just made for the brokers to come; jobs: queues and how many there."""
+        """Count new jobs for later decisions; jobs: (queue, number of jobs)."""
         columns = [self.placed[share], *(table["placed"] for table in self.load[share].values())]
         for queue, number in jobs:
             for column in columns:
@@ -89,9 +85,9 @@ def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snapshot:
-    """Read the counts as they are now; those of every queue by resource type only if they are asked for.
+    """Read the current counts; by_queue: also the counts of every queue by resource type.
 
-    Jobs that are pending or only ordered, which no statistics show, go on counting as placed; orders: those of the
+    Pending and ordered jobs, which the statistics do not contain, keep counting as placed; orders: orders of the
     fabric, fields of ORDERED each.
     """
     by_share, by_type = sums_by_group(arrays.counts)

@@ -1,10 +1,4 @@
-"""The files of a task whose jobs are cut from them: which piece of input is which, its events, its size, its luck.
-
-What lives here: looking up pieces, which are files or parts of files. What does not: how many make a job (policy), and
-what the task says of them (`schema.splitting`).
-
-Every figure of a file is keyed by the file, so that it is the same under every policy and costs no memory.
-"""
+"""Files of a task from which jobs are cut: order of the pieces, their events, sizes and random draws, keyed by file."""
 
 import math
 
@@ -19,23 +13,23 @@ FILE_EVENTS, FILE_SIZE = STREAMS["file_events"], STREAMS["file_size"]
 
 @compiled
 def spread_factor(seed, stream, task, chunk, sigma):
-    """Log-normal factor with mean 1 that belongs to a chunk of a task."""
+    """Log-normal factor with mean 1, keyed by the chunk of a task."""
     if sigma <= 0:
         return 1.0
-    sigma = np.float64(sigma)                    # NumPy alone would go on in single precision
+    sigma = np.float64(sigma)                    # uncompiled NumPy would continue in single precision
     luck = uniform(seed, stream, task["luck"], chunk, 0)
     return math.exp(sigma * normal_quantile_of(luck) - 0.5 * sigma * sigma)
 
 
 @compiled
 def is_cut(world, task_row):
-    """Whether the jobs of a task are cut from files, and not all of one size."""
+    """Whether the jobs of a task are cut from files; otherwise all have one size."""
     return world.splitting[task_row]["n_files"] > 0
 
 
 @compiled
 def inputs_to_use(world, task_row):
-    """Inputs of a task of which jobs may be made: JEDI's nFilesToBeUsed, those of the scouts until they are assessed.
+    """Inputs of a task available for jobs: JEDI's nFilesToBeUsed, limited to the scouts until they are assessed.
 
     Source: lifecycle reference, section 2.7.
     """
@@ -45,9 +39,10 @@ def inputs_to_use(world, task_row):
 
 @compiled
 def look_at_input(world, rows, waiting, cut):
-    """Of some tasks, (n,) rows: the input of which jobs can be made, and whether these are cut from files, (n,) bool.
+    """Fill `waiting` and `cut` for the tasks in `rows`, (n,).
 
-    waiting: (n, N_RAM_LEVELS) pieces by level of ramCount, new ones included, which have that of the task.
+    waiting: (n, N_RAM_LEVELS) pieces that await jobs, by level of ramCount, new ones at the level of the task; cut:
+    (n,) whether jobs are cut from files.
     """
     for k in range(len(rows)):
         row = rows[k]
@@ -59,7 +54,7 @@ def look_at_input(world, rows, waiting, cut):
 
 @compiled
 def first_event(split, piece):
-    """Where a part of a file begins, counted through all files of the task."""
+    """First event of a piece, counted through all files of the task."""
     size, events = np.int64(split["events_per_piece"]), np.int64(split["events_per_file"])
     if split["across_files"]:
         return piece * size
@@ -69,9 +64,9 @@ def first_event(split, piece):
 
 @compiled
 def last_event(split, piece):
-    """Where a part of a file ends: with its events, or with its file; across files, with the last file.
+    """End of a piece: of its events or of its file; if events cross files, of the last file.
 
-    Parts of files that are added to a task later are whole.
+    Pieces of files that are added to a task later are complete.
     """
     events = np.int64(split["events_per_file"])
     first = first_event(split, piece)
@@ -104,7 +99,7 @@ def events_of(world, task_row, piece):
 
 @compiled
 def bytes_of(world, task_row, piece, events):
-    """Size of a piece of so many events; a part of a file has that part of its size (lifecycle reference, 2.6)."""
+    """Size of a piece with `events` events, in proportion to the file (lifecycle reference, 2.6)."""
     split, task = world.splitting[task_row], world.tasks[task_row]
     factor = spread_factor(world.settings[0]["seed"], FILE_SIZE, task, file_of(split, piece), split["size_spread"])
     return split["file_bytes"] * factor * events / split["events_per_file"]
@@ -112,7 +107,7 @@ def bytes_of(world, task_row, piece, events):
 
 @compiled
 def boundary_of(split, piece):
-    """A number that changes wherever the lumi block or the boundaryID changes that are respected."""
+    """A number that changes with every respected lumi block or boundaryID."""
     file = file_of(split, piece)
     blocks = file // split["files_per_lumiblock"] if split["files_per_lumiblock"] > 0 else 0
     return blocks + (file // split["files_per_boundary"] if split["files_per_boundary"] > 0 else 0)
@@ -120,9 +115,9 @@ def boundary_of(split, piece):
 
 @compiled
 def fill_pieces(world, task_row, level, pieces):
-    """Put the input of a task with one ramCount that awaits jobs into `pieces`, (k,) of PIECE; returns how much it is.
+    """Fill `pieces`, (k,) of PIECE, with input of a task at one level of ramCount that awaits jobs; returns the number.
 
-    What is tried again comes first, as it stands in its list; new input has the ramCount of the task.
+    Retried pieces come first, in the order of their list; new input has the ramCount of the task.
     """
     task = world.tasks[task_row]
     n, retry = 0, world.ram_levels[task_row, level]["head"]
@@ -143,7 +138,7 @@ def fill_pieces(world, task_row, level, pieces):
 
 @compiled
 def fill_piece(world, task_row, piece, retry, record):
-    """Describe a piece of input."""
+    """Fill one record of PIECE."""
     events = events_of(world, task_row, piece)
     record["unit"], record["retry"], record["events"] = piece, retry, events
     record["bytes"] = bytes_of(world, task_row, piece, events)
@@ -151,7 +146,7 @@ def fill_piece(world, task_row, piece, retry, record):
 
 
 def pieces_at_once(arrays, task_row: int) -> int:
-    """Pieces of input that the smallest job of a task has: those of nFilesPerJob, else one.
+    """Number of pieces in the smallest job of a task: nFilesPerJob, else 1.
 
     Source: lifecycle reference, section 2.6 (precedence).
     """
@@ -160,6 +155,6 @@ def pieces_at_once(arrays, task_row: int) -> int:
 
 
 def waiting_pieces(arrays, task_row: int, level: int, most: int) -> np.ndarray:
-    """Input of a task with one ramCount that awaits jobs, at most so many pieces, (k,) of PIECE."""
+    """Input of a task at one level of ramCount that awaits jobs, at most `most` pieces, (k,) of PIECE."""
     pieces = np.zeros(most, PIECE)
     return pieces[:fill_pieces(arrays, task_row, level, pieces)]

@@ -1,8 +1,4 @@
-"""What must hold of a world whatever happened: everything is counted again from the rows.
-
-What lives here: one small check for each invariant, and `check`, which asks them all. What does not: repair, and the
-adding up of the rows of jobs (`recount`), which all checks share.
-"""
+"""Consistency checks of a world: everything is counted again from the rows."""
 
 import numpy as np
 
@@ -16,7 +12,7 @@ ASSIGNED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.TRANSFERRING)
 
 
 def counts_equal_recount(arrays, found: Recount):
-    """Counts by queue, share, resource type, status and by user equal those of the rows."""
+    """Counts by queue, share, resource type, status and by user equal the recount."""
     if not np.array_equal(found.counts, arrays.counts):
         yield f"counts differ from a recount in {np.count_nonzero(found.counts != arrays.counts)} places"
     if not np.array_equal(found.user_counts, arrays.user_counts):
@@ -24,13 +20,13 @@ def counts_equal_recount(arrays, found: Recount):
 
 
 def jobs_stand_in_tables(_arrays, found: Recount):
-    """Every live job names a queue, share, resource type, status, user, task and pseudo-queue that exist."""
+    """Queue, share, resource type, status, user, task and pseudo-queue of every live job exist."""
     if found.n_outside[0]:
         yield f"{found.n_outside[0]} jobs belong to a queue, share, user or task that does not exist"
 
 
 def usage_equals_recount(arrays, found: Recount):
-    """Power in use by share and running cores, by queue and by user, equal those of the rows."""
+    """Power in use by share and running cores by queue and by user equal the recount."""
     if not np.array_equal(found.hs06_milli, arrays.hs06_milli):
         yield "power in use by share differs from a recount"
     if not np.array_equal(found.running_cores, arrays.running_cores):
@@ -40,7 +36,7 @@ def usage_equals_recount(arrays, found: Recount):
 
 
 def slots_are_used_once(arrays, _found):
-    """Cores and memory of each batch system equal what is free and what its workers hold, and none is overdrawn."""
+    """Free cores and memory of each batch system plus those of its workers equal its total, and are not negative."""
     pseudo = arrays.pseudo_queues
     cores, memory = np.zeros(len(arrays.pools)), np.zeros(len(arrays.pools))
     np.add.at(cores, pseudo["pool"], pseudo["n_running"] * pseudo["corecount"].astype(float))
@@ -72,7 +68,7 @@ def no_input_is_lost(arrays, found: Recount):
 
 
 def attempts_stay_below_limit(arrays, found: Recount):
-    """No live job but merge jobs has more attempts or failures than its task and the retry rules allow."""
+    """No live job, except merge jobs, has more attempts or failures than its task and the retry rules allow."""
     jobs = arrays.jobs
     rows = found.rows[jobs["n_chunks"][found.rows] > 0]
     attempt, failures, limit, task = (jobs[name][rows] for name in ("attempt", "failures", "attempt_limit", "task"))
@@ -84,7 +80,7 @@ def attempts_stay_below_limit(arrays, found: Recount):
 
 
 def retries_wait_in_lists(arrays, _found):
-    """What awaits another attempt stands in one list of its task, and nothing is left with the retry module."""
+    """Input that awaits another attempt is in exactly one list of its task, and the retry module's inbox is empty."""
     waiting = arrays.ram_levels["waiting"].sum(axis=1)
     runs = arrays.splitting["n_files"] > 0
     for row in np.flatnonzero(np.where(runs, waiting < arrays.tasks["n_retry"], waiting != arrays.tasks["n_retry"])):
@@ -103,7 +99,7 @@ def space_is_not_negative(arrays, _found):
 
 @compiled
 def visit(jobs, roots, seen, stack):
-    """Count in `seen` each job of the heaps below `roots`, -1 = an empty heap; a job met twice ends the walk."""
+    """Count each job of the heaps below `roots` (-1 = empty) in `seen`; stops at a job that is met twice."""
     for root in roots:
         stack[0] = root
         height = 1 if root >= 0 else 0
@@ -120,7 +116,7 @@ def visit(jobs, roots, seen, stack):
 
 
 def activated_jobs_can_be_found(arrays, found: Recount):
-    """Every activated job stands in the heap of its pseudo-queue and share, once."""
+    """Every activated job is in the heap of its pseudo-queue and share, once."""
     jobs = arrays.jobs
     seen, stack = np.zeros(len(jobs), np.int32), np.zeros(2 * len(jobs) + 2, np.int32)
     visit(jobs, arrays.activated.ravel(), seen, stack)
@@ -131,7 +127,7 @@ def activated_jobs_can_be_found(arrays, found: Recount):
 
 
 def newest_jobs_stand_where_they_are_said_to(arrays, _found):
-    """The job of a pseudo-queue and share that was activated last is still activated, and is theirs."""
+    """The newest job noted for a pseudo-queue and share is activated and belongs to them."""
     queue, share = np.nonzero(arrays.newest_activated >= 0)
     newest = arrays.jobs[arrays.newest_activated[queue, share]]
     right = ((newest["panda_id"] > 0) & (newest["status"] == ACTIVATED) & (newest["pseudo_queue"] == queue)
@@ -141,7 +137,7 @@ def newest_jobs_stand_where_they_are_said_to(arrays, _found):
 
 
 def files_in_line(arrays, row) -> tuple[int, int, int]:
-    """Files, files of output and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
+    """Files, output files and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
     files = output = bunches = 0
     while row >= 0:
         transfer = arrays.transfers[row]
@@ -152,7 +148,7 @@ def files_in_line(arrays, row) -> tuple[int, int, int]:
 
 
 def links_add_up(arrays, _found):
-    """Files of each link equal those of its transfers; active ones respect the limit but for single bunches."""
+    """Files of each link equal those of its transfers; active files respect the limit, except for a single bunch."""
     links = arrays.links
     busy = (links["active_head"] >= 0) | (links["queued_files"] != 0) | (links["active_files"] != 0)
     for number in np.flatnonzero(busy):
@@ -168,9 +164,9 @@ def links_add_up(arrays, _found):
 
 
 def moving_jobs_have_a_transfer(arrays, found: Recount):
-    """Every job that awaits input or moves output belongs to a transfer that is under way, and is counted there.
+    """Every job that awaits input or moves output belongs to a transfer in progress, and is counted there.
 
-    Left out are jobs whose input nobody can send: they wait for nothing.
+    Jobs without a source for their input have no transfer and are excluded.
     """
     jobs, status = arrays.jobs, arrays.jobs["status"][found.rows]
     rows = found.rows[(status == ASSIGNED) | (status == TRANSFERRING)]
@@ -197,7 +193,7 @@ def rows_are_free_or_in_use(arrays, found: Recount):
 
 
 def merge_jobs_have_reason(arrays, found: Recount):
-    """Jobs wait to be merged, and merge jobs are there, in tasks whose output is merged alone."""
+    """Merge jobs and jobs that wait to be merged exist only in tasks whose output is merged."""
     jobs = arrays.jobs
     rows = found.rows[(jobs["status"][found.rows] == MERGING) | (jobs["n_chunks"][found.rows] == 0)]
     for panda_id in jobs["panda_id"][rows[arrays.tasks["mergeoutput"][jobs["task"][rows]] == 0][:5]]:
@@ -210,18 +206,17 @@ INVARIANTS = (
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, links_add_up, moving_jobs_have_a_transfer,
     merge_jobs_have_reason, rows_are_free_or_in_use,
 )
-"""Every check of a world, of its arrays and of what the rows of its live jobs add up to; each yields a message for
-whatever is broken."""
+"""The checks of a world: functions of its arrays and the recount that yield a message for every violation."""
 
 
 def broken(arrays) -> list[str]:
-    """Messages of all broken invariants, empty if the world is sound."""
+    """Messages of all broken invariants; empty if the world is consistent."""
     found = recount(arrays)
     return [message for invariant in INVARIANTS for message in invariant(arrays, found)]
 
 
 def check(arrays) -> None:
-    """Raise InvariantBroken with all that is wrong, if anything is."""
+    """Raise InvariantBroken with all messages, if there are any."""
     messages = broken(arrays)
     if messages:
         raise InvariantBroken(messages)

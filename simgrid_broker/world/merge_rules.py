@@ -1,7 +1,4 @@
-"""The parameters of merging of a task, which only those that merge their output have.
-
-What lives here: looking them up in the scenario by the name of the task's stream. What does not: the rules (policy).
-"""
+"""Parameters of merging, by task."""
 
 from simgrid_broker.scenario.campaigns import MergeRule
 
@@ -9,7 +6,7 @@ PLAIN = MergeRule()
 
 
 def merge_rule(world, row: int) -> MergeRule:
-    """The parameters of the stream that a task belongs to; those by default if it belongs to none."""
+    """The parameters of a task's stream; the defaults if it has no stream."""
     name = world.vocabularies["task_names"][world.arrays.tasks["name"][row]]
     workload = world.scenario.workload
     return next((stream for stream in (*workload.campaigns, *workload.users) if stream.name == name), PLAIN)

@@ -1,4 +1,4 @@
-"""What brokers know of the network: files that wait on each link, and the throughput of the last hour, day and week.
+"""Network data of the brokers: files waiting on each link, and throughput of the last hour, day and week.
 
 Queued files are as old as the job statistics, averages as old as the last reading of the throughput. The throughput of
 a link is the mean over files of size over duration of the transfer, as FTS reports it; source: PanDA brokerage
@@ -19,7 +19,7 @@ WINDOWS = {"mbps_hour": HOUR, "mbps_day": DAY, "mbps_week": WEEK}
 
 
 class Reading(NamedTuple):
-    """Counters at one time of the links that moved files since the reading before, (k,) each."""
+    """Counters at one time of the links that moved files since the previous reading, (k,) each."""
 
     taken_at: float
     links: np.ndarray
@@ -28,9 +28,9 @@ class Reading(NamedTuple):
 
 
 class Window:
-    """The counters of all links as they were when a window of so many seconds begins.
+    """The counters of all links at the start of a window of `length_s` seconds.
 
-    files: (n_links,) delivered; rates: (n_links,) sum of their mean rates, bytes/s; n_readings: how many are in them.
+    files: (n_links,) delivered; rates: (n_links,) sum of their mean rates, bytes/s; n_readings: readings included.
     """
 
     def __init__(self, length_s: float, n_links: int):
@@ -39,7 +39,7 @@ class Window:
         self.n_readings = 0
 
     def take(self, reading: Reading) -> None:
-        """Bring the counters to a reading, the next one."""
+        """Advance the counters to the next reading."""
         self.files[reading.links], self.rates[reading.links] = reading.files, reading.rates
         self.n_readings += 1
 
@@ -57,9 +57,9 @@ def copy_queues(links, table, mapped, nuclei):
 
 
 class NetworkMetrics:
-    """Records of all links to all sites, as `views.LINK` has them.
+    """Records of all links, as `views.LINK`.
 
-    table: (n_sites + 1, n_sites), [destination, source]; of the last row, that of no destination, nothing is known.
+    table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown.
     """
 
     def __init__(self, arrays):
@@ -69,7 +69,7 @@ class NetworkMetrics:
         self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
         self.latest = Window(0.0, n * n)
         sites, storage = np.arange(n), arrays.sites["storage"].astype(np.int64)
-        of = np.append(arrays.storages["site"], -1)                  # the last is that of no storage, -1
+        of = np.append(arrays.storages["site"], -1)                  # index -1: no storage
         self.table["in_nucleus"][:n] = sites == sites[:, None]
         self.table["sharing"][:n] = (of[storage] == sites[:, None]) & ~self.table["in_nucleus"][:n]
         self.mapped, self.nuclei, self.all_known = storage >= 0, np.flatnonzero(arrays.sites["nucleus"]), False
@@ -78,18 +78,19 @@ class NetworkMetrics:
         self._know()
 
     def links_to(self, nucleus: int) -> np.ndarray:
-        """The way from each site to a nucleus, (n_sites,) of `views.LINK`; -1 = no nucleus. It is renewed in place."""
+        """Links from each site to a nucleus (-1 = none), (n_sites,) of `views.LINK`; updated in place."""
         return self.table[nucleus]
 
     def read_queues(self, arrays) -> None:
-        """Read how many files of output wait on each link to a nucleus or are under way."""
+        """Read the numbers of output files that wait or move on each link to a nucleus."""
         copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
         self._know()
 
     def read_throughput(self, arrays, now: float) -> None:
-        """Average the throughput of each link over every window that ends now; NaN where nothing arrived in it.
+        """Average the throughput of each link over every window that ends now; NaN without arrivals.
 
-        A window begins at the latest reading that is as old as the window is long; before the first, nothing had moved.
+        A window begins at the latest reading that is at least as old as its length; before the first, the counters are
+        0.
         """
         links, latest = arrays.links, self.latest
         moved = np.flatnonzero(links["files_done"] != latest.files).astype(np.int32)
@@ -104,19 +105,19 @@ class NetworkMetrics:
         self._know()
 
     def learn(self, source: int, destination: int, columns: dict) -> None:
-        """Take over what is known of one link, columns of `views.LINK`; nothing is where the source has no storage."""
+        """Set known columns of `views.LINK` of one link; ignored if the source has no storage."""
         if self.mapped[source]:
             for name, value in columns.items():
                 self.table[name][destination, source] = value
             self.table["known"][destination, source] = True
 
     def throughput(self, links: np.ndarray) -> np.ndarray:
-        """Average of the last hour of links by number, (k,), MB/s."""
+        """Average of the last hour of some links, (k,) numbers, MB/s."""
         source, destination = np.divmod(links, self.table.shape[1])
         return self.table["mbps_hour"][destination, source]
 
     def _begin(self, window: Window, then: float) -> None:
-        """Let a window begin at `then`; readings that are in every window are forgotten."""
+        """Move the start of a window to `then`, and drop readings that every window includes."""
         dropped = self.latest.n_readings - len(self.readings)
         for reading in self.readings[window.n_readings - dropped:]:
             if reading.taken_at > then:
@@ -125,14 +126,14 @@ class NetworkMetrics:
         del self.readings[:min(other.n_readings for other in self.windows.values()) - dropped]
 
     def _set(self, column: str, values: np.ndarray, unmapped) -> None:
-        """Fill a column from values by link; sites without storage have no links that brokers could know."""
+        """Fill a column from values by link; links from sites without storage stay unknown to brokers."""
         n = len(self.mapped)
         self.table[column][:n] = values.reshape(n, n).T
         if not self.mapped.all():
             self.table[column][:n, ~self.mapped] = unmapped
 
     def _know(self) -> None:
-        """Say of which links there is a record: a closeness, an average, or files that wait."""
+        """Mark the links that have a record: a closeness, an average, or waiting files."""
         rows = self.table[:-1]
         if not self.all_known:
             rows["known"] |= ((rows["closeness"] != views.UNKNOWN["closeness"]) | (rows["queued_files"] > 0)

@@ -1,8 +1,4 @@
-"""What task brokerage may see of the nuclei, as `views.Nuclei`, and the work and output that burden them.
-
-What lives here: candidates, their storages, the input at them, the work assigned to them. What does not: deciding, and
-the views of tasks and queues (`observe`).
-"""
+"""Views of the nuclei for task brokerage: storages, input, assigned work and output in transfer."""
 
 from functools import partial
 
@@ -13,19 +9,19 @@ from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
 from simgrid_broker.world.observe import PASSES, counted_inputs, input_parts, replicas
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
-"""Tasks whose remaining work burdens their nucleus; source: brokerage reference, section 1.4."""
+"""Statuses of tasks whose remaining work counts for their nucleus; source: brokerage reference, section 1.4."""
 
 DEFAULT_CPUTIME_HS06S = 300.0
-"""CPU work of an event of a task that claims none; source: brokerage reference, section 1.4."""
+"""CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
 
 
 
 class Burden:
-    """What weighs on the nuclei while the task broker works through its list.
+    """Load of the nuclei during one turn of the task broker.
 
-    files, bytes: (n_sites,) of output on its way to each site; total: (n_sites,) HS06 s, work assigned to each site,
-    which grows with every assignment. `rows` are all live tasks, of which the open ones with a nucleus count.
-    Everything else stands still meanwhile, so what the nuclei show is looked up once for each kind of task (`shown`).
+    files, bytes: (n_sites,) of output in transfer to each site; total: (n_sites,) HS06 s, assigned work of each site,
+    which grows with every assignment; rows: all live tasks, of which the open ones with a nucleus count; shown: cache
+    of the columns that do not change during the turn, by kind of task.
     """
 
     def __init__(self, world, rows):
@@ -40,7 +36,7 @@ class Burden:
         self.first, self.shown = {}, {}
 
     def at_first(self, label: int) -> np.ndarray:
-        """Work of the tasks of a prodSourceLabel before anything was assigned, (n_sites,), HS06 s."""
+        """Work of the tasks of a prodSourceLabel at the start of the turn, (n_sites,), HS06 s."""
         if label not in self.first:
             n_first = len(self.rows) - self._n_assigned
             mask = self.world.arrays.tasks["label"][self.rows] == label
@@ -49,13 +45,13 @@ class Burden:
         return self.first[label]
 
     def of_share(self, label: int, share: int, priority: int) -> np.ndarray:
-        """Work of the tasks of a prodSourceLabel and share at a priority or above, (n_sites,), HS06 s."""
+        """Work of the tasks of a prodSourceLabel and share with at least this priority, (n_sites,), HS06 s."""
         tasks, rows = self.world.arrays.tasks, self.rows
         return self._by_nucleus((tasks["share"][rows] == share) & (tasks["priority"][rows] >= priority)
                                 & (tasks["label"][rows] == label))
 
     def add(self, row: int) -> None:
-        """Count the work of a task that has just got its nucleus."""
+        """Add the work of a task that was assigned to its nucleus."""
         tasks = self.world.arrays.tasks
         work = claimed_work(tasks, np.array([row]), tasks["n_jobs"][row])
         self.rows, self.work = np.append(self.rows, row), np.append(self.work, work)
@@ -70,7 +66,7 @@ class Burden:
 
 
 def claimed_work(tasks: np.ndarray, rows: np.ndarray, n_jobs) -> np.ndarray:
-    """CPU work of `n_jobs` jobs of each of the tasks in `rows` as they claim it, (n_rows,), HS06 s.
+    """Claimed CPU work of `n_jobs` jobs of each of the tasks in `rows`, (n_rows,), HS06 s.
 
     Source: brokerage reference, section 1.4.
     """
@@ -79,7 +75,7 @@ def claimed_work(tasks: np.ndarray, rows: np.ndarray, n_jobs) -> np.ndarray:
 
 
 def output_on_the_way(world) -> tuple[np.ndarray, np.ndarray]:
-    """Files and bytes of output that wait or are under way to each site, (n_sites,) each."""
+    """Files and bytes of output waiting for or in transfer to each site, (n_sites,) each."""
     transfers, n_sites = world.arrays.transfers, len(world.arrays.sites)
     rows = np.flatnonzero((transfers["transfer_id"] > 0) & (transfers["kind"] == TransferKind.OUTPUT))
     destination = transfers["destination"][rows]
@@ -87,7 +83,7 @@ def output_on_the_way(world) -> tuple[np.ndarray, np.ndarray]:
 
 
 def candidates(world, row: int) -> np.ndarray:
-    """Sites that may become the nucleus of a task, (n,): nuclei, for full chains bare satellites, and the one it names.
+    """Candidates for the nucleus of a task, (n,): nuclei, bare satellites for full chains, and its pre-assigned site.
 
     Source: brokerage reference, T0 and T1.
     """
@@ -99,10 +95,10 @@ def candidates(world, row: int) -> np.ndarray:
 
 
 def nuclei(world, row: int, burden: Burden, can_run=None) -> views.Nuclei:
-    """Candidates of task brokerage for one task; can_run: as in `views.Nuclei`, handed the sites before.
+    """Candidates of task brokerage for one task; can_run: as in `views.Nuclei`, with the sites as first argument.
 
-    RW is the work of all tasks in the edition `documented`; in `deployed` it is what there was at first for the space,
-    and that of the task's share at its priority or above for the weight (D15).
+    RW is the work of all tasks in the documented edition; in the deployed edition it is the work at the start of the
+    turn for the space, and the work of the task's share with at least its priority for the weight (D15).
     """
     t, edition = world.arrays.tasks[row], world.scenario.edition
     shown = _shown(world, row, burden)
@@ -117,7 +113,7 @@ def nuclei(world, row: int, burden: Burden, can_run=None) -> views.Nuclei:
 
 
 def _shown(world, row: int, burden: Burden) -> dict[str, np.ndarray]:
-    """What the candidates of a task show whatever it reads and whatever is assigned to them: columns of the view."""
+    """Columns of the view that depend neither on the input of a task nor on assignments."""
     task = world.arrays.tasks[row]
     kind = task["fullchain"] > 0, task["nucleus"].item()
     if kind not in burden.shown:
@@ -134,7 +130,7 @@ def _shown(world, row: int, burden: Burden) -> dict[str, np.ndarray]:
 
 
 def _input_at(world, row: int, site: np.ndarray) -> dict:
-    """The input of a task at each of some sites, and whether all of it can be read: columns of the view."""
+    """Columns of the view on the input of a task at the sites `site`, and whether it is complete."""
     t, counted = world.arrays.tasks[row], counted_inputs(world, row)
     disk, held = (part[site] * counted for part in input_parts(world, row))
     input_bytes = float(t["input_bytes_per_job"])
@@ -144,9 +140,9 @@ def _input_at(world, row: int, site: np.ndarray) -> dict:
 
 
 def _storages(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the storages that take the output of a task at each candidate, and whether there is one, (n,) each.
+    """Rows of the storages for the output of a task at each candidate, and whether they exist, (n,) each.
 
-    A full chain writes to the secondary nucleus of a candidate that has one; source: brokerage reference, T5.
+    A full chain writes to the secondary nucleus of a candidate, if any; source: brokerage reference, T5.
     """
     sites = world.arrays.sites
     if world.arrays.tasks["fullchain"][row]:
@@ -157,7 +153,7 @@ def _storages(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 
 def _complete_replica(world, row: int, passes: np.ndarray) -> bool:
-    """Whether a complete replica on disk or tape is at a site that sends files, or none at all is known."""
+    """Whether a site that sends files has a complete replica on disk or tape, or no replica is known."""
     arrays = world.arrays
     known = replicas(world, row)
     for place, part, _ in known:

@@ -1,7 +1,4 @@
-"""What the jobs that await a slot ask for: wall time, and the highest priority among them.
-
-What lives here: the pass over the jobs that the throttler of the production code needs. What does not: job numbers
-(`counts`), and the throttler (policy).
+"""Wall time and highest priority of queued jobs, for the throttler of the deployed edition.
 
 Source: lifecycle reference, sections 2.4 and 2.6 (maxWalltime of a job).
 """
@@ -16,15 +13,15 @@ from simgrid_broker.names import JobStatus
 DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
 ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
 NO_PRIORITY = -(2**31)
-"""Highest priority where there are no jobs."""
+"""Highest priority without jobs."""
 
 
 class QueuedWork(NamedTuple):
     """By account (`groups`) and resource type, (n_accounts, n_types) each.
 
-    walltime_s: wall time asked for by defined, activated and starting jobs, scaled up for those without a limit, NaN =
-    none has one; priority: highest of the defined, assigned
-    and activated ones; n_highest: how many of these have it.
+    walltime_s: requested wall time of defined, activated and starting jobs, scaled up for jobs without a limit, NaN =
+    no job has a limit; priority: highest of the defined, assigned and activated jobs; n_highest: number of these jobs
+    with it.
     """
 
     walltime_s: np.ndarray
@@ -34,7 +31,7 @@ class QueuedWork(NamedTuple):
 
 @compiled
 def max_walltime(world, job):
-    """maxWalltime of a job, s: what its task claims at this power; else, and for merge jobs, the queue's limit."""
+    """maxWalltime of a job, s: its task's claim at this power; else, and for merge jobs, the limit of the queue."""
     task = world.tasks[job["task"]]
     if task["cputime"] <= 0 or job["n_chunks"] == 0:
         return world.queues[job["queue"]]["maxtime_s"]
@@ -45,7 +42,7 @@ def max_walltime(world, job):
 
 
 def max_walltimes(arrays, rows: np.ndarray) -> np.ndarray:
-    """`max_walltime` of the jobs in some rows, (n,), s."""
+    """`max_walltime` of the jobs in `rows`, (n,), s."""
     jobs = arrays.jobs[rows]
     tasks = arrays.tasks[jobs["task"]]
     rate = np.where(tasks["cpuefficiency"] > 0, jobs["hs06_milli"] * 1e-5 * tasks["cpuefficiency"], np.inf)
@@ -55,9 +52,9 @@ def max_walltimes(arrays, rows: np.ndarray) -> np.ndarray:
 
 @compiled
 def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_known):
-    """Fill the three tables of `QueuedWork`, which hold 0, NO_PRIORITY and 0 before, and count the jobs that ask.
+    """Fill the three tables of `QueuedWork`, initialised with 0, NO_PRIORITY and 0, and count jobs.
 
-    n_jobs: all whose wall time counts, n_known: those that have one; both hold 0 before.
+    n_jobs: jobs whose wall time counts; n_known: jobs with a wall time; both initialised with 0.
     """
     for row in range(len(world.jobs)):
         job = world.jobs[row]
@@ -75,14 +72,14 @@ def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_
             if walltime < np.inf:
                 n_known[account, kind] += 1
                 walltime_s[account, kind] += walltime
-        if status != STARTING and job["n_chunks"] > 0:        # merge jobs are not asked
+        if status != STARTING and job["n_chunks"] > 0:        # merge jobs do not count
             if job["priority"] > priority[account, kind]:
                 priority[account, kind], n_highest[account, kind] = job["priority"], 0
             n_highest[account, kind] += job["priority"] == priority[account, kind]
 
 
 def queued_work(arrays) -> QueuedWork:
-    """What the jobs of each account and resource type ask for now."""
+    """Current `QueuedWork` of all accounts and resource types."""
     special = arrays.counts.shape[1] // len(arrays.hs06_milli) - 1
     shape = len(arrays.hs06_milli) + special, arrays.counts.shape[2]
     walltime_s, priority, n_highest = np.zeros(shape), np.full(shape, NO_PRIORITY, np.int64), np.zeros(shape, np.int64)

@@ -1,8 +1,4 @@
-"""What the rows of the live jobs add up to, counted from nothing: what invariants hold against the counts kept.
-
-What lives here: one pass over the rows. What does not: the comparison (`invariants`), and the counts that are kept as
-jobs move (`counts`), of which nothing is used here.
-"""
+"""Sums over the rows of the live jobs, independent of the counts that are kept as jobs move."""
 
 from typing import NamedTuple
 
@@ -16,16 +12,16 @@ SENT, RUNNING = int(JobStatus.SENT), int(JobStatus.RUNNING)
 
 
 class Recount(NamedTuple):
-    """Sums over the live jobs; those named as in Arrays have the shape and the unit that they have there."""
+    """Sums over the live jobs; fields with names of Arrays have the same shape and unit."""
 
     rows: np.ndarray               # rows of the live jobs
-    n_outside: np.ndarray          # (1,), jobs that are in no sum: something they belong to does not exist
+    n_outside: np.ndarray          # (1,), jobs in no sum, because a row that they refer to does not exist
     counts: np.ndarray
     user_counts: np.ndarray
     running_cores: np.ndarray
     user_cores: np.ndarray
     hs06_milli: np.ndarray
-    payloads: np.ndarray           # (n_pseudo_queues,), payloads under way
+    payloads: np.ndarray           # (n_pseudo_queues,), running payloads
     alive: np.ndarray              # (n_tasks,), jobs
     pieces: np.ndarray             # (n_tasks,), chunks of the jobs
 
@@ -36,14 +32,14 @@ def live(arrays) -> np.ndarray:
 
 
 def first_groups(arrays) -> np.ndarray:
-    """Group of the first share among the jobs of each task, (n_tasks,): 0 unless it is of a Resource queue."""
+    """Group of share 0 for the jobs of each task, (n_tasks,): 0 unless the task is in a Resource queue."""
     tasks = np.arange(len(arrays.tasks))
     number = arrays.tasks["work_queue"].astype(np.int64) + 1
     return len(arrays.hs06_milli) * in_resource_queue(arrays, tasks) * number
 
 
 def recount(arrays) -> Recount:
-    """Everything that the rows of the live jobs say about the counts."""
+    """Sum the rows of the live jobs."""
     n_tasks = len(arrays.tasks)
     found = Recount(
         live(arrays), np.zeros(1, np.int64), np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts),
@@ -55,7 +51,7 @@ def recount(arrays) -> Recount:
 
 @compiled
 def add_up(jobs, first_group, found):
-    """Add each live job to the sums of `found`; first_group: (n_tasks,), as of `first_groups`."""
+    """Add each live job to the sums in `found`; first_group: (n_tasks,), as of `first_groups`."""
     for row in found.rows:
         job = jobs[row]
         if not belongs(job, first_group, found):
@@ -78,7 +74,7 @@ def add_up(jobs, first_group, found):
 
 @compiled
 def belongs(job, first_group, found):
-    """Whether all that a job belongs to exists: compiled code would count it anywhere in memory otherwise."""
+    """Whether all rows that a job refers to exist; otherwise compiled code would write outside the arrays."""
     n_queues, _, n_types, n_status = found.counts.shape
     return (within(job["queue"], n_queues) and within(job["resource_type"], n_types)
             and within(job["status"], n_status) and within(job["task"], len(first_group))
@@ -88,5 +84,5 @@ def belongs(job, first_group, found):
 
 @compiled
 def within(number, size):
-    """Whether a table of that size has the row; the unnamed, -1, are counted in the last one here as in the world."""
+    """Whether a table of `size` rows has the row; -1 (unnamed) counts in the last row, as in the world."""
     return -1 <= number < size

@@ -1,15 +1,11 @@
-"""Taking rows of the growing tables into use and giving them back.
-
-What lives here: compiled take and release for jobs, transfers, retries and submissions. What does not: growing the
-tables, which needs Python (`World.make_room`); callers make sure of room first.
-"""
+"""Allocation and release of rows of the growing tables; callers make room first (`World.make_room`)."""
 
 from simgrid_broker.compiled import compiled
 
 
 @compiled
 def take_job(world):
-    """Row of `jobs` that is free; it becomes the caller's."""
+    """Allocate a row of `jobs`."""
     state = world.state[0]
     state["n_free_jobs"] -= 1
     return world.free_jobs[state["n_free_jobs"]]
@@ -17,13 +13,13 @@ def take_job(world):
 
 @compiled
 def is_merge_job(job):
-    """Whether a job merges the output of others: it has no piece of its task's input of its own."""
+    """Whether a job merges the output of others, so that it has no input pieces of its own."""
     return job["n_chunks"] == 0
 
 
 @compiled
 def release_job(world, row):
-    """Give a row of `jobs` back; panda_id 0 marks it as free."""
+    """Release a row of `jobs`; panda_id 0 marks it as free."""
     state = world.state[0]
     world.jobs[row]["panda_id"] = 0
     world.free_jobs[state["n_free_jobs"]] = row
@@ -32,7 +28,7 @@ def release_job(world, row):
 
 @compiled
 def take_transfer(world):
-    """Row of `transfers` that is free, with a new transfer_id."""
+    """Allocate a row of `transfers`, with a new transfer_id."""
     state = world.state[0]
     state["n_free_transfers"] -= 1
     row = world.free_transfers[state["n_free_transfers"]]
@@ -43,7 +39,7 @@ def take_transfer(world):
 
 @compiled
 def release_transfer(world, row):
-    """Give a row of `transfers` back; transfer_id 0 marks it as free."""
+    """Release a row of `transfers`; transfer_id 0 marks it as free."""
     state = world.state[0]
     world.transfers[row]["transfer_id"] = 0
     world.free_transfers[state["n_free_transfers"]] = row
@@ -52,9 +48,9 @@ def release_transfer(world, row):
 
 @compiled
 def take_retry(world, task_row):
-    """Row of `retries` that is free, for a piece of a task's input that will be tried again; the caller fills it.
+    """Allocate a row of `retries` for one piece of a task's input; the caller fills it.
 
-    It is for one piece, unless the caller says that it is for some that follow each other.
+    The caller may extend it to consecutive pieces.
     """
     state = world.state[0]
     state["n_free_retries"] -= 1
@@ -66,7 +62,7 @@ def take_retry(world, task_row):
 
 @compiled
 def push_retry(world, task_row, row, level):
-    """Put a filled row of `retries` among those of its task and ramCount that await another attempt."""
+    """Queue a filled row of `retries` in the list of its task and level of ramCount."""
     same = world.ram_levels[task_row, level]
     world.retries[row]["next"] = same["head"]
     same["head"] = row
@@ -75,9 +71,9 @@ def push_retry(world, task_row, row, level):
 
 @compiled
 def pop_retry(world, task_row, level):
-    """Row of `retries` that is next to be tried of a task and ramCount, of which there must be one.
+    """Remove and return the next row of `retries` of a task and level of ramCount; the list must not be empty.
 
-    It is free from now on, but holds what it held until somebody takes it.
+    The row is free, but keeps its content until it is allocated again.
     """
     state = world.state[0]
     same = world.ram_levels[task_row, level]
@@ -92,7 +88,7 @@ def pop_retry(world, task_row, level):
 
 @compiled
 def push_submission(world, pseudo_queue, count, now):
-    """Let `count` workers of a pseudo-queue wait in the batch system from `now` on."""
+    """Queue `count` workers of a pseudo-queue in the batch system."""
     state = world.state[0]
     queue = world.pseudo_queues[pseudo_queue]
     state["n_free_submissions"] -= 1
@@ -111,7 +107,7 @@ def push_submission(world, pseudo_queue, count, now):
 
 @compiled
 def take_worker(world, pseudo_queue):
-    """Take the oldest waiting worker of a pseudo-queue out of the batch system's list; there must be one."""
+    """Remove the oldest waiting worker of a pseudo-queue from the batch system's list, which must not be empty."""
     state = world.state[0]
     queue = world.pseudo_queues[pseudo_queue]
     row = queue["submitted_head"]

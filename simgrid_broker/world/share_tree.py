@@ -1,7 +1,4 @@
-"""The share tree of a scenario as arrays.
-
-What lives here: flattening and normalising. What does not: preference and usage (policy), and tagging.
-"""
+"""The share tree of a scenario as arrays."""
 
 import numpy as np
 
@@ -34,13 +31,13 @@ def share_tree(shares) -> ShareTree:
 
 
 def with_value(shares, name: str, value: float):
-    """The shares with the value of the one called `name` replaced; the tree is otherwise the same."""
+    """The shares with the value of `name` replaced."""
     return tuple(share.model_copy(update={"value": value} if share.name == name else
                                   {"children": with_value(share.children, name, value)}) for share in shares)
 
 
 def leaf_shares(shares) -> list:
-    """The leaves of the scenario's share tree, depth first: their positions number the shares everywhere."""
+    """The leaves of the scenario's share tree, depth first; their positions are the numbers of the shares."""
     found = []
     for share in shares:
         found += leaf_shares(share.children) if share.children else [share]

@@ -1,8 +1,4 @@
-"""The only writer of a task's status.
-
-What lives here: `set_status`, and the story of a task that tried a forbidden move. What does not: the table of the
-moves (`states`), and deciding that a task should move.
-"""
+"""The only writer of a task's status."""
 
 import numpy as np
 
@@ -19,13 +15,13 @@ BROKEN = T.BROKEN
 
 
 def register(world, row: int, now: float) -> None:
-    """Let a task arrive."""
+    """Set the first status of a task that arrives."""
     world.arrays.tasks["status"][row] = T.REGISTERED
     world.arrays.task_times[row, T.REGISTERED] = now
 
 
 def set_status(world, row: int, status: TaskStatus, now: float) -> None:
-    """Bring a task to `status`; raises ForbiddenMove if that is not allowed."""
+    """Move a task to `status`; raises ForbiddenMove if the move is not allowed."""
     tasks = world.arrays.tasks
     old = tasks["status"][row].item()
     if (old, status) not in TASK_MOVES:
@@ -37,6 +33,6 @@ def set_status(world, row: int, status: TaskStatus, now: float) -> None:
 
 
 def story(world, row: int) -> str:
-    """What a task went through: when it last entered each status, in the order of time."""
+    """History of a task for an error message: last entry into each status, in order of time."""
     moments = sorted((time, status) for status, time in enumerate(world.arrays.task_times[row]) if not np.isnan(time))
     return "\n".join(f"  {time:14.3f} s  {T(status).word}" for time, status in moments)

@@ -1,9 +1,4 @@
-"""The only writer of a job's status and of every count that depends on it.
-
-What lives here: the allowed moves as an array, the compiled `move`, and the story of a job that tried a forbidden one.
-What does not: the table of the moves (`states`), deciding that a job should move, and what else happens when it does
-(fabric, agents).
-"""
+"""The only writer of a job's status and of every count that depends on it."""
 
 import numpy as np
 
@@ -20,7 +15,7 @@ RUNNING = int(S.RUNNING)
 
 
 def allowed_moves() -> np.ndarray:
-    """The moves of the state machine of jobs, (n_status, n_status) bool, by old and new status."""
+    """Allowed moves of jobs, (n_status, n_status) bool, by old and new status."""
     table = np.zeros((len(S), len(S)), np.bool_)
     for old, new in JOB.pairs:
         table[old, new] = True
@@ -29,13 +24,13 @@ def allowed_moves() -> np.ndarray:
 
 @compiled
 def executing(status):
-    """Whether a job of that status uses its share's power: sent or running; source: lifecycle reference, 1.3."""
+    """Whether a job in `status` uses power of its share: sent or running; source: lifecycle reference, 1.3."""
     return status == EXECUTING_FROM or status == EXECUTING_TO
 
 
 @compiled
 def enter(world, row, status, now):
-    """Count a job that was just made, in its first status."""
+    """Count a new job in its first status."""
     job = world.jobs[row]
     job["status"] = status
     job["modification_s"] = now
@@ -46,7 +41,7 @@ def enter(world, row, status, now):
 
 @compiled
 def move(world, row, status, now):
-    """Bring a job to `status`; a forbidden move changes nothing and is left as a fault. Returns whether it was done."""
+    """Move a job to `status`; returns success. A forbidden move changes nothing and is recorded as a fault."""
     job = world.jobs[row]
     old = job["status"]
     if not world.allowed[old, status]:
@@ -74,7 +69,7 @@ def move(world, row, status, now):
 
 @compiled
 def change_share(world, row, share):
-    """Let a live job belong to another share; an activated one must stand in no heap meanwhile."""
+    """Change the share of a live job; an activated one must not be in a heap."""
     job = world.jobs[row]
     status, queue, resource_type = job["status"], job["queue"], job["resource_type"]
     old_share, old = job["share"], group_of(world, job)
@@ -92,14 +87,14 @@ def change_share(world, row, share):
 
 @compiled
 def leave(world, row):
-    """Take a job whose attempt has ended out of the counts."""
+    """Remove a job whose attempt has ended from the counts."""
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] -= 1
     world.user_counts[job["user"], job["status"]] -= 1
 
 
 def story(arrays, row: int) -> str:
-    """What a job went through, a line per status in the order of time."""
+    """History of a job for an error message, a line per status in order of time."""
     job = arrays.jobs[row]
     moments = sorted((time, status) for status, time in enumerate(arrays.job_times[row]) if not np.isnan(time))
     head = f"job {job['panda_id']} of task {job['jeditaskid']}, chunk {job['chunk']}, attempt {job['attempt']}"
@@ -107,7 +102,7 @@ def story(arrays, row: int) -> str:
 
 
 def raise_fault(arrays):
-    """Raise ForbiddenMove with the job's story if compiled code left a fault."""
+    """Raise ForbiddenMove with the job's history if compiled code recorded a fault."""
     state = arrays.state[0]
     if state["fault_row"] >= 0:
         old, new = S(state["fault_old"]).word, S(state["fault_new"]).word

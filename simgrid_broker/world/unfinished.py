@@ -1,7 +1,4 @@
-"""Jobs that are alive and transfers that are under way when a run ends, as they are recorded.
-
-What lives here: their rows without what is still to come. What does not: writing them (engine).
-"""
+"""Records of the jobs that are alive and the transfers in progress at the end of a run."""
 
 from collections.abc import Iterator
 
@@ -11,13 +8,13 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.recount import live
 
 ROWS_AT_ONCE = 1 << 15
-"""Jobs that are copied at once."""
+"""Maximum number of jobs per batch."""
 
 
 def unfinished_jobs(arrays, now: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Rows and transition times of all live jobs, some at a time; running ones have run so far.
+    """Rows and transition times of all live jobs, in batches, without the outcome drawn for them.
 
-    Nobody knows how they will end. Those that fell silent with their site have run until then.
+    Run times end now, or at the outage for jobs lost with their site.
     """
     rows = live(arrays)
     for begin in range(0, len(rows), ROWS_AT_ONCE):
@@ -32,6 +29,6 @@ def unfinished_jobs(arrays, now: float) -> Iterator[tuple[np.ndarray, np.ndarray
 
 
 def unfinished_transfers(arrays) -> np.ndarray:
-    """Rows of all transfers that wait or are under way, in the order in which they were asked for; none has ended."""
+    """Rows of all transfers that wait or are in progress, in order of submission."""
     transfers = arrays.transfers[arrays.transfers["transfer_id"] != 0]
     return transfers[np.argsort(transfers["transfer_id"])]

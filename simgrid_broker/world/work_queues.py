@@ -1,7 +1,4 @@
-"""The work queues of a run: which queue a task belongs to, and the queues for which jobs are generated.
-
-What lives here: mapping by criteria, and the aligned queues. What does not: the criteria's grammar and the model
-(scenario), and generating jobs (agents).
+"""Work queues of a run: assignment of tasks, and the queues for which jobs are generated.
 
 Sources: JEDI TWiki, work queues; lifecycle reference, section 1.6.
 """
@@ -27,10 +24,10 @@ NO_QUEUE = -1
 
 
 class AlignedQueue(NamedTuple):
-    """A queue of which job generation has a process, for some resource types together.
+    """A queue with its own process of job generation, for one or several resource types.
 
-    accounts: where its jobs are counted (`groups`); types: resource types; core_types: those of the same beginning,
-    SCORE or MCORE; all_types: every one. resource_type: the one it is for, empty = all.
+    accounts: accounts of its jobs (`groups`); types: its resource types; core_types: types with the same prefix, SCORE
+    or MCORE; all_types: all types; resource_type: its only type, empty = all.
     """
 
     name: str
@@ -43,12 +40,12 @@ class AlignedQueue(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether it is the queue that is throttled as a whole."""
+        """Whether the queue is throttled as a whole, not by resource type."""
         return self.name == EVENT_SERVICE_QUEUE
 
 
 class WorkQueueMap:
-    """Maps tasks to work queues by their criteria: the first that a task passes, by order."""
+    """Maps tasks to work queues: the first, by order, whose criteria a task passes."""
 
     def __init__(self, scenario):
         names = queue_names(scenario.work_queues)
@@ -61,12 +58,12 @@ class WorkQueueMap:
         self.queue_of_share = {share: code for code, share in self.share_of.items()}
 
     def queue_of(self, task) -> int:
-        """Number of the first queue whose criteria a task passes, NO_QUEUE if there is none; `task` by attribute."""
+        """Number of the first queue whose criteria a task passes, else NO_QUEUE; task: values by attribute."""
         return next((code for code, tree in self.criteria if passes(tree, task)), NO_QUEUE)
 
 
 def attributes(world, row: int) -> dict:
-    """What criteria may ask of a task."""
+    """Attributes of a task for criteria."""
     task, words = world.arrays.tasks[row], world.vocabularies
     texts = dict(prodSourceLabel="label", workingGroup="working_group", processingType="processing_type",
                  campaign="campaign", site="preassigned", userName="user", taskName="name", transPath="transpath",
@@ -82,7 +79,7 @@ def attributes(world, row: int) -> dict:
 def aligned_queues(scenario) -> list[AlignedQueue]:
     """Queues for which jobs are generated: leaf shares, or normal queues and partitions; then the Resource queues.
 
-    A partition is served as one queue, whatever its sub queues; a Resource queue for all resource types together.
+    A partition is one queue, independent of its sub queues; a Resource queue covers all resource types.
     """
     names, shares = list(scenario.resource_types), scenario.shares_in_use
     leaves = leaf_shares(shares)
@@ -102,7 +99,7 @@ def aligned_queues(scenario) -> list[AlignedQueue]:
 
 
 def stretchable_nodes(world) -> np.ndarray | None:
-    """Which nodes of the share tree are stretchable, (n_nodes,) bool; None where shares are no work queues (L1)."""
+    """Stretchable nodes of the share tree, (n_nodes,) bool; None if shares are not work queues (L1)."""
     if not by_queue(world.scenario):
         return None
     names = {queue.name for queue in active(world.scenario.work_queues) if queue.stretchable}
@@ -110,7 +107,7 @@ def stretchable_nodes(world) -> np.ndarray | None:
 
 
 def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled: bool) -> list[AlignedQueue]:
-    """A queue for each resource type, or one for all."""
+    """One queue per resource type, or one for all."""
     every = tuple(range(len(types)))
     if name == EVENT_SERVICE_QUEUE:
         return [AlignedQueue(name, accounts, every, every, every, "", throttled)]

@@ -1,7 +1,4 @@
-"""The world as Python holds it: the arrays, what their codes mean, and room for them to grow.
-
-What lives here: `World`. What does not: compiled code (it takes `World.arrays`).
-"""
+"""The world as Python holds it: arrays, vocabularies of their codes, and growth of tables."""
 
 import numpy as np
 
@@ -9,7 +6,7 @@ from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.software import queue_software
 
 MARGIN = 1024
-"""Rows to keep free of every table that the fabric takes from: more than one event can use."""
+"""Rows to keep free in every table that the fabric allocates from: more than one event can use."""
 
 
 FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions")}
@@ -19,9 +16,8 @@ FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "sub
 class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
-    `shares` and `tree` are those in force, which incidents may change; `arrays` is replaced whenever a table grows:
-    take it afresh for each call, never keep it across one. `software` is that of each PanDA queue;
-    `network` is what brokers know of the links.
+    shares, tree: currently in force, incidents may change them; arrays: replaced when a table grows, so never keep it
+    across a call; software: of each PanDA queue; network: the brokers' data on links.
     """
 
     def __init__(self, arrays, scenario, tree, vocabularies):
@@ -41,11 +37,11 @@ class World:
         return self.arrays.state[0]
 
     def describe_anew(self) -> None:
-        """Say that a static description of queues has changed, so that cached masks are dropped."""
+        """Note a change of a static description of queues, which invalidates cached masks."""
         self.queues_version += 1
 
     def make_room(self, jobs=MARGIN, transfers=MARGIN, retries=MARGIN, submissions=MARGIN) -> None:
-        """Grow tables until so many rows of each are free, and the events and inboxes can hold what may follow."""
+        """Grow tables until the given numbers of rows are free, and events and inboxes can hold what may follow."""
         state = self.state
         for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),
                              ("submissions", submissions)):
@@ -60,7 +56,7 @@ class World:
                            + 4 * len(self.arrays.transfers) + MARGIN)
 
     def _grow(self, name: str, wanted: int) -> None:
-        """At least double a table that hands out rows, with what runs beside it."""
+        """At least double a table with row allocation, and its parallel arrays."""
         old = len(getattr(self.arrays, name))
         new = max(2 * old, old + wanted)
         self._lengthen(name, new)
@@ -74,11 +70,11 @@ class World:
         self.arrays = self.arrays.with_arrays(**{f"free_{name}": longer})
 
     def _lengthen(self, name: str, wanted: int) -> None:
-        """Make a table at least so long; what is in it stays."""
+        """Grow a table to at least `wanted` rows, keeping its content."""
         old = getattr(self.arrays, name)
         if len(old) >= wanted:
             return
         new = np.zeros((max(int(wanted), 2 * len(old)), *old.shape[1:]), old.dtype)
-        raw = f"V{old.dtype.itemsize}"               # NumPy copies structured rows field by field otherwise
+        raw = f"V{old.dtype.itemsize}"               # otherwise NumPy copies structured rows field by field
         new.view(raw)[:len(old)] = old.view(raw)
         self.arrays = self.arrays.with_arrays(**{name: new})

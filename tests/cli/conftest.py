@@ -12,8 +12,8 @@ MINIMAL = ROOT / "scenarios" / "minimal.yaml"
 
 
 def called(*arguments):
-    """What the program gives for these arguments: exit_code, stdout, stderr."""
-    return CliRunner().invoke(app, [str(each) for each in arguments], prog_name="simgrid-broker")
+    """Result of the program for these arguments: exit_code, stdout, stderr."""
+    return CliRunner(env={"COLUMNS": "110"}).invoke(app, [str(each) for each in arguments], prog_name="simgrid-broker")
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +24,6 @@ def call():
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """A short run of the smallest scenario: folder of results, and what the program said."""
+    """A short run of the smallest scenario: folder of results, and the result of the program."""
     results = tmp_path_factory.mktemp("results")
     return results, called("run", MINIMAL, "--until", "2h", "--out", results)

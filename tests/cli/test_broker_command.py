@@ -1,4 +1,4 @@
-"""`broker`: what an operator sees, and what goes wrong."""
+"""`broker`: output and errors."""
 
 import json
 from pathlib import Path
@@ -11,10 +11,10 @@ ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "scenarios" / "snapshot.yaml"
 
 
-def test_the_funnel_comes_first_then_who_is_used_then_who_is_not(call):
-    said = call("broker", EXAMPLE, "--task", "102")
-    assert said.exit_code == 0, said.output
-    text = said.stdout
+def test_the_funnel_precedes_used_and_refused_candidates(call):
+    result = call("broker", EXAMPLE, "--task", "102")
+    assert result.exit_code == 0, result.output
+    text = result.stdout
     assert text.startswith("Job brokerage of task 102 (simulation with its nucleus in the west)")
     places = [text.index(piece) for piece in ("rule ", "-zeroshare", "order  candidate", "1      WEST/MCORE",
                                               "2      NORTH/MCORE", "refused by", "EAST (45 against 40)")]
@@ -22,17 +22,17 @@ def test_the_funnel_comes_first_then_who_is_used_then_who_is_not(call):
     assert max(map(len, text.splitlines())) <= 110
 
 
-@pytest.mark.parametrize(("most", "told"), [
+@pytest.mark.parametrize(("most", "remark"), [
     pytest.param(5, "and 2 others", id="two more than are named"),
     pytest.param(6, "", id="one more takes no more room than the words"),
     pytest.param(7, "", id="as many as are named")])
-def test_of_many_candidates_some_are_named_and_the_others_counted(call, monkeypatch, most, told):
+def test_of_many_refused_candidates_the_first_are_named_and_the_rest_counted(call, monkeypatch, most, remark):
     asked = ("broker", EXAMPLE, "--task", 102, "--set", "tasks.102.ramcount=1000000")
     whole = call(*asked).stdout
     monkeypatch.setattr("simgrid_broker.cli.broker.MOST_NAMED", most)
     of_seven = " ".join(call(*asked).stdout.partition("-lowmemory  ")[2].partition("-lowmemory")[2].split())
-    assert ("(--all names them)" in of_seven) == bool(told) and told in of_seven
-    assert of_seven.count(" against ") == (most if told else 7)
+    assert ("(--all names them)" in of_seven) == bool(remark) and remark in of_seven
+    assert of_seven.count(" against ") == (most if remark else 7)
     assert "(--all names them)" not in whole and call(*asked, "--all").stdout == whole
 
 
@@ -43,19 +43,19 @@ def test_figures_are_written_out_from_a_thousand_on(number, text):
 
 
 def test_task_brokerage_has_no_caps(call):
-    said = call("broker", EXAMPLE, "--task", 101)
-    assert "1      CENTRE" in said.stdout and "queued" not in said.stdout
+    result = call("broker", EXAMPLE, "--task", 101)
+    assert "1      CENTRE" in result.stdout and "queued" not in result.stdout
 
 
-def test_nobody_is_left(call):
-    said = call("broker", EXAMPLE, "--task", 102, "--set", "tasks.102.ramcount=1000000")
-    assert said.exit_code == 0 and "No candidate is left." in said.stdout
+def test_no_candidate_is_left(call):
+    result = call("broker", EXAMPLE, "--task", 102, "--set", "tasks.102.ramcount=1000000")
+    assert result.exit_code == 0 and "No candidate is left." in result.stdout
 
 
-def test_json_is_the_whole_answer(call):
+def test_json_is_the_whole_decision(call):
     from simgrid_broker.dry_run import broker
-    said = call("broker", EXAMPLE, "--task", 102, "--edition", "deployed", "--json")
-    assert json.loads(said.stdout) == json.loads(json.dumps(broker(EXAMPLE, 102, "deployed").to_dict()))
+    result = call("broker", EXAMPLE, "--task", 102, "--edition", "deployed", "--json")
+    assert json.loads(result.stdout) == json.loads(json.dumps(broker(EXAMPLE, 102, "deployed").to_dict()))
 
 
 @pytest.mark.parametrize(("arguments", "pieces"), [
@@ -67,26 +67,26 @@ def test_json_is_the_whole_answer(call):
     pytest.param(["--task", "102", "--set", "policies.job_brokerage=productoin"],
                  ["unknown policy", "did you mean 'production'"], id="unknown policy"),
     pytest.param(["--task", "102", "--set", "tasks.102.architecture=x#y&z&q&"], ["tasks.102.architecture"],
-                 id="architecture that means nothing"),
+                 id="malformed architecture"),
 ])
-def test_mistakes_are_told_with_status_2(call, arguments, pieces):
-    said = call("broker", EXAMPLE, *arguments)
-    assert said.exit_code == 2 and said.stderr.startswith("simgrid-broker: ") and "Traceback" not in said.output
-    assert all(piece in said.stderr for piece in pieces), said.stderr
+def test_mistakes_are_reported_with_status_2(call, arguments, pieces):
+    result = call("broker", EXAMPLE, *arguments)
+    assert result.exit_code == 2 and result.stderr.startswith("simgrid-broker: ") and "Traceback" not in result.output
+    assert all(piece in result.stderr for piece in pieces), result.stderr
 
 
-def test_a_malformed_file_is_told_with_its_line(call, tmp_path):
+def test_a_malformed_file_is_reported_with_its_line(call, tmp_path):
     path = tmp_path / "snapshot.yaml"
     path.write_text(EXAMPLE.read_text().replace("nucleus: WEST, hs06sec: 3e+9", "nucleus: WEST, hs06sec: -3"))
-    said = call("broker", path, "--task", 102)
-    assert said.exit_code == 2 and f"{path}:" in said.stderr and "work[1].hs06sec = -3" in said.stderr
+    result = call("broker", path, "--task", 102)
+    assert result.exit_code == 2 and f"{path}:" in result.stderr and "work[1].hs06sec = -3" in result.stderr
 
 
-def test_a_run_leaves_snapshots_that_can_be_asked(call, tmp_path):
-    said = call("run", ROOT / "scenarios" / "minimal.yaml", "--until", "15min", "--snapshot-at", "5min",
+def test_a_run_leaves_usable_snapshots(call, tmp_path):
+    result = call("run", ROOT / "scenarios" / "minimal.yaml", "--until", "15min", "--snapshot-at", "5min",
                 "--snapshot-at", "600", "--set", "agents.job_generator=1200", "--quiet", "--out", tmp_path)
-    assert said.exit_code == 0, said.output
-    folder = Path(said.stdout.split()[0])
+    assert result.exit_code == 0, result.output
+    folder = Path(result.stdout.split()[0])
     assert sorted(path.name for path in (folder / "snapshots").iterdir()) == ["t=300.yaml", "t=600.yaml"]
     answer = call("broker", folder / "snapshots" / "t=600.yaml")
     assert answer.exit_code == 2 and "say which" in answer.stderr
@@ -94,21 +94,21 @@ def test_a_run_leaves_snapshots_that_can_be_asked(call, tmp_path):
     assert call("broker", folder / "snapshots" / "t=600.yaml", "--task", task).exit_code == 0
 
 
-@pytest.mark.parametrize(("arguments", "said"), [
+@pytest.mark.parametrize(("arguments", "result"), [
     (["--snapshot-at", "soon"], "record.snapshots[0]"), (["--snapshot-at", "13h"], "must be before the end")])
-def test_snapshots_that_cannot_be_taken(call, tmp_path, arguments, said):
+def test_snapshots_that_cannot_be_taken(call, tmp_path, arguments, result):
     found = call("run", ROOT / "scenarios" / "minimal.yaml", *arguments, "--out", tmp_path)
-    assert found.exit_code == 2 and said in found.stderr
+    assert found.exit_code == 2 and result in found.stderr
 
 
-def test_snapshots_behind_a_run_that_was_cut_short_are_told(call):
+def test_snapshots_after_the_end_of_a_run_are_reported(call):
     found = call("check", ROOT / "scenarios" / "minimal.yaml", "--set", "record.snapshots=[11h]", "--set",
                  "duration=2h")
     assert "1 snapshot(s) lie after the end of the run" in " ".join(found.stdout.split())
 
 
 def test_the_reference_of_snapshots(call):
-    said = call("describe", "snapshot")
-    assert said.exit_code == 0
+    result = call("describe", "snapshot")
+    assert result.exit_code == 0
     for piece in ("n_jobs_to_broker", "queued_express", "tasks.<name>.input.<name> in a snapshot"):
-        assert piece in said.stdout
+        assert piece in result.stdout

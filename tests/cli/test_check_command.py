@@ -1,4 +1,4 @@
-"""`check`: a summary of what is right, and everything that is wrong at once."""
+"""`check`: the summary of a scenario, or all its problems."""
 
 from pathlib import Path
 
@@ -8,60 +8,60 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 MINIMAL = SCENARIOS / "minimal.yaml"
 
 
-def test_a_good_scenario_is_summed_up(call):
-    said = call("check", MINIMAL)
-    assert said.exit_code == 0 and said.stdout.startswith(f"ok: minimal ({MINIMAL})\n")
+def test_a_valid_scenario_is_summarised(call):
+    result = call("check", MINIMAL)
+    assert result.exit_code == 0 and result.stdout.startswith(f"ok: minimal ({MINIMAL})\n")
     for words in ("3 sites (1 nucleus), 3 PanDA queues, 320 cores, 3 storages", "2 leaves: Analysis 20 %",
                   "1 campaign and 1 group of users", "documented edition; seed 1", "12 h"):
-        assert words in said.stdout
-    assert "note:" not in said.stdout
+        assert words in result.stdout
+    assert "note:" not in result.stdout
 
 
 @pytest.mark.parametrize("name", ["quickstart.yaml", "gpu_campaign.yaml", "atlas_day.yaml", "atlas_week.yaml"])
-def test_the_scenarios_of_the_project_are_good(call, name):
+def test_the_scenarios_of_the_project_are_valid(call, name):
     assert call("check", SCENARIOS / name).exit_code == 0
 
 
-def test_what_is_suspicious_is_noted(call):
-    said = call("check", MINIMAL, "--set", "workload.campaigns=[]", "--set", "workload.users=[]")
-    assert "note: There is no work" in said.stdout and "none: 0 tasks" in said.stdout
+def test_suspicious_settings_are_noted(call):
+    result = call("check", MINIMAL, "--set", "workload.campaigns=[]", "--set", "workload.users=[]")
+    assert "note: There is no work" in result.stdout and "none: 0 tasks" in result.stdout
 
 
-def test_all_problems_are_told_at_once_with_place_and_near_names(call, tmp_path):
+def test_all_problems_are_listed_with_line_and_nearest_name(call, tmp_path):
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(MINIMAL.read_text().replace("tier: 0", "tear: 0").replace("maxtime: 96h", "maxtime: soon"))
-    said = call("check", wrong, "--set", "gdpconfig.NQUEUED_NUC=3")
-    assert said.exit_code == 2 and said.stdout == ""
+    result = call("check", wrong, "--set", "gdpconfig.NQUEUED_NUC=3")
+    assert result.exit_code == 2 and result.stdout == ""
     for words in ("3 problems in the scenario", f"{wrong}:", "did you mean 'tier'?", "'soon'", "'NQUEUED_NUC_CAP'"):
-        assert words in said.stderr
+        assert words in result.stderr
 
 
 @pytest.mark.parametrize(("arguments", "words"), [
     pytest.param(["--set", "policies.throttle=job_throtler"], ["policies.throttle", "did you mean 'job_throttler'?"],
-                 id="a policy that nobody offers"),
+                 id="an unknown policy"),
     pytest.param(["--set", "duration"], ["command line", "write dotted.key=value"], id="a setting without a value"),
     pytest.param(["--workload", "nowhere.swf"], ["nowhere.swf", "No such file"],
-                 id="a trace that is not there"),
+                 id="a missing trace"),
 ])
-def test_what_the_command_line_sets_is_checked_too(call, arguments, words):
-    said = call("check", MINIMAL, *arguments)
-    assert said.exit_code == 2 and all(each in said.stderr for each in words), said.stderr
+def test_settings_of_the_command_line_are_checked(call, arguments, words):
+    result = call("check", MINIMAL, *arguments)
+    assert result.exit_code == 2 and all(each in result.stderr for each in words), result.stderr
 
 
-def test_a_policy_in_a_file_is_told_with_its_line(call, tmp_path):
+def test_a_policy_in_a_file_is_reported_with_its_line(call, tmp_path):
     own = tmp_path / "own.yaml"
     own.write_text(f"extends: {MINIMAL}\npolicies:\n  dispatch_order: agge\n")
     assert f"{own}:3: policies.dispatch_order = 'agge'" in call("check", own).stderr
 
 
-def test_an_architecture_is_told_with_line_key_and_character(call, tmp_path):
+def test_an_architecture_is_reported_with_line_key_and_character(call, tmp_path):
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(MINIMAL.read_text().replace(
         "    - name: simulation\n", "    - name: simulation\n      architecture: '#&nvidia:vrm>=40960'\n"))
     line = next(number for number, text in enumerate(wrong.read_text().splitlines(), 1) if "vrm" in text)
-    said = call("check", wrong)
-    assert said.exit_code == 2 and f"{wrong}:{line}: workload.campaigns[0].architecture" in said.stderr
-    assert "character 10, gpu_spec: unknown key 'vrm'; did you mean 'vram'?" in said.stderr
+    result = call("check", wrong)
+    assert result.exit_code == 2 and f"{wrong}:{line}: workload.campaigns[0].architecture" in result.stderr
+    assert "character 10, gpu_spec: unknown key 'vrm'; did you mean 'vram'?" in result.stderr
 
 
 def test_an_architecture_is_checked_by_the_edition(call):
@@ -70,15 +70,16 @@ def test_an_architecture_is_checked_by_the_edition(call):
     assert "taken for a CPU" in call(*arguments, "--set", "edition=deployed").stderr
 
 
-def test_a_zero_share_is_told_with_line_key_and_character(call, tmp_path):
+def test_a_zero_share_is_reported_with_line_key_and_character(call, tmp_path):
     wrong = tmp_path / "wrong.yaml"
     wrong.write_text(MINIMAL.read_text().replace("maxtime: 96h", "maxtime: 96h, fairsharepolicy: 'type=evgn:0%'"))
-    said = call("check", wrong)
+    result = call("check", wrong)
     line = next(number for number, text in enumerate(wrong.read_text().splitlines(), 1) if "evgn" in text)
-    assert said.exit_code == 2 and f"{wrong}:{line}: grid.queues.CENTRE.fairsharepolicy = 'type=evgn:0%'" in said.stderr
-    assert "character 6: no type is 'evgn'; did you mean 'evgen'?" in said.stderr
+    assert result.exit_code == 2
+    assert f"{wrong}:{line}: grid.queues.CENTRE.fairsharepolicy = 'type=evgn:0%'" in result.stderr
+    assert "character 6: no type is 'evgn'; did you mean 'evgen'?" in result.stderr
 
 
-def test_a_file_that_is_not_there(call):
-    said = call("check", SCENARIOS / "minimall.yaml")
-    assert said.exit_code == 2 and "did you mean 'minimal.yaml'" in said.stderr
+def test_a_missing_file(call):
+    result = call("check", SCENARIOS / "minimall.yaml")
+    assert result.exit_code == 2 and "did you mean 'minimal.yaml'" in result.stderr

@@ -1,4 +1,4 @@
-"""`describe states` and the diagrams that are made of the same tables."""
+"""`describe states`, and diagrams of the same tables."""
 
 import re
 
@@ -9,27 +9,27 @@ from simgrid_broker.world.states import MACHINES, TASK
 
 
 def test_all_machines_are_described(call):
-    said = call("describe", "states")
-    assert said.exit_code == 0
+    result = call("describe", "states")
+    assert result.exit_code == 0
     for machine in MACHINES:
-        assert f"Statuses of a {machine.title}, " in said.stdout
+        assert f"Statuses of a {machine.title}, " in result.stdout
 
 
 @pytest.mark.parametrize(("part", "titles"), [
     pytest.param("task", {"task"}, id="tasks alone"),
     pytest.param("job", {"job"}, id="jobs alone"),
 ])
-def test_one_part_can_be_asked_for(call, part, titles):
-    assert set(re.findall(r"Statuses of a ([\w ]+), what", call("describe", "states", part).stdout)) == titles
+def test_one_part_can_be_selected(call, part, titles):
+    assert set(re.findall(r"Statuses of a ([\w ]+), their", call("describe", "states", part).stdout)) == titles
 
 
 @pytest.mark.parametrize(("words", "reason"), [
-    pytest.param(("states", "taks"), "did you mean 'task'?", id="a part that is nearly one"),
+    pytest.param(("states", "taks"), "did you mean 'task'?", id="a misspelt part"),
     pytest.param(("rules", "task"), "this topic has no parts", id="a topic without parts"),
 ])
-def test_an_unknown_part_is_told(call, words, reason):
-    said = call("describe", *words)
-    assert said.exit_code == 2 and reason in said.stderr
+def test_an_unknown_part_is_reported(call, words, reason):
+    result = call("describe", *words)
+    assert result.exit_code == 2 and reason in result.stderr
 
 
 def test_final_statuses_are_marked(call):
@@ -46,6 +46,6 @@ def test_a_diagram_has_every_arrow_of_its_table(machine):
     assert {new for old, new in drawn if (old, new) not in arrows} <= grouped
 
 
-def test_moves_out_of_nearly_everywhere_have_one_arrow():
+def test_moves_from_almost_every_status_have_one_arrow():
     assert sum(line.endswith("--> aborting") for line in diagram(TASK).splitlines() if "group" in line) == 1
     assert "registered --> aborting" not in diagram(TASK)

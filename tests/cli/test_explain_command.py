@@ -1,4 +1,4 @@
-"""What `explain` says of a run in which everything is small; `pytest tests/cli --update` writes its texts anew."""
+"""Output of `explain` for a small run; `pytest tests/cli --update` rewrites the expected texts."""
 
 import json
 from pathlib import Path
@@ -8,27 +8,27 @@ import pytest
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 GOLDEN = Path(__file__).parent / "golden"
 TASK = 4
-"""A task of the run whose candidates are on record."""
+"""A task of the run whose candidates are recorded."""
 
 
 @pytest.fixture(scope="module")
 def explained(call, tmp_path_factory):
-    """A run that kept the candidates of one task."""
+    """A run that recorded the candidates of one task."""
     results = tmp_path_factory.mktemp("explained")
-    said = call("run", MINIMAL, "--until", "2h", "--set", f"record.tasks=[{TASK}]", "--out", results, "--quiet")
-    assert said.exit_code == 0, said.stderr
+    result = call("run", MINIMAL, "--until", "2h", "--set", f"record.tasks=[{TASK}]", "--out", results, "--quiet")
+    assert result.exit_code == 0, result.stderr
     return results / "minimal" / "seed-1"
 
 
-def assert_golden(name, said, request):
-    """The program said what stands in a file."""
+def assert_golden(name, result, request):
+    """The output is equal to a golden file."""
     path = GOLDEN / f"{name}.txt"
     if request.config.getoption("--update"):
         path.parent.mkdir(exist_ok=True)
-        path.write_text(said.stdout, encoding="utf-8")
-    assert (said.exit_code, said.stderr) == (0, "")
-    assert said.stdout == path.read_text(encoding="utf-8")
-    assert all(len(line) <= 110 for line in said.stdout.splitlines() if not line.startswith(("  use ", "  skip ")))
+        path.write_text(result.stdout, encoding="utf-8")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout == path.read_text(encoding="utf-8")
+    assert all(len(line) <= 110 for line in result.stdout.splitlines() if not line.startswith(("  use ", "  skip ")))
 
 
 @pytest.mark.parametrize(("name", "options"), [
@@ -37,19 +37,19 @@ def assert_golden(name, said, request):
     ("why_not_other_task", ("--task", 1, "--why-not", "CENTRE")),
     ("why_not", ("--why-not", "NORTH")), ("why_not_pseudo_queue", ("--why-not", "NORTH/MCORE_HIMEM", "--task", TASK)),
 ])
-def test_the_answer_is_the_one_in_the_file(call, explained, name, options, request):
+def test_the_output_equals_the_golden_file(call, explained, name, options, request):
     assert_golden(name, call("explain", explained, *options), request)
 
 
 def test_the_wording_is_that_of_panda(call, explained):
-    said = call("explain", explained, "--task", TASK).stdout
-    assert "12 candidates passed selection for status" in said
-    assert "skip site=CENTRE/MCORE due to CPU core count criteria=-cpucore" in said
-    assert "criteria=-cap_rt" in said and " value=" in said and " limit=" in said
-    assert "use site=" in said and " with weight=" in said and said.rstrip().endswith("criteria=+use")
+    result = call("explain", explained, "--task", TASK).stdout
+    assert "12 candidates passed selection for status" in result
+    assert "skip site=CENTRE/MCORE due to CPU core count criteria=-cpucore" in result
+    assert "criteria=-cap_rt" in result and " value=" in result and " limit=" in result
+    assert "use site=" in result and " with weight=" in result and result.rstrip().endswith("criteria=+use")
 
 
-def test_json_holds_the_same(call, explained):
+def test_json_has_the_same_content(call, explained):
     found = json.loads(call("explain", explained, "--task", TASK, "--json").stdout)
     decision = found["decisions"][0]
     assert decision["funnel"][0]["left"] == len(decision["candidates"]) == 12
@@ -69,25 +69,25 @@ def test_json_about_a_queue(call, explained):
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    pytest.param(("--task", 999), "no task of the run has this number or name", id="a task that is not there"),
-    pytest.param(("--task", "simulaton"), "did you mean 'simulation'?", id="a name that is nearly there"),
-    pytest.param(("--task", "analysis"), "tasks have this name; choose one by its number", id="a name of many"),
-    pytest.param(("--task", TASK, "--queue", "NROTH"), "did you mean 'NORTH'", id="a queue that is nearly there"),
-    pytest.param(("--why-not", "SUOTH"), "did you mean 'SOUTH'", id="a queue asked why not"),
-    pytest.param(("--task", TASK, "--at", "3h"), "the last decision of the task on record was at", id="too late"),
-    pytest.param(("--task", TASK, "--at", "soon"), "--at = 'soon'", id="no time"),
-    pytest.param(("--task", 1), "--set 'record.tasks=[1]' keeps them whole", id="a task without candidates"),
-    pytest.param((), "say which task", id="neither task nor queue"),
-    pytest.param(("--why-not", "NORTH", "--at", "1h"), "goes with --task and --json only", id="options that clash"),
+    pytest.param(("--task", 999), "unknown task; the run has", id="an unknown task"),
+    pytest.param(("--task", "simulaton"), "did you mean 'simulation'?", id="a misspelt name"),
+    pytest.param(("--task", "analysis"), "tasks have this name; choose one by number", id="an ambiguous name"),
+    pytest.param(("--task", TASK, "--queue", "NROTH"), "did you mean 'NORTH'", id="a misspelt queue"),
+    pytest.param(("--why-not", "SUOTH"), "did you mean 'SOUTH'", id="a misspelt queue of --why-not"),
+    pytest.param(("--task", TASK, "--at", "3h"), "the last recorded decision of the task was at", id="too late"),
+    pytest.param(("--task", TASK, "--at", "soon"), "--at = 'soon'", id="not a time"),
+    pytest.param(("--task", 1), "to record them, run with --set 'record.tasks=[1]'", id="a task without candidates"),
+    pytest.param((), "a task (--task ID) or a queue", id="neither task nor queue"),
+    pytest.param(("--why-not", "NORTH", "--at", "1h"), "can be combined with --task and --json only", id="a conflict"),
 ])
-def test_a_mistake_is_told_with_what_may_have_been_meant(call, explained, options, words):
-    said = call("explain", explained, *options)
-    assert said.exit_code == 2 and words in said.stderr and said.stdout == ""
+def test_a_mistake_is_reported_with_suggestions(call, explained, options, words):
+    result = call("explain", explained, *options)
+    assert result.exit_code == 2 and words in result.stderr and result.stdout == ""
 
 
-def test_a_run_without_candidates_says_which_key_to_set(call, finished):
+def test_a_run_without_candidates_names_the_key_to_set(call, finished):
     folder = finished[0] / "minimal" / "seed-1"
-    said = call("explain", folder, "--why-not", "NORTH")
-    assert said.exit_code == 0 and "record.candidates=0.1" in said.stdout
+    result = call("explain", folder, "--why-not", "NORTH")
+    assert result.exit_code == 0 and "record.candidates=0.1" in result.stdout
     assert "record.tasks=[1]" in call("explain", folder, "--task", 1).stderr
     assert "record.tasks=[1]" in call("explain", folder, "--task", 1, "--why-not", "NORTH").stdout

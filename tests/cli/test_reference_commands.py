@@ -23,9 +23,9 @@ HEAVY = ("numpy", "pandas", "numba", "pydantic", "matplotlib", "pyarrow", "simpy
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_every_command_has_help_with_examples(call, command):
-    said = call(*command, "--help")
-    assert said.exit_code == 0 and "Examples:" in said.stdout
-    assert f"simgrid-broker {' '.join(command)}" in said.stdout.split("Examples:")[1]
+    result = call(*command, "--help")
+    assert result.exit_code == 0 and "Examples:" in result.stdout
+    assert f"simgrid-broker {' '.join(command)}" in result.stdout.split("Examples:")[1]
 
 
 def test_help_does_not_wait_for_libraries():
@@ -34,35 +34,35 @@ def test_help_does_not_wait_for_libraries():
 
 
 def test_an_unknown_command_is_a_usage_error(call):
-    said = call("simulate")
-    assert said.exit_code == 2 and "No such command" in said.stderr
+    result = call("simulate")
+    assert result.exit_code == 2 and "No such command" in result.stderr
 
 
 def test_the_version(call):
     assert call("--version").stdout.startswith("simgrid-broker 0.")
 
 
-def test_describe_lists_what_there_is(call):
-    said = call("describe").stdout
+def test_describe_lists_all_topics(call):
+    result = call("describe").stdout
     for name in ("scenario", "queues", "campaigns", "rules", *RECORDED, *WORLD):
-        assert f"\n{name} " in said
+        assert f"\n{name} " in result
 
 
 @pytest.mark.parametrize("topic", topics())
 def test_every_topic_can_be_described(call, topic):
-    said = call("describe", topic)
-    assert said.exit_code == 0 and len(said.stdout.splitlines()) > 5
+    result = call("describe", topic)
+    assert result.exit_code == 0 and len(result.stdout.splitlines()) > 5
 
 
-def test_a_topic_that_is_several_things_shows_them_all(call):
-    said = call("describe", "queues").stdout
+def test_a_topic_with_several_meanings_shows_them_all(call):
+    result = call("describe", "queues").stdout
     for words in ("grid.queues.<name> in a scenario", "queues.parquet", "queues in the world", "maxrss", "time_s"):
-        assert words in said
+        assert words in result
 
 
-def test_an_unknown_topic_is_told_with_near_ones(call):
-    said = call("describe", "queue")
-    assert said.exit_code == 2 and "did you mean 'queues'" in said.stderr
+def test_an_unknown_topic_is_reported_with_suggestions(call):
+    result = call("describe", "queue")
+    assert result.exit_code == 2 and "did you mean 'queues'" in result.stderr
 
 
 def test_every_key_of_a_scenario_and_every_column_has_a_meaning():
@@ -71,17 +71,17 @@ def test_every_key_of_a_scenario_and_every_column_has_a_meaning():
 
 
 @pytest.mark.parametrize(("model", "name", "row"), [
-    pytest.param(Scenario, "duration", ("time > 0, <= 1e+12", "s", "required"), id="a time that must be given"),
+    pytest.param(Scenario, "duration", ("time > 0, <= 1e+12", "s", "required"), id="a required time"),
     pytest.param(Queue, "capability", ("ucore | mcore | score", "", "ucore"), id="one word of several"),
     pytest.param(Queue, "maxrss", ("size >= 0", "MB", "0"), id="a size"),
-    pytest.param(Queue, "workflow", ("text", "", "pull_ups"), id="text that may be absent"),
+    pytest.param(Queue, "workflow", ("text", "", "pull_ups"), id="optional text"),
     pytest.param(Site, "failure_rate", ("fraction", "", "0.02"), id="a fraction needs no limits"),
-    pytest.param(Site, "nucleus", ("true or false", "", "false"), id="a truth"),
-    pytest.param(Site, "cores", ("whole number >= 0", "", "-"), id="a number that may be absent"),
+    pytest.param(Site, "nucleus", ("true or false", "", "false"), id="a boolean"),
+    pytest.param(Site, "cores", ("whole number >= 0", "", "-"), id="an optional number"),
     pytest.param(Links, "by_tier", ("mapping of tiers", "", "-"), id="a mapping with numbers for names"),
     pytest.param(MegabytesSpread, "median", ("size >= 0", "MB", "required"), id="a limit inside an annotation"),
 ])
-def test_a_key_is_described_as_it_may_be_written(model, name, row):
+def test_a_key_is_described_with_its_accepted_values(model, name, row):
     assert scenario_keys._row(model, name, model.model_fields[name])[1:4] == row
 
 
@@ -93,9 +93,9 @@ def test_every_part_of_a_scenario_is_found_once():
 
 
 def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
-    said = call("gdpconfig").stdout
-    assert [entry.key for entry in REGISTRY if entry.key not in said] == []
-    words = " ".join(said.split())
+    result = call("gdpconfig").stdout
+    assert [entry.key for entry in REGISTRY if entry.key not in result] == []
+    words = " ".join(result.split())
     assert "Queued output files above which a nucleus is skipped" in words
     assert "Window in which failed jobs are counted (no effect)" in words
 
@@ -105,19 +105,19 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     pytest.param("taskbrokerage.NQUEUED_NUC_CAP", ("2000 files",), id="with its component"),
     pytest.param("NQUEUELIMIT_MC simul_MCORE", ("<queue> = MC simul, <rtype> = MCORE", "prod_job_throttler",
                                                 "anal_job_throttler"), id="a member of a family, in two components"),
-    pytest.param("TW_DONE_JOB_STAT", ("default   6", "no effect"), id="a key that nothing reads"),
+    pytest.param("TW_DONE_JOB_STAT", ("default   6", "no effect"), id="an unread key"),
     pytest.param("jobbroker", ("NW_ACTIVE", "NQUEUELIMITSITE_<gshare>"), id="a whole component"),
 ])
-def test_gdpconfig_tells_about_one_key(call, key, words):
-    said = call("gdpconfig", key)
-    assert said.exit_code == 0 and all(each in said.stdout for each in words), said.stdout
+def test_gdpconfig_describes_one_key(call, key, words):
+    result = call("gdpconfig", key)
+    assert result.exit_code == 0 and all(each in result.stdout for each in words), result.stdout
 
 
 @pytest.mark.parametrize(("key", "meant"), [("NQUEUED_NUC_KAP", "NQUEUED_NUC_CAP"), ("jobroker", "jobbroker"),
                                             ("taskbrokerage.NW_ACTIVE", "jobbroker.NW_ACTIVE")])
-def test_an_unknown_key_is_told_with_near_ones(call, key, meant):
-    said = call("gdpconfig", key)
-    assert said.exit_code == 2 and f"'{meant}'" in said.stderr
+def test_an_unknown_key_is_reported_with_suggestions(call, key, meant):
+    result = call("gdpconfig", key)
+    assert result.exit_code == 2 and f"'{meant}'" in result.stderr
 
 
 def test_import_cric_writes_a_grid_that_a_scenario_can_extend(call, tmp_path):
@@ -126,26 +126,26 @@ def test_import_cric_writes_a_grid_that_a_scenario_can_extend(call, tmp_path):
              "capability": "ucore", "corecount": 8, "corepower": 12.5, "tier_level": 1, "maxrss": 16000,
              "astorages": {"read_lan": ["S_DATADISK"], "write_lan": ["S_DATADISK"]}}
     dump.write_text(json.dumps({"Q": queue}))
-    said = call("import", "cric", dump, "-o", grid)
-    assert said.exit_code == 0, said.stderr
-    assert f"Written: {grid}" in said.stdout and "1 queues" in said.stdout
+    result = call("import", "cric", dump, "-o", grid)
+    assert result.exit_code == 0, result.stderr
+    assert f"Written: {grid}" in result.stdout and "1 queues" in result.stdout
     assert list(yaml.safe_load(grid.read_text())["grid"]["queues"]) == ["Q"]
     scenario = tmp_path / "own.yaml"
     scenario.write_text("extends: grid.yaml\nname: own\nduration: 1h\nshares: [{name: all, value: 1}]\n")
     assert call("check", scenario).exit_code == 0
 
 
-def test_import_cgsim_tells_how_to_use_the_jobs(call, tmp_path):
+def test_import_cgsim_shows_how_to_use_the_jobs(call, tmp_path):
     data = Path(__file__).parents[2].parent / "shared" / "data"
     if not data.is_dir():
-        pytest.skip("the folder of real files is not here")
-    said = call("import", "cgsim", data / "cgsim" / "toy_new_site_info.json", data / "cgsim" /
+        pytest.skip("the folder of real files is missing")
+    result = call("import", "cgsim", data / "cgsim" / "toy_new_site_info.json", data / "cgsim" /
                 "toy_new_site_conn_info.json", data / "panda" / "cgsim_toy_job.csv", "-o", tmp_path / "grid.yaml")
-    assert said.exit_code == 0, said.stderr
-    assert "format: cgsim" in said.stdout and (tmp_path / "grid.yaml").is_file()
+    assert result.exit_code == 0, result.stderr
+    assert "format: cgsim" in result.stdout and (tmp_path / "grid.yaml").is_file()
 
 
-def test_an_import_of_something_else_is_refused(call, tmp_path):
+def test_an_import_of_another_format_is_refused(call, tmp_path):
     (tmp_path / "list.json").write_text("[1, 2]")
-    said = call("import", "cric", tmp_path / "list.json", "-o", tmp_path / "grid.yaml")
-    assert said.exit_code == 2 and "list.json" in said.stderr and not (tmp_path / "grid.yaml").exists()
+    result = call("import", "cric", tmp_path / "list.json", "-o", tmp_path / "grid.yaml")
+    assert result.exit_code == 2 and "list.json" in result.stderr and not (tmp_path / "grid.yaml").exists()

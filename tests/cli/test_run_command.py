@@ -1,4 +1,4 @@
-"""`run`, `report` and `compare`: what a user sees and finds, also when things go wrong."""
+"""`run`, `report` and `compare`: output and files, also after errors."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def manifest_of(folder):
 
 @pytest.fixture
 def interrupted_at(monkeypatch):
-    """Let Ctrl-C come at the given number of the 200 steps of a run."""
+    """Simulate Ctrl-C at the given one of the 200 steps of a run."""
     def at(step):
         calls = []
 
@@ -36,34 +36,34 @@ def interrupted_at(monkeypatch):
 
 @pytest.fixture
 def no_pages(monkeypatch):
-    """Let nobody draw pages, which takes longer than the runs."""
+    """Skip drawing the pages, which takes longer than the runs."""
     monkeypatch.setattr("simgrid_broker.report.write_report", lambda run, *_: run.folder / "report.html")
 
 
-def test_a_run_tells_its_figures_and_where_the_report_is(finished):
-    results, said = finished
+def test_a_run_prints_its_figures_and_the_path_of_the_report(finished):
+    results, result = finished
     folder = results / "minimal" / "seed-1"
-    assert said.exit_code == 0
+    assert result.exit_code == 0
     for words in ("finished", "occupancy", "waiting", "target %", "delivered %", f"Report: {folder / 'report.html'}"):
-        assert words in said.stdout
+        assert words in result.stdout
     assert (folder / "report.html").is_file() and manifest_of(folder)["status"] == "complete"
     assert len(read_run(folder).jobs) > 0
 
 
 def test_quiet_prints_the_folder_only_and_settings_arrive(call, tmp_path, no_pages):
-    said = call("run", MINIMAL, "--until", "10 min", "--seed", 7, "--set", "gdpconfig.NQUEUED_NUC_CAP=5",
+    result = call("run", MINIMAL, "--until", "10 min", "--seed", 7, "--set", "gdpconfig.NQUEUED_NUC_CAP=5",
                 "--set", "shares.Analysis.value=1", "--out", tmp_path, "--quiet", "--validate")
     folder = tmp_path / "minimal" / "seed-7"
-    assert (said.exit_code, said.stdout, said.stderr) == (0, f"{folder}\n", "")
+    assert (result.exit_code, result.stdout, result.stderr) == (0, f"{folder}\n", "")
     manifest = manifest_of(folder)
     assert (manifest["seed"], manifest["duration_s"]) == (7, 600)
     assert manifest["gdpconfig"]["taskbrokerage.NQUEUED_NUC_CAP"] == {"value": 5, "origin": "command line"}
     assert manifest["scenario"]["shares"][0]["value"] == 1
 
 
-def test_a_key_without_effect_is_told_before_the_run(call, tmp_path, no_pages):
-    said = call("run", MINIMAL, "--until", "1 min", "--set", "gdpconfig.TW_DONE_JOB_STAT=5", "--out", tmp_path)
-    assert "note: gdpconfig key 'TW_DONE_JOB_STAT' has no effect" in said.stderr
+def test_a_key_without_effect_is_reported_before_the_run(call, tmp_path, no_pages):
+    result = call("run", MINIMAL, "--until", "1 min", "--set", "gdpconfig.TW_DONE_JOB_STAT=5", "--out", tmp_path)
+    assert "note: gdpconfig key 'TW_DONE_JOB_STAT' has no effect" in result.stderr
 
 
 def test_a_first_run_is_announced(call, tmp_path, no_pages, monkeypatch):
@@ -75,81 +75,81 @@ def test_a_workload_replaces_the_trace(call, tmp_path, no_pages):
     trace = tmp_path / "two jobs: short.swf"
     jobs = [f"{k} 60 -1 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1" for k in (1, 2)]
     trace.write_text("; a trace\n" + "\n".join(jobs) + "\n")
-    said = call("run", MINIMAL, "--until", "1h", "--workload", trace, "--set", "workload.campaigns=[]",
+    result = call("run", MINIMAL, "--until", "1h", "--workload", trace, "--set", "workload.campaigns=[]",
                 "--set", "workload.users=[]", "--out", tmp_path / "results", "--quiet")
-    assert said.exit_code == 0, said.stderr
-    assert len(read_run(said.stdout.strip()).tasks) == 2
+    assert result.exit_code == 0, result.stderr
+    assert len(read_run(result.stdout.strip()).tasks) == 2
 
 
-def test_ctrl_c_keeps_and_reports_what_was_complete(call, tmp_path, interrupted_at):
+def test_ctrl_c_keeps_and_reports_complete_results(call, tmp_path, interrupted_at):
     interrupted_at(100)
-    said = call("run", MINIMAL, "--until", "2h", "--out", tmp_path)
+    result = call("run", MINIMAL, "--until", "2h", "--out", tmp_path)
     folder = tmp_path / "minimal" / "seed-1"
-    assert said.exit_code == 130
-    assert f"Interrupted; what was complete is kept in {folder}." in said.stderr
-    assert "interrupted at about 1 h of 2 h" in said.stdout and (folder / "report.html").is_file()
+    assert result.exit_code == 130
+    assert f"Interrupted; complete results are kept in {folder}." in result.stderr
+    assert "interrupted at about 1 h of 2 h" in result.stdout and (folder / "report.html").is_file()
     assert manifest_of(folder)["status"] == "interrupted"
 
 
 def test_ctrl_c_before_the_end_of_the_warm_up_gives_no_report(call, tmp_path, interrupted_at):
     interrupted_at(2)
-    said = call("run", MINIMAL, "--until", "2h", "--set", "warm_up=1h", "--out", tmp_path)
+    result = call("run", MINIMAL, "--until", "2h", "--set", "warm_up=1h", "--out", tmp_path)
     folder = tmp_path / "minimal" / "seed-1"
-    assert said.exit_code == 130 and "no report" in said.stderr and not (folder / "report.html").exists()
+    assert result.exit_code == 130 and "No report is written" in result.stderr and not (folder / "report.html").exists()
     assert manifest_of(folder)["status"] == "interrupted"
 
 
-def test_ctrl_c_before_anything_was_simulated_leaves_nothing(call, tmp_path, monkeypatch):
+def test_ctrl_c_before_the_simulation_leaves_no_folder(call, tmp_path, monkeypatch):
     def press(*_):
         raise KeyboardInterrupt
     monkeypatch.setattr(engine, "task_list", press)
-    said = call("run", MINIMAL, "--out", tmp_path)
-    assert said.exit_code == 130 and "nothing is kept" in said.stderr
+    result = call("run", MINIMAL, "--out", tmp_path)
+    assert result.exit_code == 130 and "no results are kept" in result.stderr
     assert list((tmp_path / "minimal").iterdir()) == []
 
 
 @pytest.mark.parametrize(("error", "status", "words"), [
     pytest.param(InvariantBroken(["queue Q: 3 jobs counted, 2 there"]), 1,
-                 ("2 there", "error of the program", "Please report"), id="an error of the program is to be reported"),
+                 ("2 there", "bug in the program", "Please report"), id="a bug"),
     pytest.param(OutputError("cannot write results: no space left"), 1, ("no space left",), id="a full disk"),
-    pytest.param(MemoryError("Unable to allocate 9 EiB"), 1, ("there is not enough memory",), id="no memory left"),
+    pytest.param(MemoryError("Unable to allocate 9 EiB"), 1, ("out of memory",), id="out of memory"),
 ])
-def test_what_goes_wrong_in_a_run_is_told_in_words(call, tmp_path, monkeypatch, error, status, words):
+def test_an_error_in_a_run_is_a_message(call, tmp_path, monkeypatch, error, status, words):
     def fail(*_):
         raise error
     monkeypatch.setattr(progress.Progress, "__call__", fail)
-    said = call("run", MINIMAL, "--until", "1h", "--out", tmp_path)
-    assert said.exit_code == status and "Traceback" not in said.stderr
+    result = call("run", MINIMAL, "--until", "1h", "--out", tmp_path)
+    assert result.exit_code == status and "Traceback" not in result.stderr
     for text in (*words, f"kept in {tmp_path / 'minimal' / 'seed-1'}"):
-        assert text in said.stderr
+        assert text in result.stderr
     assert manifest_of(tmp_path / "minimal" / "seed-1")["status"] == "failed"
 
 
 def test_a_folder_that_cannot_be_made(call, tmp_path):
     (tmp_path / "file").write_text("")
-    said = call("run", MINIMAL, "--out", tmp_path / "file")
-    assert said.exit_code == 1 and "cannot make the folder" in said.stderr
+    result = call("run", MINIMAL, "--out", tmp_path / "file")
+    assert result.exit_code == 1 and "cannot make the folder" in result.stderr
 
 
 def test_report_of_a_run_and_of_something_else(call, finished):
     results, _ = finished
     page = results / "minimal" / "seed-1" / "report.html"
     page.unlink()
-    said = call("report", page.parent)
-    assert said.exit_code == 0 and page.is_file() and f"Report: {page}" in said.stdout
-    said = call("report", results)
-    assert said.exit_code == 2 and "is not a run" in said.stderr and str(page.parent) in said.stderr
+    result = call("report", page.parent)
+    assert result.exit_code == 0 and page.is_file() and f"Report: {page}" in result.stdout
+    result = call("report", results)
+    assert result.exit_code == 2 and "is not a run" in result.stderr and str(page.parent) in result.stderr
 
 
 def test_compare_puts_two_runs_side_by_side(call, finished, tmp_path):
     results, _ = finished
     folder = results / "minimal" / "seed-1"
-    said = call("compare", folder, folder, "--out", tmp_path / "both")
-    assert said.exit_code == 0 and (tmp_path / "both" / "report.html").is_file()
-    assert "Core occupancy" in said.stdout and "B - A" in said.stdout
+    result = call("compare", folder, folder, "--out", tmp_path / "both")
+    assert result.exit_code == 0 and (tmp_path / "both" / "report.html").is_file()
+    assert "Core occupancy" in result.stdout and "B - A" in result.stdout
 
 
-def test_a_reader_that_has_gone_is_no_error(tmp_path):
+def test_a_closed_pipe_is_not_an_error(tmp_path):
     program = subprocess.Popen([sys.executable, "-m", "simgrid_broker", "describe", "jobs"], cwd=tmp_path,
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     program.stdout.close()

@@ -10,7 +10,7 @@ from simgrid_broker.cli.progress import Pace, Progress, steps
 from simgrid_broker.cli.text import count, table
 
 
-def test_a_table_wraps_its_last_column_and_sets_numbers_to_the_right():
+def test_a_table_wraps_its_last_column_and_aligns_numbers_to_the_right():
     assert table(("key", "n", "meaning"), [("A", "1", "some words that need room, and more of them"), ("BB", "22", "")],
                  numbers=(1,), width=34).splitlines() == [
         "key   n  meaning",
@@ -32,7 +32,7 @@ def test_counted_nouns(number, text):
     assert count(number, "site") == text
 
 
-def test_the_pace_is_that_of_the_last_steps_without_those_that_were_held_up():
+def test_the_pace_excludes_delayed_steps():
     pace = Pace()
     for now, simulated_s, jobs in ((0, 10, 0), (40, 20, 0), (41, 30, 50), (42, 40, 100), (43, 50, 150)):
         pace.mark(now, simulated_s, jobs)
@@ -47,7 +47,7 @@ def test_there_is_no_pace_before_three_steps():
 
 
 class Clock:
-    """A clock that goes on by so many seconds whenever it is looked at."""
+    """A clock that advances by `step_s` at each call."""
 
     def __init__(self, step_s):
         self.now, self.step_s = 0.0, step_s
@@ -58,14 +58,14 @@ class Clock:
 
 
 class Simulation:
-    """As much of a simulation as progress looks at."""
+    """The part of a simulation that progress reads."""
 
     def __init__(self):
         self.env, self.jobs_ended, self.running_cores = self, 0, 1234
         self.now = 0.0
 
     def steps(self, progress, n):
-        """Tell `progress` of `n` further steps of a minute with ten jobs each."""
+        """Advance by `n` steps of a minute with ten jobs each, calling `progress`."""
         for _ in range(n):
             self.now += 60
             self.jobs_ended += 10
@@ -89,14 +89,14 @@ def test_on_a_terminal_there_is_a_bar(capsys, monkeypatch):
     assert last.startswith("100 % |") and "1 h of 1 h, 1,234 cores, 10 jobs/s, done" in last
 
 
-def test_what_is_worked_through_has_a_bar_on_a_terminal(capsys, monkeypatch):
+def test_steps_have_a_bar_on_a_terminal(capsys, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setattr("tqdm.tqdm.monitor_interval", 0)
     seen = list(steps("Writing the report")(("a", "b", "c")))
-    said = capsys.readouterr().err
-    assert seen == ["a", "b", "c"] and "Writing the report |" in said and "0 of 3" in said
-    assert said.split("\r")[-1].strip() == ""                    # and leaves nothing behind
+    result = capsys.readouterr().err
+    assert seen == ["a", "b", "c"] and "Writing the report |" in result and "0 of 3" in result
+    assert result.split("\r")[-1].strip() == ""                    # and disappears
 
 
-def test_what_is_worked_through_is_silent_elsewhere(capsys):
+def test_steps_are_silent_without_a_terminal(capsys):
     assert list(steps("Writing the report")(range(3))) == [0, 1, 2] and capsys.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""What docs/why.md shows is what the program says; `pytest tests/cli --update` writes its outputs anew."""
+"""The outputs in docs/why.md are those of the program; `pytest tests/cli --update` rewrites them."""
 
 import re
 import shlex
@@ -13,34 +13,34 @@ ASKED = re.compile(r"\$ simgrid-broker (run .*)")
 
 
 @pytest.fixture(scope="module")
-def beside_the_run(call, tmp_path_factory):
-    """A folder in which the run of the page is."""
+def folder_of_the_run(call, tmp_path_factory):
+    """The folder that holds the run of the page."""
     folder = tmp_path_factory.mktemp("why")
     arguments = shlex.split(ASKED.search(PAGE.read_text(encoding="utf-8"))[1])
     arguments[1] = ROOT / arguments[1]
-    said = call(*arguments, "--out", folder / "results", "--quiet")
-    assert said.exit_code == 0, said.stderr
+    result = call(*arguments, "--out", folder / "results", "--quiet")
+    assert result.exit_code == 0, result.stderr
     return folder
 
 
-def test_the_page_shows_what_the_program_says(call, beside_the_run, monkeypatch, request):
-    monkeypatch.chdir(beside_the_run)
+def test_the_page_shows_the_output_of_the_program(call, folder_of_the_run, monkeypatch, request):
+    monkeypatch.chdir(folder_of_the_run)
 
-    def told(block):
-        said = call(*shlex.split(block[1]))
-        assert said.exit_code == 0, said.stderr
-        return f"$ simgrid-broker {block[1]}\n{said.stdout}"
+    def output(block):
+        result = call(*shlex.split(block[1]))
+        assert result.exit_code == 0, result.stderr
+        return f"$ simgrid-broker {block[1]}\n{result.stdout}"
 
     page = PAGE.read_text(encoding="utf-8")
-    found = BLOCK.sub(told, page)
+    updated = BLOCK.sub(output, page)
     if request.config.getoption("--update"):
-        PAGE.write_text(found, encoding="utf-8")
-    assert found == PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(updated, encoding="utf-8")
+    assert updated == PAGE.read_text(encoding="utf-8")
 
 
-def test_the_program_of_the_page_runs(beside_the_run, monkeypatch, capsys):
+def test_the_program_of_the_page_runs(folder_of_the_run, monkeypatch, capsys):
     import simgrid_broker
-    monkeypatch.chdir(beside_the_run)
+    monkeypatch.chdir(folder_of_the_run)
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     exec(compile(program, str(PAGE), "exec"), {"sb": simgrid_broker})
     assert "-cpucore" in capsys.readouterr().out

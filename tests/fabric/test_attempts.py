@@ -1,4 +1,4 @@
-"""Attempts: a chunk is tried until it is processed or has used them up; jobs are taken back wherever they stand."""
+"""Attempts: a chunk is tried until it is processed or given up; jobs can be withdrawn in any status."""
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def test_chunks_that_await_another_attempt_come_before_new_ones():
     assert jobs[["chunk", "attempt"]].tolist() == [(1, 2), (0, 2), (2, 1)]
 
 
-def test_an_attempt_is_a_job_of_its_own_with_the_luck_of_its_chunk():
+def test_an_attempt_is_a_new_job_with_the_random_draws_of_its_chunk():
     bench = Bench(scenario(), dict(n_jobs=3, work_spread=0.5, memory_spread=0.5))
     bench.make(3)
     before = {job["chunk"]: (job["work_hs06s"], job["maxpss_mb"]) for job in bench.arrays.jobs[bench.live()]}
@@ -100,7 +100,7 @@ def test_a_job_can_be_taken_back(status, end):
     assert bench.statuses() == []
     assert bench.ended()[["status", "cause"]].tolist() == [(end, Cause.REASSIGNED)]
     bench.check()
-    bench.run(1e4)                                         # what was scheduled for it finds nobody
+    bench.run(1e4)                                         # its scheduled events find no job
     bench.fabric.set_up_jobs(bench.now)
     bench.collect()
     assert bench.statuses() == [] and len(bench.ended()) == 1
@@ -147,7 +147,7 @@ def test_one_of_a_bunch_is_taken_back_and_the_others_go_on():
     bench.check()
 
 
-def test_a_bunch_that_nobody_awaits_any_more_ends_without_effect():
+def test_a_bunch_without_waiting_jobs_ends_without_effect():
     bench = bench_with(S.TRANSFERRING)
     bench.take_back(status=S.FAILED)
     bench.run(1e10)

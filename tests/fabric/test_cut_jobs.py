@@ -14,7 +14,7 @@ FILES = dict(n_files=10, events_per_file=100, file_bytes=1e9, output_bytes_per_e
 
 
 def cut(bench, *counts, closed_by=ClosedBy.FILES):
-    """Make a job of so many pieces for each of the counts."""
+    """Make a job with the given number of pieces for each of the counts."""
     jobs = np.zeros(len(counts), CUT)
     jobs["count"], jobs["closed_by"] = counts, closed_by
     bench.fabric.cut_jobs((bench.now, 0, 0, len(counts), 0.0, 0, 0), jobs)

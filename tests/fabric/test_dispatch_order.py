@@ -99,15 +99,15 @@ def test_sloppy_requests_go_by_age_as_often_as_is_said():
     assert abs(sloppy - 0.11) < 4 * np.sqrt(0.11 * 0.89 / n_jobs)
 
 
-def test_jobs_of_tasks_are_found_anew_or_among_known_ones_in_the_same_order_and_statuses():
+def test_jobs_of_tasks_are_the_same_from_a_search_and_among_known_rows():
     bench = bench_of(("A", 1), ("A", 2), ("A", 3))
     bench.workers(1)
     bench.run(1.0)                                              # the job of the last task runs
     known = jobs_of(bench.arrays, [0, 1, 2])
     assert len(known) == 3
     for statuses, n_found in (((), 2), ((S.ACTIVATED,), 1), ((S.RUNNING,), 1)):
-        anew, among = (jobs_of(bench.arrays, [1, 2], *statuses, among=rows) for rows in (None, known))
-        assert anew.tolist() == among.tolist() and len(anew) == n_found
+        searched, among = (jobs_of(bench.arrays, [1, 2], *statuses, among=rows) for rows in (None, known))
+        assert searched.tolist() == among.tolist() and len(searched) == n_found
 
 
 def test_a_new_priority_changes_the_place_in_line():

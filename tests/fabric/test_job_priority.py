@@ -12,7 +12,7 @@ from simgrid_broker.agents.task_refiner import task_refiner
     pytest.param("deployed", "user", 1499, 1000, 998, id="below the limit of those who may jump over"),
     pytest.param("deployed", "user", 1500, 1500, 1500, id="who may jump over keeps it"),
     pytest.param("deployed", "managed", 700, 700, 700, id="production has that of the task"),
-    pytest.param("documented", "user", 950, 950, 950, id="no document tells of it"),
+    pytest.param("documented", "user", 950, 950, 950, id="not documented"),
 ])
 def test_priority_of_new_jobs(edition, label, priority, first, eleventh):
     bench = Bench(scenario(edition=edition), dict(n_jobs=11, label=label, priority=priority))
@@ -29,7 +29,7 @@ def test_priority_of_new_jobs(edition, label, priority, first, eleventh):
     pytest.param([S.ACTIVATED] * 6000, -200, id="below zero"),
 ])
 def test_live_jobs_of_the_user_count(others, expected):
-    bench = Bench(scenario(edition="deployed"), dict(label="user", user="somebody"))
+    bench = Bench(scenario(edition="deployed"), dict(label="user", user="alice"))
     for status in others:
         put_job(bench, status, user=bench.arrays.tasks["user"][0])
     bench.make()

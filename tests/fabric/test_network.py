@@ -56,7 +56,7 @@ def test_a_bunch_has_the_weight_of_its_files(inputs, expected):
 @pytest.mark.parametrize(("inputs", "limit", "expected"), [
     pytest.param([100, 100, 100], 2, [200, 200, 300], id="the third waits for a place"),
     pytest.param([100, 100, 100], 1, [100, 200, 300], id="one after another"),
-    pytest.param([(50, 1), (50, 2), (10, 1)], 2, [50, 100, 110], id="first come, first served: nobody overtakes"),
+    pytest.param([(50, 1), (50, 2), (10, 1)], 2, [50, 100, 110], id="first come, first served"),
     pytest.param([(100, 5), (20, 1)], 3, [100, 120], id="a bunch larger than the limit goes alone"),
     pytest.param([(20, 1), (100, 5), (20, 1)], 3, [20, 120, 140], id="and waits until it can"),
 ])
@@ -239,7 +239,7 @@ def test_nothing_to_move(task):
     assert bench.arrays.job_times[bench.live()[0], S.ASSIGNED] != 0.0
 
 
-def test_input_that_nobody_can_send_is_awaited_in_vain():
+def test_a_job_whose_input_has_no_source_stays_assigned():
     bench = bench_of(100, link=dict(blocked=True))
     bench.submit()
     bench.run(1e5)

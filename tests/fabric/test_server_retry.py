@@ -1,4 +1,4 @@
-"""Failed analysis jobs are tried again by the server, at the same queue, before JEDI brokers their input anew."""
+"""The server retries failed analysis jobs at the same queue before JEDI brokers their input again."""
 
 import pytest
 from builders import Bench, S, scenario
@@ -21,10 +21,10 @@ def let_it_fail(bench):
 
 
 @pytest.mark.parametrize(("server_retries", "max_attempt", "failures", "alive", "waiting"), [
-    pytest.param(0, 10, 1, 0, 1, id="production: JEDI brokers it anew"),
+    pytest.param(0, 10, 1, 0, 1, id="production: JEDI brokers it again"),
     pytest.param(2, 10, 1, 1, 0, id="analysis: the server tries again"),
     pytest.param(2, 10, 2, 1, 0, id="and once more"),
-    pytest.param(2, 10, 3, 0, 1, id="then JEDI brokers it anew"),
+    pytest.param(2, 10, 3, 0, 1, id="then JEDI brokers it again"),
     pytest.param(2, 2, 2, 0, 0, id="never beyond maxAttempt"),
 ])
 def test_who_tries_again(server_retries, max_attempt, failures, alive, waiting):
@@ -47,7 +47,7 @@ def test_the_new_attempt_waits_at_the_same_queue_with_less_priority():
     assert again["work_hs06s"] == before["work_hs06s"]
 
 
-def test_a_new_attempt_by_jedi_counts_the_server_anew():
+def test_a_new_attempt_by_jedi_resets_the_count_of_server_retries():
     bench = failing(1)
     let_it_fail(bench)
     let_it_fail(bench)

@@ -1,4 +1,4 @@
-"""Let the tests of metrics use the fake run."""
+"""Makes the fake run importable."""
 
 import sys
 from pathlib import Path

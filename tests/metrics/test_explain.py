@@ -1,4 +1,4 @@
-"""The books of the brokers, as tables for whoever asks why."""
+"""Recorded decisions of the brokers as tables."""
 
 import numpy as np
 import pytest
@@ -76,14 +76,14 @@ def test_the_funnel_counts_down_in_the_order_of_the_criteria(run):
     assert table[table.decision == 1].left.tolist() == [1]
 
 
-def test_rules_that_stand_together_under_one_name_are_one_step(run):
+def test_consecutive_rules_with_one_name_are_one_step(run):
     run.manifest["criteria"] = {"job_brokerage": [["-t2", "memory"], ["-t1", "memory"], ["-late", "weight"]],
                                 "task_brokerage": CRITERIA["task_brokerage"]}
     table = metrics.funnels(run, metrics.explain(run, 7))
     assert table[table.decision == 2][["tags", "left"]].values.tolist() == [["-t2 -t1", 1], ["-late", 1]]
 
 
-def test_stretches_of_decisions_that_ended_the_same(run):
+def test_stretches_of_equal_decisions(run):
     rows = metrics.explain(run, 7)
     table = metrics.stretches(rows[rows.queue == "QX"])
     assert table.candidate.tolist() == ["QX/MCORE", "QX/SCORE"]
@@ -125,13 +125,13 @@ def test_rates_of_queues_by_rule(run):
     assert table.tag.tolist() == ["-t2", "-t1", USED]
 
 
-def test_a_run_that_does_not_say_its_criteria_has_the_order_of_its_tags(tmp_path):
+def test_a_run_without_criteria_uses_the_order_of_its_tags(tmp_path):
     fake = read_run(write_fake_run(tmp_path, n_jobs=200, sample_s=3600.0))
     assert metrics.criteria(fake, "job_brokerage").tag.tolist() == list(fake.manifest["vocabularies"]["tags"])
     assert metrics.refusal_rates(fake).candidate.nunique() == len(fake.manifest["vocabularies"]["queues"])
 
 
-def test_a_run_that_does_not_count_what_was_used_has_no_funnel(tmp_path, words):
+def test_a_run_without_counts_of_used_candidates_has_no_funnel(tmp_path, words):
     run = run_of(tmp_path, 0, 4, refusals=rows_of("refusals", (HOUR, JOBS, 0, 0, 0, 3)))
     assert len(metrics.brokerage_funnel(run)) == 0 and len(metrics.refusal_rates(run)) == 1
 

@@ -1,4 +1,4 @@
-"""Tests of the figures: small runs by hand, then recounts of the fake run."""
+"""Metrics of small runs written by hand, and recounts of the fake run."""
 
 import numpy as np
 import pandas as pd
@@ -33,7 +33,7 @@ def fake(tmp_path_factory):
     pytest.param("complete", 10, "1 h to 10 h", id="a complete run ends at its duration"),
     pytest.param("interrupted", 4, "1 h to 4 h", id="an interrupted run ends where its manifest says"),
     pytest.param("running", 0, "1 h to 3 h", id="a killed run ends at the earlier of last sample and last job"),
-    pytest.param("failed", 0.5, "nothing: the run ends at 30 min, its warm-up at 1 h", id="dead before the warm-up"),
+    pytest.param("failed", 0.5, "nothing: the run ends at 30 min, its warm-up at 1 h", id="failed within the warm-up"),
 ])
 def test_window(tmp_path, status, simulated_h, expected):
     run = run_of(tmp_path, 1, 10, status, simulated_h, jobs=[job(running=1, finished=3)],
@@ -54,7 +54,7 @@ def test_jobs_count_where_they_ended(tmp_path):
 @pytest.mark.parametrize(("hours", "expected_h"), [
     pytest.param({"running": 1, "holding": 3, "transferring": 4, "finished": 6}, 2, id="until holding"),
     pytest.param({"running": 1, "transferring": 4, "finished": 6}, 3, id="until transferring if it never held"),
-    pytest.param({"running": 1, "failed": 6}, 5, id="until the end if it died while running"),
+    pytest.param({"running": 1, "failed": 6}, 5, id="until the end if it failed while running"),
     pytest.param({"holding": 0.5, "running": 1, "failed": 6}, 5, id="a hold before running does not count"),
     pytest.param({"activated": 1, "closed": 6}, np.nan, id="never ran"),
     pytest.param({"running": 1, "holding": 3}, np.nan, id="has not ended"),
@@ -64,7 +64,7 @@ def test_run_times(tmp_path, hours, expected_h):
     np.testing.assert_allclose(run_times(run.jobs), [expected_h * HOUR])
 
 
-def test_waiting_times_say_what_was_left_out(tmp_path):
+def test_waiting_times_count_excluded_jobs(tmp_path):
     run = run_of(tmp_path, 2, 10, jobs=[
         job(activated=0, running=1.9, finished=5),                      # started in the warm-up
         job(activated=0, running=2, finished=5), job(activated=1, running=4, finished=5),
@@ -82,13 +82,13 @@ def test_waiting_times_say_what_was_left_out(tmp_path):
     pd.testing.assert_series_equal(metrics.waiting_times(run, None).value, table.value)
 
 
-def test_waiting_times_of_nobody_are_not_zero(tmp_path):
+def test_waiting_times_without_jobs_are_nan(tmp_path):
     table = metrics.waiting_times(run_of(tmp_path), None)
     assert np.isnan(value(table, "wait_p50"))
     assert value(table, "started") == 0
 
 
-def test_failures_count_what_they_cost(tmp_path):
+def test_failures_include_their_cost(tmp_path):
     run = run_of(tmp_path, 2, 10, jobs=[
         job(status=FAILED, cause=Cause.SITE_ERROR, cores=8, running=3, failed=5),
         job(status=FAILED, cause=Cause.SITE_ERROR, running=3, holding=4, failed=6),
@@ -112,7 +112,7 @@ def test_share_compliance_by_hand(tmp_path):
     assert table.delivered.to_dict() == pytest.approx({"all": 100, "A": 44.5, "B": 55.5, "B1": 47.5, "B2": 8})
     assert table.target.to_dict() == pytest.approx({"all": 100, "A": 40, "B": 60, "B1": 50, "B2": 10})
     assert table.deviation.to_dict() == pytest.approx({"all": 0, "A": 4.5, "B": 4.5, "B1": 2.5, "B2": 2})
-    assert table.near["A"] == 50                                         # 44 is at the limit, 45 beyond it
+    assert table.near["A"] == 50                                         # 44 is at the limit, 45 above it
     assert table.near["B1"] == 100                                       # only the sample with work waiting counts
     assert np.isnan(table.near["B2"])
     assert table.waiting.to_dict() == {"all": 100, "A": 100, "B": 50, "B1": 50, "B2": 0}
@@ -146,7 +146,7 @@ def test_running_cores_by_site_adds_queues(tmp_path):
         metrics.running_cores(run, "moon")
 
 
-def test_links_count_what_came_within_the_window(tmp_path):
+def test_links_count_traffic_within_the_window(tmp_path):
     link = {"source": np.zeros(3, int), "destination": np.ones(3, int), "active_files": np.zeros(3, int)}
     run = run_of(tmp_path, 2, 4, queues=queue_columns(5) | {"time_s": np.arange(5) * HOUR}, links=link | {
         "time_s": np.array([2, 3, 4]) * HOUR, "bytes": np.array([7e12, 3.6e12, 3.6e12]), "files": np.array([7, 1, 2]),
@@ -191,7 +191,7 @@ def test_throughput_bins_cover_the_run_and_no_more(tmp_path):
     assert bins.value.tolist() == [1, 1, 2]
 
 
-def test_difference_keeps_what_only_one_side_has():
+def test_difference_keeps_rows_of_one_side():
     base = pd.DataFrame({"share": ["A", "B"], "metric": "m", "value": [2.0, 0.0], "unit": "h", "window": "1"})
     changed = pd.DataFrame({"share": ["C", "A"], "metric": "m", "value": [5.0, 3.0], "unit": "h", "window": "2"})
     table = metrics.difference(base, changed).set_index("share")

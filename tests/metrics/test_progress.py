@@ -1,4 +1,4 @@
-"""Figures of the life of tasks and jobs: phases, attempts, what rules of the server cost."""
+"""Task phases, attempts, and the cost of server rules."""
 
 import numpy as np
 import pytest
@@ -41,12 +41,12 @@ def test_a_task_that_was_retried_goes_on_after_its_end(tmp_path):
     assert phases(run)[1:] == [(1, "finished", 5, 6), (1, "running", 6, 10)]
 
 
-def test_the_largest_tasks_are_shown_in_the_order_in_which_they_came(tmp_path):
+def test_the_largest_tasks_are_shown_in_order_of_arrival(tmp_path):
     run = run_of(tmp_path, 0, 10, tasks=tasks(*((work, dict(running=3 - k)) for k, work in enumerate((5, 1, 9)))))
     assert [task for task, *_ in phases(run, most=2)] == [3, 1]
 
 
-def test_tasks_with_a_name_of_their_own_come_before_larger_ones(tmp_path):
+def test_tasks_with_a_unique_name_precede_larger_ones(tmp_path):
     rows, times = tasks(*((work, dict(running=0)) for work in (5, 9, 1)))
     rows["name"] = [0, 0, 1]
     assert [task for task, *_ in phases(run_of(tmp_path, 0, 10, tasks=(rows, times)), most=2)] == [2, 3]
@@ -76,7 +76,7 @@ def test_attempts_are_counted_by_number_and_outcome(tmp_path):
     pytest.param(Cause.ANALYSIS_REBROKERAGE, True, id="analysis rebrokerage"),
     pytest.param(Cause.SITE_ERROR, False, id="an error of the site"),
     pytest.param(Cause.TASK_ABORTED, False, id="a command")])
-def test_rules_of_the_server_are_told_from_other_ends(tmp_path, cause, is_rule):
+def test_server_rules_are_distinguished_from_other_causes(tmp_path, cause, is_rule):
     run = run_of(tmp_path, 0, 10, jobs=[job(status=CLOSED, cause=cause, pending=1, closed=5)])
     table = metrics.rule_losses(run)
     assert table[table.metric == "lost_wait_hours"].value.tolist() == ([4.0] if is_rule else [])

@@ -1,4 +1,4 @@
-"""Figures of retries: which job followed which, with how much memory, and where jobs that were closed went."""
+"""Retry history, memory of retries, and moves of closed jobs."""
 
 import pytest
 from small_run import job, run_of
@@ -21,7 +21,7 @@ def test_the_history_of_retries_names_the_job_before_and_the_first(tmp_path):
     assert table.drop(columns="relationtype").to_numpy().tolist() == [[1, 2, 3, 2], [1, 3, 5, 2], [1, 1, 6, 1]]
 
 
-def test_nothing_was_tried_again(tmp_path):
+def test_a_run_without_retries(tmp_path):
     assert len(metrics.retry_history(run_of(tmp_path, jobs=[job(panda_id=1, finished=1)]))) == 0
 
 
@@ -30,7 +30,7 @@ def killed(**columns):
     return job(status=FAILED, cause=Cause.MEMORY_EXCEEDED, jeditaskid=1, failed=5, **columns)
 
 
-def test_jobs_by_the_memory_that_they_asked_for(tmp_path):
+def test_jobs_by_requested_memory(tmp_path):
     run = run_of(tmp_path, 1, jobs=[
         killed(cores=8, attempt=1, ramcount_mb=7200, walltime_s=3600.0),
         killed(attempt=2, ramcount_mb=900, walltime_s=7200.0), killed(attempt=2, ramcount_mb=901),
@@ -49,7 +49,7 @@ def test_no_job_ran_out_of_memory(tmp_path, jobs):
     assert len(metrics.memory_retries(run_of(tmp_path, 1, jobs=jobs))) == 0
 
 
-def test_jobs_that_were_closed_go_where_the_next_attempt_is_made(tmp_path):
+def test_closed_jobs_move_to_the_queue_of_the_next_attempt(tmp_path):
     closed = dict(status=CLOSED, cause=Cause.FAST_REBROKERAGE, queue=QX, closed=2)
     run = run_of(tmp_path, jobs=[
         job(panda_id=1, **closed), job(panda_id=2, **closed), job(panda_id=3, **closed),

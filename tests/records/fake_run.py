@@ -1,7 +1,6 @@
-"""A plausible run of a made-up grid, written through `RunWriter` without any simulation.
+"""A plausible run of an invented grid, written through `RunWriter` without a simulation.
 
-What lives here: jobs with consistent transition times, and series that are counted from those very jobs, so that tests
-can recount them. What does not: any rule of PanDA.
+Transition times of jobs are consistent, and series are counted from these jobs, so that tests can recount them.
 """
 
 import numpy as np

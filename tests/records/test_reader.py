@@ -74,14 +74,14 @@ def test_a_path_that_is_no_run_lists_runs_nearby(tmp_path):
         with pytest.raises(InputFileError, match="runs nearby") as caught:
             read_run(path)
         assert str(folder) in str(caught.value)
-    with pytest.raises(InputFileError, match="no run nearby"):
+    with pytest.raises(InputFileError, match="no runs nearby"):
         read_run(Path("/proc/nowhere/at/all"))
 
 
 @pytest.mark.parametrize(("text", "message"), [
     pytest.param("{", "is not JSON", id="cut off"),
     pytest.param("[]", "a manifest has a status", id="not an object"),
-    pytest.param('{"status": "done"}', "a manifest has a status", id="a status that nobody writes"),
+    pytest.param('{"status": "done"}', "a manifest has a status", id="an unknown status"),
 ])
 def test_a_broken_manifest_is_told(tmp_path, text, message):
     (tmp_path / "manifest.json").write_text(text)

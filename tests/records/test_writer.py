@@ -136,7 +136,7 @@ def test_columns_by_name_may_leave_out_what_is_not_recorded(tmp_path):
                  "one past the last word"),
     pytest.param({"kind": np.array([0, 1, -2])}, "code -2", id="a code below -1"),
     pytest.param({"kind": None}, "missing columns ['kind']", id="a column is missing"),
-    pytest.param({"knid": np.arange(3)}, "unknown columns ['knid']", id="a column nobody knows"),
+    pytest.param({"knid": np.arange(3)}, "unknown columns ['knid']", id="an unknown column"),
 ])
 def test_rows_that_do_not_fit_are_refused(tmp_path, change, message):
     columns = {column.name: np.zeros(3, int) for column in RECORDED["refusals"].columns} | change
@@ -165,7 +165,7 @@ def test_an_unknown_table_is_refused(tmp_path, jobs):
 
 def test_a_folder_that_holds_a_run_is_not_overwritten(tmp_path):
     RunWriter(tmp_path, VOCABULARIES).close()
-    with pytest.raises(OutputError, match="jobs.parquet is there already"):
+    with pytest.raises(OutputError, match="jobs.parquet exists already"):
         RunWriter(tmp_path, VOCABULARIES)
 
 

@@ -1,4 +1,4 @@
-"""Tests of pages, pictures and terminal tables; whether they are beautiful is for eyes to say."""
+"""Pages, plots and terminal tables: structure and numbers, not looks."""
 
 import base64
 import re
@@ -65,7 +65,7 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_the_page_stands_alone(report, run):
+def test_the_page_is_self_contained(report, run):
     page = Page(report.read_text(encoding="utf-8"))
     assert page.fetched == []
     assert set(page.inner_links) <= page.ids
@@ -74,7 +74,7 @@ def test_the_page_stands_alone(report, run):
     assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 21
 
 
-def test_every_plot_has_its_table_beside_it(report, run):
+def test_every_plot_has_its_table_next_to_it(report, run):
     pictures = sorted((run.folder / "plots").glob("*.png"))
     for picture in pictures:
         table = pd.read_csv(picture.with_suffix(".csv"))
@@ -111,7 +111,7 @@ def test_a_long_share_name_fits_the_terminal(tmp_path):
 
 @pytest.fixture
 def only_drawn(monkeypatch):
-    """Figures are drawn but not laid out and saved, which takes nine tenths of the time."""
+    """Draw plots without layout and saving, which take 90 % of the time."""
     def draw_only(draw, table, size, panels=(1, 1)):
         draw(table, Figure(figsize=size).subplots(*panels))
         return b""
@@ -129,28 +129,28 @@ def killed_at_once(root):
     return folder
 
 
-@pytest.mark.parametrize(("make", "told"), [
+@pytest.mark.parametrize(("make", "warning"), [
     pytest.param(killed, "has not ended or was killed", id="killed"),
     pytest.param(killed_at_once, "up to 0 s of 1 d", id="killed before anything was written"),
     pytest.param(lambda root: write_fake_run(root, n_jobs=0, sample_s=3600.0), "No job ended", id="no job at all"),
     pytest.param(lambda root: write_fake_run(root, n_jobs=50, duration_s=600.0, sample_s=1000.0),
                  "there is only one sample", id="one sample"),
     pytest.param(lambda root: write_fake_run(root, status="interrupted", simulated_s=7200.0, **QUICK),
-                 "The run holds nothing after its warm-up of 4 h", id="interrupted within its warm-up"),
+                 "The run has no data after its warm-up of 4 h", id="interrupted within its warm-up"),
     pytest.param(lambda root: write_fake_run(root, status="failed", **QUICK), "its figures may be wrong", id="failed"),
 ])
-def test_a_run_that_went_wrong_says_so(tmp_path, run, make, told, only_drawn):
+def test_a_run_that_failed_carries_a_warning(tmp_path, run, make, warning, only_drawn):
     poor = read_run(make(tmp_path))
     text = write_report(poor).read_text(encoding="utf-8")
     Page(text)
-    assert told in text
+    assert warning in text
     assert "nan" not in re.sub(r"base64,[^\"]*", "", text)
     assert max(map(len, terminal_summary(poor).splitlines())) <= 100
     if poor.end_s == 0:
         Page(write_comparison(run, poor, tmp_path / "compared").read_text(encoding="utf-8"))
 
 
-def test_a_damaged_part_is_told_in_the_report(tmp_path, only_drawn):
+def test_a_damaged_part_is_named_in_the_report(tmp_path, only_drawn):
     folder = killed(tmp_path)
     sorted((folder / "jobs.parquet").iterdir())[-1].write_bytes(b"")
     assert "cannot be read and was left out" in write_report(read_run(folder)).read_text(encoding="utf-8")
@@ -232,7 +232,7 @@ def test_labels_are_spread_apart_and_stay_inside(wanted, gap):
     assert ((placed >= -1e-9) & (placed <= 1 + 1e-9)).all()
 
 
-def test_labels_with_room_stay_where_they_belong():
+def test_labels_with_space_keep_their_heights():
     np.testing.assert_allclose(spread([0.1, 0.5, 0.9], 0.05), [0.1, 0.5, 0.9])
     np.testing.assert_allclose(spread([0.5, 0.5], 0.1), [0.45, 0.55])
 
@@ -243,14 +243,14 @@ def test_labels_with_room_stay_where_they_belong():
     pytest.param({"all": ["one"]}, id="a single share"),
     pytest.param({"P": [f"P{k}" for k in range(30)], "Q": [f"Q{k}" for k in range(10)]}, id="forty shares"),
 ])
-def test_every_share_has_a_colour_of_its_own(groups):
+def test_every_share_has_its_own_colour(groups):
     colours = share_colours(groups)
     leaves = [leaf for group in groups.values() for leaf in group]
     assert list(colours) == leaves
     assert len(set(colours.values())) == len(leaves)
 
 
-def test_small_layers_are_lumped_together():
+def test_small_layers_are_combined():
     table = pd.DataFrame({"time_s": np.repeat([0.0, 1.0], 5), "site": list("abcde") * 2, "value": [1, 5, 4, 3, 2] * 2})
     values = layers(table, "site", most=3)
     assert values.columns.tolist() == ["b", "c", "others (3)"]

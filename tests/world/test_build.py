@@ -68,7 +68,7 @@ def test_records_are_asked_for_of_tasks_that_come(task, expected):
     assert str(told.value.problems[0]) == expected
 
 
-def test_a_task_that_never_comes_is_told_with_file_and_line(tmp_path):
+def test_a_task_that_never_arrives_is_reported_with_file_and_line(tmp_path):
     from pathlib import Path
 
     from simgrid_broker.engine import simulate

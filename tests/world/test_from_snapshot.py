@@ -87,7 +87,7 @@ def test_links_as_brokers_know_them():
     to_west = world.network.links_to(sites.index("WEST"))
     north, south = to_west[sites.index("NORTH")], to_west[sites.index("SOUTH")]
     assert (north["queued_files"], north["mbps_day"], north["closeness"]) == (120, 22, 2) and north["known"]
-    assert np.isnan(north["mbps_hour"]) and not south["known"]         # SOUTH has no storage: nobody knows its links
+    assert np.isnan(north["mbps_hour"]) and not south["known"]         # SOUTH has no storage: its links are unknown
     assert not world.network.links_to(sites.index("CENTRE"))[sites.index("SOUTH")]["known"]
 
 

@@ -1,4 +1,4 @@
-"""Each invariant holds in a sound world, and finds out a world in which somebody broke it on purpose."""
+"""Each invariant holds in a consistent world, and detects a deliberate violation."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def job_is_of_a_queue_that_does_not_exist(bench):
     bench.arrays.jobs["queue"][first(bench, S.ACTIVATED)] = 1000
 
 
-def job_is_of_nobody(bench):
+def job_is_of_an_unknown_user(bench):
     bench.arrays.jobs["user"][first(bench, S.ACTIVATED)] = len(bench.arrays.user_cores)
 
 
@@ -111,7 +111,7 @@ def one_failure_too_many(bench):
     bench.arrays.jobs["failures"][bench.live()[0]] = 2
 
 
-def retry_stands_nowhere(bench):
+def retry_is_in_no_list(bench):
     bench.arrays.tasks["n_retry"][0] += 1
 
 
@@ -131,12 +131,12 @@ def activated_job_is_forgotten(bench):
     bench.arrays.activated[0, 0] = -1
 
 
-def activated_job_stands_twice(bench):
+def activated_job_is_in_the_heap_twice(bench):
     root = int(bench.arrays.activated[0, 0])
     bench.arrays.jobs["child"][root] = root
 
 
-def running_job_stands_in_line(bench):
+def running_job_is_in_the_heap(bench):
     bench.arrays.activated[1, 0] = first(bench, S.RUNNING)
 
 
@@ -160,16 +160,16 @@ def queued_files_are_miscounted(bench):
     bench.link(1, 0)["queued_files"] += 1
 
 
-def nobody_brings_the_input(bench):
+def input_has_no_transfer(bench):
     bench.arrays.jobs["transfer"][first(bench, S.ASSIGNED)] = -1
 
 
-def nobody_brings_the_output(bench):
+def output_has_no_transfer(bench):
     transfer = int(bench.arrays.jobs["transfer"][first(bench, S.TRANSFERRING)])
     bench.arrays.transfers["transfer_id"][transfer] = 0
 
 
-def job_merges_what_nobody_wants_merged(bench):
+def task_without_merging_has_a_merge_job(bench):
     bench.arrays.jobs["n_chunks"][first(bench, S.RUNNING)] = 0
 
 
@@ -183,21 +183,21 @@ def transfer_row_is_lost(bench):
 
 SINS = {
     invariants.counts_equal_recount: (miscount, miscount_user, status_behind_the_back, job_is_lost),
-    invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_nobody),
+    invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_an_unknown_user),
     invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
     invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
     invariants.attempts_stay_below_limit: (one_attempt_too_many, one_attempt_more_than_a_rule_leaves,
                                                one_failure_too_many),
-    invariants.retries_wait_in_lists: (retry_stands_nowhere, failed_job_waits_for_the_retry_module),
+    invariants.retries_wait_in_lists: (retry_is_in_no_list, failed_job_waits_for_the_retry_module),
     invariants.space_is_not_negative: (storage_is_overdrawn, expired_data_is_overdrawn),
-    invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_stands_twice,
-                                             running_job_stands_in_line),
+    invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_is_in_the_heap_twice,
+                                             running_job_is_in_the_heap),
     invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
     invariants.links_add_up: (files_are_miscounted, more_files_than_may_be_active, queued_files_are_miscounted),
-    invariants.moving_jobs_have_a_transfer: (nobody_brings_the_input, nobody_brings_the_output),
-    invariants.merge_jobs_have_reason: (job_merges_what_nobody_wants_merged,),
+    invariants.moving_jobs_have_a_transfer: (input_has_no_transfer, output_has_no_transfer),
+    invariants.merge_jobs_have_reason: (task_without_merging_has_a_merge_job,),
     invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost),
 }
 
@@ -225,7 +225,7 @@ def test_a_broken_world_is_found_out(invariant, sin):
     assert set(messages) <= set(told.value.messages)
 
 
-def test_all_that_is_wrong_is_told_at_once():
+def test_all_violations_are_reported_at_once():
     bench = busy_world()
     miscount(bench)
     storage_is_overdrawn(bench)

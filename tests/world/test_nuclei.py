@@ -30,7 +30,7 @@ def seen(bench, row=0, rows=()):
     pytest.param(dict(fullchain=1), {}, [0, 2], id="a full chain has the nuclei"),
     pytest.param(dict(fullchain=3), dict(B="bareNucleus=allow", D="x,bareNucleus=only"), [0, 2, 1, 3],
                  id="T0 and every bare satellite, behind them"),
-    pytest.param(dict(fullchain=3), dict(B="bareNucleus=maybe"), [0, 2], id="another value is none"),
+    pytest.param(dict(fullchain=3), dict(B="bareNucleus=maybe"), [0, 2], id="an unknown value has no effect"),
     pytest.param(dict(nucleus=2), {}, [0, 2], id="T1 a nucleus that the task names"),
     pytest.param(dict(nucleus=1), {}, [0, 2, 1], id="T1 or a satellite"),
 ])

@@ -58,7 +58,7 @@ def queue_row(**said):
     pytest.param("params", dict(minEventsForJumbo="7"), "min_events_for_jumbo", 7, id="the same in params, as text"),
     pytest.param("catchall", "", "min_events_for_jumbo", 0, id="no number of events for jumbo jobs"),
     pytest.param("catchall", "jobChunkSize=100", "job_chunk_size", 100, id="jobs that come at once"),
-    pytest.param("catchall", "jobChunkSize=many", "job_chunk_size", 0, id="a number that is none is not given"),
+    pytest.param("catchall", "jobChunkSize=many", "job_chunk_size", 0, id="not a number: ignored"),
     pytest.param("catchall", "jobChunkSize=-5", "job_chunk_size", 0, id="nor is a negative one"),
 ])
 def test_a_field_of_cric_becomes_a_column(field, written, column, value):

@@ -51,7 +51,7 @@ def test_values_are_parts_of_the_parents_and_leaves_sum_to_100():
 @pytest.mark.parametrize(("said", "values"), [
     pytest.param([("A", 5)], [100], id="a single share has everything"),
     pytest.param([("A", 0), ("B", 2)], [0, 100], id="a share of value 0 has nothing"),
-    pytest.param([("A", 0), ("B", 0)], [0, 0], id="nobody has anything"),
+    pytest.param([("A", 0), ("B", 0)], [0, 0], id="all values are zero"),
     pytest.param([("A", 1e9), ("B", 3e9)], [25, 75], id="the scale does not matter"),
 ])
 def test_normalisation_at_the_edges(said, values):

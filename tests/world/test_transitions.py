@@ -88,7 +88,7 @@ def test_a_forbidden_move_tells_the_story_of_the_job():
         "           0.000 s  sent", "           0.000 s  running", "         100.000 s  holding"]
 
 
-def test_a_story_is_told_in_the_order_of_time():
+def test_a_history_is_in_order_of_time():
     bench = Bench()
     row = put_job(bench, S.ACTIVATED)
     for status, now in ((S.THROTTLED, 5.0), (S.ACTIVATED, 7.0), (S.SENT, 9.0)):

@@ -7,7 +7,7 @@ from simgrid_broker.names import Cause
 from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
 
 
-def test_nobody_knows_how_a_running_job_will_end():
+def test_the_outcome_of_a_running_job_is_not_recorded():
     bench = Bench(None, dict(n_jobs=9, failure_rate=1.0, output_bytes_per_job=1e9))
     bench.submit(9)
     bench.workers(8)

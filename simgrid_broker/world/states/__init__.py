@@ -5,6 +5,6 @@ from simgrid_broker.world.states.machine import Machine, Move
 from simgrid_broker.world.states.tasks import TASK
 
 MACHINES = (TASK, JOB)
-"""Every machine, in the order of the documentation."""
+"""All machines, in the order of the documentation."""
 
 __all__ = ["MACHINES", "TASK", "JOB", "Machine", "Move"]

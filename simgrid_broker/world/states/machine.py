@@ -1,4 +1,4 @@
-"""The shape of a state machine: statuses with their meaning, and the moves between them."""
+"""State machines: statuses with their meaning, and the allowed moves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from simgrid_broker.names import Word
 
 @dataclass(frozen=True)
 class Move:
-    """One allowed move, or one to the same status from several.
+    """An allowed move from one or several statuses to one.
 
-    by: the agent that makes it, PanDA's name; when: on what condition; whence: how all the statuses in `old` are called
-    together, if there are too many to draw.
+    by: PanDA's name of the agent; when: condition; whence: common name of the statuses in `old`, if there are too many
+    to draw.
     """
 
     old: tuple[Word, ...]
@@ -37,10 +37,10 @@ class Machine:
         return frozenset((old, move.new) for move in self.moves for old in move.old if old != move.new)
 
     def next(self, status: Word) -> tuple[Word, ...]:
-        """Statuses that can follow one, in the order of the table of moves, each once."""
+        """Successors of a status, in the order of the moves, each once."""
         return tuple(dict.fromkeys(move.new for move in self.moves if status in move.old and status != move.new))
 
     def sources(self, status: Word) -> str:
-        """Where the status and the moves out of it stand."""
+        """Sources of a status and of the moves from it."""
         found = (*self.source.split("; "), *(move.source for move in self.moves if status in move.old))
         return "; ".join(dict.fromkeys(found))

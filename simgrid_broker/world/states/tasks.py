@@ -17,9 +17,9 @@ MERGED = "JEDI TWiki, Output merging; lifecycle reference, 2.14"
 
 HELD = (T.READY, T.RUNNING, T.SCOUTING, T.MERGING, T.DEFINED, T.TOPREPROCESS, T.PREPROCESSING, T.REGISTERED, T.PREPARED,
         T.REREFINE, T.ASSIGNING)
-"""Statuses in which a task can be put on hold, and to which it comes back."""
+"""Statuses in which a task can be put on hold, and to which it returns."""
 PREPARABLE = (T.RUNNING, T.MERGING, T.PREPROCESSING, T.READY, T.THROTTLED)
-"""Statuses from which a task of which nothing is left goes to its end."""
+"""Statuses from which a task without remaining input is prepared for its end."""
 PAUSABLE = tuple(status for status in TASK_NOT_FINAL if status is not T.PAUSED)
 RETRIABLE = (T.FINISHED, T.FAILED, T.ABORTED, T.EXHAUSTED)
 
@@ -100,7 +100,7 @@ WAITING = (
     Move((T.THROTTLED,), T.RUNNING, "WatchDog", "the time is over", THROTTLED),
     Move((T.RUNNING,), T.PAUSED, "WatchDog", "too many failures", PAUSED),
 )
-"""On hold, throttled, paused by itself."""
+"""On hold, throttled, paused automatically."""
 
 ENDING = (
     Move(PREPARABLE, T.PREPARED, "PostProcessor", "no input is left", STATES),
@@ -112,7 +112,7 @@ ENDING = (
     Move((T.TOBROKEN,), T.BROKEN, "PostProcessor", "in its next cycle", STATES),
     Move((T.TOABORT,), T.ABORTED, "PostProcessor", "in its next cycle", STATES),
 )
-"""The ends."""
+"""Final statuses and the moves to them."""
 
 COMMANDED = (
     Move(TASK_NOT_FINAL, T.ABORTING, "TaskCommando", "command abort", STATES, "any status that is not final"),
@@ -133,8 +133,8 @@ COMMANDED = (
     *_each((T.PAUSED,), PAUSABLE, "TaskCommando", "command resume: back to where it was", STATES),
     Move((T.SCOUTING,), T.SCOUTED, "TaskCommando", "command avalanche", SCOUTS),
 )
-"""Commands; resume brings a throttled task back too, which the move of the WatchDog covers."""
+"""Commands; resume of a throttled task is covered by the move of the WatchDog."""
 
 TASK = Machine("task", MEANING, (*REFINING, *GENERATING, *WAITING, *ENDING, *COMMANDED),
                "JEDI TWiki, task status; lifecycle reference, 2.8")
-"""What a task can go through."""
+"""State machine of a task."""

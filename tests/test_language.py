@@ -1,0 +1,90 @@
+"""The words in the package, its messages, documents, scenarios and scripts are plain English."""
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "simgrid_broker"
+
+BANNED = {
+    r"\bin vain\b": "name the result: without a candidate, lost",
+    r"\banew\b": "again, or name the action: repeat, recount",
+    r"\bso long\b": "write the meaning of the number: within this time",
+    r"\bnobody\b|\bsomebody\b|\bwhoever\b": "name the condition or the actor",
+    r"\bstands? for\b": "is, means, counts as, placeholder for",
+    r"\bhangs? on\b": "depends on, is keyed by",
+    r"\blet go\b": "release",
+    r"\breckoned\b": "estimated, counted",
+    r"\bwhat (lives|does not live) (here|there)\b": "drop it, or say what the name does not",
+    r"\bbeside (that|those)\b": "in addition to, next to",
+    r"(?<!there )\bis none\b": "name the value: empty, missing, unknown, not ...",
+}
+"""Patterns of translated English, with what to write instead."""
+
+NOT_YET = (
+    "simgrid_broker/agents", "simgrid_broker/policy", "simgrid_broker/scenario", "simgrid_broker/schema",
+    "simgrid_broker/dry_run", "simgrid_broker/names.py", "simgrid_broker/units.py", "simgrid_broker/errors.py",
+    "simgrid_broker/views.py", "simgrid_broker/engine.py", "simgrid_broker/cli/gdpconfig.py",
+    "simgrid_broker/cli/reference.py", "simgrid_broker/cli/scenario_keys.py", "simgrid_broker/world/arrays.py",
+    "simgrid_broker/world/build.py", "simgrid_broker/world/observe.py", "simgrid_broker/world/queue_tables.py",
+    "simgrid_broker/world/to_snapshot.py", "simgrid_broker/world/from_snapshot.py",
+)
+"""Files and folders that are still to be rewritten."""
+
+GENERATED = re.compile(r"<!-- begin of what .*?<!-- end of it -->|"
+                       r"\A# [^\n]*\n\nWritten by `scripts/write_reference\.py`.*", re.DOTALL)
+"""Text of documents that is made from sources, which are checked themselves."""
+
+
+def files():
+    """Every file that a user or developer reads, tests aside."""
+    yield ROOT / "README.md"
+    for folder, pattern in (("simgrid_broker", "**/*.py"), ("docs", "*.md"), ("scenarios", "*"), ("scripts", "*.*"),
+                            ("results", "README.md"), ("examples", "**/*.*")):
+        yield from sorted(path for path in (ROOT / folder).glob(pattern)
+                          if path.suffix in (".py", ".md", ".yaml", ".sh", ".toml"))
+
+
+def words(path):
+    """Line number and text of everything in a file that is read as language: comments and strings of programs."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        text = GENERATED.sub(lambda made: "\n" * made[0].count("\n"), text)
+        return list(enumerate(text.split("\n"), 1))
+    kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    return [(token.start[0] + offset, line) for token in tokenize.generate_tokens(io.StringIO(text).readline)
+            if token.type in kinds for offset, line in enumerate(token.string.split("\n"))]
+
+
+def findings(path):
+    """What is banned in a file, with place and advice."""
+    return [f"{path.relative_to(ROOT)}:{number}: {found[0]!r}: {advice}" for number, line in words(path)
+            for pattern, advice in BANNED.items() for found in [re.search(pattern, line, re.IGNORECASE)] if found]
+
+
+def test_no_banned_pattern_is_used():
+    checked = [path for path in files() if not path.relative_to(ROOT).as_posix().startswith(NOT_YET)]
+    problems = [problem for path in checked for problem in findings(path)]
+    assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(("text", "line"), [
+    pytest.param('"""Ask\n\nanew."""\n', 3, id="docstring"),
+    pytest.param("x = 1  # reckoned\n", 1, id="comment"),
+    pytest.param('y = f"{x} jobs waited in vain"\n', 1, id="message"),
+])
+def test_a_banned_pattern_is_found_with_its_line(tmp_path, monkeypatch, text, line):
+    path = tmp_path / "module.py"
+    path.write_text(text)
+    monkeypatch.setitem(findings.__globals__, "ROOT", tmp_path)
+    assert [problem.split(":")[1] for problem in findings(path)] == [str(line)]
+
+
+def test_names_in_programs_are_not_language(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text("anew = None\nif anew is None:\n    pass\n")
+    assert words(path) == []
