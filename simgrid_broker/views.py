@@ -144,8 +144,7 @@ class Task(SeenTask):
 
 
 QUEUE = np.dtype([
-    *((column.name, column.seen) for column in (*PSEUDO_QUEUES.seen, *QUEUES.seen)),
-    ("slot_corecount", "i4"),        # cores of a slot of the PanDA queue
+    *((column.seen_as or column.name, column.seen) for column in (*PSEUDO_QUEUES.seen, *QUEUES.seen)),
     ("storage", "i4"),               # endpoint that takes output; -1 = none
     ("storage_site", "i4"),          # site of that endpoint, else that of the queue
 ])
@@ -172,7 +171,7 @@ class Queues:
 
     def __getattr__(self, column: str) -> Any:
         """A column, (n,), as an array of numbers or a tuple of texts; raises AttributeError for an unknown one."""
-        if column in QUEUE.names:
+        if column in (QUEUE.names or ()):
             return self.records[column]
         if column in TEXTS:
             return self.texts[column]
@@ -230,10 +229,11 @@ UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, 
 
 def records(dtype: np.dtype, n: int, **columns) -> np.ndarray:
     """Rows of a dtype, (n,), from columns; what is left out is unknown or 0. Raises ValueError for an unknown name."""
-    if unknown := set(columns) - set(dtype.names):
-        raise ValueError(f"no column {', '.join(sorted(unknown))}; there are {', '.join(dtype.names)}")
+    names = dtype.names or ()
+    if unknown := set(columns) - set(names):
+        raise ValueError(f"no column {', '.join(sorted(unknown))}; there are {', '.join(names)}")
     rows = np.zeros(n, dtype)
-    for name in dtype.names:
+    for name in names:
         rows[name] = columns.get(name, UNKNOWN.get(name, 0))
     return rows
 

@@ -1,6 +1,6 @@
 """Columns and tables: what each number of the simulator is called, measured in and filled from."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,8 +33,8 @@ class Column:
     seen_as: str = ""
     none: float | None = None
     key: str = ""
-    of: Callable[..., Any] | None = None
-    back: Callable[[Any, Mapping[str, tuple[str, ...]]], Any] | None = None
+    of: Any = None
+    back: Any = None
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,6 @@ class Table:
     def seen(self) -> tuple[Column, ...]:
         """The columns that the view of a decision has."""
         return tuple(column for column in self.columns if column.seen)
-
-    def column(self, name: str) -> Column:
-        """The column called `name`; raises KeyError if the table has none."""
-        for column in self.columns:
-            if column.name == name:
-                return column
-        raise KeyError(f"table {self.name} has no column {name!r}")
 
     def empty(self, rows: int) -> np.ndarray:
         """An array of `rows` zeroed rows."""

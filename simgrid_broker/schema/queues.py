@@ -91,7 +91,8 @@ class Queue(Part):
     workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
     resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
     corecount: int = attribute(8, "Cores of a multi-core slot; capability score: 1 unless it is given", ge=0,
-                               le=MOST_CORES_OF_JOB, dtype="i2", unit="cores", zero=1)
+                               le=MOST_CORES_OF_JOB, dtype="i2", unit="cores", zero=1, seen="i4",
+                               seen_as="slot_corecount")
     corepower: float = attribute(10, "HS06 per core", ge=0, unit="HS06/core", zero=UNKNOWN_COREPOWER,
                                  zero_means="unknown, read as 10", seen="f8")
     maxrss: Megabytes = attribute(0, "Memory limit of a slot, MB", ge=0, unit="MB", zero=inf, scale=per_slot)

@@ -38,11 +38,10 @@ def queues(world) -> views.Queues:
     pseudo = arrays.pseudo_queues
     parents, of = pseudo["queue"].tolist(), arrays.queues[pseudo["queue"]]
     storage = arrays.sites["storage"][of["site"]]
-    columns = {column.name: of[column.name] for column in QUEUES.seen}
+    columns = {column.seen_as or column.name: of[column.name] for column in QUEUES.seen}
     columns |= {column.name: pseudo[column.name] for column in PSEUDO_QUEUES.seen}
-    records = views.records(
-        views.QUEUE, len(pseudo), **columns, slot_corecount=of["corecount"], storage=storage,
-        storage_site=np.where(storage >= 0, arrays.storages["site"][storage], of["site"]))
+    storage_site = np.where(storage >= 0, arrays.storages["site"][storage], of["site"])
+    records = views.records(views.QUEUE, len(pseudo), **columns, storage=storage, storage_site=storage_site)
     texts = {name: tuple(column.of(nouns[queue]) for queue in parents) for name, column in views.TEXTS.items()}
     return views.Queues(world.vocabularies["pseudo_queues"], records, texts,
                         tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version)

@@ -27,7 +27,8 @@ def numbers_of(grid) -> dict[str, dict[str, int]]:
 def site_table(grid) -> np.ndarray:
     """Sites of the grid, in their order."""
     numbers = numbers_of(grid)
-    table, first = SITES.filled(tuple(grid.sites.values()), numbers), {}
+    table = SITES.filled(tuple(grid.sites.values()), numbers)
+    first: dict[str, int] = {}
     for number, storage in enumerate(grid.storages.values()):
         first.setdefault(storage.site, number)
     table["storage"] = [numbers["storages"][site.storage] if site.storage else first.get(name, -1)
@@ -92,7 +93,9 @@ def pools_of(grid) -> tuple[dict[str, int], list[tuple[str, int, float]]]:
 
     A queue with `cores` has a batch system of its own; the others share the one of their site.
     """
-    numbers, pools, of_site = {}, [], {}
+    numbers: dict[str, int] = {}
+    of_site: dict[str, int] = {}
+    pools: list[tuple[str, int, float]] = []
     for name, queue in grid.queues.items():
         site = grid.sites[queue.atlas_site]
         if queue.cores is not None:

@@ -94,12 +94,6 @@ def test_a_row_is_small_and_wastes_little(table, most_bytes):
     assert used <= table.dtype.itemsize <= min(used + 8, most_bytes)
 
 
-def test_a_column_is_found_by_name():
-    assert schema.JOBS.column("share").codes == "shares"
-    with pytest.raises(KeyError, match="table jobs has no column 'shares'"):
-        schema.JOBS.column("shares")
-
-
 def test_there_is_a_time_for_each_status():
     assert schema.JOB_TIMES == tuple(f"{status.word}_s" for status in JobStatus)
     assert schema.TASK_TIMES == tuple(f"{status.word}_s" for status in TaskStatus)

@@ -57,7 +57,7 @@ def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | Non
     tiers = site_tiers(objects)
     storages = read_storages(objects, tiers, None if rses is None else read_json(rses), tally)
     sites = _sites(objects, queues, tiers, storages, tally)
-    links = {"default": {}, "pairs": []}
+    links: dict[str, Any] = {"default": {}, "pairs": []}
     if closeness is not None:
         links["closeness"] = closeness_matrix(read_json(closeness), tuple(sites), tally)
     _say_assumptions(tally)
@@ -229,10 +229,9 @@ def site_tiers(objects: Mapping[str, Fields]) -> dict[str, str]:
     """
     tiers: dict[str, str] = {}
     for fields in objects.values():
-        level = fields.raw("tier_level")
-        tier = fields.text("tier").upper()
-        if number_of(level) in (0, 1, 2, 3) and not tier.startswith(f"T{int(number_of(level))}"):
-            tier = f"T{int(number_of(level))}"
+        level, tier = number_of(fields.raw("tier_level")), fields.text("tier").upper()
+        if level in (0, 1, 2, 3) and not tier.startswith(f"T{level:.0f}"):
+            tier = f"T{level:.0f}"
         if tier[:2] not in BANDS:
             fields.remark("without a tier, read as T2")
             tier = "T2"
@@ -247,7 +246,7 @@ def _sites(objects: Mapping[str, Fields], queues: Mapping[str, dict], tiers: Map
     sends = {queue["atlas_site"] for queue in queues.values() if queue["type"] != "analysis"}
     able = {site: tier for site, tier in tiers.items() if site in sends and storages.owns_default(site)}
     nuclei = assumed_nuclei(able, cores)
-    sites = {}
+    sites: dict[str, dict] = {}
     for fields in objects.values():
         name = fields.text("atlas_site")
         sites.setdefault(name, {"tier": int(tiers[name][1]), "region": fields.text("cloud").split(",")[0].strip(),
@@ -291,7 +290,7 @@ def closeness_matrix(matrix: JsonFile, sites: tuple[str, ...], tally: Tally) -> 
             tally.count("entries of the site matrix of sites without queues here", f"{source} to {destination}")
         elif value == CLOSENESS_BLOCKED:
             rows[number[source]][number[destination]] = "-"
-        elif value in range(len(CLOSENESS_SIGNS)):
+        elif value is not None and value in range(len(CLOSENESS_SIGNS)):
             rows[number[source]][number[destination]] = CLOSENESS_SIGNS[int(value)]
         else:
             tally.count("entries of the site matrix whose closeness is not -1 to 11",

@@ -24,10 +24,9 @@ def nothing(value: object) -> bool:
 def number_of(value: object) -> float | None:
     """The number that a value holds, as a number or as text, or None."""
     if isinstance(value, str):
-        found = finite_number(value.strip())
-    else:
-        found = value if isinstance(value, Real) and not isinstance(value, bool) else None
-    return float(found) if found is not None and -LARGEST <= found <= LARGEST else None
+        value = finite_number(value.strip())
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    return float(value) if is_number and -LARGEST <= value <= LARGEST else None
 
 
 def clean(text: str) -> str:
@@ -113,7 +112,7 @@ class Fields:
 
 def flat(nested: Mapping[str, object], prefix: str = "") -> dict[str, object]:
     """A nested object as one of scalars, names joined by dots; lists and nulls are left out."""
-    found = {}
+    found: dict[str, object] = {}
     for key, value in nested.items():
         if isinstance(value, dict):
             found |= flat(value, f"{prefix}{key}.")
