@@ -94,12 +94,13 @@ class Premerge(NamedTuple):
     stuck_s: float
 
 
-_KIND = {"i8": int, "f8": float, "?": bool, "U": str}
+_ZERO = {"i8": 0, "f8": 0.0, "?": False, "U": ""}
 TASK_FIELDS = {column.seen_as or column.name: column for column in TASKS.seen}
 """Field of a task's view to the column of the task that it shows."""
 
 SeenTask = make_dataclass("SeenTask", frozen=True, fields=[
-    (name, _KIND[column.seen], _KIND[column.seen]()) for name, column in TASK_FIELDS.items()])
+    (name, type(_ZERO[column.seen]), _ZERO[column.seen] if column.none is None else column.none)
+    for name, column in TASK_FIELDS.items()])
 """What is seen of a task as its sheet has it (`schema.tasks`); 0 and empty mean what the sheet says of them."""
 
 
@@ -116,7 +117,6 @@ class Task(SeenTask):
     n_jobs: int = 0                # jobs still to be made or finished
     total_input_bytes: float = 0.0
     total_input_files: int = 0
-    nucleus: int = -1              # site; -1 = none
     is_scout: bool = False
     is_merging: bool = False
     taskpriority: int | None = None    # as submitted; None = the same as `currentpriority`
@@ -129,7 +129,6 @@ class Task(SeenTask):
     mergeramcount: float = 0.0     # MB of a merge job; 0 = unknown
     mergecorecount: int = 0        # cores of a merge job; 0 = as `corecount`
     job_cloning: bool = False      # an event service task whose jobs are clones
-    n_es_consumers: int = 1        # jobs that share the events of an event service job
     jumbo_events: int = -1         # events that are ready for jumbo jobs; -1 = it makes none
     dynamic_events: bool = False   # a job has as many events as fit its queue
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say

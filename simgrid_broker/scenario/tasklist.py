@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simgrid_broker.names import InputLan, TaskStatus
+from simgrid_broker.names import InputLan
 from simgrid_broker.schema import SPLITTING, TASKS
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.part import Part
@@ -44,14 +44,11 @@ class TaskList:
 
 
 def new_rows(n: int) -> np.ndarray:
-    """Rows of `n` tasks that were just submitted, (n,) of `schema.TASKS`: all that a source of work need not know."""
+    """Rows of `n` registered tasks, (n,) of `schema.TASKS`, of which nothing is known."""
     rows = TASKS.empty(n)
-    rows["status"] = TaskStatus.REGISTERED
-    rows["old_status"] = TaskStatus.REGISTERED
-    rows["frozen_s"] = np.nan
-    for column in ("share", "resource_type", "nucleus", "work_queue", "errordialog"):
-        rows[column] = -1
-    rows["n_es_consumers"] = 1
+    for column in TASKS.columns:
+        if column.none is not None:
+            rows[column.name] = column.none
     rows["allowinputlan"] = InputLan.USE
     return rows
 
@@ -68,7 +65,7 @@ def fill(rows: np.ndarray, nouns: Sequence[Part], sheet: type[Part], names: Mapp
             known = found[column.codes] = {word: k for k, word in enumerate(dict.fromkeys(values))}
             values = [known[value] for value in values]
         elif column.codes in names:
-            values = [-1 if value is None else names[column.codes].index(value) for value in values]
+            values = [value if value == column.none else names[column.codes].index(value) for value in values]
         rows[column.name] = values
     return found
 

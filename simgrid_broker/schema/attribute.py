@@ -43,12 +43,14 @@ def attribute(default: Any, description: str, *, zero: float | None = None, zero
         return found * (scale(noun) if callable(scale) else scale)
 
     def back(kind: Any, value: Any, words: Mapping[str, tuple[str, ...]]) -> Any:
-        if NoneType in get_args(kind) and value == (-1 if codes and code is None else 0):
+        if NoneType in get_args(kind) and value == (none or 0):
             return None
+        if zero is not None and value == zero:
+            return 0
         if codes:
             word = words[codes][value]
             return word if get_origin(kind) is not tuple else word.split(",") if word else []
-        return bool(value) if kind is bool else value
+        return bool(value) if kind is bool else int(value) if int in (kind, *get_args(kind)) else value
 
     means = zero_means or ("unlimited" if zero == inf else f"{zero:g}" if zero is not None else "")
     field = Field(default, description=description + (f"; 0 = {means}" if means else ""), **limits)

@@ -1,6 +1,7 @@
 """The sheet of a task: its keys in a scenario and a snapshot, its columns in the world and in `tasks.parquet`."""
 
 from functools import partial
+from math import inf, nan
 from typing import Literal
 
 from pydantic import field_validator, model_validator
@@ -42,7 +43,7 @@ class TaskParameters(Part):
     campaign: str = word("", "Campaign, for shares", codes="campaigns")
     transpath: str = word("", "Transformation, for shares", codes="transpaths", source=JEDI + " transPath")
     gshare: str | None = word(None, "Leaf share; default: found by the regular expressions of the tree",
-                              column="share", codes="shares", seen="i8")
+                              column="share", codes="shares", none=-1, seen="i8")
     priority: int = number(500, "Priority within the share", ge=-10000, le=10000, dtype="i4",
                            source=JEDI + " currentPriority", seen="i8", seen_as="currentpriority")
     corecount: int = number(8, "Cores asked for", zero_means="any", ge=0, le=MOST_CORES_OF_JOB, unit="cores",
@@ -75,8 +76,8 @@ class TaskParameters(Part):
 
     site: tuple[str, ...] = word((), "PanDA queues to which all jobs go; default: brokerage finds them",
                                  column="preassigned", codes="preassigned", code=",".join)
-    maxCoreCount: int = number(0, "Most cores of a slot", zero_means="open", ge=0, le=MOST_CORES_OF_JOB, unit="cores",
-                             seen="i8", recorded=False)
+    maxCoreCount: int = number(0, "Most cores of a slot", zero=inf, none=inf, ge=0, le=MOST_CORES_OF_JOB,
+                             unit="cores", dtype="f4", seen="f8", recorded=False)
     walltime: float = number(0, "Wall time of a MiB of input, s, claimed instead of CPU time",
                              zero_means="CPU time is claimed", ge=0, unit="s/MiB", column="walltime_s_per_mib",
                              dtype="f4", seen="f8", recorded=False)
@@ -90,7 +91,7 @@ class TaskParameters(Part):
                              "not wait at inactive queues", seen_as="merge_output")
     eventService: bool = flag("Brokerage picks queues for event service; jobs are ordinary ones", source=JEDI,
                               seen_as="event_service", recorded=True)
-    nEsConsumers: int = number(1, "Jobs of event service that share the events of an input", ge=1,
+    nEsConsumers: int = number(1, "Jobs of event service that share the events of an input", none=1, ge=1,
                                column="n_es_consumers", seen="i8", recorded=False)
     maxAttemptES: int = number(0, "Attempts at an event before the last", zero_means="3 in all", ge=0,
                                column="max_attempt_es", seen="i8", recorded=False)
@@ -100,8 +101,8 @@ class TaskParameters(Part):
                                  zero_means="it is fixed", ge=0, unit="events", dtype="i4",
                                  seen="i8", seen_as="min_granularity", recorded=False)
     maxEventsPerJob: int | None = number(None, "Most events of a job whose number of events is dynamic; default: open",
-                                         none=0, ge=1, unit="events", dtype="i4",
-                                         seen="i8", seen_as="max_events_per_job", recorded=False)
+                                         none=inf, ge=1, unit="events", dtype="f8",
+                                         seen="f8", seen_as="max_events_per_job", recorded=False)
 
     @field_validator("ipConnectivity")
     @classmethod
@@ -126,7 +127,7 @@ class Chain(Part):
     """The place of a task in a chain: its nucleus, and whether it wants a bare one."""
 
     nucleus: str | None = word(None, "Site that collects the output; default: brokerage finds one", codes="sites",
-                               seen="i8")
+                               none=-1, seen="i8")
     fullChain: Literal["only", "require", "capable"] | None = number(
         None, "Whether the task wants a bare nucleus; default: it is a normal task",
         codes="full_chain", code=lambda word: FullChain.of(word or "none"), seen="i8")
@@ -175,7 +176,7 @@ STATE = (
     Column("arrival_s", "f8", "s", JEDI + " creationDate", "When the task was submitted"),
     Column("modification_s", "f8", "s", JEDI + " modificationTime", "Last change", recorded=False),
     Column("frozen_s", "f8", "s", JEDI + " frozenTime", "Since when brokerage has failed; NaN = it has not",
-           recorded=False),
+           recorded=False, none=nan),
     Column("work_hs06s_per_event", "f8", "HS06 s", OURS, "True mean CPU work of one event", hidden=True),
     Column("work_spread", "f4", "", OURS, "Sigma of the log-normal spread of work between jobs", hidden=True),
     Column("memory_spread", "f4", "", OURS, "Sigma of the log-normal spread of memory between jobs", hidden=True),
@@ -191,9 +192,10 @@ STATE = (
            zero_means="unlimited"),
     Column("server_retries", "i2", "attempts", "PanDA maxAttempt of analysis jobs",
            "Failures after which the server itself tries again at the same queue, before JEDI does", recorded=False),
-    Column("resource_type", "i2", "", JEDI + " resource_type", "Resource type", codes="resource_types", seen="i8"),
+    Column("resource_type", "i2", "", JEDI + " resource_type", "Resource type", codes="resource_types", none=-1,
+           seen="i8"),
     Column("work_queue", "i2", "", JEDI + " workQueue_ID", "Work queue beside those of the share tree; -1 = none",
-           codes="work_queues"),
+           codes="work_queues", none=-1),
     Column("retry_class", "i2", "", OURS, "Row of the table of what the retry module does", recorded=False),
     Column("status", "i2", "", JEDI + " status", "Status", codes="task_status"),
     Column("old_status", "i2", "", JEDI + " oldStatus", "Status before pending", codes="task_status", recorded=False),
@@ -203,7 +205,7 @@ STATE = (
     Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",
            zero_means="none"),
     Column("errordialog", "i2", "", JEDI + " errorDialog",
-           "Last rule that left no candidate, or what scouts stopped it for", codes="tags"),
+           "Last rule that left no candidate, or what scouts stopped it for", codes="tags", none=-1),
 )
 """Columns that arrival and run fill."""
 

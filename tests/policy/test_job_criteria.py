@@ -1,3 +1,5 @@
+from math import inf
+
 import numpy as np
 import pytest
 from policy_builders import answer_about_one, job_case, queues, task
@@ -73,7 +75,7 @@ def test_any_core_count_at_high_priority(fields, refuses):
     assert refused(c.core_count_mismatch, task(**{"corecount": 0} | fields), corecount=1) is refuses
 
 
-@pytest.mark.parametrize(("most", "queue", "refuses"), [(0, 64, False), (8, 8, False), (8, 9, True)])
+@pytest.mark.parametrize(("most", "queue", "refuses"), [(inf, 64, False), (8, 8, False), (8, 9, True)])
 def test_maxcorecount(most, queue, refuses):
     assert refused(c.too_many_cores, task(corecount=8, maxcorecount=most), corecount=queue) is refuses
 

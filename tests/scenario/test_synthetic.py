@@ -1,5 +1,7 @@
 """The synthetic workload: amounts, times, luck that belongs to the task, and claims that are not the truth."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -397,7 +399,9 @@ def test_task_parameters_of_job_brokerage():
     assert {name: row[name] for name in COLUMNS} == COLUMNS
     plain = task_list(scenario(campaign(backlog=1))).rows[0]
     assert plain["cputime"] > 0 and plain["allowinputlan"] == InputLan.USE and plain["n_es_consumers"] == 1
-    assert not any(plain[name] for name in COLUMNS if name not in ("cputime", "allowinputlan", "n_es_consumers"))
+    assert plain["maxcorecount"] == plain["maxeventsperjob"] == math.inf
+    assert not any(plain[name] for name in COLUMNS if name not in (
+        "cputime", "allowinputlan", "n_es_consumers", "maxcorecount", "maxeventsperjob"))
 
 
 def test_task_parameters_of_job_brokerage_change_nothing_of_the_work():

@@ -1,5 +1,7 @@
 """What job brokerage sees of what tasks ask for and of what queues demand."""
 
+from math import inf
+
 import numpy as np
 import pytest
 from builders import Bench, scenario, two_sites
@@ -19,7 +21,7 @@ def seen(**said):
 
 @pytest.mark.parametrize(("said", "fields"), [
     pytest.param({}, dict(allowinputlan="use", uselocalio=False, ipconnectivity="", event_service=False,
-                          n_es_consumers=1, max_attempt_es=0, jumbo_events=-1, merge_output=False, maxcorecount=0,
+                          n_es_consumers=1, max_attempt_es=0, jumbo_events=-1, merge_output=False, maxcorecount=inf,
                           dynamic_events=False, cputimeunit="HS06sPerEvent", walltime_s_per_mib=0.0, diskio=0.0),
                  id="a plain task"),
     pytest.param(dict(allowinputlan=InputLan.ONLY, uselocalio=1), dict(allowinputlan="only", uselocalio=True),
@@ -28,8 +30,10 @@ def seen(**said):
     pytest.param(dict(ipconnectivity="http#IPv4"), dict(ipconnectivity="http#IPv4"), id="network"),
     pytest.param(dict(eventservice=1, n_es_consumers=2, max_attempt_es=4),
                  dict(event_service=True, n_es_consumers=2, max_attempt_es=4, jumbo_events=-1), id="event service"),
-    pytest.param(dict(eventservice=1, n_jumbo_jobs=3, n_jobs=10, n_events_per_job=7, n_finished=2, n_failed=1),
+    pytest.param(dict(eventservice=1, n_jumbo_jobs=3, n_jobs=10, n_events_per_job=7),
                  dict(jumbo_events=70), id="all events of a task that has just come are ready for jumbo jobs"),
+    pytest.param(dict(mingranularity=5), dict(dynamic_events=True, min_granularity=5, max_events_per_job=inf),
+                 id="any number of events"),
     pytest.param(dict(mingranularity=5, maxeventsperjob=50),
                  dict(dynamic_events=True, min_granularity=5, max_events_per_job=50), id="dynamic number of events"),
     pytest.param(dict(walltime_s_per_mib=2.5), dict(cputimeunit="", walltime_s_per_mib=2.5, walltimeunit=""),

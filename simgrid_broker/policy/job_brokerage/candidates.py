@@ -93,7 +93,7 @@ def core_count_mismatch(case: JobCase) -> np.ndarray:
            source="PanDA brokerage documentation, production job brokerage, core count; brokerage reference, 2.3 P10")
 def too_many_cores(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with more cores than the task's maxCoreCount; a single queue that the task names is not asked."""
-    if not case.task.maxcorecount or is_single(case.task, case.queues):
+    if is_single(case.task, case.queues):
         return np.zeros(case.n_candidates, bool)
     return above(case.queues.corecount, case.task.maxcorecount)
 

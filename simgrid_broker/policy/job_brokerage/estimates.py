@@ -56,7 +56,7 @@ def _work_of_jobs(task: Task) -> dict:
     usual = work(task, task.n_events_per_job)
     if not (task.dynamic_events and counts_hs06(task)):
         return dict(usual_work=usual, least_work=usual, most_work=usual)
-    run = min(task.n_events_per_job, task.max_events_per_job or math.inf)
+    run = min(task.n_events_per_job, task.max_events_per_job)
     return dict(usual_work=usual, least_work=work(task, task.min_granularity),
                 most_work=work(task, max(task.min_granularity, run)))
 
