@@ -22,8 +22,6 @@ from numba.core.typing.templates import AttributeTemplate
 from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, overload, unbox
 from numba.np import numpy_support
 
-WORD = 8
-"""Bytes of a word of the list."""
 LINE = 64
 """Bytes that a processor fetches at once."""
 FIXED_WORDS = 5

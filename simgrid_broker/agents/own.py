@@ -1,4 +1,4 @@
-"""Agents of other packages and of the caller, beside those of the package."""
+"""Agents of other packages and of the caller, in addition to those of the package."""
 
 import inspect
 from collections.abc import Callable, Iterable

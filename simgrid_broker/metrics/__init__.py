@@ -19,10 +19,16 @@ from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
 from simgrid_broker.metrics.refusals import brokerage_funnel, decisions, refusal_rates, refusals
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
-from simgrid_broker.metrics.splitting import cut_jobs
 from simgrid_broker.metrics.summary import jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
-from simgrid_broker.metrics.tasks import stopped_tasks, task_turnaround, tasks_by_status, tasks_without_place
+from simgrid_broker.metrics.tasks import (
+    cut_jobs,
+    first_jobs,
+    stopped_tasks,
+    task_turnaround,
+    tasks_by_status,
+    tasks_without_place,
+)
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.traffic import (
     link_use,
@@ -34,7 +40,6 @@ from simgrid_broker.metrics.traffic import (
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, window_of
-from simgrid_broker.metrics.work_queues import first_jobs
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
            "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",

@@ -1,8 +1,9 @@
-"""Turnaround and status of tasks, and tasks that never got a job."""
+"""Turnaround and status of tasks, tasks that never got a job, jobs cut from files, and waiting for the first job."""
 
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.job_times import selected_jobs
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.names import TaskStatus
@@ -17,6 +18,9 @@ ON_HOLD = (TaskStatus.PENDING.word, TaskStatus.ASSIGNING.word)
 """Statuses of a task that waits for a broker to find a candidate."""
 
 NO_CAMPAIGN = "(no campaign)"
+
+ARRIVAL_BINS = 8
+"""Number of arrival-time bins of `first_jobs`."""
 
 
 def task_turnaround(run: Run, by: str = "campaign") -> pd.DataFrame:
@@ -71,3 +75,46 @@ def stopped_tasks(run: Run) -> pd.DataFrame:
         tables.append(table.rename("tasks").reset_index().assign(what=what))
     table = pd.concat(tables, ignore_index=True).rename(columns={"errordialog": "reason"})
     return tidy(table, ["what", "name", "reason"], {"tasks": "tasks"}, "at the end")
+
+
+def cut_jobs(run: Run) -> pd.DataFrame:
+    """Jobs generated in the window from the files of tasks; dimensions name (of the task), queue and closed_by.
+
+    Metrics: jobs; mean files, events and input per job. Empty if no task has files.
+    """
+    window = window_of(run)
+    tasks = run.table("splitting", ["jeditaskid"]).jeditaskid
+    columns = ["jeditaskid", "queue", "closed_by", "n_input_files", "n_events", "input_bytes", "pending_s"]
+    jobs = pd.DataFrame(columns=columns)
+    if len(tasks):
+        jobs = selected_jobs(run, columns, lambda rows: rows.jeditaskid.isin(tasks) & window.holds(rows.pending_s))
+    names = run.table("tasks", ["jeditaskid", "name"]).set_index("jeditaskid").name.astype(object)
+    table = pd.DataFrame({
+        "name": jobs.jeditaskid.map(names), "queue": jobs.queue.astype(object),
+        "closed_by": jobs.closed_by.astype(object), "files": jobs.n_input_files, "events": jobs.n_events,
+        "input": jobs.input_bytes / 1e9, "jobs": 1})
+    groups = table.groupby(["name", "queue", "closed_by"])
+    table = groups[["files", "events", "input"]].mean().join(groups.jobs.sum()).reset_index()
+    units = {"jobs": "jobs", "files": "files", "events": "events", "input": "GB"}
+    return tidy(table, ["name", "queue", "closed_by"], units, window)
+
+
+def first_jobs(run: Run) -> pd.DataFrame:
+    """Time from the arrival of tasks to the start of their first job, by work queue, task stream and arrival.
+
+    Dimensions work_queue, name (task stream), arrived (start of a bin of an eighth of the run, h). Metrics: came and
+    started, tasks; wait_p50 of the started tasks, h. Empty without tasks of work queues.
+    """
+    tasks = run.table("tasks", ["jeditaskid", "name", "work_queue", "arrival_s"])
+    tasks = tasks[tasks.work_queue.notna()].astype({"work_queue": object, "name": object})
+    units = {"came": "tasks", "started": "tasks", "wait_p50": "h"}
+    dimensions = ["work_queue", "name", "arrived"]
+    if not len(tasks):
+        return tidy(pd.DataFrame(columns=[*dimensions, *units]), dimensions, units, "the whole run")
+    jobs = run.table("jobs", ["jeditaskid", "running_s"])
+    started = tasks.jeditaskid.map(jobs.groupby("jeditaskid").running_s.min())
+    width_s = run.end_s / ARRIVAL_BINS
+    tasks["arrived"] = np.minimum(tasks.arrival_s // width_s, ARRIVAL_BINS - 1) * width_s / HOUR
+    tasks["wait"] = (started - tasks.arrival_s) / HOUR
+    table = tasks.groupby(dimensions).wait.agg(came="size", started="count", wait_p50="median").reset_index()
+    return tidy(table, dimensions, units, "the whole run")

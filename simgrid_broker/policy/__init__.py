@@ -1,9 +1,4 @@
-"""Policies: pure decisions of PanDA's brokers, throttler, pilot streaming and watchdogs.
-
-What lives here: functions that see frozen views and give an answer; the rules are functions with PanDA's tag and their
-source, an edition is a tuple of them. What does not: state, clocks, random numbers (they are handed in) and the tables
-of the world, which agents turn into views.
-"""
+"""Pure decisions of PanDA's brokers, throttler, pilot streaming and watchdogs: frozen views in, an answer out."""
 
 from simgrid_broker.policy.dispatch import DispatchOrder, sloppy_fraction
 from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back

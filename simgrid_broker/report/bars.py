@@ -1,4 +1,4 @@
-"""Plots without a time axis: bars, distributions and pairs."""
+"""Plots without a time axis: bars, distributions, pairs and heat maps."""
 
 from collections.abc import Sequence
 
@@ -10,11 +10,16 @@ from matplotlib.ticker import FuncFormatter
 from simgrid_broker.metrics import wide
 from simgrid_broker.report.canvas import column_beside, dress, legend, rows_axis, thousands
 from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS, categories
-from simgrid_broker.report.words import number, spoken
+from simgrid_broker.report.words import number, shortened, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds
 
 WAIT_TICKS = tuple(t / HOUR for t in (0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, 72 * HOUR, 240 * HOUR))
 """Round waiting times for axis ticks, h."""
+HEAT_COLOURS = "Blues"
+DARK = 0.6
+"""Fraction of the largest value above which numbers are white."""
+LONGEST = 28
+"""Maximum length of a name beside the axes."""
 
 
 def waiting_boxes(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
@@ -108,6 +113,30 @@ def pair_bars(table: pd.DataFrame, axes: Axes, by: str, xlabel: str, most: int =
     return axes
 
 
+def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Sequence[str], label: str) -> Axes:
+    """The value of each pair of `rows` and `columns`, the first row at the top; pairs without a value stay empty.
+
+    order: columns from left to right; columns that the table does not have are omitted.
+    """
+    present = set(table[columns])
+    names, heads = list(dict.fromkeys(table[rows])), [head for head in order if head in present]
+    cells = table.pivot_table("value", rows, columns, aggfunc="sum").reindex(index=names, columns=heads)
+    values = cells.to_numpy(float)
+    largest = np.nanmax(values) if np.isfinite(values).any() else 1.0
+    dress(axes, xlabel=label, grid="")
+    axes.imshow(np.ma.masked_invalid(values), aspect="auto", cmap=HEAT_COLOURS, vmin=0, vmax=largest or 1.0)
+    axes.set_xticks(range(len(heads)), heads, rotation=35, ha="left", fontsize=8)
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(names)), [shortened(str(name), LONGEST) for name in names], fontsize=8)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    for (y, x), value in np.ndenumerate(values):
+        if np.isfinite(value):
+            axes.text(x, y, _two_digits(value), ha="center", va="center", fontsize=7,
+                      color="white" if value > DARK * largest else INK)
+    return axes
+
+
 def _boxes(axes: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str, height: float, label: str | None = None) -> None:
     """Draw the quantiles of each row as line, box and median mark at height y."""
     axes.hlines(y, rows.wait_p05, rows.wait_p95, color=colour, linewidth=1.2)
@@ -123,3 +152,8 @@ def _wait_axis(axes: Axes, longest_h: float) -> None:
     axes.minorticks_off()
     axes.set_xlim(0, top)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda hours, _: format_seconds(hours * HOUR) if hours else "0"))
+
+
+def _two_digits(value: float) -> str:
+    """A number in a cell: whole from 10 on, two significant digits below."""
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"

@@ -1,17 +1,20 @@
-"""The sections of a run's report, in order."""
+"""The report of one run: its sections, in order, written as report.html and plots/ in the run's folder."""
 
+from collections.abc import Callable, Iterable
 from functools import partial
+from pathlib import Path
 
 import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.report.bars import cause_bars, link_bars, stacked_bars, waiting_boxes
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
-from simgrid_broker.report.context import Context
+from simgrid_broker.records import Run, write_whole
+from simgrid_broker.report.bars import cause_bars, heat_map, link_bars, stacked_bars, waiting_boxes
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note, save_plot
+from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.life import attempts, progress
-from simgrid_broker.report.maps import heat_map
 from simgrid_broker.report.overview import overview
+from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.series import lines, panels, stacked, stacked_rates
 from simgrid_broker.report.share_figures import PANEL_COLUMNS, compliance_tree, delivered_stack, share_panels
@@ -229,3 +232,20 @@ def failures(view: Context) -> Section:
 
 SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, attempts, progress)
 """The sections of a run's report; each is a function of the context."""
+
+
+def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter) -> Path:
+    """Write the report of `run` into its folder and return the path of report.html; raises OutputError.
+
+    steps: wraps the iterable of sections, for example tqdm, to show progress.
+    """
+    view = context(run)
+    sections = (section(view) for section in steps(SECTIONS))
+    scenario = run.manifest["scenario"]
+    plots = run.folder / "plots"
+    versions = ", ".join(f"{name} {version}" for name, version in run.manifest["versions"].items())
+    text = page(f"{scenario['name']}: {run.folder.resolve().name}",
+                scenario.get("description") or "A simulated run of PanDA/JEDI.", sections,
+                lambda plot: save_plot(plot, plots),
+                f"Made from {run.name} ({versions}). Plots and their tables are also in plots/.")
+    return write_whole(run.folder / "report.html", text)

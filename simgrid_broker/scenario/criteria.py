@@ -167,7 +167,7 @@ def _value(token: Token, name: str, is_pattern: bool, variables: Mapping[str, st
         text = variables[text[1:]]
     if name in NUMBERS:
         if not NUMBER.fullmatch(text):
-            raise CriteriaError(token.position, f"{name} is a number, and {text!r} is none")
+            raise CriteriaError(token.position, f"{name} is a number, {text!r} is not")
         return text
     if token.kind == "number":
         raise CriteriaError(token.position, f"{name} is text: write '{text}'")

@@ -196,7 +196,7 @@ class Scenario(Whole):
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
                                                           description="Resource types; the first that fits is taken")
-    work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues beside those of the share tree")
+    work_queues: tuple[WorkQueue, ...] = Field((), description="JEDI's work queues, in addition to the share tree")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     workload: Workload = Field(Workload(), description="All the work: campaigns, users, a recorded trace")
     retry_rules: tuple[RetryRule, ...] = Field(DEFAULT_RETRY_RULES, description="What the retry module does about "

@@ -194,7 +194,7 @@ STATE = (
            "Failures after which the server itself tries again at the same queue, before JEDI does", recorded=False),
     Column("resource_type", "i2", "", JEDI + " resource_type", "Resource type", codes="resource_types", none=-1,
            seen="i8"),
-    Column("work_queue", "i2", "", JEDI + " workQueue_ID", "Work queue beside those of the share tree; -1 = none",
+    Column("work_queue", "i2", "", JEDI + " workQueue_ID", "Work queue, if not of the share tree; -1 = none",
            codes="work_queues", none=-1),
     Column("retry_class", "i2", "", OURS, "Row of the table of what the retry module does", recorded=False),
     Column("status", "i2", "", JEDI + " status", "Status", codes="task_status"),

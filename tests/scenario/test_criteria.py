@@ -77,7 +77,7 @@ def test_a_quote_in_a_text_is_doubled():
     pytest.param("coreCount = 8)", "", 14, "expected AND, OR or the end", None, id="a bracket too many"),
     pytest.param("userName = 'me", "", 12, "no closing '", None, id="a text that is open"),
     pytest.param("coreCount = 8 & eventService = 1", "", 15, "found '&'", None, id="a strange sign"),
-    pytest.param("coreCount = :p1", "p1:eight", 13, "'eight' is none", None, id="a variable of the wrong kind"),
+    pytest.param("coreCount = :p1", "p1:eight", 13, "'eight' is not", None, id="a variable of the wrong kind"),
     pytest.param("campaign IS 'x'", "", 13, "expected NULL", None, id="IS without NULL"),
     pytest.param("NOT " * 60 + "coreCount = 1", "", 205, "more than 50", None, id="too deep"),
 ])

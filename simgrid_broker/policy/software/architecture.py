@@ -12,7 +12,7 @@ from functools import lru_cache
 WILDCARD = "*"
 SHORTHAND = {"model": "model", "vram": "vram", "cuda": "version", "driver": "driver_version",
              "uarch": "microarchitecture"}
-"""Keys of the GPU shorthand and the attributes of `gpu_spec` that they stand for."""
+"""Keys of the GPU shorthand, and the attributes of `gpu_spec` that they set."""
 CONSTRAINTS = ("version", "vram", "driver_version")
 """Attributes of a GPU that are compared with an operator."""
 

@@ -26,7 +26,7 @@ _NIGHTLY = re.compile(r"rel_\d+$|\d{4}-\d{2}-\d{2}T\d{4}$")
 
 @dataclass(frozen=True)
 class Release:
-    """What a transHome stands for: project and version, "" = none, and the CVMFS repository that has it."""
+    """Meaning of a transHome: project and version ("" = none), and the CVMFS repository with the release."""
 
     project: str
     version: str

@@ -54,7 +54,7 @@ def _has_arch(asked: str | None, listed: Listed, edition: str) -> bool:
 
 
 def _has_word(asked: str | None, listed: Listed, edition: str) -> bool:
-    """Whether a word is among those of the queue; an empty one there stands for any as documented (D38)."""
+    """Whether the queue lists a word; in the documented edition an empty word in the list matches any (D38)."""
     if asked in NOT_ASKED:
         return EXCLUSIVE not in (listed or ())
     return bool(listed) and (ANY in listed or asked in listed or (edition == "documented" and "" in listed))

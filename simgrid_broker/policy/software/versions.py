@@ -28,7 +28,7 @@ def constraint(text: str) -> tuple[str, Version] | None:
 
 @lru_cache(maxsize=4096)
 def version(value: str | float) -> Version | None:
-    """A version, or a size in MB as one; None for text that is none."""
+    """A version, or a size in MB as a version; None for other text."""
     try:
         return Version(value if isinstance(value, str) else f"{value:.15g}")
     except (InvalidVersion, ValueError):      # the second for numbers with thousands of digits
