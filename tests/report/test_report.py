@@ -153,7 +153,7 @@ def test_a_run_that_failed_carries_a_warning(tmp_path, run, make, warning, only_
 def test_a_damaged_part_is_named_in_the_report(tmp_path, only_drawn):
     folder = killed(tmp_path)
     sorted((folder / "jobs.parquet").iterdir())[-1].write_bytes(b"")
-    assert "cannot be read and was left out" in write_report(read_run(folder)).read_text(encoding="utf-8")
+    assert "cannot be read and was skipped" in write_report(read_run(folder)).read_text(encoding="utf-8")
 
 
 def test_runs_with_different_share_trees_are_compared_by_the_names_of_shares(tmp_path, run, only_drawn):
