@@ -67,11 +67,11 @@ class Simulation:
         tasks = task_list(scenario)
         self.remarks = tasks.remarks
         self.world = build(scenario, tasks)
-        self.world.vocabularies["tags"] = all_reasons(scenario.edition)
-        self.world.vocabularies["factors"] = all_factors(scenario.edition)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
+        self.world.vocabularies["tags"] = all_reasons(self.control.policies)
+        self.world.vocabularies["factors"] = all_factors(self.control.policies)
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *(agent.content for agent in self.own_agents)))
         self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: errors before leave no folder
@@ -164,7 +164,7 @@ class Simulation:
                 in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
             warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
-            criteria=criteria_in_order(self.scenario.edition), agents=self._own_agents(),
+            criteria=criteria_in_order(self.control.policies), agents=self._own_agents(),
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.books.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},

@@ -206,11 +206,11 @@ class Stage(Bench):
 
     def __init__(self, agents, plan: Scenario | None = None, *said: dict):
         super().__init__(plan, *said)
-        self.world.vocabularies["tags"] = all_reasons(self.scenario.edition)
-        self.world.vocabularies["factors"] = all_factors(self.scenario.edition)
         self.env = FabricEnvironment(self.fabric)
         self.validate = False
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
+        self.world.vocabularies["tags"] = all_reasons(self.control.policies)
+        self.world.vocabularies["factors"] = all_factors(self.control.policies)
         start_agents(self.control, agents)
 
     def _gdpconfig(self, changes):

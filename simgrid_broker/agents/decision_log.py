@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy import job_brokerage, task_brokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
+from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
+from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
 from simgrid_broker.schema import CANDIDATES, DECISIONS, FACTORS, REFUSALS
 from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.counts import tally
@@ -21,27 +24,31 @@ RANKING = "sorting by weight"
 """Last step of the brokerage, after all criteria; source: brokerage reference, 10.4."""
 
 
-def all_tags(edition: str) -> tuple[str, ...]:
-    """Every tag with which a broker of an edition can refuse a candidate, each once."""
-    jobs, tasks = job_brokerage.editions.PRODUCTION[edition], task_brokerage.editions.PRODUCTION[edition]
-    preassigned = task_brokerage.editions.PREASSIGNED
-    return tuple(dict.fromkeys((*jobs.tags, *tasks.funnel.tags, *preassigned.funnel.tags)))
+def rules_of(policies: Policies) -> tuple[JobBrokerage, TaskBrokerage]:
+    """Rules of both brokerages: those that a policy names in its attribute `rules`, or those of the edition."""
+    return (getattr(policies.job_brokerage, "rules", job_brokerage.editions.PRODUCTION)[policies.edition],
+            getattr(policies.task_brokerage, "rules", task_brokerage.editions.PRODUCTION)[policies.edition])
 
 
-def all_reasons(edition: str) -> tuple[str, ...]:
+def all_tags(policies: Policies) -> tuple[str, ...]:
+    """Every tag with which a broker can refuse a candidate, each once."""
+    jobs, tasks = rules_of(policies)
+    return tuple(dict.fromkeys((*jobs.tags, *tasks.funnel.tags, *task_brokerage.editions.PREASSIGNED.funnel.tags)))
+
+
+def all_reasons(policies: Policies) -> tuple[str, ...]:
     """Values of errorDialog of a task: every tag, and the reasons for which scouts exhaust or break a task."""
-    return (*all_tags(edition), *SCOUT_REASONS)
+    return (*all_tags(policies), *SCOUT_REASONS)
 
 
-def all_factors(edition: str) -> tuple[str, ...]:
-    """Names of the factors of the weights of both brokers of an edition, each once."""
-    return tuple(dict.fromkeys(rule.rule.name for brokers in (job_brokerage.editions, task_brokerage.editions)
-                               for rule in brokers.PRODUCTION[edition].factors))
+def all_factors(policies: Policies) -> tuple[str, ...]:
+    """Names of the factors of the weights of both brokers, each once."""
+    return tuple(dict.fromkeys(rule.rule.name for brokerage in rules_of(policies) for rule in brokerage.factors))
 
 
-def criteria_in_order(edition: str) -> dict[str, list[tuple[str, str]]]:
+def criteria_in_order(policies: Policies) -> dict[str, list[tuple[str, str]]]:
     """Tag and PanDA's name of every step that can remove a candidate, by kind of decision, in the order of removal."""
-    jobs, tasks = job_brokerage.editions.PRODUCTION[edition], task_brokerage.editions.PRODUCTION[edition]
+    jobs, tasks = rules_of(policies)
     preassigned = task_brokerage.editions.PREASSIGNED
     return {DecisionKind.JOB_BROKERAGE.word: _named(jobs.funnel.by_rank) + [(tag, RANKING) for tag in RANKING_TAGS],
             DecisionKind.TASK_BROKERAGE.word: _named((*preassigned.funnel.criteria, *tasks.funnel.by_rank))}

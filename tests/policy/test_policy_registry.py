@@ -1,12 +1,16 @@
 import importlib
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from simgrid_broker import policy
 from simgrid_broker.errors import PluginError
+from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy import registry
 from simgrid_broker.policy.dispatch import GLOBAL_SHARES
 from simgrid_broker.policy.throttle import throttle
+from simgrid_broker.views import KEPT, Verdict
 
 KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "task_brokerage")
 
@@ -51,6 +55,27 @@ def test_another_package_can_offer_a_policy(tmp_path, monkeypatch):
     assert registry.names("throttle") == ("gentle", "job_throttler")
     assert registry.policy("throttle", "job_throttler") is throttle
     assert registry.names("job_brokerage") == ("production",)
+
+
+NONSENSE = {"dispatch_order": "share, then age", "pilot_submission": lambda *status: [[1]],
+            "throttle": lambda *counts: 500, "job_brokerage": lambda *question: None,
+            "task_brokerage": lambda *question: Verdict((), np.full(2, KEPT), np.ones(2), np.arange(2))}
+THREE = SimpleNamespace(worker_cores=np.ones((1, 1)), site=np.arange(3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_policy_that_returns_nonsense_is_named(kind, monkeypatch):
+    monkeypatch.setattr(registry.plugins, "load", lambda *_: Plugin(f"{kind}.mine", NONSENSE[kind], "of moon 1.0"))
+    with pytest.raises(PluginError, match=rf"'{kind}.mine' \(of moon 1.0\) must (be|return) a? ?\w+"):
+        registry.policy(kind, "mine")(THREE, THREE)
+
+
+def test_an_error_inside_a_policy_says_whose_it_is(monkeypatch):
+    mine = Plugin("throttle.mine", lambda counts: 1 / 0, "of moon 1.0")
+    monkeypatch.setattr(registry.plugins, "load", lambda *_: mine)
+    with pytest.raises(ZeroDivisionError) as raised:
+        registry.policy("throttle", "mine")(None)
+    assert raised.value.__notes__ == ["This was raised by 'throttle.mine' (of moon 1.0)."]
 
 
 def test_what_agents_call_is_listed_once():

@@ -1,5 +1,6 @@
 """One production job brokerage decision: a question to the compiled decision, and its answer as a verdict."""
 
+from collections.abc import Callable, Mapping
 from functools import cache as cache_for_ever
 from typing import NamedTuple
 
@@ -25,6 +26,14 @@ def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | N
     brokerage reference, sections 2 and 10.
     """
     return run_brokerage(PRODUCTION[edition], task, queues, stats, locality, cfg, cache)
+
+
+def broker_by(rules: Mapping[str, JobBrokerage]) -> Callable[..., Verdict]:
+    """Job brokerage as a policy, by other rules for each edition; runs record the tags and factors of `rules`."""
+    def broker(task, queues, stats, locality, cfg, edition="documented", cache=None) -> Verdict:
+        return run_brokerage(rules[edition], task, queues, stats, locality, cfg, cache)
+    broker.rules = rules
+    return broker
 
 
 def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
