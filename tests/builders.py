@@ -17,7 +17,7 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
-from simgrid_broker.scenario.input_draw import n_pieces
+from simgrid_broker.scenario.synthetic import n_pieces
 from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF

@@ -15,12 +15,12 @@ from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
-from simgrid_broker.scenario.input_draw import fill_pieces, splitting_rows
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import MOST_THINGS, NumberSpread, Spread
 from simgrid_broker.scenario.tasklist import TaskList, fill, merged, new_rows, no_replicas
 from simgrid_broker.scenario.work_queues import queue_names
+from simgrid_broker.schema.splitting import SPLITTING, SplitParameters
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
 
 UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
@@ -159,7 +159,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     if payload.walltime:
         rows["cputime"] = 0
     splitting = _splitting(payload, scenario, key, index)
-    fill_pieces(rows, splitting, payload)
+    _fill_pieces(rows, splitting, payload)
     if payload.workQueueName is not None:
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
@@ -176,12 +176,51 @@ def _fill_parameters(rows, payload: Payload, scenario: Scenario) -> dict[str, tu
 
 
 def _splitting(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
-    """How the input of each task is split, (n,) of SPLITTING: number and size of its files are drawn here."""
+    """How the input of each task is split, (n,) of SPLITTING: number and size of its files are drawn; 0 without any."""
+    rows, files = SPLITTING.empty(len(index)), payload.input
+    if files is None:
+        return rows
+    fill(rows, [payload], SplitParameters, {})
+    rows["n_files"] = draw_number(files.files, scenario.seed, key, index, _FILES)
+    rows["file_bytes"] = draw(files.file_size, scenario.seed, key, index, _FILE_SIZE)
+    rows["events_per_file"], rows["events_spread"] = files.events_per_file, files.events_spread
+    rows["size_spread"], rows["output_bytes_per_event"] = files.size_spread, payload.output_per_event
+    rows["events_per_piece"] = payload.events_per_piece
+    rows["across_files"] = scenario.edition == "documented" and payload.nEventsPerJob > 0
+    rows["secondary_ratio"], rows["secondary_bytes"] = files.secondary_ratio, files.secondary_file_size
+    rows["files_per_lumiblock"] = files.files_per_lumiblock if payload.respectLB else 0
+    rows["files_per_boundary"] = files.files_per_boundary if payload.groupBoundaryID else 0
+    return rows
+
+
+def n_pieces(rows: np.ndarray) -> np.ndarray:
+    """Pieces of input of each task with files, (n,): files, or parts of files; across files only the last is shorter.
+
+    Source: JEDI TWiki, event-level splitting (a job may have the end of a file and the beginning of the next); in the
+    deployed edition none does (lifecycle reference, section 2.6).
+    """
+    files, events, size = (rows[name].astype(np.int64) for name in ("n_files", "events_per_file", "events_per_piece"))
+    split = size > 0
+    size = np.maximum(size, 1)
+    parts = np.where(rows["across_files"] == 1, -(-files * events // size), files * -(-events // size))
+    return np.where(split, parts, files)
+
+
+def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload) -> None:
+    """Fill the rows of tasks with files, which count pieces of input where those of others count jobs."""
     if payload.input is None:
-        return splitting_rows(payload, np.zeros(len(index)), np.zeros(len(index)), scenario.edition)
-    n_files = draw_number(payload.input.files, scenario.seed, key, index, _FILES)
-    file_bytes = draw(payload.input.file_size, scenario.seed, key, index, _FILE_SIZE)
-    return splitting_rows(payload, n_files, file_bytes, scenario.edition)
+        return
+    pieces = n_pieces(rows)
+    events = rows["n_files"].astype(np.int64) * rows["events_per_file"] / pieces
+    master, secondary = rows["n_files"] * rows["file_bytes"] / pieces, rows["secondary_ratio"] * rows["secondary_bytes"]
+    inputs, outputs = master + secondary, rows["output_bytes_per_event"] * events
+    tasks["n_jobs"], tasks["n_input_files"] = pieces, 1 + np.rint(rows["secondary_ratio"])
+    tasks["n_events_per_job"] = np.maximum(1, np.rint(events))
+    tasks["input_bytes_per_job"], tasks["output_bytes_per_job"] = inputs, outputs
+    tasks["secondary_fraction"] = np.divide(secondary, inputs, out=np.zeros(len(rows)), where=inputs > 0)
+    if payload.iointensity is None:
+        work_s = tasks["work_hs06s_per_event"] * events / payload.cpu_efficiency / payload.corepower
+        tasks["iointensity"] = (inputs + outputs) / 1e3 / np.maximum(work_s, 1)
 
 
 def attempts_of(payload: Payload, edition: str) -> tuple[int, int]:

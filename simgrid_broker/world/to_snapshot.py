@@ -15,7 +15,7 @@ from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.views import UNKNOWN
 from simgrid_broker.world.from_snapshot import COUNTED
 from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
-from simgrid_broker.world.observe import values_of
+from simgrid_broker.world.observe import replicas, values_of
 
 T = TaskStatus
 ORDER = (
@@ -173,11 +173,8 @@ def _claims(sheet, task: dict, words) -> dict:
 
 def _input(world, row: int) -> dict[str, dict]:
     """Parts of a task's input by site, on disk and on tape."""
-    arrays, found = world.arrays, {}
-    for site, part, is_tape in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(),
-                                   arrays.replica_tape[row].tolist(), strict=True):
-        if site >= 0:
-            at = found.setdefault(world.vocabularies["sites"][site], {})
-            kind = "tape" if is_tape else "disk"
-            at[kind] = max(at.get(kind, 0.0), part)
+    found = {}
+    for site, part, is_tape in replicas(world, row):
+        at, kind = found.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
+        at[kind] = max(at.get(kind, 0.0), part)
     return found

@@ -6,7 +6,7 @@ from builders import Bench
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.scenario.input_draw import n_pieces
+from simgrid_broker.scenario.synthetic import n_pieces
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.world import input_files
 from simgrid_broker.world.input_files import bytes_of, events_of, waiting_pieces
