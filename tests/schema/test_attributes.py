@@ -76,3 +76,28 @@ def test_only_columns_with_a_view_type_are_seen():
 def test_an_attribute_is_checked_like_any_other_key():
     with pytest.raises(ValidationError, match="greater than or equal to 0"):
         Lamp(room="HALL", weight=-1)
+
+
+class Errand(Part):
+    """A noun whose stored values are written again, as those of a task in a snapshot."""
+
+    haste: bool = attribute(False, "Whether it is urgent", dtype="i2")
+    most: int = attribute(0, "Most steps", dtype="f4", zero=inf)
+    steps: int | None = attribute(None, "Steps", dtype="f8", none=inf)
+    goal: str | None = attribute(None, "Where it leads", dtype="i2", codes="rooms", none=-1)
+    stops: tuple[str, ...] = attribute((), "Rooms on the way", dtype="i2", codes="ways", code=",".join)
+
+
+@pytest.mark.parametrize(("column", "stored", "written"), [
+    pytest.param("haste", 1, True, id="a flag"),
+    pytest.param("most", inf, 0, id="what 0 means"),
+    pytest.param("most", 8.0, 8, id="a whole number"),
+    pytest.param("steps", inf, None, id="a missing number"),
+    pytest.param("goal", -1, None, id="a missing name"),
+    pytest.param("goal", 1, "HALL", id="a name"),
+    pytest.param("stops", 1, ["CELLAR", "HALL"], id="several names"),
+    pytest.param("stops", 0, [], id="no names"),
+])
+def test_a_stored_value_becomes_the_written_one(column, stored, written):
+    back = {each.name: each.back for each in columns_of(Errand)}[column]
+    assert back(stored, {"rooms": ("CELLAR", "HALL"), "ways": ("", "CELLAR,HALL")}) == written
