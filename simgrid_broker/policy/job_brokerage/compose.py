@@ -17,7 +17,7 @@ from simgrid_broker.compiled import PACKAGE, cache_folder, compiled
 from simgrid_broker.policy.job_brokerage import decide
 from simgrid_broker.policy.job_brokerage.question import Candidate
 
-RULES_PER_EXIT = 4
+RULES_PER_EXIT = 8
 """Criteria between two tests whether any of the later ones can still matter."""
 FRAME = (decide.begin, decide.take_input, decide.counts, decide.choose, decide.note, decide.rank)
 ARGUMENTS = ", ".join(Candidate._fields)
