@@ -3,6 +3,8 @@
 Sources: PanDA brokerage documentation, production job brokerage, steps 3 and 4; brokerage reference, section 10.
 """
 
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -20,8 +22,9 @@ MOST_ASSIGNED = 2
 ROUNDING = 1e-9
 """Fractions of a file below this are rounding errors."""
 
-DOCUMENTED = {"source": "PanDA brokerage documentation, production job brokerage, step 4", "editions": ("documented",)}
-DEPLOYED = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
+DOCUMENTED: Any = {"source": "PanDA brokerage documentation, production job brokerage, step 4",
+                   "editions": ("documented",)}
+DEPLOYED: Any = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
 
 
 @compiled

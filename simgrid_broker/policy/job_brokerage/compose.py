@@ -118,7 +118,8 @@ def _fingerprints(functions: Iterable[Callable]) -> list[str]:
         function = todo.pop()
         if function not in seen and not function.__code__.co_filename.startswith(str(PACKAGE)):
             seen.add(function)
-            named = (function.__globals__.get(name) for name in function.__code__.co_names)
+            known = function.__globals__
+            named = (known[name] for name in function.__code__.co_names if name in known)
             todo += [callee.py_func for callee in named if hasattr(callee, "py_func")]
     files = {Path(function.__code__.co_filename) for function in seen}
     return [f"{file}: {_digest(file.read_bytes())}" for file in sorted(files) if file.exists()]
