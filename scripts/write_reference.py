@@ -129,8 +129,8 @@ def rules() -> str:
     for broker, function in broker_rules():
         rule = function.rule
         tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
-        keys = ", ".join(key.name for key in rule.gdpconfig)
         where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
+        keys = ", ".join(key.name for key, reading in readers().items() if where in reading)
         named = rf"\b{function.__name__.removesuffix('_deployed')}(_deployed)?\b|\"{re.escape(tag.split(': ')[-1])}\""
         tested = ", ".join(str(path.relative_to(ROOT)) for path, text in tests.items() if re.search(named, text))
         rows.append((broker, tag, first_sentence(function), ", ".join(rule.editions), keys, rule.source, where, tested))

@@ -1,13 +1,15 @@
 """Remarks on a scenario, and which policies read which keys of gdpconfig."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from importlib import import_module
 from pkgutil import walk_packages
 from types import FunctionType
+from typing import Any
 
 from simgrid_broker import policy
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey
+from simgrid_broker.policy.job_brokerage.question import KEYS
 from simgrid_broker.scenario import Scenario, cross_checks, find
 
 
@@ -36,7 +38,8 @@ def readers() -> dict[GdpconfigKey, tuple[str, ...]]:
     for info in walk_packages(policy.__path__, f"{policy.__name__}."):
         module, short = import_module(info.name), info.name.partition(".")[2]
         named |= {f"{short}.{name}": set(_keys_named(thing)) for name, thing in vars(module).items()
-                  if isinstance(thing, FunctionType) and thing.__module__ == module.__name__ and name[0] != "_"}
+                  if isinstance(_plain(thing), FunctionType) and thing.__module__ == module.__name__
+                  and name[0] != "_"}
     general = {(entry.component, entry.key): entry for entry in REGISTRY}
     for keys in named.values():
         keys |= {general[fallback] for key in keys if (fallback := (key.component, key.prefix)) in general}
@@ -44,17 +47,36 @@ def readers() -> dict[GdpconfigKey, tuple[str, ...]]:
         name for name, keys in named.items() if entry in keys)))}
 
 
-def _keys_named(function: FunctionType) -> Iterator[GdpconfigKey]:
-    """Keys of the components that a function names, itself or in private functions of its module."""
-    names = [name for code in _codes(function.__code__) for name in code.co_names]
+def _keys_named(function: Callable) -> Iterator[GdpconfigKey]:
+    """Keys that a function names, as keys of a component or as columns of a task's record.
+
+    Private functions, and others of a task's record, count as part of the function that uses them.
+    """
+    plain = _plain(function)
+    codes = list(_codes(plain.__code__))
+    names = [name for code in codes for name in code.co_names]
+    if _asks_a_record(plain):
+        yield from (KEYS[text] for code in codes for text in code.co_consts if isinstance(text, str) and text in KEYS)
     for name in names:
-        thing = function.__globals__.get(name)
+        thing = plain.__globals__.get(name)
         if isinstance(thing, type) and issubclass(thing, Component):
             yield from (entry for entry in map(vars(thing).get, names) if isinstance(entry, GdpconfigKey))
         elif isinstance(thing, tuple):
             yield from (entry for entry in thing if isinstance(entry, GdpconfigKey))
-        elif isinstance(thing, FunctionType) and name[0] == "_" and thing is not function:
+        elif (isinstance(_plain(thing), FunctionType) and (name[0] == "_" or _asks_a_record(_plain(thing)))
+              and _plain(thing) is not plain):
             yield from _keys_named(thing)
+
+
+def _asks_a_record(function: FunctionType) -> bool:
+    """Whether a function is given the record of a task, in which keys of gdpconfig are columns."""
+    arguments = function.__code__.co_varnames[:function.__code__.co_argcount]
+    return "task" in arguments and not {"cfg", "cache"} & set(arguments)
+
+
+def _plain(thing: object) -> Any:
+    """A compiled function as it was written; anything else unchanged."""
+    return getattr(thing, "py_func", thing)
 
 
 def _codes(code) -> Iterator:

@@ -6,7 +6,7 @@ import pytest
 
 import simgrid_broker as sb
 from simgrid_broker.advice import readers
-from simgrid_broker.gdpconfig import dbproxy, jobdispatch, rebroker
+from simgrid_broker.gdpconfig import dbproxy, jobbroker, jobdispatch, rebroker
 from simgrid_broker.gdpconfig.lifecycle import anal_job_throttler, prod_job_throttler, taskrefiner
 
 MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
@@ -19,6 +19,11 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
     pytest.param(anal_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="a component chosen by label"),
     pytest.param(prod_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="and the other one"),
     pytest.param(rebroker.ANALY_TIMEOUT, ("policy.analysis_rebrokerage.patience",), id="the fallback of a family"),
+    pytest.param(jobbroker.NW_THRESHOLD, ("policy.job_brokerage.network.low_network_weight",),
+                 id="a compiled rule, from a column of its task"),
+    pytest.param(jobbroker.NW_ACTIVE, ("policy.job_brokerage.network.low_network_weight",
+                                       "policy.job_brokerage.network.network"), id="two compiled rules"),
+    pytest.param(jobbroker.MIN_INPUT_COMPLETENESS, None, id="a column of the task that no rule reads"),
     pytest.param(taskrefiner.USER_JOB_TARGET_WALLTIME, None, id="a key that nothing reads"),
 ])
 def test_a_key_is_read_by_the_public_functions_that_name_it(key, expected):

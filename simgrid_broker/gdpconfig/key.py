@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from simgrid_broker.names import EDITIONS, KNOWN_RESOURCE_TYPES
 
@@ -29,7 +29,7 @@ class GdpconfigKey:
     """
 
     type: str
-    default: Any
+    default: object
     unit: str
     meaning: str
     key: str
@@ -94,7 +94,7 @@ class Component:
         return [entry for entry in vars(cls).values() if isinstance(entry, GdpconfigKey)]
 
 
-def key(type: str, default: Any, unit: str, meaning: str, *, spelled: str = "", zero_is_unset: bool = False,
+def key(type: str, default: object, unit: str, meaning: str, *, spelled: str = "", zero_is_unset: bool = False,
         at_least: float = 0, at_most: float = inf, editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
     """A key as an attribute of its component; spelled: PanDA's spelling of a family."""
     return GdpconfigKey(type, default, unit, meaning, spelled, zero_is_unset, at_least, at_most, editions)

@@ -12,7 +12,6 @@ It is called like the package's own policy of that kind, and what it returns is 
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from simgrid_broker.views import KEPT, PilotStatus, Verdict
 GROUP = "simgrid_broker.policies"
 """Group of entry points that offer policies."""
 
-BUILT_IN: dict[str, dict[str, Any]] = {
+BUILT_IN = {
     "dispatch_order": {order.name: order for order in (dispatch.GLOBAL_SHARES, dispatch.PRIORITY, dispatch.AGE)},
     "pilot_submission": {"unified_pilot_streaming": new_workers},
     "throttle": {"job_throttler": throttle},
@@ -85,7 +84,7 @@ def is_verdict(result: object, _: object, candidates, *__: object) -> bool:
 
 
 VERDICT = "a Verdict with a tag or KEPT and a finite weight from 0 on for each candidate, and the order of kept ones"
-EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
+EXPECTED = {
     "pilot_submission": (is_workers, "whole numbers of workers from 0 on, (n_queues, n_resource_types)"),
     "throttle": (is_throttle, "a Throttle with at least 0 jobs"),
     "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT),

@@ -1,4 +1,4 @@
-"""What makes a function a rule: its PanDA tag, the gdpconfig keys that it reads, its source and its editions.
+"""What makes a function a rule: its PanDA tag, its source and its editions.
 
 A rule is a plain function, so it can be tested, pickled and found by its name; its description is its attribute `rule`.
 A rule about all candidates (`criterion`, `factor`) is a function of a case that answers for all of them at once, in
@@ -8,12 +8,11 @@ NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.gdpconfig import GdpconfigKey
 from simgrid_broker.names import EDITIONS
 
 
@@ -21,14 +20,14 @@ from simgrid_broker.names import EDITIONS
 class Rule:
     """What every rule says of itself.
 
-    panda: PanDA's name for the step; source: document and section; gdpconfig: keys that it reads;
-    static: names of the `views.Task` fields on which the answer depends besides the description of the candidates, or
-    None if it depends on anything else; per_candidate: it is a function of one candidate.
+    panda: PanDA's name for the step; source: document and section; static: names of the `views.Task` fields on which
+    the answer depends besides the description of the candidates, or None if it depends on anything else;
+    per_candidate: it is a function of one candidate. The keys of gdpconfig that a rule reads follow from its code
+    (`advice.readers`): a rule about one candidate reads them as columns of its task.
     """
 
     panda: str
     source: str
-    gdpconfig: tuple[GdpconfigKey, ...] = ()
     editions: tuple[str, ...] = EDITIONS
     static: tuple[str, ...] | None = None
     per_candidate: bool = False
@@ -58,34 +57,7 @@ class Factor(Rule):
     name: str
 
 
-class RuleFunction(Protocol):
-    """A function with its description; it is asked with a case, or with the records of a `Candidate`."""
-
-    __name__: str
-    __qualname__: str
-    rule: Rule
-
-    def __call__(self, *asked: Any) -> Any:
-        """The answer."""
-
-
-class CriterionFunction(RuleFunction, Protocol):
-    """A rule that refuses candidates."""
-
-    rule: Criterion
-
-
-class FactorFunction(RuleFunction, Protocol):
-    """A rule that gives a multiplier of the weight."""
-
-    rule: Factor
-
-
-OfCase = Callable[[Any], "Answer | np.ndarray | float"]
-OfCandidate = Callable[[np.void, np.void, np.void, np.void, np.void, np.void], Any]
-
-
-def criterion(tag: str, **description: Any) -> Callable[[OfCase], CriterionFunction]:
+def criterion(tag: str, **description) -> Callable:
     """Mark a function of a case as a criterion: it returns the mask of refused candidates, (n,) bool, or an `Answer`.
 
     description: fields of `Criterion`.
@@ -93,8 +65,7 @@ def criterion(tag: str, **description: Any) -> Callable[[OfCase], CriterionFunct
     return _marking(Criterion(tag=tag, **description))
 
 
-def candidate_criterion(tag: str, *, plain: bool = False,
-                        **description: Any) -> Callable[[OfCandidate], CriterionFunction]:
+def candidate_criterion(tag: str, *, plain: bool = False, **description) -> Callable:
     """Make a function of one candidate a compiled criterion: it returns (refused, value, limit), or a class.
 
     description: fields of `Criterion`; plain: leave it uncompiled, which makes every decision with it uncompiled, too.
@@ -102,7 +73,7 @@ def candidate_criterion(tag: str, *, plain: bool = False,
     return _marking(Criterion(tag=tag, per_candidate=True, **description), plain)
 
 
-def factor(name: str, **description: Any) -> Callable[[OfCase], FactorFunction]:
+def factor(name: str, **description) -> Callable:
     """Mark a function of a case as a factor: it returns (n,) multipliers, or one number for all.
 
     description: fields of `Factor`.
@@ -110,14 +81,13 @@ def factor(name: str, **description: Any) -> Callable[[OfCase], FactorFunction]:
     return _marking(Factor(name=name, **description))
 
 
-def candidate_factor(name: str, *, plain: bool = False,
-                     **description: Any) -> Callable[[OfCandidate], FactorFunction]:
+def candidate_factor(name: str, *, plain: bool = False, **description) -> Callable:
     """Make a function of one candidate a compiled factor, which returns a number; arguments as above."""
     return _marking(Factor(name=name, per_candidate=True, **description), plain)
 
 
-def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
-    def mark(function: Any) -> Any:
+def _marking(rule: Rule, plain: bool = False) -> Callable:
+    def mark(function):
         function = compiled(function) if rule.per_candidate and not plain else function
         function.rule = rule
         return function
@@ -132,22 +102,22 @@ class Answer(NamedTuple):
     limit: np.ndarray | float
 
 
-def above(value: Any, limit: Any, where: Any = True) -> Answer:
+def above(value, limit, where=True) -> Answer:
     """Refuse candidates whose value is above the limit, where the comparison concerns them."""
     return Answer((value > limit) & where, value, limit)
 
 
-def below(value: Any, limit: Any, where: Any = True) -> Answer:
+def below(value, limit, where=True) -> Answer:
     """Refuse candidates whose value is below the limit, where the comparison concerns them."""
     return Answer((value < limit) & where, value, limit)
 
 
-def at_least(value: Any, limit: Any, where: Any = True) -> Answer:
+def at_least(value, limit, where=True) -> Answer:
     """Refuse candidates whose value is at the limit or above, where the comparison concerns them."""
     return Answer((value >= limit) & where, value, limit)
 
 
-def at_most(value: Any, limit: Any, where: Any = True) -> Answer:
+def at_most(value, limit, where=True) -> Answer:
     """Refuse candidates whose value is at the limit or below, where the comparison concerns them."""
     return Answer((value <= limit) & where, value, limit)
 

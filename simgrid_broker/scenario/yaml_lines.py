@@ -29,6 +29,8 @@ _READERS = {
 
 
 class _Loader(yaml.CSafeLoader):
+    """libyaml's parser with the scalars of YAML 1.2."""
+
     yaml_implicit_resolvers = {}
 
 

@@ -160,7 +160,7 @@ def test_d4_from_which_priority_work_is_express(priority, documented, deployed):
     ({"NQUEUELIMITSITE_Other": 70}, 20),
 ])
 def test_cut(config, expected):
-    assert case(config=cfg(jobbroker=config)).task["cut"] == expected
+    assert case(config=cfg(jobbroker=config)).task["NQUEUELIMITSITE"] == expected
 
 
 @pytest.mark.parametrize(("options", "expected"), [

@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_builders import cfg, locality, queues, stats, task
 
-from simgrid_broker.advice import readers
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel, MaskCache, mask_of
 from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
@@ -141,12 +140,6 @@ def test_every_rule_belongs_to_its_edition_and_says_where_it_comes_from(brokerag
         assert rule.rule.source
         assert rule.__doc__
     assert all(rule.rule.tag.startswith("-") for rule in brokerage.funnel.criteria)
-
-
-@pytest.mark.parametrize("brokerage", ALL_EDITIONS, ids=ALL_IDS)
-def test_every_key_that_a_rule_names_is_read(brokerage):
-    for rule in (*brokerage.funnel.criteria, *brokerage.factors):
-        assert set(rule.rule.gdpconfig) <= set(readers()), rule.__name__
 
 
 @pytest.mark.parametrize("fields", [

@@ -9,8 +9,8 @@ from simgrid_broker.policy.job_brokerage import network
 from simgrid_broker.policy.job_brokerage.question import NUMBERS, TASK, TERMS, Candidate
 from simgrid_broker.views import LINK, LOAD, QUEUE, STORE, records
 
-DEFAULTS = dict(has_nucleus=True, nucleus_writable=True, nucleus_readable=True, nqueued_nuc_cap_for_jobs=10_000,
-                nqueued_sat_cap=150, nw_active=True, nw_queue_importance=0.5, nw_threshold=1.7, nw_weight_multiplier=1)
+DEFAULTS = dict(has_nucleus=True, nucleus_writable=True, nucleus_readable=True, NQUEUED_NUC_CAP_FOR_JOBS=10_000,
+                NQUEUED_SAT_CAP=150, NW_ACTIVE=True, NW_QUEUE_IMPORTANCE=0.5, NW_THRESHOLD=1.7, NW_WEIGHT_MULTIPLIER=1)
 """A task with an open nucleus, and the brokerage reference's defaults but for NW_ACTIVE."""
 
 EDITIONS = ("documented", "deployed")
@@ -21,7 +21,7 @@ def candidate_of(edition, **said) -> Candidate:
     """A candidate whose link to the nucleus is idle, of closeness 11 and unknown throughput, but for what is said."""
     link = dict(known=True, closeness=11) | {name: said.pop(name) for name in LINK.names if name in said}
     values = DEFAULTS | said
-    values |= {"files_per_weight": values["nqueued_sat_cap"]} | TERMS[edition]
+    values |= TERMS[edition]
     record = np.zeros(1, TASK)
     for name, value in values.items():
         record[name] = value
@@ -66,8 +66,8 @@ def test_d44_queued_weight(files, documented, deployed):
 
 
 def test_d44_the_cap_scales_the_curve_of_the_code_only():
-    assert both("queued_weight", queued_files=75, nqueued_sat_cap=300) == pytest.approx([1.75, 1.75])
-    assert both("queued_weight", queued_files=75, nqueued_sat_cap=75) == pytest.approx([1.75, 1.0])
+    assert both("queued_weight", queued_files=75, NQUEUED_SAT_CAP=300) == pytest.approx([1.75, 1.75])
+    assert both("queued_weight", queued_files=75, NQUEUED_SAT_CAP=75) == pytest.approx([1.75, 1.0])
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -138,11 +138,11 @@ def test_worked_numbers_of_the_code(said, deployed):
 
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(queued_files=30, **mbps(250)), 1.95, 1.9, id="both halves"),
-    pytest.param(dict(queued_files=30, nw_queue_importance=1, **mbps(5)), 1.55, 1.8,
+    pytest.param(dict(queued_files=30, NW_QUEUE_IMPORTANCE=1, **mbps(5)), 1.55, 1.8,
                  id="D46 the code mixes by NW_QUEUE_IMPORTANCE: files alone"),
-    pytest.param(dict(queued_files=30, nw_queue_importance=0, **mbps(5)), 1.55, 1.2, id="D46 or throughput alone"),
+    pytest.param(dict(queued_files=30, NW_QUEUE_IMPORTANCE=0, **mbps(5)), 1.55, 1.2, id="D46 or throughput alone"),
     pytest.param(dict(in_nucleus=True, closeness=0), 2.0, 2.5, id="D46 the nucleus is special in the code only"),
-    pytest.param(dict(in_nucleus=True, closeness=0, nw_queue_importance=0.3), 2.0, 2.5, id="D46 however it mixes"),
+    pytest.param(dict(in_nucleus=True, closeness=0, NW_QUEUE_IMPORTANCE=0.3), 2.0, 2.5, id="D46 however it mixes"),
     pytest.param(dict(sharing=True, closeness=11), 1.5, 2.5, id="D46 and so is a site that has its storage"),
 ])
 def test_d46_how_both_are_mixed(said, documented, deployed):
@@ -151,7 +151,7 @@ def test_d46_how_both_are_mixed(said, documented, deployed):
 
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(), 1.5, 1.5, id="it is applied"),
-    pytest.param(dict(nw_active=False), 1.5, 1.0, id="D48 the code can turn it off, and does by default"),
+    pytest.param(dict(NW_ACTIVE=False), 1.5, 1.0, id="D48 the code can turn it off, and does by default"),
     pytest.param(dict(has_nucleus=False), 1.0, 1.0, id="without nucleus there is no link"),
 ])
 def test_d48_when_the_weight_is_applied(said, documented, deployed):
@@ -167,7 +167,7 @@ LINKS = st.fixed_dictionaries(dict(
 @given(LINKS, st.floats(0, 1))
 def test_the_weight_lies_between_1_and_that_of_the_nucleus(link, importance):
     for edition, best in (("documented", 2.0), ("deployed", 2.5)):
-        assert 1.0 - 1e-9 <= of_link("network", edition, nw_queue_importance=importance, **link) <= best + 1e-9
+        assert 1.0 - 1e-9 <= of_link("network", edition, NW_QUEUE_IMPORTANCE=importance, **link) <= best + 1e-9
 
 
 @given(LINKS, st.integers(0, 150))
@@ -191,12 +191,12 @@ def test_more_throughput_never_makes_it_worse(one, other):
     pytest.param(dict(closeness=11), True, True, id="1.5 is not"),
     pytest.param(dict(closeness=11, express=False), False, False, id="other tasks are not asked"),
     pytest.param(dict(closeness=11, has_nucleus=False), False, False, id="without nucleus there is no link"),
-    pytest.param(dict(closeness=11, nw_active=False), True, False, id="D48 the code asks only if NW_ACTIVE"),
-    pytest.param(dict(closeness=11, nw_threshold=1.5), False, False, id="at the threshold is still fine"),
-    pytest.param(dict(closeness=11, nw_threshold=3, nw_weight_multiplier=0.5), False, False, id="a multiplier of it"),
-    pytest.param(dict(closeness=0, nw_weight_multiplier=1.2), True, True, id="a multiplier above 1"),
+    pytest.param(dict(closeness=11, NW_ACTIVE=False), True, False, id="D48 the code asks only if NW_ACTIVE"),
+    pytest.param(dict(closeness=11, NW_THRESHOLD=1.5), False, False, id="at the threshold is still fine"),
+    pytest.param(dict(closeness=11, NW_THRESHOLD=3, NW_WEIGHT_MULTIPLIER=0.5), False, False, id="a multiplier of it"),
+    pytest.param(dict(closeness=0, NW_WEIGHT_MULTIPLIER=1.2), True, True, id="a multiplier above 1"),
     pytest.param(dict(queued_express=149, **mbps(250)), False, True, id="D44 1.75 as documented, 1.503 in the code"),
-    pytest.param(dict(in_nucleus=True, closeness=0, nw_threshold=2.2), True, False, id="D46 the nucleus has 2 or 2.5"),
+    pytest.param(dict(in_nucleus=True, closeness=0, NW_THRESHOLD=2.2), True, False, id="D46 the nucleus has 2 or 2.5"),
 ])
 def test_express_tasks_need_a_good_link(said, documented, deployed):
     assert refused("low_network_weight", **dict(express=True) | said) == [documented, deployed]
@@ -204,7 +204,7 @@ def test_express_tasks_need_a_good_link(said, documented, deployed):
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_figures_of_an_express_refusal(edition):
-    answer = of_link("low_network_weight", edition, express=True, nw_weight_multiplier=2)
+    answer = of_link("low_network_weight", edition, express=True, NW_WEIGHT_MULTIPLIER=2)
     assert answer == (True, pytest.approx(1.5), pytest.approx(3.4))
 
 
@@ -227,7 +227,7 @@ def test_d25_files_on_their_way_to_the_nucleus(said, documented, deployed):
     pytest.param(dict(queued_files=149), False, False, id="below the cap"),
     pytest.param(dict(queued_files=150), False, True, id="D26 at the cap the code refuses"),
     pytest.param(dict(queued_files=151), True, True, id="over the cap"),
-    pytest.param(dict(queued_files=299, nqueued_sat_cap=300), False, False, id="D26 the TWiki's 300 as a setting"),
+    pytest.param(dict(queued_files=299, NQUEUED_SAT_CAP=300), False, False, id="D26 the TWiki's 300 as a setting"),
     pytest.param(dict(queued_files=151, known=False), True, False, id="the code passes links without a record"),
     pytest.param(dict(queued_files=151, in_nucleus=True), False, False, id="the nucleus has no link to itself"),
     pytest.param(dict(queued_files=151, sharing=True), False, False, id="a shared storage needs none"),

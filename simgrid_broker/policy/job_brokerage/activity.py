@@ -6,7 +6,6 @@ Sources: PanDA brokerage documentation, production job brokerage, step 2; broker
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import HIGH_PRIORITY
 from simgrid_broker.policy.job_brokerage.nucleus import near_nucleus
 from simgrid_broker.policy.rule import candidate_criterion
@@ -15,7 +14,6 @@ OPPORTUNISTIC = -1.0
 """Value of pledgedcpu; source: step 2."""
 PER_RUNNING = 2
 """Number of jobs per running job that may await output transfer; source: step 2."""
-SHORTAGE = (core.WORK_SHORTAGE,)
 SOURCE = "PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, "
 
 
@@ -49,14 +47,13 @@ def inactive(task, queue, load, link, store, numbers):
     return refused, waiting, 0.0
 
 
-@candidate_criterion("-diskIO", panda="selection for disk IO", temporary=True, source=SOURCE + "2.3 P9",
-                     gdpconfig=(jobbroker.MAX_DISKIO_DEFAULT,))
+@candidate_criterion("-diskIO", panda="selection for disk IO", temporary=True, source=SOURCE + "2.3 P9")
 def disk_io(task, queue, load, link, store, numbers):
     """Refuse queues whose running jobs exceed the limit of disk traffic per core, to tasks that exceed it as well.
 
     The figure of a multi-core task is divided, in whole numbers, by the cores of the queue (deployed edition).
     """
-    limit = task["max_diskio"] if np.isnan(queue["maxdiskio"]) else queue["maxdiskio"]
+    limit = task["MAX_DISKIO_DEFAULT"] if np.isnan(queue["maxdiskio"]) else queue["maxdiskio"]
     if not load["diskio"] > limit:         # true of nearly all queues: the division takes as long as all other rules
         return False, load["diskio"], limit
     value = task["diskio"]
@@ -78,14 +75,14 @@ def output_backlog(task, queue, load, link, store, numbers):
     return transferring > limit and concerned, transferring, limit
 
 
-@candidate_criterion("-non_pledged", panda="selection for pledge", gdpconfig=SHORTAGE, source=SOURCE + "9")
+@candidate_criterion("-non_pledged", panda="selection for pledge", source=SOURCE + "9")
 def non_pledged(task, queue, load, link, store, numbers):
     """Refuse opportunistic queues (pledgedcpu -1) while work is short."""
-    short = task["work_shortage"] and not task["single"]
+    short = task["WORK_SHORTAGE"] and not task["single"]
     return short and queue["pledgedcpu"] == OPPORTUNISTIC, queue["pledgedcpu"], 0.0
 
 
-@candidate_criterion("-over_pledged", panda="selection for pledge", gdpconfig=SHORTAGE, source=SOURCE + "9")
+@candidate_criterion("-over_pledged", panda="selection for pledge", source=SOURCE + "9")
 def over_pledged(task, queue, load, link, store, numbers):
     """Refuse queues with a pledge whose running cores exceed it while work is short (D55).
 
@@ -93,7 +90,7 @@ def over_pledged(task, queue, load, link, store, numbers):
     """
     pledge = queue["pledgedcpu"]
     cores = float(load["cores_running"] + (load["cores_starting"] if task["starting_counts"] else 0))
-    return task["work_shortage"] and not task["single"] and 0 < pledge < cores, cores, pledge
+    return task["WORK_SHORTAGE"] and not task["single"] and 0 < pledge < cores, cores, pledge
 
 
 @candidate_criterion("-nopilot", panda="selection for pilots", temporary=True, source=SOURCE + "2.3")

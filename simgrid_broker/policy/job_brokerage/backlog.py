@@ -3,12 +3,9 @@
 Sources: PanDA brokerage documentation, production job brokerage, steps 3 and 4; brokerage reference, section 10.
 """
 
-from typing import Any
-
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
 
 BOOTSTRAP_WORKERS = 20
@@ -22,9 +19,8 @@ MOST_ASSIGNED = 2
 ROUNDING = 1e-9
 """Fractions of a file below this are rounding errors."""
 
-DOCUMENTED: Any = {"source": "PanDA brokerage documentation, production job brokerage, step 4",
-                   "editions": ("documented",)}
-DEPLOYED: Any = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
+DOCUMENTED = {"source": "PanDA brokerage documentation, production job brokerage, step 4", "editions": ("documented",)}
+DEPLOYED = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
 
 
 @compiled
@@ -65,7 +61,7 @@ def documented_numbers(task, queue, load, link, store, numbers):
 def running_deployed(task, queue, load):
     """Running jobs as the deployed edition counts them; source: brokerage reference, 10.1 (D57)."""
     running = float(load["running"])
-    if task["currentpriority"] > task["max_prio_to_bootstrap"]:
+    if task["currentpriority"] > task["MAX_PRIO_TO_BOOTSTRAP"]:
         return running
     workers = min(load["n_batch_job"], BOOTSTRAP_WORKERS)
     if queue["pull_ups"] and load["n_pilot"] != 0 and running < BOOTSTRAP_WORKERS and workers > running:
@@ -93,7 +89,7 @@ def deployed_numbers(task, queue, load, link, store, numbers):
         busy = max(float(load["running_of_type"]), running)
     numbers["running"], numbers["assigned"], numbers["ready"] = running, assigned, ready
     numbers["queued"] = ready + load["defined"] + load["placed"] + assigned
-    numbers["backlog"], numbers["cap"] = backlog, np.inf if task["express"] else max(task["cut"], 2 * busy)
+    numbers["backlog"], numbers["cap"] = backlog, np.inf if task["express"] else max(task["NQUEUELIMITSITE"], 2 * busy)
 
 
 @candidate_factor("running/queued", panda="weight",
@@ -126,11 +122,10 @@ def data_availability(task, queue, load, link, store, numbers):
     return (numbers["disk_bytes"] + 1) / (missing_files(task, numbers) / FILES_PER_HALVING + 1)
 
 
-@candidate_factor("bootstrap", panda="weight", editions=("deployed",), source="brokerage reference, 10.3 rule 6 (D60)",
-        gdpconfig=(jobbroker.MAX_PRIO_TO_BOOTSTRAP,))
+@candidate_factor("bootstrap", panda="weight", editions=("deployed",), source="brokerage reference, 10.3 rule 6 (D60)")
 def bootstrap(task, queue, load, link, store, numbers):
     """0 for a queue without any job, which is then used first and once; 1 for the others."""
-    if task["is_merging"] or task["express"] or task["currentpriority"] > task["max_prio_to_bootstrap"]:
+    if task["is_merging"] or task["express"] or task["currentpriority"] > task["MAX_PRIO_TO_BOOTSTRAP"]:
         return 1.0
     jobs = (numbers["running"] + load["activated"] + load["assigned"] + load["starting"] + load["defined"]
             + load["placed"])
@@ -152,26 +147,25 @@ def too_many_queued(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-cap", panda="skip queues with many activated and starting jobs",
-                     needs_numbers=True, gdpconfig=(jobbroker.NQUEUELIMITSITE,), **DEPLOYED)
+                     needs_numbers=True, **DEPLOYED)
 def over_cap(task, queue, load, link, store, numbers):
     """Refuse queues that are not unified where activated + starting (+ assigned) > max(cut, 2 x running) (D58)."""
     return not queue["unified"] and numbers["backlog"] > numbers["cap"], numbers["backlog"], numbers["cap"]
 
 
 @candidate_criterion("-cap_rt", panda="skip queues with many queued jobs of the resource type",
-                     needs_numbers=True, gdpconfig=(jobbroker.NQUEUELIMITSITE,), **DEPLOYED)
+                     needs_numbers=True, **DEPLOYED)
 def over_cap_of_type(task, queue, load, link, store, numbers):
     """Refuse queues where the queued jobs of the task's resource type exceed max(cut, 2 x running of it) (D58)."""
     if load["running_of_type"] < 0 or task["express"]:
         return False, np.nan, np.nan
     queued = load["queued_of_type"] + (0.0 if input_is_local(task, numbers) else float(load["assigned_of_type"]))
-    cap = max(task["cut"], 2 * max(float(load["running_of_type"]), numbers["running"]))
+    cap = max(task["NQUEUELIMITSITE"], 2 * max(float(load["running_of_type"]), numbers["running"]))
     return queued > cap, queued, cap
 
 
 @candidate_criterion("-below_min_weight", panda="minimum weight", needs_numbers=True, editions=("deployed",),
-                     source="brokerage reference, 10.3 rule 7 (D23)",
-                     gdpconfig=(jobbroker.MIN_WEIGHT,))
+                     source="brokerage reference, 10.3 rule 7 (D23)")
 def below_min_weight(task, queue, load, link, store, numbers):
     """Refuse queues whose weight is below the minimum of the label and share; bootstrap queues are spared."""
-    return 0 < numbers["weight"] < task["min_weight"], numbers["weight"], task["min_weight"]
+    return 0 < numbers["weight"] < task["MIN_WEIGHT"], numbers["weight"], task["MIN_WEIGHT"]

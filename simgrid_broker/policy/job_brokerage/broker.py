@@ -32,7 +32,7 @@ def broker_by(rules: Mapping[str, JobBrokerage]) -> Callable[..., Verdict]:
     """Job brokerage as a policy, by other rules for each edition; runs record the tags and factors of `rules`."""
     def broker(task, queues, stats, locality, cfg, edition="documented", cache=None) -> Verdict:
         return run_brokerage(rules[edition], task, queues, stats, locality, cfg, cache)
-    vars(broker)["rules"] = rules
+    broker.rules = rules
     return broker
 
 

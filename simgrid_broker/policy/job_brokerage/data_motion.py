@@ -7,21 +7,24 @@ Sources: PanDA brokerage documentation, production job brokerage, step 2; broker
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.job_brokerage.backlog import files_missing, input_is_local
 from simgrid_broker.policy.rule import candidate_criterion
 from simgrid_broker.units import MB, MIB
 
 DISK_CLASS, TAPE_CLASS, REFUSED = range(3)
 """Classes of queues: input missing on disk may be moved, or only input missing on disk and tape, or neither."""
-CUTOFFS = (jobbroker.IO_INTENSITY_CUTOFF, jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT,
-           jobbroker.NUM_CUTOFF_TO_MOVE_INPUT)
 
 
 @compiled
 def reads_much(task):
     """Whether a task with input has more ioIntensity than IO_INTENSITY_CUTOFF."""
-    return task["total_bytes"] > 0 and task["iointensity"] > task["io_intensity_cutoff"]
+    return task["total_bytes"] > 0 and task["iointensity"] > task["IO_INTENSITY_CUTOFF"]
+
+
+@compiled
+def size_cutoff_mb(task):
+    """SIZE_CUTOFF_TO_MOVE_INPUT, MB of the edition."""
+    return task["SIZE_CUTOFF_TO_MOVE_INPUT"] * task["mb_per_gb"]
 
 
 @compiled
@@ -30,13 +33,13 @@ def bytes_missing(task, part):
     return np.rint((1.0 - part) * task["total_bytes"])
 
 
-@candidate_criterion("-io", panda="selection for data motion", cap=True, gdpconfig=CUTOFFS, editions=("documented",),
+@candidate_criterion("-io", panda="selection for data motion", cap=True, editions=("documented",),
                      source="PanDA brokerage documentation, production job brokerage, step 2")
 def too_much_to_move(task, queue, load, link, store, numbers):
     """Refuse queues that lack a cutoff or more of the input, in size or number, disk and tape together (D18, D28)."""
-    missing_mb = bytes_missing(task, numbers["any_bytes"]) / MB
-    many = missing_mb >= task["size_cutoff_mb"] or files_missing(task, numbers["any_files"]) >= task["num_cutoff"]
-    return reads_much(task) and many, missing_mb, task["size_cutoff_mb"]
+    missing_mb, cutoff_mb = bytes_missing(task, numbers["any_bytes"]) / MB, size_cutoff_mb(task)
+    many_files = files_missing(task, numbers["any_files"]) >= task["NUM_CUTOFF_TO_MOVE_INPUT"]
+    return reads_much(task) and (missing_mb >= cutoff_mb or many_files), missing_mb, cutoff_mb
 
 
 @compiled
@@ -45,7 +48,7 @@ def choice_is_open(task):
     return reads_much(task) and not (task["single"] or task["is_merging"] or task["event_service"])
 
 
-@candidate_criterion("-io", panda="selection for data motion", is_choice=True, gdpconfig=CUTOFFS,
+@candidate_criterion("-io", panda="selection for data motion", is_choice=True,
                      editions=("deployed",), source="brokerage reference, 2.7 (D18, D28)")
 def io_class(task, queue, load, link, store, numbers):
     """Class of a candidate by its missing input: only the best class is used, all candidates if every class is 2.
@@ -57,9 +60,10 @@ def io_class(task, queue, load, link, store, numbers):
     disk_mb = np.floor(bytes_missing(task, numbers["disk_bytes"]) / MIB)
     any_mb = np.floor(bytes_missing(task, numbers["any_bytes"]) / MIB)
     disk_files, any_files = files_missing(task, numbers["disk_files"]), files_missing(task, numbers["any_files"])
-    if min(disk_mb, any_mb) > task["size_cutoff_mb"] or min(disk_files, any_files) > task["num_cutoff"]:
+    cutoff_mb, cutoff_files = size_cutoff_mb(task), task["NUM_CUTOFF_TO_MOVE_INPUT"]
+    if min(disk_mb, any_mb) > cutoff_mb or min(disk_files, any_files) > cutoff_files:
         return REFUSED
-    return TAPE_CLASS if disk_mb > task["size_cutoff_mb"] or disk_files > task["num_cutoff"] else DISK_CLASS
+    return TAPE_CLASS if disk_mb > cutoff_mb or disk_files > cutoff_files else DISK_CLASS
 
 
 @candidate_criterion("-max_io_intensity", panda="selection for IO intensity", editions=("deployed",),

@@ -22,7 +22,6 @@ from simgrid_broker.policy.job_brokerage import (
 )
 from simgrid_broker.policy.job_brokerage.compose import composed
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
-from simgrid_broker.policy.rule import CriterionFunction, FactorFunction
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class JobBrokerage:
 
     edition: str
     funnel: Funnel
-    factors: tuple[FactorFunction, ...]
+    factors: tuple[Callable, ...]
     count: Callable
     busiest: bool = False
 
@@ -51,22 +50,22 @@ class JobBrokerage:
         return self.funnel.tags + RANKING_TAGS
 
     @cached_property
-    def static_factors(self) -> tuple[FactorFunction, ...]:
+    def static_factors(self) -> tuple[Callable, ...]:
         """The factors about all candidates."""
         return tuple(rule for rule in self.factors if not rule.rule.per_candidate)
 
     @cached_property
-    def candidate_factors(self) -> tuple[FactorFunction, ...]:
+    def candidate_factors(self) -> tuple[Callable, ...]:
         """The factors about one candidate."""
         return tuple(rule for rule in self.factors if rule.rule.per_candidate)
 
     @cached_property
-    def choice(self) -> CriterionFunction | None:
+    def choice(self) -> Callable | None:
         """The criterion that chooses a class of candidates, if there is one."""
         return next((rule for rule in self.funnel.criteria if rule.rule.is_choice), None)
 
     @cached_property
-    def candidate_criteria(self) -> tuple[CriterionFunction, ...]:
+    def candidate_criteria(self) -> tuple[Callable, ...]:
         """The other criteria about one candidate in order, those that need job numbers behind all others."""
         asked = [rule for rule in self.funnel.criteria if rule.rule.per_candidate and not rule.rule.is_choice]
         return tuple(sorted(asked, key=lambda rule: rule.rule.needs_numbers))

@@ -4,19 +4,17 @@ A site without storage passes them all. Sources: PanDA brokerage documentation, 
 brokerage reference, sections 2.3 (P15) and 2.5 (P16). Which statuses count as usable (D2) is decided in the world.
 """
 
-from typing import Any
-
 import numpy as np
 
-from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.job_brokerage.nucleus import in_nucleus
 from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.units import GIB
 
 MIN_FREE_BYTES = 200e9
 """Space that must be free; source: step 2."""
 
 STEP_2 = "PanDA brokerage documentation, production job brokerage, step 2"
-STATUS: Any = {"panda": "selection for storage endpoints", "temporary": True,
+STATUS = {"panda": "selection for storage endpoints", "temporary": True,
           "source": f"{STEP_2}; brokerage reference, 2.5"}
 
 
@@ -28,10 +26,10 @@ def too_little_space(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-disk", panda="selection for storage space", temporary=True, editions=("deployed",),
-                     source="brokerage reference, 2.3 P15", gdpconfig=(jobbroker.STORAGE_MIN_FREE_SIZE,))
+                     source="brokerage reference, 2.3 P15")
 def too_little_space_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose storage has less usable space than STORAGE_MIN_FREE_SIZE (D73)."""
-    usable, limit = store["usable_bytes"], task["storage_min_free_bytes"]
+    usable, limit = store["usable_bytes"], task["STORAGE_MIN_FREE_SIZE"] * GIB
     return store["present"] and usable < limit, usable, limit
 
 

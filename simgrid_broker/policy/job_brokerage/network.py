@@ -5,12 +5,9 @@ weight; brokerage reference, sections 2.4 (P4), 7 and 10.3 rule 4. The numbers o
 kind of transfers (Production Output, or Express); the documentation names no kind.
 """
 
-from typing import Any
-
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN, MAX_CLOSENESS, MIN_CLOSENESS, MISSING_CLOSENESS
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
 
@@ -22,12 +19,8 @@ NUCLEUS_WEIGHT = 2.5
 PASSES, DEST_BLACKLISTED, LINKS_FULL, LINK_BLOCKED, LINK_FULL = range(5)
 
 PRODUCTION = "PanDA brokerage documentation, production job brokerage"
-DOCUMENTED: Any = {"source": f"{PRODUCTION}, step 2", "editions": ("documented",)}
-DEPLOYED: Any = {"source": "brokerage reference, 2.4", "editions": ("deployed",)}
-SAT_CAP = jobbroker.NQUEUED_SAT_CAP
-NUC_CAP = jobbroker.NQUEUED_NUC_CAP_FOR_JOBS
-THRESHOLD = (jobbroker.NW_THRESHOLD, jobbroker.NW_WEIGHT_MULTIPLIER)
-ACTIVE, IMPORTANCE = jobbroker.NW_ACTIVE, jobbroker.NW_QUEUE_IMPORTANCE
+DOCUMENTED = {"source": f"{PRODUCTION}, step 2", "editions": ("documented",)}
+DEPLOYED = {"source": "brokerage reference, 2.4", "editions": ("deployed",)}
 
 
 @compiled
@@ -59,7 +52,8 @@ def queued_weight(task, link):
 
     Deployed edition: 2 - files / NQUEUED_SAT_CAP, which may be negative; source: brokerage reference, 7.
     """
-    weight = BEST - waiting_files(task, link) / task["files_per_weight"]
+    scale = task["files_per_weight"] if task["files_per_weight"] > 0 else task["NQUEUED_SAT_CAP"]
+    weight = BEST - waiting_files(task, link) / scale
     return task["least_queued_weight"] if weight < task["least_queued_weight"] else weight
 
 
@@ -114,30 +108,29 @@ def network_weight(task, link):
 
     The deployed edition mixes them by NW_QUEUE_IMPORTANCE; either is 2.5 where output is at the nucleus at once.
     """
-    importance = task["nw_queue_importance"]
+    importance = task["NW_QUEUE_IMPORTANCE"]
     if task["nucleus_has_weight"] and at_nucleus(link):
         return importance * NUCLEUS_WEIGHT + (1 - importance) * NUCLEUS_WEIGHT
     return importance * queued_weight(task, link) + (1 - importance) * throughput_weight(task, link)
 
 
-@candidate_factor("network", panda="network weight", gdpconfig=(ACTIVE, IMPORTANCE, SAT_CAP),
+@candidate_factor("network", panda="network weight",
                   source=f"{PRODUCTION}, step 3; brokerage reference, 7 and 10.1")
 def network(task, queue, load, link, store, numbers):
     """The network weight; 1 for tasks without nucleus and, in the deployed edition, without NW_ACTIVE (D48)."""
-    return network_weight(task, link) if task["has_nucleus"] and task["nw_active"] else 1.0
+    return network_weight(task, link) if task["has_nucleus"] and task["NW_ACTIVE"] else 1.0
 
 
 @candidate_criterion("-lowNetworkWeight", panda="network weight of express tasks", cap=True,
-                     gdpconfig=(*THRESHOLD, ACTIVE, IMPORTANCE, SAT_CAP),
                      source=f"{PRODUCTION}, step 2; brokerage reference, 10.3 rule 4")
 def low_network_weight(task, queue, load, link, store, numbers):
     """Refuse express tasks links whose network weight is below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER.
 
     The deployed edition does so only if NW_ACTIVE (D48).
     """
-    if not (task["express"] and task["has_nucleus"] and task["nw_active"]):
+    if not (task["express"] and task["has_nucleus"] and task["NW_ACTIVE"]):
         return False, np.nan, np.nan
-    weight, limit = network_weight(task, link), task["nw_threshold"] * task["nw_weight_multiplier"]
+    weight, limit = network_weight(task, link), task["NW_THRESHOLD"] * task["NW_WEIGHT_MULTIPLIER"]
     return weight < limit, weight, limit
 
 
@@ -151,11 +144,11 @@ def nucleus_closed(task, queue, load, link, store, numbers):
     return task["has_nucleus"] and not at_nucleus(link) and not usable, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", panda="selection for files to the nucleus", temporary=True, gdpconfig=(NUC_CAP,),
+@candidate_criterion("-links_full", panda="selection for files to the nucleus", temporary=True,
                      **DOCUMENTED)
 def nucleus_full(task, queue, load, link, store, numbers):
     """Refuse every queue if more files than NQUEUED_NUC_CAP_FOR_JOBS wait for the nucleus (D25)."""
-    files, cap = float(task["nucleus_queued_files"]), float(task["nqueued_nuc_cap_for_jobs"])
+    files, cap = float(task["nucleus_queued_files"]), float(task["NQUEUED_NUC_CAP_FOR_JOBS"])
     return task["has_nucleus"] and files > cap, files, cap
 
 
@@ -168,10 +161,10 @@ def link_blocked(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-link_unusable", panda="selection for files on the link to the nucleus", temporary=True,
-                     gdpconfig=(SAT_CAP,), **DOCUMENTED)
+                     **DOCUMENTED)
 def link_full(task, queue, load, link, store, numbers):
     """Refuse queues with more files than NQUEUED_SAT_CAP on their link to the nucleus (D26)."""
-    files, cap = waiting_files(task, link), float(task["nqueued_sat_cap"])
+    files, cap = waiting_files(task, link), float(task["NQUEUED_SAT_CAP"])
     return task["has_nucleus"] and not at_nucleus(link) and files > cap, files, cap
 
 
@@ -182,13 +175,13 @@ def first_hit(task, link):
         return PASSES
     if not task["nucleus_writable"]:
         return DEST_BLACKLISTED
-    if task["nucleus_queued_files"] >= task["nqueued_nuc_cap_for_jobs"]:
+    if task["nucleus_queued_files"] >= task["NQUEUED_NUC_CAP_FOR_JOBS"]:
         return LINKS_FULL
     if not link["known"]:
         return PASSES
     if link["closeness"] == CLOSENESS_BLOCKED:
         return LINK_BLOCKED
-    return LINK_FULL if waiting_files(task, link) >= task["nqueued_sat_cap"] else PASSES
+    return LINK_FULL if waiting_files(task, link) >= task["NQUEUED_SAT_CAP"] else PASSES
 
 
 @candidate_criterion("-dest_blacklisted", panda="selection for links to the nucleus", temporary=True, **DEPLOYED)
@@ -197,11 +190,11 @@ def nucleus_closed_deployed(task, queue, load, link, store, numbers):
     return first_hit(task, link) == DEST_BLACKLISTED, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", panda="selection for links to the nucleus", temporary=True, gdpconfig=(NUC_CAP,),
+@candidate_criterion("-links_full", panda="selection for links to the nucleus", temporary=True,
                      **DEPLOYED)
 def nucleus_full_deployed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei for which NQUEUED_NUC_CAP_FOR_JOBS files or more wait (D25)."""
-    files, cap = float(task["nucleus_queued_files"]), float(task["nqueued_nuc_cap_for_jobs"])
+    files, cap = float(task["nucleus_queued_files"]), float(task["NQUEUED_NUC_CAP_FOR_JOBS"])
     return first_hit(task, link) == LINKS_FULL, files, cap
 
 
@@ -211,8 +204,8 @@ def link_blocked_deployed(task, queue, load, link, store, numbers):
     return first_hit(task, link) == LINK_BLOCKED, float(link["closeness"]), float(MIN_CLOSENESS)
 
 
-@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", temporary=True, gdpconfig=(SAT_CAP,),
+@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", temporary=True,
                      **DEPLOYED)
 def link_full_deployed(task, queue, load, link, store, numbers):
     """Refuse queues with NQUEUED_SAT_CAP files or more on their link to the nucleus (D26)."""
-    return first_hit(task, link) == LINK_FULL, waiting_files(task, link), float(task["nqueued_sat_cap"])
+    return first_hit(task, link) == LINK_FULL, waiting_files(task, link), float(task["NQUEUED_SAT_CAP"])

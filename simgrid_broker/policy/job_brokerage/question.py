@@ -9,7 +9,6 @@ import numpy as np
 from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
 from simgrid_broker.policy.job_brokerage import estimates
-from simgrid_broker.units import GIB
 from simgrid_broker.views import TASK_FIELDS, Gdpconfig, Queues, Task
 
 STAY = -1
@@ -26,17 +25,22 @@ TERMS = {
     "documented": dict(
         starting_counts=False, all_output_counts=True, pilots_required=True, sharing_counts=False, whole_mb=False,
         day_is_scaled=False, asks_for_sources=False, assigned_offset=0, files_per_weight=300, least_queued_weight=1,
-        weight_above_50=1.7, week_required=False, nucleus_has_weight=False, nw_active=True, nw_queue_importance=0.5),
+        weight_above_50=1.7, week_required=False, nucleus_has_weight=False, NW_ACTIVE=True, NW_QUEUE_IMPORTANCE=0.5,
+        mb_per_gb=1000),
     "deployed": dict(
         starting_counts=True, all_output_counts=False, pilots_required=False, sharing_counts=True, whole_mb=True,
-        day_is_scaled=True, asks_for_sources=True, assigned_offset=1, least_queued_weight=-np.inf,
-        weight_above_50=1.6, week_required=True, nucleus_has_weight=True),
+        day_is_scaled=True, asks_for_sources=True, assigned_offset=1, files_per_weight=0, least_queued_weight=-np.inf,
+        weight_above_50=1.6, week_required=True, nucleus_has_weight=True, mb_per_gb=1024),
 }
-"""Columns of TASK in which rules of both editions differ; gdpconfig fills in what an edition leaves out.
+"""Columns of TASK in which rules of both editions differ; an edition may set a key of gdpconfig for good.
 
 Sources: the D-numbers of the rules; plots queued.png and throughput.png of the JEDI TWiki, network weight (300 files,
 1.7 for more than 50 up to 75 MB/s, D45); PanDA brokerage documentation, Network Weight (equal parts of both weights).
 """
+
+KEYS = {entry.prefix: entry for entry in (core.WORK_SHORTAGE, *jobbroker.entries())}
+"""Keys of gdpconfig by their column of TASK, from which rules about one candidate read them: PanDA's spelling, without
+the placeholders of a family."""
 
 TASK = np.dtype([
     *((name, column.seen) for name, column in TASK_FIELDS.items() if column.seen != "U" and name != "event_service"),
@@ -53,14 +57,8 @@ TASK = np.dtype([
     ("counts_hs06", "?"), ("walltime_is_known", "?"),
     ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
     ("wants_a_day", "?"),            # needs queues of 24 h though it does not scout
-    ("work_shortage", "?"), ("max_diskio", "f8"), ("storage_min_free_bytes", "f8"), ("io_intensity_cutoff", "f8"),
-    ("size_cutoff_mb", "f8"), ("num_cutoff", "f8"),    # MB of the edition: 1e6 bytes as documented, 1024**2 as deployed
-    ("cut", "f8"),                   # NQUEUELIMITSITE_<gshare>
-    ("min_weight", "f8"),            # MIN_WEIGHT_<label>_<gshare>
-    ("max_prio_to_bootstrap", "f8"),
+    *((name, "?" if entry.type == "bool" else "f8") for name, entry in KEYS.items()),
     ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
-    ("nqueued_nuc_cap_for_jobs", "f8"), ("nqueued_sat_cap", "f8"), ("nw_active", "?"), ("nw_queue_importance", "f8"),
-    ("nw_threshold", "f8"), ("nw_weight_multiplier", "f8"),
     # TERMS, in which the editions differ:
     ("starting_counts", "?"),        # starting jobs count beside activated or running ones (D20, D55)
     ("all_output_counts", "?"),      # output backlog: of all jobs, and near the nucleus as well
@@ -68,10 +66,11 @@ TASK = np.dtype([
     ("sharing_counts", "?"),         # queues that share the nucleus' storage belong to it (D72)
     ("stays_at_nucleus", "?"),       # t1Weight keeps the task there (D72)
     ("whole_mb", "?"),               # memory is estimated in whole MB (D49)
+    ("mb_per_gb", "f8"),             # of SIZE_CUTOFF_TO_MOVE_INPUT; an MB has 1e6 or 1024**2 bytes
     ("day_is_scaled", "?"),          # 24 hours are those of a reference core (D52)
     ("asks_for_sources", "?"),       # replicas of the input are looked for (brokerage reference, 2.5)
     ("assigned_offset", "i4"),       # added to assigned and activated jobs (D56)
-    ("files_per_weight", "f8"), ("least_queued_weight", "f8"),    # of the network weight (D44)
+    ("files_per_weight", "f8"), ("least_queued_weight", "f8"),    # of the network weight (D44); 0 = NQUEUED_SAT_CAP
     ("weight_above_50", "f8"), ("week_required", "?"), ("nucleus_has_weight", "?"),    # of it (D45, D47, D46)
 ])
 """A task, and the values of gdpconfig that hold for it, as compiled rules see them: one row for each decision."""
@@ -87,7 +86,7 @@ NUMBERS = np.dtype([
 ])
 """A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
 
-PLAIN = [name for name in TASK.names or () if name in Task.__dataclass_fields__ and name != "event_service"]
+PLAIN = [name for name in TASK.names if name in Task.__dataclass_fields__ and name != "event_service"]
 """Columns that hold fields of the task unchanged; event service has another meaning here."""
 plain_values = attrgetter(*PLAIN)
 
@@ -159,29 +158,5 @@ def _of_task(task: Task, edition: str) -> dict:
 
 def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> dict:
     """All columns of TASK in order, of which only gdpconfig has filled in its values; not to be changed."""
-    config = _of_load_config(cfg, prodsourcelabel, gshare) | _of_data_config(cfg, edition)
-    return dict.fromkeys(TASK.names or (), 0) | config | TERMS[edition]
-
-
-def _of_load_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str) -> dict:
-    """Values that rules about single candidates read."""
-    return dict(cut=cfg.value(jobbroker.NQUEUELIMITSITE, gshare=gshare),
-                min_weight=cfg.value(jobbroker.MIN_WEIGHT, label=prodsourcelabel, gshare=gshare),
-                max_prio_to_bootstrap=cfg.value(jobbroker.MAX_PRIO_TO_BOOTSTRAP),
-                nqueued_nuc_cap_for_jobs=cfg.value(jobbroker.NQUEUED_NUC_CAP_FOR_JOBS),
-                nqueued_sat_cap=cfg.value(jobbroker.NQUEUED_SAT_CAP),
-                files_per_weight=cfg.value(jobbroker.NQUEUED_SAT_CAP),
-                nw_active=cfg.value(jobbroker.NW_ACTIVE), nw_threshold=cfg.value(jobbroker.NW_THRESHOLD),
-                nw_queue_importance=cfg.value(jobbroker.NW_QUEUE_IMPORTANCE),
-                nw_weight_multiplier=cfg.value(jobbroker.NW_WEIGHT_MULTIPLIER),
-                work_shortage=cfg.value(core.WORK_SHORTAGE))
-
-
-def _of_data_config(cfg: Gdpconfig, edition: str) -> dict:
-    """Values of rules about disks and data, in the units of TASK."""
-    mb_per_gb = 1000 if edition == "documented" else 1024
-    return dict(max_diskio=cfg.value(jobbroker.MAX_DISKIO_DEFAULT),
-                storage_min_free_bytes=cfg.value(jobbroker.STORAGE_MIN_FREE_SIZE) * GIB,
-                io_intensity_cutoff=cfg.value(jobbroker.IO_INTENSITY_CUTOFF),
-                size_cutoff_mb=cfg.value(jobbroker.SIZE_CUTOFF_TO_MOVE_INPUT) * mb_per_gb,
-                num_cutoff=cfg.value(jobbroker.NUM_CUTOFF_TO_MOVE_INPUT))
+    config = {name: cfg.value(entry, label=prodsourcelabel, gshare=gshare) for name, entry in KEYS.items()}
+    return dict.fromkeys(TASK.names, 0) | config | TERMS[edition]

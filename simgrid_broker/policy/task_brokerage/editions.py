@@ -1,9 +1,9 @@
 """Production task brokerage by edition: its criteria in order, and its factors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.rule import FactorFunction
 from simgrid_broker.policy.task_brokerage import full_chain, locality, nuclei, weight
 
 
@@ -13,7 +13,7 @@ class TaskBrokerage:
 
     edition: str
     funnel: Funnel
-    factors: tuple[FactorFunction, ...]
+    factors: tuple[Callable, ...]
 
 
 DOCUMENTED = TaskBrokerage(

@@ -27,7 +27,7 @@ def no_complete_replica(case: TaskCase) -> np.ndarray:
     return np.full(case.n_candidates, case.task.total_input_bytes > 0 and not case.nuclei.complete_replica)
 
 
-@criterion("-insize", panda="selection for input size", gdpconfig=SIZE_KEYS, source=SOURCE)
+@criterion("-insize", panda="selection for input size", source=SOURCE)
 def too_little_input(case: TaskCase) -> Answer:
     """Refuse nuclei whose part of a large input is not larger than INPUT_SIZE_FRACTION.
 
@@ -39,7 +39,7 @@ def too_little_input(case: TaskCase) -> Answer:
     return case.terms.fails_short(local, least, _checked(case, is_large))
 
 
-@criterion("-innum", panda="selection for number of input files", gdpconfig=NUM_KEYS, source=SOURCE)
+@criterion("-innum", panda="selection for number of input files", source=SOURCE)
 def too_few_files(case: TaskCase) -> Answer:
     """Refuse nuclei whose part of the files is not larger than INPUT_NUM_FRACTION.
 

@@ -20,7 +20,7 @@ def not_active(case: TaskCase) -> np.ndarray:
 
 @criterion("-transfer_backlog", panda="selection for transfer backlog",
            source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task brokerage; "
-                  "brokerage reference, T4 (D8)", gdpconfig=(taskbrokerage.NQUEUED_NUC_CAP,))
+                  "brokerage reference, T4 (D8)")
 def transfer_backlog(case: TaskCase) -> Answer:
     """Refuse nuclei whose queued output files are not below NQUEUED_NUC_CAP, unless t1Weight is negative.
 
@@ -48,8 +48,7 @@ def unwritable(case: TaskCase) -> np.ndarray:
     return ~case.nuclei.write_wan
 
 
-@criterion("-space", panda="selection for space", source=f"{SOURCE}, T5c (D1, D7)",
-           gdpconfig=(taskbrokerage.DISK_THRESHOLD_OF_SHARE, taskbrokerage.DISK_THRESHOLD))
+@criterion("-space", panda="selection for space", source=f"{SOURCE}, T5c (D1, D7)")
 def too_little_space(case: TaskCase) -> Answer:
     """Refuse nuclei where spaceFree + spaceExpired - normalizedExpOutSize x RW is not above the threshold (D1, D7).
 

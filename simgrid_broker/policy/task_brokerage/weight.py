@@ -41,7 +41,7 @@ def remaining_work_deployed(case: TaskCase) -> np.ndarray:
     return np.where(work >= RW_OFFSET_HS06S, 1 / np.maximum(work, RW_OFFSET_HS06S), 1.0)
 
 
-@factor("local input", panda="weight", gdpconfig=(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA,), **BOTH)
+@factor("local input", panda="weight", **BOTH)
 def local_input(case: TaskCase) -> np.ndarray | float:
     """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14).
 
@@ -82,13 +82,13 @@ def free_part_deployed(case: TaskCase) -> np.ndarray:
     return left_gib(case.nuclei) / whole_gib(case.nuclei.total_bytes)
 
 
-@factor("free space", panda="weight", gdpconfig=(taskbrokerage.FREE_DISK_CUTOFF,), **DOCUMENTED)
+@factor("free space", panda="weight", **DOCUMENTED)
 def free_space(case: TaskCase) -> np.ndarray:
     """min(FREE_DISK_CUTOFF, spaceFree) in TB (D13)."""
     return np.minimum(case.cfg.value(taskbrokerage.FREE_DISK_CUTOFF), case.nuclei.free_bytes / TB)
 
 
-@factor("free space", panda="weight", gdpconfig=(taskbrokerage.FREE_DISK_CUTOFF,), **DEPLOYED)
+@factor("free space", panda="weight", **DEPLOYED)
 def free_space_deployed(case: TaskCase) -> np.ndarray:
     """min(FREE_DISK_CUTOFF, usable - projected demand) in whole TB (D13)."""
     left_tb = np.floor(left_gib(case.nuclei) / TERMS["deployed"].space_per_tb)
