@@ -7,13 +7,16 @@ the sources has its own cache folder, because Numba does not notice changes of c
 import hashlib
 import os
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numba
 import numpy as np
 
 PACKAGE = Path(__file__).parent
+F = TypeVar("F", bound=Callable[..., Any])
 SOURCES = {
     "policy": ("names.py", "units.py", "views.py", "policy/pilots.py", "policy/resource_types.py",
                "policy/job_brokerage/*.py"),
@@ -23,7 +26,7 @@ SOURCES = {
 packages, and all others."""
 
 
-def compiled(function):
+def compiled(function: F) -> F:
     """Translate `function` with Numba: nopython, cached, IEEE arithmetic, and without reference counting.
 
     Without reference counting (six times faster here) a function may not create arrays, including slices.

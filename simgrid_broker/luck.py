@@ -5,6 +5,7 @@ The hash chains the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) ov
 
 import math
 from functools import wraps
+from typing import Any
 
 import numba
 import numpy as np
@@ -69,7 +70,7 @@ def _word(x):
 def uniforms(seed: int, stream: str, a, b=0, c=0) -> np.ndarray:
     """Uniform numbers in (0, 1) for the keys (a, b, c), integers that broadcast; float64 of the broadcast shape."""
     with np.errstate(over="ignore"):
-        z = _GOLDEN
+        z: Any = _GOLDEN
         for word in (seed, STREAMS[stream], a, b, c):
             z = _scramble(z ^ (_word(word) * _GOLDEN))
         return ((z >> _U12).astype(np.float64) + 0.5) * _UNIT

@@ -88,7 +88,8 @@ def format_bytes(value: float) -> str:
 def _read(value, scales: dict[str, float], unit: float, thing: str, write: str) -> float:
     """`value` as a finite float in the unit that is `unit` times the base of `scales`."""
     number = math.nan
-    if isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max:
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    if is_real and abs(value) <= sys.float_info.max:
         number = float(value)
     elif isinstance(value, str) and (match := _QUANTITY.fullmatch(value.strip())):
         number = float(match[1])

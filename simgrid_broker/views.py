@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from simgrid_broker.schema.queues import QUEUE_NUMBERS, Queue
 from simgrid_broker.schema.software import Hardware as Hardware
 from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 
+T = TypeVar("T")
 KEPT = -1
 """Code of a candidate that no rule refused."""
 
@@ -27,10 +28,10 @@ PIECE = np.dtype([("unit", "i4"), ("retry", "i4"), ("boundary", "i4"), ("events"
 class Gdpconfig:
     """Values of gdpconfig in force, by (component, key), defaults included; None = off or no limit."""
 
-    values: Mapping[tuple[str, str], object]
-    kept: dict = field(default_factory=dict, init=False, repr=False, compare=False)
+    values: Mapping[tuple[str, str], Any]
+    kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def value(self, key: GdpconfigKey, **members: str):
+    def value(self, key: GdpconfigKey, **members: str) -> Any:
         """Value of a key, of a family that of its most specific member that is set, such as gshare="Express"."""
         for name in key.names(**members):
             found = self.values.get((key.component, name))
@@ -38,16 +39,16 @@ class Gdpconfig:
                 return found
         return None
 
-    def own(self, key: GdpconfigKey, **members: str):
+    def own(self, key: GdpconfigKey, **members: str) -> Any:
         """Value of precisely this member of a family; None if it is not set."""
         return self.values.get((key.component, key.names(**members)[0]))
 
-    def members(self, key: GdpconfigKey) -> list[tuple[dict[str, str], object]]:
+    def members(self, key: GdpconfigKey) -> list[tuple[dict[str, str], Any]]:
         """Placeholders and value of every member of a family that is set."""
         return [(found.groupdict(), value) for (component, name), value in self.values.items()
                 if component == key.component and (found := key.pattern.fullmatch(name))]
 
-    def once(self, make: Callable, *key):
+    def once(self, make: Callable[..., T], *key: Any) -> T:
         """`make(self, *key)`, computed once for each key, since values never change; not to be changed."""
         found = self.kept.get((make, key))
         if found is None:
@@ -98,7 +99,7 @@ _ZERO = {"i8": 0, "f8": 0.0, "?": False, "U": ""}
 TASK_FIELDS = {column.seen_as or column.name: column for column in TASKS.seen}
 """Field of a task's view to the column of the task that it shows."""
 
-SeenTask = make_dataclass("SeenTask", frozen=True, fields=[
+SeenTask: Any = make_dataclass("SeenTask", frozen=True, fields=[
     (name, type(_ZERO[column.seen]), _ZERO[column.seen] if column.none is None else column.none)
     for name, column in TASK_FIELDS.items()])
 """What is seen of a task as its sheet has it (`schema.tasks`); 0 and empty mean what the sheet says of them."""
@@ -138,7 +139,7 @@ class Task(SeenTask):
     def of(cls, fields: dict) -> "Task":
         """A task of values by field, those left out by default; in a third of the constructor's time."""
         made = cls.__new__(cls)
-        vars(made).update(fields)
+        made.__dict__.update(fields)
         return made
 
 
@@ -298,12 +299,12 @@ class Nuclei:
 class Figures:
     """The figures behind a verdict, candidate by candidate, (n,) each; NaN = there are none.
 
-    value, limit: what the rule that refused first compared, in its own unit, None = not known; factors: name to
+    value, limit: what the rule that refused first compared, in its own unit; factors: name to
     multipliers of the weight, of the candidates that are used.
     """
 
-    value: np.ndarray | None
-    limit: np.ndarray | None
+    value: np.ndarray
+    limit: np.ndarray
     factors: Mapping[str, np.ndarray]
 
 

@@ -177,13 +177,13 @@ class Merger:
         size, changed = float(jobs["output_bytes"].sum()), world.arrays.job_times[merge.rows, MERGING].max()
         place = np.zeros(len(world.arrays.sites))
         place[world.arrays.queues["site"][merge.queue]] = 1.0
-        view = replace(
-            whole, is_merging=True, mergeramcount=float(rule.mergeRamCount), mergecorecount=rule.mergeCoreCount,
+        view = Task.of(vars(whole) | dict(
+            is_merging=True, mergeramcount=float(rule.mergeRamCount), mergecorecount=rule.mergeCoreCount,
             premerge=Premerge(merge.queue, float(control.now - changed), max(0.0, control.now - merge.stuck_at)),
             ramcount=0.0, baseramcount=0.0, cputime=0.0, walltime_s_per_mib=0.0,
             resource_type=whole.resource_type if found == UNDEFINED else found,
             input_bytes_per_job=size, output_bytes_per_job=size, n_jobs=1, total_input_bytes=size,
-            n_files_per_job=int(jobs["n_output_files"].sum()), n_events_per_job=int(jobs["n_events"].sum()))
+            n_files_per_job=int(jobs["n_output_files"].sum()), n_events_per_job=int(jobs["n_events"].sum())))
         return view, (place, place)
 
     def _order(self, merge: Merge, task: Task, number: int) -> None:

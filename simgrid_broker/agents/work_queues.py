@@ -4,7 +4,6 @@ Sources: lifecycle reference, sections 1.6, 2.3 and 2.4.
 """
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -93,8 +92,8 @@ class WorkQueues:
             ramcount = max(task.ramcount, RAM_LIMITS_MB[level - 1])
             bounds = tuple(self.control.world.scenario.resource_types.values())
             found = resource_type_of(bounds, task.corecount, ramcount, task.ramunit, task.baseramcount)
-            known = task, replace(task, ramcount=ramcount,
-                                  resource_type=task.resource_type if found == UNDEFINED else found)
+            known = task, Task.of(vars(task) | dict(
+                ramcount=ramcount, resource_type=task.resource_type if found == UNDEFINED else found))
             self.raised[row, level] = known
         return known[1]
 

@@ -128,7 +128,6 @@ def as_dict(run: "Run", task: int, rows: "pd.DataFrame", names: frozenset[str] |
 
 
 def _named(candidates: "pd.DataFrame", names: frozenset[str] | None) -> "pd.DataFrame":
-    """The candidates in `names`; None = all."""
     return candidates if names is None else candidates[candidates.candidate.isin(names)]
 
 

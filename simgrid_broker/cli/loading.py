@@ -70,7 +70,7 @@ def malformed_architectures(scenario: "Scenario") -> list[Problem]:
 
 def malformed_architectures_of(whole: "Scenario | Snapshot", architectures: Iterable[tuple[str, str]]) -> list[Problem]:
     """As `malformed_architectures`, for (key, architecture) pairs of a scenario or snapshot."""
-    from simgrid_broker.policy.software.strict import check_architecture
+    from simgrid_broker.policy.software.architecture import check_architecture
     problems = []
     for key, architecture in architectures:
         origin = whole.origin(key)

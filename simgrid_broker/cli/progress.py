@@ -92,7 +92,6 @@ def steps(what: str) -> Callable[[Iterable], Iterable]:
 
 
 def _bar(duration_s: float):
-    """An empty bar."""
     layout = LAYOUT.format(width=min(max(get_terminal_size().columns - TEXT_COLUMNS, 8), 30))
     return _tqdm(total=duration_s, bar_format=layout, desc="starting")
 

@@ -43,7 +43,6 @@ def of_world(table) -> Section:
 
 
 def _column_row(column) -> tuple[str, ...]:
-    """One column."""
     kind = f"{column.dtype}, {column.codes}" if column.codes else column.dtype
     meaning = column.description + ("; no decision may see it" if column.hidden else "")
     return column.name, kind, column.unit, column.zero_means, column.source, meaning

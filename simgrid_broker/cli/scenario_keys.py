@@ -92,7 +92,6 @@ def _is_part(kind: Any) -> bool:
 
 
 def _row(model: type[Part], name: str, field: FieldInfo) -> tuple[str, ...]:
-    """One key."""
     kind, unit = _kind(field.annotation, field.metadata)
     meaning = field.description or ""
     if model is Policies:
@@ -101,7 +100,6 @@ def _row(model: type[Part], name: str, field: FieldInfo) -> tuple[str, ...]:
 
 
 def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
-    """Kind of value and unit."""
     kind, (head, unit) = bare(annotation), _parsed([*metadata, *_metadata(annotation)])
     model, _ = _model_in(annotation)
     arguments = get_args(kind)
@@ -133,7 +131,6 @@ def _parsed(metadata: list) -> tuple[str, str]:
 
 
 def _limits(field: FieldInfo) -> str:
-    """Limits of the value."""
     marks = [*field.metadata, *_metadata(field.annotation)]
     if _parsed(marks) == PARSED[units.fraction]:
         return ""

@@ -122,7 +122,6 @@ def _stretches(rows: "pd.DataFrame") -> str:
 
 
 def _counts(reasons: WhyNot) -> str:
-    """All decisions by share and rule."""
     if not len(reasons.counts):
         return "It was never a candidate" + ("." if reasons.share is None else f" for {reasons.share}.")
     rows = [(row["kind"].replace("_", " "), row["share"], row["tag"], f"{row['count']:,}", f"{row['part']:.1f}")
@@ -133,7 +132,6 @@ def _counts(reasons: WhyNot) -> str:
 
 
 def _over_time(rows: "pd.DataFrame") -> str:
-    """The most frequent rules over time, one column each."""
     first = list(rows.groupby("tag")["count"].sum().sort_values(ascending=False, kind="stable").index)
     tags = [tag for tag in first if tag != "+use"][:MOST_RULES] + ["+use"]
     part = rows.pivot_table("part", ["start_s", "end_s"], "tag", aggfunc="sum", fill_value=0.0)

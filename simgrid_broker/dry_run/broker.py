@@ -101,7 +101,8 @@ def _funnel(verdict: Verdict) -> tuple[Step, ...]:
 
 def _candidates(names, verdict: Verdict, chances: np.ndarray) -> tuple[Candidate, ...]:
     """Every candidate with its tag, figures, weight and probability."""
-    figures = Figures(None, None, {}) if verdict.figures is None else verdict.figures()
+    unknown = np.full(len(chances), np.nan)
+    figures = Figures(unknown, unknown, {}) if verdict.figures is None else verdict.figures()
     best = verdict.order if verdict.queued is not None else verdict.order[np.argsort(-verdict.weight[verdict.order],
                                                                                      kind="stable")]
     place = {int(k): number for number, k in enumerate(best, start=1)}

@@ -4,13 +4,17 @@ import re
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from simgrid_broker.names import EDITIONS, KNOWN_RESOURCE_TYPES
 
-PLACEHOLDERS = {"label": r"prod_test|rc_test2?|rc_alrb|[^_]+",
-    "rtype": "|".join((*KNOWN_RESOURCE_TYPES, r"MCORE\*", r"SCORE\*")), "type": r"[^_]+(?:_test2?|_alrb)?",
-    "queue": ".+?", "queueOrNone": ".*?"}
+PLACEHOLDERS = {
+    "label": r"prod_test|rc_test2?|rc_alrb|[^_]+",
+    "rtype": "|".join((*KNOWN_RESOURCE_TYPES, r"MCORE\*", r"SCORE\*")),
+    "type": r"[^_]+(?:_test2?|_alrb)?",
+    "queue": ".+?",
+    "queueOrNone": ".*?",
+}
 """Regular expression for each placeholder; unknown placeholders match any text."""
 
 
@@ -25,7 +29,7 @@ class GdpconfigKey:
     """
 
     type: str
-    default: object
+    default: Any
     unit: str
     meaning: str
     key: str
@@ -80,8 +84,8 @@ class Component:
         rows = {attribute: row for base in reversed(cls.__mro__) for attribute, row in vars(base).items()
                 if isinstance(row, GdpconfigKey)}
         for attribute, row in rows.items():
-            spelled = row.key if row.key and row.key[0] not in "_[" else attribute + row.key
-            setattr(cls, attribute, replace(row, key=spelled, app=app, component=name or cls.__name__, source=source))
+            setattr(cls, attribute, replace(row, key=row.key or attribute, app=app, component=name or cls.__name__,
+                                            source=source))
         Component.ALL.append(cls)
 
     @classmethod
@@ -90,9 +94,9 @@ class Component:
         return [entry for entry in vars(cls).values() if isinstance(entry, GdpconfigKey)]
 
 
-def key(type: str, default: object, unit: str, meaning: str, *, spelled: str = "", zero_is_unset: bool = False,
+def key(type: str, default: Any, unit: str, meaning: str, *, spelled: str = "", zero_is_unset: bool = False,
         at_least: float = 0, at_most: float = inf, editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
-    """A key as an attribute of its component; spelled: PanDA's spelling of a family, or what follows the name in it."""
+    """A key as an attribute of its component; spelled: PanDA's spelling of a family."""
     return GdpconfigKey(type, default, unit, meaning, spelled, zero_is_unset, at_least, at_most, editions)
 
 

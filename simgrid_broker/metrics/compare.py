@@ -46,7 +46,6 @@ def _compliance(run: Run) -> pd.DataFrame:
 
 
 def _mean_cores(run: Run) -> pd.DataFrame:
-    """Mean running cores of each site in the window."""
     window = window_of(run)
     series = running_cores(run, "site")
     inside = series[window.holds(series.time_s)]

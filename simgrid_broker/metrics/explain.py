@@ -138,7 +138,6 @@ def _of_decisions(run: Run, table: str, decisions: Collection[int]) -> pd.DataFr
 
 
 def _funnel(run: Run, kind: str, rows: pd.DataFrame) -> pd.DataFrame:
-    """The steps of one decision."""
     steps = criteria(run, kind)
     refused = rows.tag.value_counts()
     steps = steps.assign(refused=steps.tag.map(refused).fillna(0).astype(int),

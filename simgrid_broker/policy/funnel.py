@@ -4,10 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from simgrid_broker.policy.rule import Answer, refused_of
+from simgrid_broker.policy.rule import Answer, CriterionFunction, FactorFunction, refused_of
 from simgrid_broker.views import KEPT
 
 ONE = 1.0
@@ -19,8 +20,8 @@ class Liftable:
     """Criteria that are lifted together if no candidate that reached them would pass and `when(case)` holds."""
 
     name: str
-    criteria: tuple[Callable, ...]
-    when: Callable
+    criteria: tuple[CriterionFunction, ...]
+    when: Callable[[Any], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +32,13 @@ class Funnel:
     The smallest rank that a candidate meets is its first refusal.
     """
 
-    steps: tuple[Callable | Liftable, ...]
+    steps: tuple[CriterionFunction | Liftable, ...]
 
     @cached_property
-    def criteria(self) -> tuple[Callable, ...]:
+    def criteria(self) -> tuple[CriterionFunction, ...]:
         """All criteria in order, groups opened."""
-        return tuple(rule for step in self.steps for rule in (step.criteria if isinstance(step, Liftable) else (step,)))
+        return tuple(rule for step in self.steps
+                     for rule in (step.criteria if isinstance(step, Liftable) else (step,)))
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
@@ -44,12 +46,12 @@ class Funnel:
         return tuple(rule.rule.tag for rule in self.criteria)
 
     @cached_property
-    def by_rank(self) -> tuple[Callable, ...]:
+    def by_rank(self) -> tuple[CriterionFunction, ...]:
         """The criteria in the order in which they remove candidates: temporary ones behind all others."""
-        return tuple(sorted(self.criteria, key=self.ranks.get))
+        return tuple(sorted(self.criteria, key=self.ranks.__getitem__))
 
     @cached_property
-    def ranks(self) -> dict[Callable, int]:
+    def ranks(self) -> dict[CriterionFunction, int]:
         """Rank of each criterion: its place, and for a temporary one its place behind the last."""
         n = len(self.criteria)
         return {rule: place + n * rule.rule.temporary for place, rule in enumerate(self.criteria)}
@@ -60,14 +62,14 @@ class Funnel:
         return 2 * len(self.criteria)
 
     @cached_property
-    def static(self) -> tuple[Callable, ...]:
+    def static(self) -> tuple[CriterionFunction, ...]:
         """The criteria whose masks may be cached; those of a liftable group never are."""
         return tuple(step for step in self.steps if not isinstance(step, Liftable) and step.rule.static is not None)
 
     @cached_property
-    def requirement(self) -> Callable:
+    def requirement(self) -> Callable[[Any], Any]:
         """Function from a task to the hashable requirement on which the static masks depend."""
-        fields = sorted({field for rule in self.static for field in rule.rule.static})
+        fields = sorted({field for rule in self.static for field in rule.rule.static or ()})
         return attrgetter(*fields) if fields else lambda task: ()
 
 
@@ -80,8 +82,9 @@ class MaskCache:
 
     def __init__(self, capacity: int = 16384):
         self.capacity = capacity
-        self.version = None
-        self.entries, self.tasks = {}, {}
+        self.version: int | None = None
+        self.entries: dict[Any, Any] = {}
+        self.tasks: dict[int, tuple] = {}
 
     def first_refusals(self, funnel: Funnel, case) -> np.ndarray:
         """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
@@ -90,9 +93,9 @@ class MaskCache:
             self.entries.clear()
         return self._entry((funnel, funnel.requirement(case.task)), lambda: first_refusals(funnel, case))
 
-    def multiplier(self, rule: Callable, case) -> np.ndarray | float:
+    def multiplier(self, rule: FactorFunction, case) -> np.ndarray | float:
         """What one static factor gives, (n,) or one number; asked after `first_refusals` of the same case."""
-        key = (rule, case.edition, tuple(getattr(case.task, field) for field in rule.rule.static))
+        key = (rule, case.edition, tuple(getattr(case.task, field) for field in rule.rule.static or ()))
         return self._entry(key, lambda: rule(case))
 
     def of_task(self, make: Callable, brokerage, task, queues, cfg):
@@ -120,18 +123,18 @@ def first_refusals(funnel: Funnel, case) -> np.ndarray:
     """Smallest rank at which a static criterion refuses each candidate, (n,) int16; read-only."""
     first = np.full(case.n_candidates, funnel.never, np.int16)
     # Later writes overwrite earlier ones, so iterate from the highest rank down.
-    for rule in sorted(funnel.static, key=funnel.ranks.get, reverse=True):
+    for rule in sorted(funnel.static, key=funnel.ranks.__getitem__, reverse=True):
         np.putmask(first, mask_of(rule, case), funnel.ranks[rule])
     first.setflags(write=False)
     return first
 
 
-def mask_of(rule: Callable, case) -> np.ndarray:
+def mask_of(rule: CriterionFunction, case) -> np.ndarray:
     """The candidates that a criterion refuses, (n,) bool, whether or not it answers with figures."""
     return refused_of(rule(case))
 
 
-def weigh(factors: tuple[Callable, ...], case) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+def weigh(factors: tuple[FactorFunction, ...], case) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Weight of each candidate, (n,), as the product of the factors, and the factors by name."""
     multipliers = {rule.rule.name: rule(case) for rule in factors}
     weight = np.ones(case.n_candidates)
@@ -164,9 +167,8 @@ def walk(funnel: Funnel, case) -> Outcome:
     for step in funnel.steps:
         if not np.count_nonzero(left):
             break
-        is_group = isinstance(step, Liftable)
-        given = [rule(case) for rule in step.criteria] if is_group else [step(case)]
-        if is_group and not _passes_any(given, left) and step.when(case):
+        given = [rule(case) for rule in step.criteria] if isinstance(step, Liftable) else [step(case)]
+        if isinstance(step, Liftable) and not _passes_any(given, left) and step.when(case):
             lifted.append(step.name)
         else:
             for offset, answer in enumerate(given):

@@ -12,6 +12,7 @@ It is called like the package's own policy of that kind, and what it returns is 
 
 from collections.abc import Callable
 from functools import wraps
+from typing import Any
 
 import numpy as np
 
@@ -26,10 +27,13 @@ from simgrid_broker.views import KEPT, PilotStatus, Verdict
 GROUP = "simgrid_broker.policies"
 """Group of entry points that offer policies."""
 
-BUILT_IN = {
+BUILT_IN: dict[str, dict[str, Any]] = {
     "dispatch_order": {order.name: order for order in (dispatch.GLOBAL_SHARES, dispatch.PRIORITY, dispatch.AGE)},
-    "pilot_submission": {"unified_pilot_streaming": new_workers}, "throttle": {"job_throttler": throttle},
-    "job_brokerage": {"production": broker_jobs}, "task_brokerage": {"production": broker_task}}
+    "pilot_submission": {"unified_pilot_streaming": new_workers},
+    "throttle": {"job_throttler": throttle},
+    "job_brokerage": {"production": broker_jobs},
+    "task_brokerage": {"production": broker_task},
+}
 """The package's own policies by kind and name."""
 
 
@@ -81,9 +85,11 @@ def is_verdict(result: object, _: object, candidates, *__: object) -> bool:
 
 
 VERDICT = "a Verdict with a tag or KEPT and a finite weight from 0 on for each candidate, and the order of kept ones"
-EXPECTED = {"pilot_submission": (is_workers, "whole numbers of workers from 0 on, (n_queues, n_resource_types)"),
+EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
+    "pilot_submission": (is_workers, "whole numbers of workers from 0 on, (n_queues, n_resource_types)"),
     "throttle": (is_throttle, "a Throttle with at least 0 jobs"),
-    "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT)}
+    "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT),
+}
 """Check of what a policy of another package returns, and what is expected."""
 
 

@@ -148,10 +148,8 @@ def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
         need = highest - 1 if highest > need else need
         if need > 0:
             return NewMemory(of_task=_raised_task(need, task))
-    if asked >= RAM_LIMITS_MB[-1]:
-        return NewMemory()
     value = _next_above(asked)
-    return NewMemory() if task.ramcount > value else NewMemory(of_input=value)
+    return NewMemory() if value is None or task.ramcount > value else NewMemory(of_input=value)
 
 
 def _raised_task(need: float, task: TaskMemory) -> float | None:

@@ -8,7 +8,7 @@ NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -57,7 +57,34 @@ class Factor(Rule):
     name: str
 
 
-def criterion(tag: str, **description) -> Callable:
+class RuleFunction(Protocol):
+    """A function with its description; it is asked with a case, or with the records of a `Candidate`."""
+
+    __name__: str
+    __qualname__: str
+    rule: Rule
+
+    def __call__(self, *asked: Any) -> Any:
+        """The answer."""
+
+
+class CriterionFunction(RuleFunction, Protocol):
+    """A rule that refuses candidates."""
+
+    rule: Criterion
+
+
+class FactorFunction(RuleFunction, Protocol):
+    """A rule that gives a multiplier of the weight."""
+
+    rule: Factor
+
+
+OfCase = Callable[[Any], "Answer | np.ndarray | float"]
+OfCandidate = Callable[[np.void, np.void, np.void, np.void, np.void, np.void], Any]
+
+
+def criterion(tag: str, **description: Any) -> Callable[[OfCase], CriterionFunction]:
     """Mark a function of a case as a criterion: it returns the mask of refused candidates, (n,) bool, or an `Answer`.
 
     description: fields of `Criterion`.
@@ -65,7 +92,8 @@ def criterion(tag: str, **description) -> Callable:
     return _marking(Criterion(tag=tag, **description))
 
 
-def candidate_criterion(tag: str, *, plain: bool = False, **description) -> Callable:
+def candidate_criterion(tag: str, *, plain: bool = False,
+                        **description: Any) -> Callable[[OfCandidate], CriterionFunction]:
     """Make a function of one candidate a compiled criterion: it returns (refused, value, limit), or a class.
 
     description: fields of `Criterion`; plain: leave it uncompiled, which makes every decision with it uncompiled, too.
@@ -73,7 +101,7 @@ def candidate_criterion(tag: str, *, plain: bool = False, **description) -> Call
     return _marking(Criterion(tag=tag, per_candidate=True, **description), plain)
 
 
-def factor(name: str, **description) -> Callable:
+def factor(name: str, **description: Any) -> Callable[[OfCase], FactorFunction]:
     """Mark a function of a case as a factor: it returns (n,) multipliers, or one number for all.
 
     description: fields of `Factor`.
@@ -81,13 +109,14 @@ def factor(name: str, **description) -> Callable:
     return _marking(Factor(name=name, **description))
 
 
-def candidate_factor(name: str, *, plain: bool = False, **description) -> Callable:
+def candidate_factor(name: str, *, plain: bool = False,
+                     **description: Any) -> Callable[[OfCandidate], FactorFunction]:
     """Make a function of one candidate a compiled factor, which returns a number; arguments as above."""
     return _marking(Factor(name=name, per_candidate=True, **description), plain)
 
 
-def _marking(rule: Rule, plain: bool = False) -> Callable:
-    def mark(function):
+def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
+    def mark(function: Any) -> Any:
         function = compiled(function) if rule.per_candidate and not plain else function
         function.rule = rule
         return function
@@ -102,22 +131,22 @@ class Answer(NamedTuple):
     limit: np.ndarray | float
 
 
-def above(value, limit, where=True) -> Answer:
+def above(value: Any, limit: Any, where: Any = True) -> Answer:
     """Refuse candidates whose value is above the limit, where the comparison concerns them."""
     return Answer((value > limit) & where, value, limit)
 
 
-def below(value, limit, where=True) -> Answer:
+def below(value: Any, limit: Any, where: Any = True) -> Answer:
     """Refuse candidates whose value is below the limit, where the comparison concerns them."""
     return Answer((value < limit) & where, value, limit)
 
 
-def at_least(value, limit, where=True) -> Answer:
+def at_least(value: Any, limit: Any, where: Any = True) -> Answer:
     """Refuse candidates whose value is at the limit or above, where the comparison concerns them."""
     return Answer((value >= limit) & where, value, limit)
 
 
-def at_most(value, limit, where=True) -> Answer:
+def at_most(value: Any, limit: Any, where: Any = True) -> Answer:
     """Refuse candidates whose value is at the limit or below, where the comparison concerns them."""
     return Answer((value <= limit) & where, value, limit)
 

@@ -6,7 +6,7 @@ follow the reference.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,7 +104,8 @@ class JobLimits(NamedTuple):
 def preferred(splitting: Splitting) -> Splitting:
     """The parameters without those that another one takes precedence over."""
     given = [name for name in PRECEDENCE if getattr(splitting, name)]
-    return splitting._replace(**dict.fromkeys(given[1:], 0))
+    unset: dict[str, Any] = dict.fromkeys(given[1:], 0)
+    return splitting._replace(**unset)
 
 
 def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, edition: str) -> JobLimits:

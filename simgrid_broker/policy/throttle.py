@@ -79,8 +79,9 @@ def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition:
     threshold = keys.THROTTLE_THRESHOLD
     if cfg.value(core.WORK_SHORTAGE):
         threshold = keys.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE
-    limits = (_limit(cfg, key, gshare, resource_type) for key in (keys.NQUEUELIMIT, keys.NQUEUECAP, keys.NRUNNINGCAP))
-    return ThrottleLimits(cfg.value(threshold), *limits, throttled, edition == "deployed", gshare)
+    limit, cap, running = (_limit(cfg, key, gshare, resource_type)
+                           for key in (keys.NQUEUELIMIT, keys.NQUEUECAP, keys.NRUNNINGCAP))
+    return ThrottleLimits(cfg.value(threshold), limit, cap, running, throttled, edition == "deployed", gshare)
 
 
 def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQueueCounts | None = None,

@@ -7,6 +7,7 @@ jobs, event service, jumbo and merge jobs are not implemented.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,8 @@ TRANSTIMELO_S = 6 * DAY
 ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
                 JobStatus.HOLDING, JobStatus.MERGING, JobStatus.TRANSFERRING)
 """Statuses of PanDA's active table; source: the same."""
+NEVER_OFF: dict[str, Any] = {"off_if_paused": False, "off_if_disable_reassign": False}
+"""Fields of a rule that neither a paused queue nor disableReassign turns off."""
 
 
 @dataclass(frozen=True)
@@ -97,14 +100,13 @@ def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
 
 def _deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """The deployed rows 1 to 26 and the check of transferring jobs, as far as they concern simulated jobs."""
-    never = {"off_if_paused": False, "off_if_disable_reassign": False}
     return (*_failures_deployed(cfg), *_expiries_deployed(cfg),
-            *_transferring("ended", labels="managed and test", stage=2, **never))
+            *_transferring("ended", labels="managed and test", stage=2, **NEVER_OFF))
 
 
 def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """Rows 1 to 8; a paused queue turns off the heartbeats of rows 7 and 8 only, disableReassign none."""
-    s, never = JobStatus, {"off_if_paused": False, "off_if_disable_reassign": False}
+    s, never = JobStatus, NEVER_OFF
     silence = _s(cfg, watcher.HEARTBEAT_TIMEOUT_analysis)
     return (
         TimeoutRule(Cause.LOST_HEARTBEAT, (s.STARTING, s.RUNNING), "modification", silence, "fail", labels="analysis",
@@ -121,7 +123,7 @@ def _failures_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
 def _expiries_deployed(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:
     """Rows 9 to 26; disableReassign turns off rows 12, 16 and 17 only, a paused queue none."""
     s, managed = JobStatus, {"labels": "managed", "off_if_paused": False, "stage": 1}
-    never = {"off_if_paused": False, "off_if_disable_reassign": False}
+    never = NEVER_OFF
     high = managed | {"priority_at_least": HIGH_PRIORITY, "idle_queue": True, "spares_merge_jobs": True}
     return (
         *_each((*DEFINED_TABLE, s.ACTIVATED), "created", 7 * DAY, "close", **never),

@@ -126,7 +126,9 @@ def _read(text: str, edition: str) -> tuple[tuple[SubPolicy, ...], tuple[Malform
 
 def _sub_policy(text: str, start: int, edition: str) -> tuple[SubPolicy, list[MalformedPolicy]]:
     """A sub-policy that begins at `start`, and its problems; PanDA reads its value as a filter, too."""
-    filters, problems, position = {}, [], start
+    filters: dict[str, str] = {}
+    problems: list[MalformedPolicy] = []
+    position = start
     *fields, value = text.split(":")
     for field in fields:
         problems += _filter(field, position, filters, edition)
@@ -148,7 +150,7 @@ def _sub_policy(text: str, start: int, edition: str) -> tuple[SubPolicy, list[Ma
 
 def _filter(field: str, start: int, filters: dict[str, str], edition: str) -> Iterator[MalformedPolicy]:
     """Add a filter to those of its sub-policy; its problems."""
-    key = _KEY.match(field)[0]
+    key = _KEY.findall(field)[0]
     after, place = field[len(key):], start + len(key)
     if field != field.lstrip():
         yield MalformedPolicy(start, "a filter after a blank is passed over, so that the sub-policy matches every task")

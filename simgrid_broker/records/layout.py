@@ -58,7 +58,6 @@ class Layout:
         return pa.Table.from_arrays(arrays, schema=self.schema)
 
     def _column(self, column: Column, values: np.ndarray) -> pa.Array:
-        """One column as Arrow array."""
         if column.codes is None:
             return pa.array(values, from_pandas=values.dtype.kind == "f")
         words = self.words[column.codes]
@@ -88,14 +87,12 @@ def arrow_schema(name: str) -> pa.Schema:
 
 
 def _field(column: Column) -> pa.Field:
-    """Arrow field of a column."""
     kind = CODE if column.codes else pa.from_numpy_dtype(np.dtype(column.dtype))
     about = {"unit": column.unit, "description": column.description, "source": column.source}
     return pa.field(column.name, kind, metadata=about)
 
 
 def _time_field(name: str, table: Table) -> pa.Field:
-    """Arrow field of a transition time."""
     status = name.removesuffix("_s")
     about = {"unit": "s", "description": f"When the {table.row.split()[-1]} last became {status}; null = never",
              "source": "simulator"}

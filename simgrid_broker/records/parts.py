@@ -70,7 +70,6 @@ class TableFiles:
         shutil.rmtree(parts)
 
     def _rows_to_part(self) -> int:
-        """Rows until the next part is written."""
         total = self.kept_rows + self._filled
         until = next((rows for rows in self._early if rows > self.kept_rows), None)
         if until is None:

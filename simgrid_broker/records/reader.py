@@ -115,7 +115,6 @@ class Run:
             self._remark(f"{file.relative_to(self.folder)} cannot be read and was skipped: {error}")
 
     def _remark(self, text: str) -> None:
-        """Add a remark, once."""
         if text not in self.remarks:
             self.remarks.append(text)
 

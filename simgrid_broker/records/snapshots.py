@@ -46,6 +46,5 @@ def _lines(values: dict, indent: str) -> Iterator[str]:
 
 
 def _json(value) -> str:
-    """One value on one line."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     return UNPRINTABLE.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)

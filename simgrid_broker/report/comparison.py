@@ -132,7 +132,6 @@ def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
 
 
 def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:
-    """Running cores and jobs in the queue over time."""
     cores = _both(run_a, run_b, lambda run: metrics.running_cores(run).groupby("time_s").value.sum().reset_index())
     queued = _both(run_a, run_b, _queued)
     blocks = [plot_or_note(Plot(name, title, table, partial(overlaid, ylabel=label, marks=marks), reading,
@@ -150,7 +149,6 @@ def _queued(run: Run) -> pd.DataFrame:
 
 
 def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
-    """Waiting times by share in both runs."""
     both = _both(run_a, run_b, metrics.waiting_times)
     columns = {"wait_p50": "Median, h", "wait_p95": "95 %, h", "still_waiting": "Still waiting"}
     return Section("waiting", "Waiting times", (
@@ -189,7 +187,6 @@ def _largest(table: pd.DataFrame, by: list[str], metric: str) -> pd.DataFrame:
 
 
 def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
-    """Sites, refusals, failures and tasks."""
     tables = {**tables, "failures": tables["failures"].assign(cause=tables["failures"].cause.map(spoken)),
               "refusals": tables["refusals"].assign(kind=tables["refusals"].kind.map(spoken))}
     blocks: list[Block] = []
@@ -226,5 +223,4 @@ def _side_by_side(table: pd.DataFrame, by: list[str], metrics_shown: Mapping[str
 
 
 def _paired(table: pd.DataFrame) -> pd.DataFrame:
-    """A table of differences with the columns A, B and B − A."""
     return table.rename(columns={"base": "A", "changed": "B", "difference": "B − A"})

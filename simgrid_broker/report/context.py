@@ -45,7 +45,6 @@ def incidents(run: Run) -> tuple[tuple[float, str], ...]:
 
 
 def _incident_name(incident: dict) -> str:
-    """Kind and object of an incident."""
     about = next((str(incident[name]) for name in INCIDENT_OBJECTS if incident.get(name) is not None), "")
     if incident.get("source"):
         about = f"{incident['source']} → {incident.get('destination') or 'all'}"

@@ -66,7 +66,6 @@ def _tile(table: pd.DataFrame, metric: str, unit: str, name: str, meaning: str) 
 
 
 def _about(view: Context) -> pd.DataFrame:
-    """Scenario, run, edition, seed, window and size of the grid."""
     manifest, scenario = view.run.manifest, view.run.manifest["scenario"]
     grid = scenario["grid"]
     rows = {"Scenario": scenario["name"], "Description": scenario.get("description") or "–", "Run": view.run.name,
@@ -80,14 +79,12 @@ def _about(view: Context) -> pd.DataFrame:
 
 
 def _jobs(view: Context) -> pd.DataFrame:
-    """Jobs by status with their fraction of all."""
     rows = wide(metrics.jobs_by_status(view.run))
     rows["part"] = 100 * rows.jobs / rows.jobs.sum() if rows.jobs.sum() else 0.0
     return rows[["state", "status", "jobs", "part"]]
 
 
 def _incidents(view: Context) -> pd.DataFrame:
-    """Time and name of each planned incident."""
     return pd.DataFrame([(format_seconds(at), what) for at, what in view.marks.incidents], columns=["when", "what"])
 
 

@@ -63,13 +63,11 @@ def page(title: str, lead: str, sections: Iterable[Section], picture: Callable[[
 
 
 def _section(section: Section, picture: Callable[[Plot], bytes]) -> str:
-    """HTML of a section."""
     blocks = "".join(_block(block, picture) for block in section.blocks)
     return f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
 
 
 def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:
-    """HTML of a block."""
     if isinstance(block, Plot):
         image = base64.b64encode(picture(block)).decode("ascii")
         return (f"<h3>{escape(block.title)}</h3>\n<figure><img alt=\"{escape(block.title)}\" "
@@ -109,7 +107,6 @@ def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = Fa
 
 
 def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str]:
-    """The cells of a column as text."""
     if not is_number:
         return [str(value) for value in column]
     values = column.to_numpy(float, na_value=np.nan)

@@ -153,7 +153,6 @@ def brokerage(view: Context) -> Section:
 
 
 def _funnel(view: Context) -> Block:
-    """Candidates left after each rule of job brokerage."""
     table = metrics.brokerage_funnel(view.run)
     return plot_or_note(Plot(
         "brokerage_funnel", "Job brokerage: candidates left after each rule", table,
@@ -165,7 +164,6 @@ def _funnel(view: Context) -> Block:
 
 
 def _rates(view: Context) -> Block:
-    """How often each rule refuses each queue."""
     table = metrics.refusal_rates(view.run, most=MOST_ROWS)
     return plot_or_note(Plot(
         "refusal_rates", "Job brokerage: queues by rule", table,

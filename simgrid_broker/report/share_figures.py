@@ -99,7 +99,6 @@ def compliance_tree(table: pd.DataFrame, axes: np.ndarray) -> np.ndarray:
 
 
 def _tree_labels(axes: Axes, nodes: pd.DataFrame) -> None:
-    """Names of the nodes, indented below their parents."""
     axes.set_yticks(nodes.index, ["      " * (row.level - 1) + row.share for row in nodes.itertuples()], fontsize=8)
     for label, level in zip(axes.get_yticklabels(), nodes.level, strict=True):
         label.set_fontweight("bold" if level == 1 else "normal")

@@ -65,7 +65,6 @@ def _lost(run: Run) -> list[str]:
 
 
 def _tasks(run: Run) -> list[str]:
-    """Tasks by status at the end, and why tasks were exhausted or broken; empty without tasks."""
     rows = wide(metrics.tasks_by_status(run))
     lines = _listed("tasks     ", [f"{spoken(row.status)} {number(row.tasks)}" for row in rows.itertuples()], len(rows))
     stopped = wide(metrics.stopped_tasks(run))
@@ -92,7 +91,6 @@ def _out_of_memory(run: Run) -> list[str]:
 
 
 def _jobs(run: Run) -> list[str]:
-    """Jobs by status."""
     rows = wide(metrics.jobs_by_status(run))
     total = rows.jobs.sum()
     cells = [(spoken(row.status) + ("" if row.state == "ended" else " (alive)"), number(row.jobs),

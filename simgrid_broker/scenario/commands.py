@@ -121,7 +121,6 @@ def _held_by_itself(scenario: Scenario) -> bool:
 
 
 def _of_kind(scenario: Scenario, what: str) -> Iterator[tuple[tuple, Incident]]:
-    """Incidents of one kind with their keys."""
     for position, incident in enumerate(scenario.incidents):
         if incident.what == what:
             yield ("incidents", position), incident

@@ -143,7 +143,6 @@ def _tokens(text: str) -> list[Token]:
 
 
 def _misplaced(token: Token, state: str) -> CriteriaError:
-    """The error of a token that cannot come where it does."""
     if state != "test":
         found = f"found {token.text}" if token.text else "but the criteria end"
         return CriteriaError(token.position, f"expected {EXPECTED[state]}, {found}")

@@ -114,7 +114,6 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
 
 
 def _origin(draft: Draft, kind: str, key: str) -> Origin:
-    """Origin of a grid that `grid.<key>` asked for."""
     place = draft.place(("grid", key))
     return Origin(kind, place.file, place.line)
 

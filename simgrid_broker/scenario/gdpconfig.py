@@ -161,7 +161,6 @@ def _without_effect(values, by_target, findings) -> list[Finding]:
 
 
 def _unknown(name: str, value: object) -> Finding:
-    """The finding for an unknown key, with the key in its right component or keys of similar spelling."""
     if isinstance(value, Mapping) and ALIASES.get(name, name) in COMPONENTS:
         inside = [f"{name}.{key}" for key in value]
         return Finding(("gdpconfig", name), value, f"keys of a component are written as {name}.KEY: value",
@@ -174,7 +173,6 @@ def _unknown(name: str, value: object) -> Finding:
 
 
 def _bool(value, unit: str) -> bool:
-    """A bool from a bool or the text true or false in any case."""
     text = str(value).lower()
     if text not in ("true", "false") or not isinstance(value, (bool, str)):
         raise ValueError("expected true or false")
@@ -182,7 +180,6 @@ def _bool(value, unit: str) -> bool:
 
 
 def _int(value, unit: str) -> int:
-    """A whole number from a number or its text."""
     number = _float(value, unit, f"expected a whole number{unit}")
     if not number.is_integer():
         raise ValueError(f"expected a whole number{unit}")
@@ -190,7 +187,6 @@ def _int(value, unit: str) -> int:
 
 
 def _float(value, unit: str, expected: str | None = None) -> float:
-    """A finite number from a number or its text."""
     try:
         number = float(value) if isinstance(value, (int, float, str)) and not isinstance(value, bool) else float("nan")
     except (ValueError, OverflowError):
@@ -201,7 +197,6 @@ def _float(value, unit: str, expected: str | None = None) -> float:
 
 
 def _str(value, unit: str) -> str:
-    """Text."""
     if not isinstance(value, str):
         raise ValueError("expected text")
     return value

@@ -70,7 +70,6 @@ def unknown_error(scenario) -> Iterator[Finding]:
 
 
 def _known_codes(source: str) -> dict[str, str]:
-    """The codes of an error source to their diagnostics."""
     known: dict[str, str] = {}
     for error in PANDA_ERRORS.values():
         if error.source == source:

@@ -48,7 +48,6 @@ def _names(snapshot: Snapshot) -> Iterator[tuple[tuple, str, str | None]]:
 
 
 def _of(key: tuple, row, **kinds: str) -> Iterator[tuple[tuple, str, str | None]]:
-    """Key, kind and value of some fields of a row."""
     for field, kind in kinds.items():
         yield (*key, field), kind, getattr(row, field)
 

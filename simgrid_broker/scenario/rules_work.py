@@ -202,13 +202,11 @@ def _statuses(incident: Incident) -> tuple[str, tuple[str, ...], str]:
 
 
 def _fields_given(incident: Incident) -> list[str]:
-    """The fields beside `at` and `what` that say something."""
     return [name for name in Incident.model_fields
             if name not in ("at", "what") and getattr(incident, name) is not None]
 
 
 def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> Iterator[Finding]:
-    """A finding if `name` is given and not among `known`."""
     if name is not None and name not in known:
         yield Finding(key, name, f"unknown {what}", nearest(name, known))
 

@@ -126,6 +126,5 @@ def _out_of_use(name: str, common: dict, status: str) -> dict:
 
 
 def _single_core(common: dict) -> dict:
-    """Limits of a slot of one core instead of eight."""
     return common | {"capability": "score", "corecount": 1, "maxrss": common["maxrss"] // 8,
                      "maxwdir": common["maxwdir"] // 8}

@@ -94,7 +94,6 @@ def _booleans_for_numbers(model: type[Whole], values: dict) -> Iterator[Finding]
 
 
 def _kind_at(model: type[Whole], key: Key) -> Any:
-    """Type of the value at `key` of a `model`."""
     kind = model
     for step in key:
         kind = inside(kind, step)
@@ -126,7 +125,6 @@ def _description(model: type[Whole], key: Key) -> str:
 
 
 def _expected(error: dict) -> str:
-    """The expectation that the value does not meet."""
     kind, value = error["type"], error["input"]
     if kind == "value_error":
         return str(error["ctx"]["error"]).removeprefix(f"{value!r} ")

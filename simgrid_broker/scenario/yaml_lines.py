@@ -29,8 +29,6 @@ _READERS = {
 
 
 class _Loader(yaml.CSafeLoader):
-    """libyaml's parser with the scalars of YAML 1.2."""
-
     yaml_implicit_resolvers = {}
 
 

@@ -121,13 +121,11 @@ def _comes(task: int | str, n_tasks: int, names: tuple[str, ...]) -> bool:
 
 
 def _unknown_task(scenario, key: str, task: int | str, n_tasks: int, names: tuple[str, ...]) -> Problem:
-    """The problem with a key that names no task."""
     return _problem(scenario, key, task, f"expected the name of a task, or the number of one that arrives within the "
                     f"run, 1 to {n_tasks}", nearest(str(task), names))
 
 
 def _problem(scenario, key: str, value, expected: str, close: tuple[str, ...] = ()) -> Problem:
-    """A problem with a key, at the place where it was written."""
     origin = scenario.origin(key)
     return Problem(origin.file, origin.line, key, value, expected, close)
 
@@ -157,7 +155,6 @@ def _links(scenario) -> np.ndarray:
 
 
 def _state(pools) -> np.ndarray:
-    """Counters at the start."""
     state = np.zeros(1, STATE)
     state["fault_row"] = -1
     state["total_cores"] = pools["cores"].sum()
@@ -177,7 +174,6 @@ def first_job_rows(total_cores: int) -> int:
 
 
 def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
-    """Values that compiled code reads."""
     agents = scenario.agents
     processing_types = vocabularies["processing_types"]
     urgent = processing_types.index(EXPRESS_TYPE) if EXPRESS_TYPE in processing_types else -1

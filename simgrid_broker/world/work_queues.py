@@ -107,7 +107,6 @@ def stretchable_nodes(world) -> np.ndarray | None:
 
 
 def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled: bool) -> list[AlignedQueue]:
-    """One queue per resource type, or one for all."""
     every = tuple(range(len(types)))
     if name == EVENT_SERVICE_QUEUE:
         return [AlignedQueue(name, accounts, every, every, every, "", throttled)]

@@ -67,7 +67,7 @@ def test_an_architecture_is_reported_with_line_key_and_character(call, tmp_path)
 def test_an_architecture_is_checked_by_the_edition(call):
     arguments = "check", MINIMAL, "--set", "workload.campaigns.simulation.architecture=x86_64&nvidia"
     assert call(*arguments).exit_code == 0
-    assert "taken for a CPU" in call(*arguments, "--set", "edition=deployed").stderr
+    assert "taken as the CPU" in call(*arguments, "--set", "edition=deployed").stderr
 
 
 def test_a_zero_share_is_reported_with_line_key_and_character(call, tmp_path):

@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.software.architecture import Architecture, CpuSpec, GpuSpec, parse_architecture
-from simgrid_broker.policy.software.strict import check_architecture
+from simgrid_broker.policy.software.architecture import (
+    Architecture,
+    CpuSpec,
+    GpuSpec,
+    check_architecture,
+    parse_architecture,
+)
 
 EDITIONS = ("documented", "deployed")
 
@@ -76,9 +81,9 @@ X86, ARM = CpuSpec("x86_64"), CpuSpec("aarch64")
                                             "gpu_spec": GpuSpec("nvidia")}, id="base before CPU"),
     pytest.param("#&*:vram>=1", {"gpu_spec": GpuSpec(vram=">=1")}, id="any GPU with some memory"),
     pytest.param("#&nvidia:vrm>=1:nonsense:vram>=2", {"gpu_spec": GpuSpec("nvidia", vram=">=2")},
-                 id="unknown keys and malformed fields are passed over"),
+                 id="unknown keys and malformed fields are ignored"),
     pytest.param("#&nvidia:uarch>=Ampere", {"gpu_spec": GpuSpec("nvidia", microarchitecture=("Ampere",))},
-                 id="the operator of the microarchitecture is passed over"),
+                 id="the operator of the microarchitecture is ignored"),
     pytest.param("#&nvidia:model>=A", {"gpu_spec": GpuSpec("nvidia", "A")}, id="any other operator includes a model"),
     pytest.param("#x86_64^more&nvidia", {"cpu_specs": (X86,), "gpu_spec": GpuSpec("nvidia")}, id="^ ends a part"),
     pytest.param('{"sw_platform": "a-b", "base_platform": "c"}', {"sw_platform": "a-b", "base_platform": "c"},
@@ -101,17 +106,18 @@ def test_both_editions(text, wanted, edition):
 
 
 @pytest.mark.parametrize(("text", "documented", "deployed"), [
-    pytest.param("#&*", {"gpu_spec": GpuSpec()}, {}, id="any GPU is dropped by the code"),
-    pytest.param("#*", {"cpu_specs": (CpuSpec(None),)}, {}, id="any CPU is dropped by the code"),
+    pytest.param("#&*", {"gpu_spec": GpuSpec()}, {}, id="any GPU is dropped by the deployed edition"),
+    pytest.param("#*", {"cpu_specs": (CpuSpec(None),)}, {}, id="any CPU is dropped by the deployed edition"),
     pytest.param("x86_64&nvidia",
                  {"sw_platform": "x86_64", "cpu_specs": (X86,), "gpu_spec": GpuSpec("nvidia")},
                  {"sw_platform": "x86_64", "cpu_specs": (CpuSpec("x86_64&nvidia"),), "gpu_spec": GpuSpec("nvidia")},
-                 id="without a dash the code takes the GPU for a CPU"),
+                 id="without a dash the deployed edition takes the GPU for a CPU"),
     pytest.param("#(x86_64|aarch64)-intel", {"cpu_specs": (CpuSpec("(x86_64|aarch64)", "intel"),)},
                  {"cpu_specs": (CpuSpec("(x86_64"), CpuSpec("aarch64)", "intel"))},
-                 id="the code splits a regular expression at its bar"),
+                 id="the deployed edition splits a regular expression at its bar"),
     pytest.param("#(a)|(b)", {"cpu_specs": (CpuSpec("(a)"), CpuSpec("(b)"))},
-                 {"cpu_specs": (CpuSpec("a)"), CpuSpec("(b"))}, id="the code strips parentheses that are no pair"),
+                 {"cpu_specs": (CpuSpec("a)"), CpuSpec("(b"))},
+                 id="the deployed edition strips parentheses that are no pair"),
 ])
 def test_where_the_editions_differ(text, documented, deployed):
     assert said(text, "documented") == documented

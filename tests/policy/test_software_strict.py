@@ -1,6 +1,6 @@
 import pytest
 
-from simgrid_broker.policy.software.strict import MalformedArchitecture, check_architecture
+from simgrid_broker.policy.software.architecture import MalformedArchitecture, check_architecture
 
 
 def problems(text, edition="documented"):
@@ -13,7 +13,7 @@ def problems(text, edition="documented"):
     pytest.param("a@", "", "@", "nothing follows", id="an empty base platform"),
     pytest.param("a-b&", "", "&", "nothing follows", id="an empty GPU"),
     pytest.param("a-b@c@d", "", "@d", "second", id="two base platforms"),
-    pytest.param("#x86_64^v3", "", "^v3", "passed over", id="an unknown part"),
+    pytest.param("#x86_64^v3", "", "^v3", "ignored", id="an unknown part"),
     pytest.param(" x86_64-a", "", " x86_64-a", "blanks", id="a blank in front"),
     pytest.param("x86_64-a ", "", " ", "blanks", id="a blank behind"),
     pytest.param("#x86_64-intel-avx2-fast", "cpu_specs", "x86_64-intel-avx2-fast", "arch-vendor", id="four parts"),
@@ -21,7 +21,7 @@ def problems(text, edition="documented"):
     pytest.param("#(x86_64", "cpu_specs.arch", "(x86_64", "regular expression", id="an open parenthesis"),
     pytest.param("a-(b#x86_64", "sw_platform", "(b#x86_64", "regular expression", id="a bad platform"),
     pytest.param("#&nvidia:vrm>=40960", "gpu_spec", "vrm>=40960", "did you mean 'vram'", id="an unknown key"),
-    pytest.param("#&nvidia:vram", "gpu_spec", "vram", "passed over", id="no operator"),
+    pytest.param("#&nvidia:vram", "gpu_spec", "vram", "ignored", id="no operator"),
     pytest.param("#&nvidia:vram>=big", "gpu_spec.vram", "big", "version", id="no number"),
     pytest.param("#&nvidia:vram=>40960", "gpu_spec.vram", "40960", "version", id="=> is no operator"),
     pytest.param("#&nvidia:cuda>=12:cuda>=13", "gpu_spec.version", "cuda>=13", "second time", id="a key twice"),
@@ -50,18 +50,18 @@ def test_a_problem_says_where_it_is(text, field, at, reason):
 
 @pytest.mark.parametrize(("text", "reason"), [
     pytest.param("#&*", "drops", id="any GPU"),
-    pytest.param("x86_64&nvidia", "taken for a CPU", id="no dash"),
+    pytest.param("x86_64&nvidia", "taken as the CPU", id="no dash"),
     pytest.param("#&nvidia:vram!=15360", "refuses every queue", id="D39 unequal"),
     pytest.param('{"cpu_specs": [{"vendor": "intel"}]}', "needs the architecture", id="a vendor alone"),
     pytest.param("#*-intel", "needs the architecture", id="any architecture of a vendor"),
 ])
-def test_only_the_code_has_trouble(text, reason):
+def test_only_the_deployed_edition_has_trouble(text, reason):
     assert problems(text) == []
     (found,) = problems(text, "deployed")
     assert reason in found[2]
 
 
-def test_all_problems_are_told_in_their_order():
+def test_all_problems_are_listed_in_their_order():
     found = problems("#x86_64-a-b-c&nvidia:vrm>1:cuda>=x")
     assert [field for field, _, _ in found] == ["cpu_specs", "gpu_spec", "gpu_spec.version"]
 
@@ -69,4 +69,4 @@ def test_all_problems_are_told_in_their_order():
 def test_a_problem_reads_as_a_sentence():
     (wrong,) = check_architecture("#&nvidia:vram")
     assert isinstance(wrong, MalformedArchitecture) and isinstance(wrong, ValueError)
-    assert str(wrong) == "character 10, gpu_spec: 'vram' is passed over; expected key=value"
+    assert str(wrong) == "character 10, gpu_spec: 'vram' is ignored; expected key=value"

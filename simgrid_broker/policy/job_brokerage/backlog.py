@@ -3,6 +3,8 @@
 Sources: PanDA brokerage documentation, production job brokerage, steps 3 and 4; brokerage reference, section 10.
 """
 
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -19,8 +21,9 @@ MOST_ASSIGNED = 2
 ROUNDING = 1e-9
 """Fractions of a file below this are rounding errors."""
 
-DOCUMENTED = {"source": "PanDA brokerage documentation, production job brokerage, step 4", "editions": ("documented",)}
-DEPLOYED = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
+DOCUMENTED: Any = {"source": "PanDA brokerage documentation, production job brokerage, step 4",
+                   "editions": ("documented",)}
+DEPLOYED: Any = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
 
 
 @compiled
@@ -139,7 +142,8 @@ def too_many_ready(task, queue, load, link, store, numbers):
     return numbers["ready"] > 2 * numbers["running"], numbers["ready"], 2 * numbers["running"]
 
 
-@candidate_criterion("-cap_rt", panda="skip queues with many queued jobs", needs_numbers=True, **DOCUMENTED)
+@candidate_criterion("-cap_rt", panda="skip queues with many queued jobs", needs_numbers=True,
+                     **DOCUMENTED)
 def too_many_queued(task, queue, load, link, store, numbers):
     """Refuse queues where defined + activated + assigned + starting > 2 x running (D58)."""
     return numbers["queued"] > 2 * numbers["running"], numbers["queued"], 2 * numbers["running"]

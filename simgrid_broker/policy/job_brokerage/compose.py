@@ -17,7 +17,7 @@ from simgrid_broker.compiled import PACKAGE, cache_folder, compiled
 from simgrid_broker.policy.job_brokerage import decide
 from simgrid_broker.policy.job_brokerage.question import Candidate
 
-RULES_PER_EXIT = 4
+RULES_PER_EXIT = 8
 """Criteria between two tests whether any of the later ones can still matter."""
 FRAME = (decide.begin, decide.take_input, decide.counts, decide.choose, decide.note, decide.rank)
 ARGUMENTS = ", ".join(Candidate._fields)
@@ -118,7 +118,8 @@ def _fingerprints(functions: Iterable[Callable]) -> list[str]:
         function = todo.pop()
         if function not in seen and not function.__code__.co_filename.startswith(str(PACKAGE)):
             seen.add(function)
-            named = (function.__globals__.get(name) for name in function.__code__.co_names)
+            known = function.__globals__
+            named = (known[name] for name in function.__code__.co_names if name in known)
             todo += [callee.py_func for callee in named if hasattr(callee, "py_func")]
     files = {Path(function.__code__.co_filename) for function in seen}
     return [f"{file}: {_digest(file.read_bytes())}" for file in sorted(files) if file.exists()]

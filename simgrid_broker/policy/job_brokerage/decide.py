@@ -69,7 +69,8 @@ class Answer(NamedTuple):
 
 def room(n: int, most: int) -> Answer:
     """An empty answer about `n` candidates, of which at most `most` are used."""
-    return Answer(np.empty(n, np.int16), *np.zeros((3, n)), *workspace(n), np.empty(most, np.int64))
+    weight, backlog, cap = np.zeros((3, n))
+    return Answer(np.empty(n, np.int16), weight, backlog, cap, *workspace(n), np.empty(most, np.int64))
 
 
 @cache

@@ -4,6 +4,8 @@ A site without storage passes them all. Sources: PanDA brokerage documentation, 
 brokerage reference, sections 2.3 (P15) and 2.5 (P16). Which statuses count as usable (D2) is decided in the world.
 """
 
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.policy.job_brokerage.nucleus import in_nucleus
@@ -14,7 +16,7 @@ MIN_FREE_BYTES = 200e9
 """Space that must be free; source: step 2."""
 
 STEP_2 = "PanDA brokerage documentation, production job brokerage, step 2"
-STATUS = {"panda": "selection for storage endpoints", "temporary": True,
+STATUS: Any = {"panda": "selection for storage endpoints", "temporary": True,
           "source": f"{STEP_2}; brokerage reference, 2.5"}
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from simgrid_broker.policy.job_brokerage.decide import LOW_WEIGHT, TOO_QUIET, Question, take_input
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.job_brokerage.question import NUMBERS, Candidate, JobCase
-from simgrid_broker.policy.rule import Answer
+from simgrid_broker.policy.rule import Answer, CriterionFunction
 from simgrid_broker.views import KEPT, Figures
 
 
@@ -25,7 +25,7 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
         rows = np.flatnonzero(refused_by == place)
         rule = criteria[place]
         if rule.rule.is_choice:
-            _classify(brokerage, question, place, refused_by, known)
+            _classify(brokerage, rule, question, place, refused_by, known)
         elif not rule.rule.per_candidate:
             _ask_all(rule, case, rows, known)
         else:
@@ -47,23 +47,25 @@ def candidate(brokerage: JobBrokerage, question: Question, k: int) -> Candidate:
     return seen
 
 
-def _ask_each(brokerage: JobBrokerage, question: Question, rule, rows: np.ndarray, known: Figures) -> None:
+def _ask_each(brokerage: JobBrokerage, question: Question, rule: CriterionFunction, rows: np.ndarray,
+              known: Figures) -> None:
     """Figures of a criterion about one candidate for candidates `rows`."""
     for k in rows.tolist():
         _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k))
 
 
-def _classify(brokerage: JobBrokerage, question: Question, place: int, refused_by: np.ndarray, known: Figures) -> None:
+def _classify(brokerage: JobBrokerage, choice: CriterionFunction, question: Question, place: int,
+              refused_by: np.ndarray, known: Figures) -> None:
     """Class of each candidate that the choice at `place` refused, and the best class of the others that reached it."""
     came_on = np.flatnonzero((refused_by == KEPT) | (refused_by > place)).tolist()
-    classes = {k: float(brokerage.choice(*candidate(brokerage, question, k)))
+    classes = {k: float(choice(*candidate(brokerage, question, k)))
                for k in [*np.flatnonzero(refused_by == place).tolist(), *came_on]}
     best = min((classes[k] for k in came_on), default=np.nan)
     for k in classes.keys() - set(came_on):
         known.value[k], known.limit[k] = classes[k], best
 
 
-def _ask_all(rule, case: JobCase, rows: np.ndarray, known: Figures) -> None:
+def _ask_all(rule: CriterionFunction, case: JobCase, rows: np.ndarray, known: Figures) -> None:
     """Figures of a criterion about all candidates, if it gives any."""
     answer = rule(case)
     if isinstance(answer, Answer):

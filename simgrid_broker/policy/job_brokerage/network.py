@@ -5,6 +5,8 @@ weight; brokerage reference, sections 2.4 (P4), 7 and 10.3 rule 4. The numbers o
 kind of transfers (Production Output, or Express); the documentation names no kind.
 """
 
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -19,8 +21,8 @@ NUCLEUS_WEIGHT = 2.5
 PASSES, DEST_BLACKLISTED, LINKS_FULL, LINK_BLOCKED, LINK_FULL = range(5)
 
 PRODUCTION = "PanDA brokerage documentation, production job brokerage"
-DOCUMENTED = {"source": f"{PRODUCTION}, step 2", "editions": ("documented",)}
-DEPLOYED = {"source": "brokerage reference, 2.4", "editions": ("deployed",)}
+DOCUMENTED: Any = {"source": f"{PRODUCTION}, step 2", "editions": ("documented",)}
+DEPLOYED: Any = {"source": "brokerage reference, 2.4", "editions": ("deployed",)}
 
 
 @compiled

@@ -4,6 +4,8 @@ Sources: PanDA brokerage documentation, production job brokerage, step 2, and Sp
 JEDI TWiki, T1 weight; brokerage reference, sections 2.3 (P22) and 4.
 """
 
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -11,7 +13,7 @@ from simgrid_broker.names import BareNucleus
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
 
 ONLY_FULL_CHAIN = int(BareNucleus.ONLY)
-CHAIN = {"panda": "selection for full chain", "cap": True,
+CHAIN: Any = {"panda": "selection for full chain", "cap": True,
          "source": "PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain; brokerage reference, 4 "
                    "(D35, D36)"}
 

@@ -47,7 +47,7 @@ def initial_list(task: Task, queues: Queues, edition: str) -> InitialList:
     if not task.preassigned:
         return all_queues
     named = np.isin(queues.queue, task.preassigned)
-    return InitialList(named, is_single(task, queues), np.count_nonzero(named) > 1)
+    return InitialList(named, is_single(task, queues), bool(np.count_nonzero(named) > 1))
 
 
 def is_single(task: Task, queues: Queues) -> bool:

@@ -86,7 +86,7 @@ NUMBERS = np.dtype([
 ])
 """A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
 
-PLAIN = [name for name in TASK.names if name in Task.__dataclass_fields__ and name != "event_service"]
+PLAIN = [name for name in TASK.names or () if name in Task.__dataclass_fields__ and name != "event_service"]
 """Columns that hold fields of the task unchanged; event service has another meaning here."""
 plain_values = attrgetter(*PLAIN)
 
@@ -159,4 +159,4 @@ def _of_task(task: Task, edition: str) -> dict:
 def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> dict:
     """All columns of TASK in order, of which only gdpconfig has filled in its values; not to be changed."""
     config = {name: cfg.value(entry, label=prodsourcelabel, gshare=gshare) for name, entry in KEYS.items()}
-    return dict.fromkeys(TASK.names, 0) | config | TERMS[edition]
+    return dict.fromkeys(TASK.names or (), 0) | config | TERMS[edition]

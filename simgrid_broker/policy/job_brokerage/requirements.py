@@ -4,6 +4,8 @@ Source of the order and of the tags: brokerage reference, section 2.3, P12, P14 
 """
 
 
+from typing import Any
+
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage import estimates
 from simgrid_broker.policy.rule import candidate_criterion
@@ -13,9 +15,9 @@ REFERENCE_COREPOWER = 10
 """HS06 per core of the 24-hour rule in the deployed edition; source: brokerage reference, section 8.3 (D52)."""
 
 STEP_2, SECTION_8 = "PanDA brokerage documentation, production job brokerage, step 2", "brokerage reference, section 8"
-BOTH = {"source": f"{STEP_2}; {SECTION_8}"}
-DOCUMENTED = {"source": STEP_2, "editions": ("documented",)}
-DEPLOYED = {"source": SECTION_8, "editions": ("deployed",)}
+BOTH: Any = {"source": f"{STEP_2}; {SECTION_8}"}
+DOCUMENTED: Any = {"source": STEP_2, "editions": ("documented",)}
+DEPLOYED: Any = {"source": SECTION_8, "editions": ("deployed",)}
 
 
 @candidate_criterion("-lowmemory", panda="selection for memory", **BOTH)

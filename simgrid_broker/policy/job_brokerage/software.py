@@ -9,7 +9,7 @@ import numpy as np
 from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import criterion, factor
-from simgrid_broker.policy.software.check import NO_CACHE, NO_PLATFORM, answer, has_entry, need_of
+from simgrid_broker.policy.software.check import NO_CACHE, NO_PLATFORM, answer, entry_of, need_of
 
 SOFTWARE_FIELDS = ("architecture", "transhome", "container_name", "only_tags_for_fc")
 
@@ -41,7 +41,7 @@ def cpu_preference(case: JobCase) -> np.ndarray | float:
         return ONE
     distinct, number = case.queues.distinct_software
     parts = [dict(software.cpu_levels).get(need.architecture.preferred_level, 0.0) / 100
-             if has_entry(software, case.edition) else 0.0 for software in distinct]
+             if entry_of(software, case.edition) is not None else 0.0 for software in distinct]
     return 1 + np.array(parts, float)[number]
 
 

@@ -1,30 +1,57 @@
 """The task parameter `architecture`: platform, base image, CPU and GPU that a task asks for, as a string or JSON.
 
-Sources: PanDA brokerage documentation, checks for CPU and GPU hardware; brokerage reference, section 5.1. Nothing here
-raises: text that PanDA ignores is ignored, and a field that makes PanDA fail is kept as `unreadable`.
+Sources: PanDA brokerage documentation, checks for CPU and GPU hardware; brokerage reference, sections 5.1 and 5.2.
+Nothing here raises: text that PanDA ignores is ignored, and a field that makes PanDA fail is kept as `unreadable`.
 """
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import lru_cache
+
+from simgrid_broker.policy.software.patterns import BadPattern, pattern
+from simgrid_broker.policy.software.versions import UNSUPPORTED, constraint
 
 WILDCARD = "*"
 SHORTHAND = {"model": "model", "vram": "vram", "cuda": "version", "driver": "driver_version",
              "uarch": "microarchitecture"}
-"""Keys of the GPU shorthand, and the attributes of `gpu_spec` that they set."""
+"""Keys of the GPU shorthand and the attributes of `gpu_spec` that they set."""
 CONSTRAINTS = ("version", "vram", "driver_version")
 """Attributes of a GPU that are compared with an operator."""
 
-GPU_FIELD = re.compile(r"(\w+)(==|>=|<=|!=|=|>|<)(.+)", re.DOTALL)
+KINDS = {
+    "text": lambda value: isinstance(value, str),
+    "an object": lambda value: isinstance(value, dict),
+    "text or an object": lambda value: isinstance(value, str | dict),
+    "a list of objects": lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
+    "text or a list of texts": lambda value: isinstance(value, str) or (
+        isinstance(value, list) and all(isinstance(each, str) for each in value)),
+    "anything": lambda value: True,
+}
+KEYS = {
+    "": {"sw_platform": "text", "base_platform": "text", "cpu_specs": "a list of objects", "gpu_spec": "an object",
+         "cpu_pref": "an object", "encoded_platform": "text"},
+    "cpu_specs": {"arch": "text", "instr": "text", "type": "anything", "vendor": "text"},
+    "gpu_spec": {"vendor": "text", "model": "text or an object", "version": "text", "vram": "text",
+                 "microarchitecture": "text or a list of texts", "driver_version": "text"},
+    "gpu_spec.model": {"pattern": "text", "excl": "anything"},
+    "cpu_pref": {"preferred_architecture_level": "text"},
+}
+"""Keys of each object of the JSON form and the kind of value that PanDA can work with; source: PanDA brokerage
+documentation; brokerage reference, 5.1."""
+
+_GPU_FIELD = re.compile(r"(\w+)(==|>=|<=|!=|=|>|<)(.+)", re.DOTALL)
 """A field of the GPU shorthand: key, operator, value."""
 _PLATFORM, _BASE = re.compile(r"[^@#&]*"), re.compile(r"@([^#&]*)")
 _CPU, _GPU = re.compile(r"#([^@&^]*)"), re.compile(r"&([^@#^]*)")
+_SIGN = re.compile(r"[@#&^]")
 
 
 @dataclass(frozen=True)
 class CpuSpec:
-    """One alternative of CPU. arch: regular expression, None = not said; vendor, instr: `*` = any."""
+    """One alternative of CPU. arch: regular expression, None = not given; vendor, instr: `*` = any."""
 
     arch: str | None
     vendor: str = WILDCARD
@@ -33,9 +60,9 @@ class CpuSpec:
 
 @dataclass(frozen=True)
 class GpuSpec:
-    """What is asked of GPUs.
+    """Requirements on GPUs.
 
-    vendor, model: regular expressions, `*` = any; excl: `model` is what must not be there; version (CUDA), vram (MB),
+    vendor, model: regular expressions, `*` = any; excl: `model` must not be present; version (CUDA), vram (MB),
     driver_version: constraints with their operator, None = any; microarchitecture: names, one will do, () = any.
     """
 
@@ -53,8 +80,8 @@ class Architecture:
     """What an architecture parameter asks for; "" and () = nothing.
 
     sw_platform: platform or a regular expression for it; base_platform: with a container image after `+`, which the
-    brokerage does not look at; cpu_specs: alternatives; preferred_level: CPU level that gets more jobs; unreadable:
-    name of the field that has the wrong type, so that PanDA stumbles at every queue.
+    brokerage ignores; cpu_specs: alternatives; preferred_level: CPU level that gets more jobs; unreadable: first field
+    that is missing or has the wrong type, so that PanDA fails at every queue.
     """
 
     sw_platform: str = ""
@@ -65,57 +92,123 @@ class Architecture:
     unreadable: str = ""
 
 
-class _WrongType(ValueError):
-    """A field of the JSON form has a type that PanDA cannot work with."""
+class MalformedArchitecture(ValueError):
+    """Part of an architecture parameter that does not do what it says.
+
+    field: attribute in the words of the JSON form, "" = the whole; position: character, counted from 0.
+    """
+
+    def __init__(self, field: str, position: int, reason: str):
+        super().__init__(field, position, reason)
+        self.field, self.position, self.reason = field, position, reason
+
+    def __str__(self) -> str:
+        return f"character {self.position + 1}{f', {self.field}' if self.field else ''}: {self.reason}"
 
 
-@lru_cache(maxsize=4096)
 def parse_architecture(text: str, edition: str = "deployed") -> Architecture:
     """What `text` means to an edition; never raises.
 
     `deployed` drops wildcards when it turns a string into JSON, so that `#&*` asks for nothing, and takes all text up
-    to the first dash as CPU if there is no `#`; `documented` takes the string at its word.
+    to the first dash as CPU if there is no `#`; `documented` takes the string literally.
     """
-    values = json_object(text)
+    return _read(text, edition)[0]
+
+
+def check_architecture(text: str, edition: str = "documented") -> tuple[MalformedArchitecture, ...]:
+    """Everything in `text` that PanDA would ignore, fail on or never match, in the order of the text."""
+    return _read(text, edition)[1]
+
+
+@lru_cache(maxsize=4096)
+def _read(text: str, edition: str) -> tuple[Architecture, tuple[MalformedArchitecture, ...]]:
+    """What `text` asks for, and its problems; one for each place and field."""
+    values, no_json = _json(text)
     if values is None:
-        return _of_string(text, edition)
-    try:
-        return _of_json(values, edition)
-    except _WrongType as error:
-        return Architecture(unreadable=str(error))
+        asked, problems = _of_string(text, edition)
+        if text.lstrip()[:1] in ("{", "'", '"', "["):
+            return asked, (no_json,)
+    else:
+        asked, problems = _of_json(values, text, edition)
+    problems += _of_meaning(asked, text, edition, is_json=values is not None)
+    once = {(problem.field, problem.position): problem for problem in reversed(problems)}
+    return asked, tuple(sorted(once.values(), key=lambda problem: problem.position))
 
 
-def json_object(text: str) -> dict | None:
-    """The object that `text` is in JSON, None if it is anything else."""
+def _json(text: str) -> tuple[dict | None, MalformedArchitecture | None]:
+    """The object that `text` is in JSON, or why it is not one."""
     try:
         values = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return values if isinstance(values, dict) else None
+    except json.JSONDecodeError as error:
+        return None, MalformedArchitecture("", error.pos, f"this is not JSON: {error.msg}")
+    except (ValueError, RecursionError) as error:
+        return None, MalformedArchitecture("", 0, f"this is not JSON: {error}")
+    if isinstance(values, dict):
+        return values, None
+    return None, MalformedArchitecture("", 0, "expected a JSON object in braces")
 
 
-def _of_string(text: str, edition: str) -> Architecture:
+# ---- the string -----------------------------------------------------------------------------------------------------
+
+def _of_string(text: str, edition: str) -> tuple[Architecture, list[MalformedArchitecture]]:
+    """The string form, and problems of its signs."""
+    problems = list(_of_signs(text))
     base = _BASE.search(text)
-    return Architecture(_PLATFORM.match(text)[0], base[1] if base else "", _cpus_of_string(text, edition),
-                        _gpu_of_string(text, edition))
+    return Architecture(_PLATFORM.match(text)[0], base[1] if base else "", _cpus(text, edition, problems),
+                        _gpu(text, edition, problems)), problems
 
 
-def _cpus_of_string(text: str, edition: str) -> tuple[CpuSpec, ...]:
-    """Alternatives of CPU: those after `#`, else the first part of the platform."""
+def _of_signs(text: str) -> Iterator[MalformedArchitecture]:
+    """Problems of the signs that begin the parts of a string."""
+    if text != text.strip():
+        yield MalformedArchitecture("", 0 if text[0].isspace() else len(text) - 1, "blanks around it count")
+    seen = set()
+    for sign in _SIGN.finditer(text):
+        if sign[0] == "^":
+            yield MalformedArchitecture("", sign.start(), "what follows `^` is ignored")
+        elif sign[0] in seen:
+            yield MalformedArchitecture("", sign.start(), f"a second `{sign[0]}` is ignored")
+        seen.add(sign[0])
+        after = text[sign.end():]
+        if not after or (_SIGN.match(after) and sign[0] != "#"):
+            yield MalformedArchitecture("", sign.start(), f"nothing follows `{sign[0]}`")
+
+
+def _cpus(text: str, edition: str, problems: list[MalformedArchitecture]) -> tuple[CpuSpec, ...]:
+    """Alternatives of CPU: those after `#`, else the first part of the platform; adds their problems."""
     found = _CPU.search(text)
     if found:
-        return _cpus(alternatives(found[1], edition), edition) if found[1] else ()
+        return _listed_cpus(found, edition, problems) if found[1] else ()
     if not text or text[0] in "@&^":
         return ()
-    source = text if edition == "deployed" else _PLATFORM.match(text)[0]
-    return (CpuSpec(source.split("-")[0]),)
+    arch = (text if edition == "deployed" else _PLATFORM.match(text)[0]).split("-")[0]
+    if edition == "deployed" and _SIGN.search(arch):
+        problems.append(MalformedArchitecture("cpu_specs", 0, "without `#` and without a dash in the platform all of "
+                                              "this is taken as the CPU; write the CPU after `#`"))
+    return (CpuSpec(arch),)
 
 
-def alternatives(text: str, edition: str) -> list[str]:
+def _listed_cpus(found: re.Match, edition: str, problems: list[MalformedArchitecture]) -> tuple[CpuSpec, ...]:
+    """The alternatives `arch[-vendor[-instr]]`; the deployed edition drops wildcards alone."""
+    position = found.start(1)
+    for text in found[1].split("|"):
+        parts = text.strip("()").split("-")
+        if not all(parts) or len(parts) > 3:
+            problems.append(MalformedArchitecture("cpu_specs", position, "expected arch, arch-vendor or "
+                                                  "arch-vendor-instr"))
+        position += len(text) + 1
+    specs = []
+    for text in _alternatives(found[1], edition):
+        arch, vendor, instr = (text.split("-") + [WILDCARD] * 2)[:3]
+        specs.append(CpuSpec(None if arch == WILDCARD else arch, vendor, instr))
+    return tuple(spec for spec in specs if edition == "documented" or spec != CpuSpec(None))
+
+
+def _alternatives(text: str, edition: str) -> list[str]:
     """The alternatives in a CPU part; source: brokerage reference, 5.1.
 
-    The code takes off a first and a last parenthesis and splits at every bar; as documented, the architecture itself
-    may be a regular expression like `(x86_64|aarch64)`, so bars inside parentheses belong to it.
+    The deployed edition removes a first and a last parenthesis and splits at every bar; as documented, the architecture
+    itself may be a regular expression like `(x86_64|aarch64)`, so bars inside parentheses belong to it.
     """
     if edition == "deployed":
         return (text[1:-1] if text.startswith("(") and text.endswith(")") else text).split("|")
@@ -141,102 +234,159 @@ def _closing(text: str) -> int:
     return -1
 
 
-def _cpus(texts: list[str], edition: str) -> tuple[CpuSpec, ...]:
-    """The alternatives `arch[-vendor[-instr]]`; the code drops wildcards, and alternatives of nothing else."""
-    found = []
-    for text in texts:
-        parts = text.split("-")
-        arch, vendor, instr = (parts + [WILDCARD] * 2)[:3]
-        spec = CpuSpec(None if arch == WILDCARD else arch, vendor, instr)
-        if edition == "documented" or spec != CpuSpec(None):
-            found.append(spec)
-    return tuple(found)
-
-
-def _gpu_of_string(text: str, edition: str) -> GpuSpec | None:
-    """The GPU after `&`: `vendor[-model]` and fields `key op value`; what is no such field is passed over."""
+def _gpu(text: str, edition: str, problems: list[MalformedArchitecture]) -> GpuSpec | None:
+    """The GPU after `&`: `vendor[-model]` and fields `key op value`; adds its problems."""
     found = _GPU.search(text)
-    if not found or not found[1]:
+    if not found:
         return None
     first, *fields = found[1].split(":")
+    position = found.start(1)
+    if _GPU_FIELD.fullmatch(first) or (found[1] and not first):
+        problems.append(MalformedArchitecture("gpu_spec.vendor", position, "expected a vendor, or *"))
     vendor, _, model = first.partition("-")
-    spec = GpuSpec(vendor or WILDCARD, model or WILDCARD)
+    spec, seen = GpuSpec(vendor or WILDCARD, model or WILDCARD), set()
+    position += len(first) + 1
     for field in fields:
-        spec = _with_field(spec, GPU_FIELD.fullmatch(field))
-    return None if edition == "deployed" and spec == GpuSpec() else spec
-
-
-def _with_field(spec: GpuSpec, field: re.Match | None) -> GpuSpec:
-    """`spec` with one field of the shorthand."""
-    if field is None or field[1] not in SHORTHAND:
+        spec = _with_field(spec, field, position, seen, problems)
+        position += len(field) + 1
+    if found[1] and not (edition == "deployed" and spec == GpuSpec()):
         return spec
-    name, operator, value = SHORTHAND[field[1]], field[2], field[3]
-    if name == "model":
+    if edition == "deployed":
+        problems.append(MalformedArchitecture("gpu_spec", found.start(), "PanDA drops a requirement of any GPU; name a "
+                                              "vendor"))
+    return None
+
+
+def _with_field(spec: GpuSpec, text: str, position: int, seen: set[str],
+                problems: list[MalformedArchitecture]) -> GpuSpec:
+    """`spec` with one field of the shorthand, unchanged if PanDA ignores it; adds the field's problems."""
+    found = _GPU_FIELD.fullmatch(text)
+    if found is None or found[1] not in SHORTHAND:
+        problems.append(MalformedArchitecture("gpu_spec", position, f"{text!r} is ignored; expected key=value"
+                                              if found is None else _unknown(found[1], SHORTHAND)))
+        return spec
+    key, operator, value = found.groups()
+    name, allowed = SHORTHAND[key], {"model": ("=", "==", "!="), "uarch": ("=", "==")}.get(key)
+    if key in seen:
+        problems.append(MalformedArchitecture(f"gpu_spec.{name}", position, f"{key!r} is given a second time; only "
+                                              "the last value counts"))
+    if allowed and operator not in allowed:
+        problems.append(MalformedArchitecture(f"gpu_spec.{name}", position + len(key),
+                                              f"expected one of {' '.join(allowed)}"))
+    seen.add(key)
+    if key == "model":
         return replace(spec, model=value, excl=operator == "!=")
-    if name == "microarchitecture":
+    if key == "uarch":
         return replace(spec, microarchitecture=(value,))
     return replace(spec, **{name: ("==" if operator == "=" else operator) + value})
 
 
-def _of_json(values: dict, edition: str) -> Architecture:
-    """The JSON form; `encoded_platform`, a string of the other form, fills in a base platform and CPUs."""
-    base, cpus = _text(values, "base_platform"), _cpus_of_json(values)
-    encoded = _text(values, "encoded_platform")
-    if encoded:
-        filled = _of_string(encoded, edition)
-        base, cpus = base or filled.base_platform, cpus or filled.cpu_specs
-    preference = _dict(values, "cpu_pref")
-    return Architecture(_text(values, "sw_platform"), base, cpus, _gpu_of_json(values),
-                        _text(preference or {}, "preferred_architecture_level", "cpu_pref."))
+# ---- JSON -----------------------------------------------------------------------------------------------------------
+
+def _of_json(values: dict, text: str, edition: str) -> tuple[Architecture, list[MalformedArchitecture]]:
+    """The JSON form, and its unknown keys and wrong types; `encoded_platform`, a string, fills in base and CPUs."""
+    unknown, unreadable = [], []
+    known = _known(values, "", unknown, unreadable)
+    cpus = [_known(each, "cpu_specs", unknown, unreadable) for each in known.get("cpu_specs", ())]
+    gpu = _gpu_of_json(known["gpu_spec"], unknown, unreadable) if "gpu_spec" in known else None
+    preference = _known(known.get("cpu_pref", {}), "cpu_pref", unknown, unreadable)
+    problems = [MalformedArchitecture(field, _place(text, field), reason) for field, reason in unknown + unreadable]
+    if unreadable:
+        return Architecture(unreadable=unreadable[0][0]), problems
+    filled = _of_string(known.get("encoded_platform", ""), edition)[0]
+    return Architecture(
+        known.get("sw_platform", ""), known.get("base_platform") or filled.base_platform,
+        tuple(CpuSpec(each.get("arch"), each.get("vendor", WILDCARD), each.get("instr", WILDCARD)) for each in cpus)
+        or filled.cpu_specs, gpu, preference.get("preferred_architecture_level", "")), problems
 
 
-def _cpus_of_json(values: dict) -> tuple[CpuSpec, ...]:
-    listed = values.get("cpu_specs")
-    if listed is None:
-        return ()
-    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
-        raise _WrongType("cpu_specs")
-    return tuple(CpuSpec(_text(each, "arch", "cpu_specs.", None), _text(each, "vendor", "cpu_specs.", WILDCARD),
-                         _text(each, "instr", "cpu_specs.", WILDCARD)) for each in listed)
-
-
-def _gpu_of_json(values: dict) -> GpuSpec | None:
-    given = _dict(values, "gpu_spec")
-    if given is None:
-        return None
-    model, excl = _model(given)
-    kinds = given.get("microarchitecture")
-    kinds = () if kinds is None else (kinds,) if isinstance(kinds, str) else kinds
-    if not isinstance(kinds, (list, tuple)) or not all(isinstance(kind, str) for kind in kinds):
-        raise _WrongType("gpu_spec.microarchitecture")
-    constraints = {name: _text(given, name, "gpu_spec.", None) for name in CONSTRAINTS}
-    return GpuSpec(_text(given, "vendor", "gpu_spec.", WILDCARD), model, excl, microarchitecture=tuple(kinds),
-                   **constraints)
-
-
-def _model(given: dict) -> tuple[str, bool]:
-    """The model of a `gpu_spec`, and whether it is what must not be there."""
-    if not isinstance(given.get("model"), dict):
-        return _text(given, "model", "gpu_spec.", WILDCARD), False
-    wanted = given["model"]
-    if "pattern" not in wanted:
-        raise _WrongType("gpu_spec.model.pattern")
-    return _text(wanted, "pattern", "gpu_spec.model.", WILDCARD), bool(wanted.get("excl"))
-
-
-def _dict(values: dict, name: str) -> dict | None:
-    """An object in `values`, None if it is not there."""
-    found = values.get(name)
-    if found is not None and not isinstance(found, dict):
-        raise _WrongType(name)
+def _known(values: dict, above: str, unknown: list[tuple[str, str]], unreadable: list[tuple[str, str]]) -> dict:
+    """The values of known keys, without null; adds (field, problem) of the other keys and of wrong types."""
+    found = {}
+    for key, value in values.items():
+        field, kind = f"{above}.{key}" if above else key, KEYS[above].get(key)
+        if kind is None:
+            unknown.append((field, _unknown(key, KEYS[above])))
+        elif value is not None and not KINDS[kind](value):
+            unreadable.append((field, f"has the wrong type; expected {kind}"))
+        elif value is not None:
+            found[key] = value
     return found
 
 
-def _text(values: dict, name: str, above: str = "", default: str | None = "") -> str | None:
-    """Text in `values`, `default` if it is not there."""
-    found = values.get(name)
-    if found is None:
-        return default
-    if not isinstance(found, str):
-        raise _WrongType(above + name)
-    return found
+def _gpu_of_json(values: dict, unknown: list[tuple[str, str]], unreadable: list[tuple[str, str]]) -> GpuSpec:
+    """The GPU of the JSON form; `model` may be an object that also says whether the model is excluded."""
+    given = _known(values, "gpu_spec", unknown, unreadable)
+    model, kinds = given.get("model"), given.get("microarchitecture", ())
+    given["microarchitecture"] = (kinds,) if isinstance(kinds, str) else tuple(kinds)
+    if isinstance(model, dict):
+        if "pattern" not in model:
+            unreadable.append(("gpu_spec.model.pattern", "is missing; expected text"))
+        wanted = _known(model, "gpu_spec.model", unknown, unreadable)
+        given |= {"model": wanted.get("pattern", WILDCARD), "excl": bool(wanted.get("excl"))}
+    return GpuSpec(**given)
+
+
+def _place(text: str, field: str) -> int:
+    """Position of a dotted key in JSON text, 0 if it is not spelled there as it is."""
+    position = 0
+    for step in field.split("."):
+        found = text.find(json.dumps(step), position)
+        if found < 0:
+            return position
+        position = found
+    return position
+
+
+def _unknown(word: str, known: dict[str, str]) -> str:
+    """The problem of an unknown key, with the keys that may have been meant."""
+    near = get_close_matches(word.casefold(), known, n=2)
+    return f"unknown key {word!r}; " + (f"did you mean {' or '.join(map(repr, near))}?" if near
+                                        else f"known are {', '.join(known)}")
+
+
+# ---- both -----------------------------------------------------------------------------------------------------------
+
+def _of_meaning(asked: Architecture, text: str, edition: str, is_json: bool) -> Iterator[MalformedArchitecture]:
+    """Values that can never match: bad regular expressions, versions and operators."""
+    for field, value in _patterns(asked):
+        try:
+            pattern(value)
+        except BadPattern as error:
+            start = _found(text, value, field.split(".")[0], is_json)
+            yield MalformedArchitecture(field, start + max(error.position, 0), str(error))
+    if edition == "deployed" and any(spec.arch is None for spec in asked.cpu_specs):
+        yield MalformedArchitecture("cpu_specs.arch", _found(text, "arch", "cpu_specs", is_json), "PanDA needs the "
+                                    "architecture of each alternative, and not a wildcard")
+    for name in CONSTRAINTS:
+        value, field = getattr(asked.gpu_spec or GpuSpec(), name), f"gpu_spec.{name}"
+        reason = value is not None and _unmet(value, edition)
+        if reason:
+            yield MalformedArchitecture(field, _found(text, value.lstrip("=<>!"), field, is_json), reason)
+
+
+def _patterns(asked: Architecture) -> Iterator[tuple[str, str]]:
+    """Field and regular expression of everything that is matched as one."""
+    if asked.sw_platform:
+        yield "sw_platform", asked.sw_platform
+    yield from (("cpu_specs.arch", spec.arch) for spec in asked.cpu_specs if spec.arch not in (None, WILDCARD))
+    gpu = asked.gpu_spec or GpuSpec()
+    if gpu.vendor != WILDCARD:
+        yield "gpu_spec.vendor", gpu.vendor
+    if gpu.model != WILDCARD or gpu.excl:
+        yield "gpu_spec.model", gpu.model
+
+
+def _unmet(value: str, edition: str) -> str:
+    """Why nothing can meet a constraint, "" if something can."""
+    read = constraint(value)
+    if read is None:
+        return f"expected operator and version, such as >=12.0, not {value!r}"
+    return f"with {read[0]} the deployed edition refuses every queue" if read[0] in UNSUPPORTED[edition] else ""
+
+
+def _found(text: str, value: str, field: str, is_json: bool) -> int:
+    """Position of a value: behind its key in JSON, behind the sign of its part in a string."""
+    start = _place(text, field) if is_json else max(
+        text.find({"cpu_specs": "#", "gpu_spec": "&"}.get(field.split(".")[0], "\0")), 0)
+    return max(text.find(value, start), start)

@@ -72,15 +72,16 @@ def answer(software: QueueSoftware, need: Need, everywhere: PublishedSoftware | 
     """The tag with which a queue is refused to a task, "" if it is not; everywhere: CRIC's entry ALL."""
     if need.impossible:
         return NO_CACHE
-    if has_entry(software, edition) and _passes(software, need, everywhere, edition):
-        return NO_PLATFORM if _unresolved(software.published, need.architecture.sw_platform) else ALLOWED
+    published = entry_of(software, edition)
+    if published is not None and _passes(published, software, need, everywhere, edition):
+        return NO_PLATFORM if _unresolved(published, need.architecture.sw_platform) else ALLOWED
     return ALLOWED if _takes_any(software, need, edition) else NO_CACHE
 
 
-def has_entry(software: QueueSoftware, edition: str) -> bool:
-    """Whether the AUTO check is made for a queue."""
+def entry_of(software: QueueSoftware, edition: str) -> PublishedSoftware | None:
+    """What a queue publishes for the AUTO check; None if the check is not made."""
     auto = software.releases == ("AUTO",) if edition == "deployed" else "AUTO" in software.releases
-    return auto and software.published is not None
+    return software.published if auto else None
 
 
 def _takes_any(software: QueueSoftware, need: Need, edition: str) -> bool:
@@ -92,9 +93,9 @@ def _takes_any(software: QueueSoftware, need: Need, edition: str) -> bool:
             and not (need.container_name and need.only_tags_for_fc))
 
 
-def _passes(software: QueueSoftware, need: Need, everywhere: PublishedSoftware | None, edition: str) -> bool:
+def _passes(published: PublishedSoftware, software: QueueSoftware, need: Need, everywhere: PublishedSoftware | None,
+            edition: str) -> bool:
     """Whether a queue that publishes its software has what is needed; source: brokerage reference, 5.2."""
-    published = software.published
     if not has_hardware(need.architecture, published.architectures, software.gpus, edition):
         return False
     if need.container_name:

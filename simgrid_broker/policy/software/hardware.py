@@ -57,7 +57,7 @@ def _has_word(asked: str | None, listed: Listed, edition: str) -> bool:
     """Whether the queue lists a word; in the documented edition an empty word in the list matches any (D38)."""
     if asked in NOT_ASKED:
         return EXCLUSIVE not in (listed or ())
-    return bool(listed) and (ANY in listed or asked in listed or (edition == "documented" and "" in listed))
+    return listed is not None and (ANY in listed or asked in listed or (edition == "documented" and "" in listed))
 
 
 def _has_gpu(asked: GpuSpec, gpus: tuple[WorkerNodeGpu, ...], edition: str) -> bool:

@@ -23,7 +23,7 @@ def constraint(text: str) -> tuple[str, Version] | None:
     """Operator and version of a constraint; None if there is no known operator or no version."""
     found = _CONSTRAINT.fullmatch(text)
     wanted = version(found[2]) if found and found[1] in OPERATORS else None
-    return None if wanted is None else (found[1], wanted)
+    return (found[1], wanted) if found and wanted else None
 
 
 @lru_cache(maxsize=4096)

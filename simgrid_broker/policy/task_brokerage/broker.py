@@ -3,13 +3,13 @@
 Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, section 1.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from simgrid_broker.policy.funnel import Outcome, walk, weigh
+from simgrid_broker.policy.rule import FactorFunction
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.views import KEPT, Figures, Gdpconfig, Nuclei, Task, Verdict
@@ -49,7 +49,7 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
                    figures=partial(figures, outcome, brokerage.factors, case))
 
 
-def figures(outcome: Outcome, factors: tuple[Callable, ...], case: TaskCase) -> Figures:
+def figures(outcome: Outcome, factors: tuple[FactorFunction, ...], case: TaskCase) -> Figures:
     """The figures of a walk: the answers of the criteria that refused a nucleus, and the factors of the others."""
     refused_by = outcome.refused_by
     value, limit = np.full(len(refused_by), np.nan), np.full(len(refused_by), np.nan)

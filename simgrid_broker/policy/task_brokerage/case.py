@@ -4,7 +4,7 @@ Sources: PanDA brokerage documentation, production task brokerage; brokerage ref
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class TaskCase:
     cfg: Gdpconfig
     edition: str
     lifted: tuple[str, ...] = ()
-    left: np.ndarray | None = None
+    left: np.ndarray = field(default_factory=lambda: np.ones(0, bool))
 
     @property
     def n_candidates(self) -> int:

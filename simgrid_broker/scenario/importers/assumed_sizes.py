@@ -57,7 +57,6 @@ def assumed_nuclei(tiers: Mapping[str, str], cores: Mapping[str, int]) -> set[st
 
 
 def _place(name: str, tier: str, question: int) -> float:
-    """Quantile of a name within the band of its tier."""
     low, high = BANDS.get(tier) or BANDS.get(tier[:2], BANDS["T2"])
     return low + (high - low) * float(uniforms(SEED, "import_draw", stream_key(name), question))
 
@@ -69,5 +68,4 @@ def _quantile(knots: tuple[tuple[float, float], ...], at: float) -> float:
 
 
 def _rounded(value: float) -> float:
-    """`value` with three digits."""
     return float(f"{value:.3g}")

@@ -104,7 +104,6 @@ def _check_header(path: Path, header: list[str]) -> None:
 
 
 def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
-    """One record; what cannot be read is added to `bad`."""
     number = {name: _number(line, name, row.get(name, ""), bad) for name in NUMBERS}
     cores = max(1.0, number["corecount"])
     efficiency = number["cpu_eff"] if 0 < number["cpu_eff"] <= 1 else 1.0
@@ -133,7 +132,6 @@ def _run_s(line: int, row: Mapping[str, str], walltime_core_s: float, cores: flo
 
 
 def _number(line: int, name: str, field: str, bad: BadLines) -> float:
-    """A finite number; UNKNOWN for an empty field."""
     if not field:
         return UNKNOWN
     value = finite_number(field)
@@ -182,7 +180,6 @@ def _sizes(line: int, field: str, bad: BadLines) -> list[float]:
 
 
 def _user(jobname: str) -> str:
-    """Name of the owner in the name of the job, if any."""
     return jobname.split(".")[1] if jobname.startswith(USER_PREFIX) else ""
 
 

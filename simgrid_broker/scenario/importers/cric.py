@@ -84,7 +84,6 @@ def queue_objects(dump: JsonFile, tally: Tally) -> dict[str, Fields]:
 
 
 def _no_queue(name: str, fields: Fields) -> str | None:
-    """Why an object cannot be a queue of the simulation, or None."""
     if name in ("", NOT_A_QUEUE):
         return "default software tags for all queues" if name else "it has no name"
     if fields.text("state", "ACTIVE").upper() != "ACTIVE":
@@ -172,7 +171,6 @@ def _params(fields: Fields) -> dict[str, object]:
 
 
 def _releases(fields: Fields) -> list[str]:
-    """Releases: AUTO, ANY or names."""
     value = fields.raw("releases")
     names = value if isinstance(value, list) else str(value or "").split("|")
     return [clean(str(name)).strip() for name in names if isinstance(name, (str, int, float)) and str(name).strip()]
@@ -299,7 +297,6 @@ def closeness_matrix(matrix: JsonFile, sites: tuple[str, ...], tally: Tally) -> 
 
 
 def _pair(entry: object) -> tuple[str | None, str | None, float | None]:
-    """Source, destination and closeness of an entry of the site matrix; None if one of them is missing."""
     if isinstance(entry, dict):
         source, destination, value = entry.get("src"), entry.get("dst"), number_of(entry.get("closeness"))
         if isinstance(source, str) and isinstance(destination, str) and source and destination and value is not None:

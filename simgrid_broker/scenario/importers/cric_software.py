@@ -49,7 +49,6 @@ def software(name: str, entry: Mapping, tally: Tally) -> dict:
 
 
 def _objects(name: str, entry: Mapping, key: str, tally: Tally) -> list[Mapping]:
-    """The objects in a list of the entry."""
     value = entry.get(key) or []
     listed = value if isinstance(value, list) else [value]
     found = [each for each in listed if isinstance(each, dict)]

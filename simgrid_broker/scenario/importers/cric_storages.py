@@ -122,7 +122,6 @@ def _relation(rse: str, queue: str, site: str, role: str, order: int) -> Relatio
 
 
 def _holds_lists(rses: JsonFile) -> bool:
-    """Whether the file maps endpoints to lists of relations; raises InputFileError if it is no object."""
     if not isinstance(rses.value, dict):
         refuse(rses.path, 1, "", None, "an object of DDM endpoints, or of lists of their relations, was expected")
     return bool(rses.value) and all(isinstance(value, list) for value in rses.value.values())

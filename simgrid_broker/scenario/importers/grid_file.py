@@ -50,7 +50,6 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _is_short(values: Collection) -> bool:
-    """Whether values can stand on one line."""
     return len(values) <= LONGEST_LINE and not any(isinstance(value, (Mapping, list, tuple)) for value in values)
 
 

@@ -54,7 +54,6 @@ def split(line: str) -> list[str]:
 
 
 def _without_header(lines: Lines, tally: Tally) -> pd.DataFrame:
-    """Fields of the 29 columns, numbers as numbers; records that end early are filled with -1."""
     bad, parts, n_short = BadLines(lines.path), [], 0
     for part in chunks(lines):
         rows = [split(line) for line in lines.data[part]]
@@ -124,7 +123,6 @@ def _typed(rows: list[list[str]], numbers: list[int], names, bad: BadLines) -> p
 
 
 def _records(fields: pd.DataFrame) -> pd.DataFrame:
-    """The fields as a table of records; columns that the file lacks are unknown."""
     def number(name: str) -> np.ndarray:
         return fields[name].to_numpy() if name in fields else np.full(len(fields), UNKNOWN)
 

@@ -71,7 +71,6 @@ def line_at(text: str, position: int) -> int:
 
 
 def _read_bytes(path: Path) -> bytes:
-    """Bytes of a file, unpacked if they are gzip."""
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -155,6 +154,5 @@ def read_json(path: Path) -> JsonFile:
 
 
 def _kind(value: object) -> str:
-    """What JSON calls a value."""
     return {dict: "an object", list: "a list", str: "a string", bool: "a boolean", type(None): "null"}.get(
         type(value), "a number")

@@ -101,7 +101,6 @@ def _of_width(rows: list[list[str]], numbers: list[int], width: int,
 
 
 def _records(values: np.ndarray) -> pd.DataFrame:
-    """The numbers, (n, 18), as a table of records."""
     used, requested = (np.where(memory > 0, memory / KB_PER_MB, UNKNOWN) for memory in (values[:, 6], values[:, 9]))
     return pd.DataFrame({
         "job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],

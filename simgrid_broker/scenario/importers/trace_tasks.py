@@ -67,7 +67,6 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
 
 
 def _processors(records: pd.DataFrame) -> np.ndarray:
-    """Processors of each job: those it had, else those it asked for, else one."""
     had, asked = records["processors"], records["requested_processors"]
     return np.where(had > 0, had, np.where(asked > 0, asked, 1.0))
 
@@ -108,7 +107,6 @@ def _in_order(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:
 
 
 def _arrivals(records: pd.DataFrame, time_scale: float, tally: Tally) -> np.ndarray:
-    """Times of arrival, s, the first at 0."""
     submit_s = records["submit_s"].to_numpy()
     if submit_s[0] != 0:
         tally.say(f"the first job was submitted at {submit_s[0]:.0f} s; times count from there")
@@ -185,7 +183,6 @@ def _names(prefix: str, values) -> list[str]:
 
 
 def _name(prefix: str, value: object) -> str:
-    """Name of one identifier."""
     text = value.strip() if isinstance(value, str) else f"{value:.0f}"
     if text in ("", "-1"):
         return ""

@@ -80,7 +80,6 @@ def guessed_format(path: Path) -> str:
 
 
 def _format_of_line(line: str) -> str | None:
-    """Format by the first line with text, or None."""
     if "pandaid" in line.lower() and "," in line:
         return "cgsim"
     if line.startswith("#") or "SubmitTime" in line or len(gwf.split(line)) == len(gwf.COLUMNS):

@@ -3,7 +3,7 @@
 Source: JEDI TWiki, job status; lifecycle reference, sections 3.1 and 3.3.
 """
 
-from simgrid_broker.names import JOB_ENDS, JobStatus
+from simgrid_broker.names import JOB_ENDS, JobStatus, Word
 from simgrid_broker.world.states.machine import Machine, Move
 
 S = JobStatus
@@ -17,7 +17,7 @@ def _move(old: tuple[JobStatus, ...], new: JobStatus, by: str, when: str, source
     return Move(old, new, by, when, source, whence)
 
 
-MEANING = {
+MEANING: dict[Word, str] = {
     S.PENDING: "made by JEDI, not yet set up by the server",
     S.DEFINED: "set up; its input is looked for",
     S.WAITING: "waits for others: a stand-in of jumbo jobs, or a merge job of event service",

@@ -3,7 +3,7 @@
 Source: JEDI TWiki, task status; lifecycle reference, sections 2.7 to 2.13.
 """
 
-from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskStatus
+from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskStatus, Word
 from simgrid_broker.world.states.machine import Machine, Move
 
 T = TaskStatus
@@ -29,7 +29,7 @@ def _each(olds: tuple[TaskStatus, ...], news: tuple[TaskStatus, ...], *others) -
     return tuple(Move(olds, new, *others) for new in news)
 
 
-MEANING = {
+MEANING: dict[Word, str] = {
     T.REGISTERED: "has arrived",
     T.DEFINED: "its parameters are in order",
     T.ASSIGNING: "task brokerage looks for its nucleus",
