@@ -137,8 +137,7 @@ def link_due(world, number, now):
         return
     rounding = 1e-9 * link["virtual"] + 1e-6 * link["bandwidth"] / link["active_files"]    # a microsecond's bytes
     ended = 0
-    while (head >= 0 and ended < MOST_AT_ONCE
-           and world.transfers[head]["finish_tag"] <= link["virtual"] + rounding):
+    while (head >= 0 and ended < MOST_AT_ONCE and world.transfers[head]["finish_tag"] <= link["virtual"] + rounding):
         ended += 1
         transfer = world.transfers[head]
         following = transfer["next"]

@@ -251,8 +251,7 @@ def retry_by_server(world, row, now):
         return False
     failures, limit = failures_after(world, job, FAILED), limit_after(world, job, FAILED)
     if (job["server_attempt"] >= world.tasks[job["task"]]["server_retries"] or rule_of(world, job)["learn"]
-            or is_bad(job["cause"])
-            or not may_try_again(world, job, failures, limit)):
+            or is_bad(job["cause"]) or not may_try_again(world, job, failures, limit)):
         return False
     again = begin_attempt(world, job["task"], job["pseudo_queue"], job["chunk"], job["attempt"] + 1,
                           job["ramcount_mb"], job["resource_type"], now)

@@ -10,8 +10,7 @@ SOURCE = "brokerage reference, section 12"
 class taskbrokerage(Component, app="jedi", source=SOURCE):
     """Task brokerage."""
 
-    DISK_THRESHOLD = key("float", 100, "TB", "Usable space that a nucleus needs; may be negative",
-                         at_least=-inf)
+    DISK_THRESHOLD = key("float", 100, "TB", "Usable space that a nucleus needs; may be negative", at_least=-inf)
     DISK_THRESHOLD_OF_SHARE = key("float", None, "TB", "Usable space that a nucleus needs for one share",
                                   spelled="DISK_THRESHOLD_<gshare>", at_least=-inf)
     FREE_DISK_CUTOFF = key("float", 1000, "TB", "Cap of the free space in the weight of a nucleus")
@@ -46,8 +45,8 @@ class jobbroker(Component, app="jedi", source=SOURCE):
                              zero_is_unset=True)
     STORAGE_MIN_FREE_SIZE = key("float", 200, "GB", "Usable space that a storage needs", zero_is_unset=True)
     NQUEUELIMITSITE = key("int", 20, "jobs", "Lower bound of the cap of queued jobs at a queue",
-                          spelled="NQUEUELIMITSITE_<gshare>", zero_is_unset=True)
-    MIN_WEIGHT = key("float", 0, "weight", "Weight that a candidate needs", spelled="MIN_WEIGHT_<label>[_<gshare>]",
+                          spelled="_<gshare>", zero_is_unset=True)
+    MIN_WEIGHT = key("float", 0, "weight", "Weight that a candidate needs", spelled="_<label>[_<gshare>]",
                      at_least=-inf, editions=("deployed",))
     MAX_MISSING_INPUT_FILES = key("int", 10, "files", "Missing files up to which input is regarded as complete")
     MIN_INPUT_COMPLETENESS = key("float", 90, "%", "Completeness from which input is regarded as complete", at_most=100)

@@ -8,13 +8,9 @@ from typing import Any, ClassVar
 
 from simgrid_broker.names import EDITIONS, KNOWN_RESOURCE_TYPES
 
-PLACEHOLDERS = {
-    "label": r"prod_test|rc_test2?|rc_alrb|[^_]+",
-    "rtype": "|".join((*KNOWN_RESOURCE_TYPES, r"MCORE\*", r"SCORE\*")),
-    "type": r"[^_]+(?:_test2?|_alrb)?",
-    "queue": ".+?",
-    "queueOrNone": ".*?",
-}
+PLACEHOLDERS = {"label": r"prod_test|rc_test2?|rc_alrb|[^_]+",
+    "rtype": "|".join((*KNOWN_RESOURCE_TYPES, r"MCORE\*", r"SCORE\*")), "type": r"[^_]+(?:_test2?|_alrb)?",
+    "queue": ".+?", "queueOrNone": ".*?"}
 """Regular expression for each placeholder; unknown placeholders match any text."""
 
 
@@ -84,8 +80,8 @@ class Component:
         rows = {attribute: row for base in reversed(cls.__mro__) for attribute, row in vars(base).items()
                 if isinstance(row, GdpconfigKey)}
         for attribute, row in rows.items():
-            setattr(cls, attribute, replace(row, key=row.key or attribute, app=app, component=name or cls.__name__,
-                                            source=source))
+            spelled = row.key if row.key and row.key[0] not in "_[" else attribute + row.key
+            setattr(cls, attribute, replace(row, key=spelled, app=app, component=name or cls.__name__, source=source))
         Component.ALL.append(cls)
 
     @classmethod
@@ -96,7 +92,7 @@ class Component:
 
 def key(type: str, default: Any, unit: str, meaning: str, *, spelled: str = "", zero_is_unset: bool = False,
         at_least: float = 0, at_most: float = inf, editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
-    """A key as an attribute of its component; spelled: PanDA's spelling of a family."""
+    """A key as an attribute of its component; spelled: PanDA's spelling of a family, or what follows the name in it."""
     return GdpconfigKey(type, default, unit, meaning, spelled, zero_is_unset, at_least, at_most, editions)
 
 

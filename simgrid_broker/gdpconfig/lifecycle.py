@@ -27,7 +27,7 @@ class pandaserver_dbproxy(Component, app="pandaserver", name="dbproxy", source=f
 
     USER_JOB_PRIO_BOOST_DICTS = key("json", None, "", "Priority boosts: list of {name, type, prio, expire}")
     MAX_ACTIVE_TASKS_PER_USER = key("int", None, "tasks", "Active tasks of a user above which none is accepted",
-                                    spelled="MAX_ACTIVE_TASKS_PER_USER_<label>")
+                                    spelled="_<label>")
     AES_MINEVENTSFORMCORE = key("int", None, "event ranges", "Fewest ranges of a multi-core job; default: corecount")
 
 
@@ -60,22 +60,21 @@ class rebroker(Component, app="pandaserver", source=f"{SOURCE} 4.4, 4.5 and 8.2"
     FAST_REBRO_THRESHOLD_NQUEUE_FRAC = key("float", 0.3, "fraction", "Fraction of the share's queued jobs above which "
                                            "fast rebrokerage withdraws jobs", zero_is_unset=True)
     FAST_REBRO_THRESHOLD_NQUEUE = key("int", None, "jobs", "Queued jobs above which fast rebrokerage withdraws jobs; "
-                                      "off for shares without this key",
-                                      spelled="FAST_REBRO_THRESHOLD_NQUEUE_<gshare>", zero_is_unset=True)
+                                      "off for shares without this key", spelled="_<gshare>", zero_is_unset=True)
 
 
 class jobgen(Component, app="jedi", source=f"{SOURCE} 2 and 8.3"):
     """Job generation."""
 
     JOB_SUBMISSION = key("bool", True, "", "False stops job generation")
-    NTASKS = key("int", 50, "tasks", "Tasks of a cycle", spelled="NTASKS_<queue>", zero_is_unset=True)
-    NFILES = key("int", 5000, "files", "Files of a task in a cycle", spelled="NFILES_<queue>", zero_is_unset=True)
+    NTASKS = key("int", 50, "tasks", "Tasks of a cycle", spelled="_<queue>", zero_is_unset=True)
+    NFILES = key("int", 5000, "files", "Files of a task in a cycle", spelled="_<queue>", zero_is_unset=True)
     GROUPBYATTR = key("str", None, "", "Attribute of tasks whose values take turns in job generation, such as userName",
-                      spelled="GROUPBYATTR_<queue>")
+                      spelled="_<queue>")
     TYPNFILES = key("int", TYPICAL_FILES, "files", "Typical files of a job",
-                    spelled="TYPNFILES_<label>_<queueOrNone>_<type>", zero_is_unset=True)
+                    spelled="_<label>_<queueOrNone>_<type>", zero_is_unset=True)
     MERGE_JOB_MAX_WALLTIME = key("float", None, "h", "Wall time of merge jobs; default: the queue's maxtime",
-                                 spelled="MERGE_JOB_MAX_WALLTIME_<label>")
+                                 spelled="_<label>")
     BUILD_JOB_MAX_WALLTIME = key("float", None, "h", "Wall time of build jobs; default: the queue's maxtime")
 
 
@@ -86,11 +85,11 @@ class prod_job_throttler(Component, app="jedi", source=f"{SOURCE} 2.4 and 8.3"):
     THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE = key("float", 2.0, "ratio", "Queued over running jobs above which generation "
                                                "stops while WORK_SHORTAGE is true")
     NQUEUELIMIT = key("int", None, "jobs", "Queued jobs below which generation never stops; default: four bunches",
-                      spelled="NQUEUELIMIT_<queue>[_<rtype>]", zero_is_unset=True)
+                      spelled="_<queue>[_<rtype>]", zero_is_unset=True)
     NQUEUECAP = key("int", None, "jobs", "Queued jobs above which generation stops",
-                    spelled="NQUEUECAP_<queue>[_<rtype>]", zero_is_unset=True)
+                    spelled="_<queue>[_<rtype>]", zero_is_unset=True)
     NRUNNINGCAP = key("int", None, "jobs", "Running jobs above which generation stops",
-                      spelled="NRUNNINGCAP_<queue>[_<rtype>]", zero_is_unset=True)
+                      spelled="_<queue>[_<rtype>]", zero_is_unset=True)
 
 
 class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{SOURCE} 2.4 and 8.3"):
@@ -113,64 +112,61 @@ class dbproxy(Component, app="jedi", source=f"{SOURCE} 2.3, 2.7, 8.3 and 8.4"):
                                         "exhausted; 0 or less = off", at_least=-inf)
     RAM_THR_EXAUSTED = key("float", 4, "GB", "Memory per core above which a task that claimed less is exhausted",
                            editions=DEPLOYED)
-    SCOUT_MEM_LEAK_PER_CORE = key("float", None, "kB/s", "Memory leak that is logged",
-                                  spelled="SCOUT_MEM_LEAK_PER_CORE_<label>")
+    SCOUT_MEM_LEAK_PER_CORE = key("float", None, "kB/s", "Memory leak that is logged", spelled="_<label>")
     SCOUT_SHORT_EXECTIME = key("float", 0, "min", "Length up to which a job is short",
-                               spelled="SCOUT_SHORT_EXECTIME_<label>", editions=DEPLOYED)
+                               spelled="_<label>", editions=DEPLOYED)
     SCOUT_NUM_SHORT = key("float", None, "tenths", "Fraction of short jobs that counts",
-                          spelled="SCOUT_NUM_SHORT_<label>", editions=DEPLOYED)
+                          spelled="_<label>", editions=DEPLOYED)
     SCOUT_THR_SHORT = key("int", None, "jobs", "Expected jobs from which short jobs count",
-                          spelled="SCOUT_THR_SHORT_<label>", editions=DEPLOYED)
+                          spelled="_<label>", editions=DEPLOYED)
     SCOUT_CHANGE_SR = key("bool", False, "", "Change the split rules of tasks with short jobs",
-                          spelled="SCOUT_CHANGE_SR_<label>", editions=DEPLOYED)
+                          spelled="_<label>", editions=DEPLOYED)
     SCOUT_LOW_CPU_EFFICIENCY = key("float", 0, "%", "CPU efficiency below which a job is inefficient",
-                                   spelled="SCOUT_LOW_CPU_EFFICIENCY_<label>", editions=DEPLOYED)
+                                   spelled="_<label>", editions=DEPLOYED)
     SCOUT_NUM_CPU_INEFFICIENT = key("float", None, "tenths", "Fraction of inefficient jobs that counts",
-                                    spelled="SCOUT_NUM_CPU_INEFFICIENT_<label>", editions=DEPLOYED)
+                                    spelled="_<label>", editions=DEPLOYED)
     SCOUT_THR_CPU_INEFFICIENT = key("int", None, "jobs", "Expected jobs from which inefficient jobs count",
-                                    spelled="SCOUT_THR_CPU_INEFFICIENT_<label>", editions=DEPLOYED)
+                                    spelled="_<label>", editions=DEPLOYED)
     SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED = key(
         "float", None, "kB/s", "ioIntensity above which inefficient jobs do not exhaust a task",
-        spelled="SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED_<label>", editions=DEPLOYED)
+        spelled="_<label>", editions=DEPLOYED)
     SCOUT_MIN_OK_RATE_EXHAUSTED = key(
         "float", None, "fraction", "Fraction of successful scouts from which a task is exhausted instead of broken",
-        spelled="SCOUT_MIN_OK_RATE_EXHAUSTED_<label>")
+        spelled="_<label>")
 
 
 class retry_task(Component, app="jedi", source=f"{SOURCE} 2.13 and 8.5"):
     """Retries of tasks."""
 
     TASK_MAX_ATTEMPT = key("int", None, "attempts", "Attempts of a task after which it is exhausted",
-                           spelled="TASK_MAX_ATTEMPT_<label>", zero_is_unset=True)
+                           spelled="_<label>", zero_is_unset=True)
     JOB_MAX_ATTEMPT = key("int", None, "attempts", "Attempts of a file from which a retry is rejected",
-                          spelled="JOB_MAX_ATTEMPT_<label>")
+                          spelled="_<label>")
     MAX_FAILED_HEP_SCORE_HOURS = key("float", None, "h", "Failed HEP-score hours that exhaust a task",
-                                     spelled="MAX_FAILED_HEP_SCORE_HOURS_<label>", zero_is_unset=True)
+                                     spelled="_<label>", zero_is_unset=True)
     MAX_FAILED_HEP_SCORE_RATE = key("float", None, "fraction", "Failed fraction of the HEP-score hours that exhausts a "
-                                    "task", spelled="MAX_FAILED_HEP_SCORE_RATE_<label>", zero_is_unset=True)
+                                    "task", spelled="_<label>", zero_is_unset=True)
     MAX_JOB_FAILURE_RATE = key("float", None, "fraction", "Failed fraction of the jobs that exhausts a task",
-                               spelled="MAX_JOB_FAILURE_RATE_<label>", zero_is_unset=True)
+                               spelled="_<label>", zero_is_unset=True)
     MIN_CPU_EFFICIENCY = key("float", None, "%", "Median CPU efficiency below which a task is exhausted",
-                             spelled="MIN_CPU_EFFICIENCY_<label>", zero_is_unset=True)
+                             spelled="_<label>", zero_is_unset=True)
 
 
 class watchdog(Component, app="jedi", source=f"{SOURCE} 2.9, 2.11, 8.2 and 8.5"):
     """Pending tasks and automatic pause."""
 
-    PENDING_TIMEOUT = key("float", 168, "h", "Time in pending after which a task is exhausted",
-                          spelled="PENDING_TIMEOUT_<label>")
+    PENDING_TIMEOUT = key("float", 168, "h", "Time in pending after which a task is exhausted", spelled="_<label>")
     MAX_JOB_FAILURE_RATE_TO_PAUSE = key("float", None, "fraction", "Failed fraction of the jobs that pauses a task",
-                                        spelled="MAX_JOB_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]")
+                                        spelled="_<label>[_<queue>]")
     MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE = key(
         "float", None, "fraction", "Failed fraction of the HEP-score hours that pauses a task",
-        spelled="MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE_<label>[_<queue>]", editions=DEPLOYED)
+        spelled="_<label>[_<queue>]", editions=DEPLOYED)
     MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE = key(
         "float", None, "fraction", "Documented name of MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
-        spelled="MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE_<label>[_<queue>]", editions=("documented",))
-    MIN_JOBS_TO_PAUSE = key("int", 1000, "jobs", "Jobs that a task needs to be paused",
-                            spelled="MIN_JOBS_TO_PAUSE_<label>")
+        spelled="_<label>[_<queue>]", editions=("documented",))
+    MIN_JOBS_TO_PAUSE = key("int", 1000, "jobs", "Jobs that a task needs to be paused", spelled="_<label>")
     MIN_REMAINING_JOBS_TO_PAUSE = key("int", 100, "jobs", "Remaining jobs that a task needs to be paused",
-                                      spelled="MIN_REMAINING_JOBS_TO_PAUSE_<label>")
+                                      spelled="_<label>")
 
 
 PAUSING = (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE,
@@ -218,22 +214,20 @@ class task_withholder(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
     """Tasks withheld for their I/O."""
 
     LIMIT_IOINTENSITY = key("float", 999999, "kB/s", "ioIntensity from which tasks may be withheld; at least 100",
-                            spelled="LIMIT_IOINTENSITY_<label>", at_least=100)
+                            spelled="_<label>", at_least=100)
     LIMIT_PRIORITY = key("int", -999999, "priority", "Priority from which tasks are not withheld",
-                         spelled="LIMIT_PRIORITY_<label>", at_least=-inf)
+                         spelled="_<label>", at_least=-inf)
 
 
 class queue_filler(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
     """Tasks assigned to idle queues."""
 
-    MAX_PREASSIGNED_TASKS = key("int", 3, "tasks", "Tasks assigned to a queue and resource type",
-                                spelled="MAX_PREASSIGNED_TASKS_<label>")
-    MIN_FILES_READY = key("int", 50, "files", "Ready files that a task needs to be assigned",
-                          spelled="MIN_FILES_READY_<label>")
+    MAX_PREASSIGNED_TASKS = key("int", 3, "tasks", "Tasks assigned to a queue and resource type", spelled="_<label>")
+    MIN_FILES_READY = key("int", 50, "files", "Ready files that a task needs to be assigned", spelled="_<label>")
     MIN_FILES_READY_FC = key("int", 10, "files", "Ready files that a task in a fat container needs to be assigned",
                              spelled="MIN_FILES_READY_<label>_FC")
     MIN_FILES_REMAINING = key("int", 100, "files", "Remaining files that a task needs to be assigned",
-                              spelled="MIN_FILES_REMAINING_<label>")
+                              spelled="_<label>")
 
 
 class data_carousel(Component, app="jedi", source=f"{SOURCE} 7.5 and 8.6"):
@@ -245,8 +239,7 @@ class data_carousel(Component, app="jedi", source=f"{SOURCE} 7.5 and 8.6"):
 class task_setup(Component, app="jedi", source=f"{SOURCE} 8.6; PanDA AtlasTaskSetupper"):
     """Output datasets of tasks."""
 
-    DATASET_LIFETIME = key("float", None, "days", "Lifetime of output datasets of a type",
-                           spelled="DATASET_LIFETIME_<datasetType>")
+    DATASET_LIFETIME = key("float", None, "days", "Lifetime of output datasets of a type", spelled="_<datasetType>")
 
 
 class JumboWatchDog(Component, app="jedi", source=f"{SOURCE} 6.4 and 8.6"):

@@ -37,8 +37,7 @@ class Funnel:
     @cached_property
     def criteria(self) -> tuple[CriterionFunction, ...]:
         """All criteria in order, groups opened."""
-        return tuple(rule for step in self.steps
-                     for rule in (step.criteria if isinstance(step, Liftable) else (step,)))
+        return tuple(rule for step in self.steps for rule in (step.criteria if isinstance(step, Liftable) else (step,)))
 
     @cached_property
     def tags(self) -> tuple[str, ...]:

@@ -29,11 +29,8 @@ GROUP = "simgrid_broker.policies"
 
 BUILT_IN: dict[str, dict[str, Any]] = {
     "dispatch_order": {order.name: order for order in (dispatch.GLOBAL_SHARES, dispatch.PRIORITY, dispatch.AGE)},
-    "pilot_submission": {"unified_pilot_streaming": new_workers},
-    "throttle": {"job_throttler": throttle},
-    "job_brokerage": {"production": broker_jobs},
-    "task_brokerage": {"production": broker_task},
-}
+    "pilot_submission": {"unified_pilot_streaming": new_workers}, "throttle": {"job_throttler": throttle},
+    "job_brokerage": {"production": broker_jobs}, "task_brokerage": {"production": broker_task}}
 """The package's own policies by kind and name."""
 
 
@@ -88,8 +85,7 @@ VERDICT = "a Verdict with a tag or KEPT and a finite weight from 0 on for each c
 EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
     "pilot_submission": (is_workers, "whole numbers of workers from 0 on, (n_queues, n_resource_types)"),
     "throttle": (is_throttle, "a Throttle with at least 0 jobs"),
-    "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT),
-}
+    "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT)}
 """Check of what a policy of another package returns, and what is expected."""
 
 

@@ -14,8 +14,7 @@ ACCEPTED = {
     C.ABORT: NOT_FINAL - {T.ABORTING, T.TOABORT}, C.FINISH: NOT_FINAL - {T.FINISHING, T.PASSED, T.ABORTING, T.TOABORT},
     C.RETRY: RETRIED, C.INCEXEC: RETRIED | {T.ABORTED, T.DONE},
     C.PAUSE: NOT_FINAL - {T.PAUSED, T.ABORTING, T.TOABORT}, C.RESUME: frozenset((T.PAUSED, T.THROTTLED)),
-    C.REASSIGN: frozenset(TASK_REASSIGNABLE), C.AVALANCHE: frozenset((T.SCOUTING,)),
-}
+    C.REASSIGN: frozenset(TASK_REASSIGNABLE), C.AVALANCHE: frozenset((T.SCOUTING,))}
 """Statuses of a task in which it accepts a command; source: lifecycle reference, section 2.8."""
 
 NOT_RETRIED_WITH_PARENT = frozenset((T.ABORTED, T.BROKEN, T.FAILED))

@@ -142,8 +142,7 @@ def too_many_ready(task, queue, load, link, store, numbers):
     return numbers["ready"] > 2 * numbers["running"], numbers["ready"], 2 * numbers["running"]
 
 
-@candidate_criterion("-cap_rt", panda="skip queues with many queued jobs", needs_numbers=True,
-                     **DOCUMENTED)
+@candidate_criterion("-cap_rt", panda="skip queues with many queued jobs", needs_numbers=True, **DOCUMENTED)
 def too_many_queued(task, queue, load, link, store, numbers):
     """Refuse queues where defined + activated + assigned + starting > 2 x running (D58)."""
     return numbers["queued"] > 2 * numbers["running"], numbers["queued"], 2 * numbers["running"]

@@ -54,11 +54,9 @@ def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, editio
     pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
     brokerage = PRODUCTION[edition]
-    question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache)
-    question = question._replace(
-        ranks=brokerage.hint_ranks, later=brokerage.hint_later, choice_rank=brokerage.funnel.never,
-        first=question.first if asked_about is None else _only(asked_about, question.first))
-    question.task["hint"] = True
+    question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache, hint=True)
+    if asked_about is not None:
+        question = question._replace(first=_only(asked_about, question.first))
     answer = room(len(question.queues), MAX_CANDIDATES)
     brokerage.decide(question, answer)
     return answer.refused_by == question.never
@@ -72,23 +70,24 @@ def _only(asked_about: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 
 def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
-                cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
+                cfg: Gdpconfig, cache: MaskCache | None = None, hint: bool = False) -> Question:
     """The arrays and numbers that the compiled decision reads."""
     known = (prepare(brokerage, task, queues, cfg) if cache is None
              else cache.of_task(prepare, brokerage, task, queues, cfg))
     funnel, record = brokerage.funnel, known.task
+    record["hint"] = hint
     if locality is None:
-        record["hint"], record["total_bytes"], record["total_files"] = False, 0, 0
+        record["total_bytes"], record["total_files"] = 0, 0
         data = (zeros(len(stats.store)),) * 4
     else:
-        record["hint"], record["total_bytes"], record["total_files"] = False, locality.total_bytes, locality.total_files
+        record["total_bytes"], record["total_files"] = locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
     if task.nucleus >= 0:
         nucleus = stats.store[task.nucleus]
         record["nucleus_writable"], record["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
     return Question(record, queues.records, stats.load, stats.link, stats.store, *data, known.first,
-                    known.static_weight, brokerage.ranks, brokerage.later, brokerage.least, brokerage.least_numbers,
-                    brokerage.choice_rank, len(funnel.criteria), funnel.never, brokerage.busiest)
+                    known.static_weight, *(brokerage.hint_order if hint else brokerage.order), len(funnel.criteria),
+                    funnel.never, brokerage.busiest)
 
 
 class Prepared(NamedTuple):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,16 @@ from simgrid_broker.policy.job_brokerage import (
 from simgrid_broker.policy.job_brokerage.compose import composed
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
 from simgrid_broker.policy.rule import CriterionFunction, FactorFunction
+
+
+class Order(NamedTuple):
+    """Ranks of the rules about one candidate; fields as in `decide.Question`."""
+
+    ranks: np.ndarray
+    later: np.ndarray
+    least: int
+    least_numbers: int
+    choice_rank: int
 
 
 @dataclass(frozen=True)
@@ -78,41 +89,21 @@ class JobBrokerage:
         return composed(before, self.candidate_criteria[len(before):], self.candidate_factors, self.choice, self.count)
 
     @cached_property
-    def ranks(self) -> np.ndarray:
-        """Rank of each criterion about one candidate, (n_rules,)."""
-        return np.array([self.funnel.ranks[rule] for rule in self.candidate_criteria], np.int64)
+    def order(self) -> Order:
+        """When rules about one candidate refuse it; if none of them needs numbers, only those kept are counted."""
+        never = self.funnel.never
+        ranks = np.array([self.funnel.ranks[rule] for rule in self.candidate_criteria], np.int64)
+        of_numbers = ranks[np.array([rule.rule.needs_numbers for rule in self.candidate_criteria], bool)]
+        of_choice = self.funnel.ranks.get(self.choice, never)
+        return Order(ranks, smallest_behind(ranks), int(ranks.min(initial=of_choice)),
+                     int(of_numbers.min(initial=never - 1)), of_choice)
 
     @cached_property
-    def hint_ranks(self) -> np.ndarray:
-        """The ranks for a hint, (n_rules,): caps refuse no candidate."""
+    def hint_order(self) -> Order:
+        """The order for a hint: caps refuse no candidate, and no class is chosen."""
         is_cap = np.array([rule.rule.cap or rule.rule.needs_numbers for rule in self.candidate_criteria], bool)
-        return np.where(is_cap, self.funnel.never, self.ranks)
-
-    @cached_property
-    def later(self) -> np.ndarray:
-        """Smallest rank of each criterion about one candidate and those behind it, (n_rules,)."""
-        return smallest_behind(self.ranks)
-
-    @cached_property
-    def hint_later(self) -> np.ndarray:
-        """As `later`, for a hint."""
-        return smallest_behind(self.hint_ranks)
-
-    @cached_property
-    def least(self) -> int:
-        """Smallest rank of a rule about one candidate: candidates refused before need not be looked at."""
-        return int(self.ranks.min(initial=self.choice_rank))
-
-    @cached_property
-    def least_numbers(self) -> int:
-        """Smallest rank of a criterion that needs job numbers; without any, only the candidates kept are counted."""
-        return min((self.funnel.ranks[rule] for rule in self.candidate_criteria if rule.rule.needs_numbers),
-                   default=self.funnel.never - 1)
-
-    @cached_property
-    def choice_rank(self) -> int:
-        """Rank of the choice; behind all others if there is none."""
-        return self.funnel.never if self.choice is None else self.funnel.ranks[self.choice]
+        ranks = np.where(is_cap, self.funnel.never, self.order.ranks)
+        return self.order._replace(ranks=ranks, later=smallest_behind(ranks), choice_rank=self.funnel.never)
 
 
 def smallest_behind(ranks: np.ndarray) -> np.ndarray:
@@ -123,117 +114,47 @@ def smallest_behind(ranks: np.ndarray) -> np.ndarray:
 DOCUMENTED = JobBrokerage(
     edition="documented",
     funnel=Funnel((
-        preliminary.not_preassigned,
-        candidates.of_the_other_kind,
-        candidates.named_test,
-        candidates.not_open,
-        network.link_blocked,
-        network.link_full,
-        network.nucleus_full,
-        activity.inactive,
-        activity.opportunistic,
+        preliminary.not_preassigned, candidates.of_the_other_kind, candidates.named_test, candidates.not_open,
+        network.link_blocked, network.link_full, network.nucleus_full, activity.inactive, activity.opportunistic,
         candidates.zero_share,
-        data_motion.too_much_to_move,
-        activity.disk_io,
-        candidates.core_count_mismatch,
-        candidates.too_many_cores,
-        software.software_missing,
-        software.platform_missing,
-        requirements.too_little_memory,
-        requirements.too_much_memory,
-        connectivity.only_copies,
-        requirements.too_little_scratch,
-        endpoints.too_little_space,
-        endpoints.not_readable,
-        endpoints.not_writable,
-        endpoints.receives_nothing,
-        endpoints.sends_nothing,
-        network.nucleus_closed,
-        requirements.too_short_for_scouts,
-        requirements.too_short_for_unknown,
-        requirements.too_little_walltime,
-        requirements.too_much_walltime,
-        connectivity.network_mismatch,
-        connectivity.without_event_service,
-        connectivity.kept_for_high_event_service,
-        connectivity.single_core_of_unified,
-        connectivity.only_event_service,
-        activity.output_backlog,
-        nucleus.off_nucleus,
-        nucleus.off_the_chain,
-        nucleus.for_full_chains_only,
-        activity.no_pilots,
-        network.low_network_weight,
-        activity.non_pledged,
-        activity.over_pledged,
-        backlog.too_many_ready,
-        backlog.too_many_queued,
-    )),
+        data_motion.too_much_to_move, activity.disk_io, candidates.core_count_mismatch, candidates.too_many_cores,
+        software.software_missing, software.platform_missing, requirements.too_little_memory,
+        requirements.too_much_memory, connectivity.only_copies, requirements.too_little_scratch,
+        endpoints.too_little_space, endpoints.not_readable, endpoints.not_writable, endpoints.receives_nothing,
+        endpoints.sends_nothing, network.nucleus_closed, requirements.too_short_for_scouts,
+        requirements.too_short_for_unknown, requirements.too_little_walltime, requirements.too_much_walltime,
+        connectivity.network_mismatch, connectivity.without_event_service, connectivity.kept_for_high_event_service,
+        connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
+        nucleus.off_nucleus, nucleus.off_the_chain, nucleus.for_full_chains_only, activity.no_pilots,
+        network.low_network_weight, activity.non_pledged, activity.over_pledged, backlog.too_many_ready,
+        backlog.too_many_queued)),
     factors=(backlog.running_over_queued, backlog.many_assigned, backlog.data_availability, nucleus.t1weight,
              network.network),
-    count=backlog.documented_numbers,
-)
+    count=backlog.documented_numbers)
 """Source of the order: PanDA brokerage documentation, production job brokerage."""
 
 DEPLOYED = JobBrokerage(
     edition="deployed",
     funnel=Funnel((
-        preliminary.not_preassigned,
-        candidates.of_the_other_kind,
-        candidates.not_open,
-        network.nucleus_closed_deployed,
-        network.nucleus_full_deployed,
-        network.link_blocked_deployed,
-        network.link_full_deployed,
-        activity.opportunistic,
-        activity.inactive,
-        candidates.zero_share,
-        connectivity.kept_for_jumbo,
-        connectivity.too_few_events,
-        activity.disk_io,
-        candidates.core_count_mismatch,
-        candidates.too_many_cores,
-        software.software_missing,
-        software.platform_missing,
-        requirements.too_little_memory,
-        requirements.too_much_memory,
-        connectivity.only_copies,
-        requirements.too_little_scratch_deployed,
-        endpoints.too_little_space_deployed,
-        endpoints.not_readable,
-        endpoints.not_writable,
-        endpoints.receives_nothing,
-        endpoints.sends_nothing,
-        endpoints.input_cannot_be_sent,
-        requirements.too_little_walltime_deployed,
-        requirements.too_short_for_scouts,
-        requirements.too_short_for_unknown,
-        requirements.too_much_walltime_deployed,
-        connectivity.network_mismatch,
-        connectivity.without_event_service,
-        connectivity.kept_for_high_event_service,
-        connectivity.single_core_of_unified,
-        connectivity.only_event_service,
-        activity.output_backlog,
-        activity.non_pledged,
-        activity.over_pledged,
-        nucleus.off_nucleus,
-        data_motion.too_intense,
-        nucleus.off_the_chain,
-        nucleus.for_full_chains_only,
-        activity.no_pilots,
-        data_motion.io_class,
-        data_motion.not_local,
-        backlog.over_cap,
-        network.low_network_weight,
-        backlog.over_cap_of_type,
-        backlog.below_min_weight,
-    )),
+        preliminary.not_preassigned, candidates.of_the_other_kind, candidates.not_open,
+        network.nucleus_closed_deployed, network.nucleus_full_deployed, network.link_blocked_deployed,
+        network.link_full_deployed, activity.opportunistic, activity.inactive,
+        candidates.zero_share, connectivity.kept_for_jumbo, connectivity.too_few_events, activity.disk_io,
+        candidates.core_count_mismatch, candidates.too_many_cores, software.software_missing, software.platform_missing,
+        requirements.too_little_memory, requirements.too_much_memory, connectivity.only_copies,
+        requirements.too_little_scratch_deployed, endpoints.too_little_space_deployed, endpoints.not_readable,
+        endpoints.not_writable, endpoints.receives_nothing, endpoints.sends_nothing, endpoints.input_cannot_be_sent,
+        requirements.too_little_walltime_deployed, requirements.too_short_for_scouts,
+        requirements.too_short_for_unknown, requirements.too_much_walltime_deployed, connectivity.network_mismatch,
+        connectivity.without_event_service, connectivity.kept_for_high_event_service,
+        connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
+        activity.non_pledged, activity.over_pledged, nucleus.off_nucleus, data_motion.too_intense,
+        nucleus.off_the_chain, nucleus.for_full_chains_only, activity.no_pilots, data_motion.io_class,
+        data_motion.not_local, backlog.over_cap, network.low_network_weight, backlog.over_cap_of_type,
+        backlog.below_min_weight)),
     factors=(software.cpu_preference, backlog.running_over_queued, backlog.many_assigned,
              backlog.data_availability, nucleus.t1weight, network.network, backlog.bootstrap),
-    count=backlog.deployed_numbers,
-    busiest=True,
-)
+    count=backlog.deployed_numbers, busiest=True)
 """Source of the order: brokerage reference, sections 2.3 and 10.3."""
 
 PRODUCTION = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}

@@ -37,15 +37,12 @@ def of_task(task: Task, edition: str) -> dict:
     """Everything that the estimates read of a task: columns of `question.TASK`, as an edition estimates them."""
     deployed = edition == "deployed"
     per_core = counts_per_core(task, edition)
-    return dict(
-        ram_mb=memory_asked_mb(task), ram_per_core=per_core,
+    return dict(ram_mb=memory_asked_mb(task), ram_per_core=per_core,
         base_ram_mb=0.0 if deployed and not per_core else task.baseramcount,
         scratch_bytes=scratch_deployed_bytes(task) if deployed else scratch_documented_bytes(task),
-        single_core=task.corecount in (0, 1) and not task.event_service,
-        reads_lan=reads_lan(task),
+        single_core=task.corecount in (0, 1) and not task.event_service, reads_lan=reads_lan(task),
         counts_hs06=counts_hs06(task), walltime_is_known=walltime_is_known(task),
-        wants_a_day=wants_a_day(task) if deployed else not walltime_is_known(task),
-        **_work_of_jobs(task))
+        wants_a_day=wants_a_day(task) if deployed else not walltime_is_known(task), **_work_of_jobs(task))
 
 
 def _work_of_jobs(task: Task) -> dict:

@@ -8,13 +8,7 @@ import numpy as np
 from simgrid_broker.gdpconfig import taskbrokerage
 from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.rule import factor
-from simgrid_broker.policy.task_brokerage.case import (
-    TERMS,
-    TaskCase,
-    input_fraction,
-    left_gib,
-    whole_gib,
-)
+from simgrid_broker.policy.task_brokerage.case import TERMS, TaskCase, input_fraction, left_gib, whole_gib
 from simgrid_broker.policy.task_brokerage.locality import DATA_LOCALITY
 from simgrid_broker.units import TB
 
