@@ -11,8 +11,7 @@ from pydantic import ValidationError
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN
 from simgrid_broker.scenario.link_table import link_table, matrix_rows
 from simgrid_broker.scenario.model import Grid, Scenario, SyntheticGrid
-from simgrid_broker.scenario.quantiles import dealt, stepped
-from simgrid_broker.scenario.synthetic_grid import named_sites, synthetic_grid
+from simgrid_broker.scenario.synthetic_grid import dealt, named_sites, stepped, synthetic_grid
 
 ATLAS = SyntheticGrid(sites=170, cores=500_000)
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.cric_values import clean, number_of
-from simgrid_broker.scenario.importers.input_files import BadLines, JsonFile, read_json, refuse
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import BadLines, JsonFile, Tally, read_json, refuse
 
 MEAN_COREPOWER = 10.0
 """HS06 per core that the mean core of a CGSim file is given.

@@ -15,8 +15,7 @@ import pandas as pd
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import USER_PRIORITY
-from simgrid_broker.scenario.importers.input_files import BadLines, read_text, refuse, refuse_binary
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import BadLines, Tally, read_text, refuse, refuse_binary
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN, finite_number
 
 COLUMNS = (

@@ -13,8 +13,7 @@ from simgrid_broker.names import CLOSENESS_BLOCKED, QueueStatus
 from simgrid_broker.scenario.importers.assumed_sizes import BANDS, CORES_PER_RUNNING_JOB, assumed_cores, assumed_nuclei
 from simgrid_broker.scenario.importers.cric_storages import Storages, read_storages
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
-from simgrid_broker.scenario.importers.input_files import JsonFile, read_json, refuse
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import JsonFile, Tally, read_json, refuse
 from simgrid_broker.schema.queues import Queue
 
 NOT_A_QUEUE = "ALL"

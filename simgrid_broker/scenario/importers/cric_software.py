@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from simgrid_broker.scenario.importers.cric_values import clean
-from simgrid_broker.scenario.importers.input_files import read_json
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import Tally, read_json
 
 EVERYWHERE = "ALL"
 """Entry that holds for all queues."""

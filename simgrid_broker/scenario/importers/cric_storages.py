@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from simgrid_broker.scenario.importers.assumed_sizes import assumed_space
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of
-from simgrid_broker.scenario.importers.input_files import JsonFile, refuse
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import JsonFile, Tally, refuse
 
 READ, WRITE = "read_lan", "write_lan"
 """Roles that brokerage reads; a suffix names a scope."""

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from numbers import Real
 
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import Tally
 from simgrid_broker.scenario.importers.text_tables import finite_number
 
 LARGEST = 1e15

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.importers.input_files import BadLines, refuse
+from simgrid_broker.scenario.importers.input_files import BadLines, Tally, refuse
 from simgrid_broker.scenario.importers.swf import KB_PER_MB
-from simgrid_broker.scenario.importers.tally import Tally
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN, Lines, chunks, number_columns, read_lines
 
 COLUMNS = (

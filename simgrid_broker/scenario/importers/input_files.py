@@ -1,9 +1,9 @@
-"""Foreign files as text (plain or gzip) and as JSON, with the line of every problem."""
+"""Foreign files as text (plain or gzip) and as JSON, with the line of every problem, and the remarks of an import."""
 
 import json
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -12,6 +12,8 @@ from simgrid_broker.errors import InputFileError, Problem
 
 N_PROBLEMS = 20
 """Bad lines that an error shows; the others are counted."""
+N_EXAMPLES = 3
+"""Names that a counted remark shows."""
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _GZIP_WINDOW = 31
@@ -41,6 +43,40 @@ class BadLines:
             raise InputFileError((*self._problems, Problem(self._file, None, "", None, rest)))
         if self._problems:
             raise InputFileError(self._problems)
+
+
+class Tally:
+    """Remarks of an import in the order of their first case; repeated ones are counted, and none stops the import."""
+
+    def __init__(self):
+        self._examples: dict[str, list[str]] = {}
+        self._counts: dict[str, int] = {}
+
+    def say(self, text: str) -> None:
+        """Add a remark that is not counted."""
+        self._counts.setdefault(text, 0)
+
+    def count(self, what: str, example: object) -> None:
+        """Count one case of `what`, a plural such as "queues without storages"."""
+        self.count_all(what, (example,))
+
+    def count_all(self, what: str, examples: Iterable[object]) -> None:
+        """Count each of `examples` as a case of `what`."""
+        for example in examples:
+            shown = self._examples.setdefault(what, [])
+            self._counts[what] = self._counts.get(what, 0) + 1
+            if len(shown) < N_EXAMPLES:
+                shown.append(str(example))
+
+    def remarks(self) -> list[str]:
+        """One sentence for each remark: "queues without storages: 12, for example A, B, C"."""
+        return [self._sentence(what, count) for what, count in self._counts.items()]
+
+    def _sentence(self, what: str, count: int) -> str:
+        if count == 0:
+            return what
+        names = ", ".join(self._examples[what])
+        return f"{what}: {count} ({names})" if count <= N_EXAMPLES else f"{what}: {count}, for example {names}"
 
 
 def refuse(path: Path, line: int | None, key: str, value: object, expected: str) -> NoReturn:

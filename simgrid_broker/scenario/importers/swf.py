@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.scenario.importers.input_files import BadLines, refuse
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import BadLines, Tally, refuse
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN, Lines, chunks, number_columns, read_lines
 
 COLUMNS = (

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.scenario.importers.input_files import refuse
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import Tally, refuse
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN
 from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF

@@ -8,8 +8,7 @@ import simgrid_broker.scenario.importers.swf as swf
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.scenario.campaigns import Trace
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
-from simgrid_broker.scenario.importers.input_files import read_text, refuse, refuse_binary
-from simgrid_broker.scenario.importers.tally import Tally
+from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
 from simgrid_broker.scenario.importers.trace_tasks import tasks_of_records
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
