@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from simgrid_broker.names import CORES_OF_ANY, MOST_FILES_OF_JOB
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
+from simgrid_broker.schema.named import CampaignName, LeafName, WorkQueueName
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
 
@@ -76,7 +77,8 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
 
     name: str = Field(min_length=1, description="Name of the stream; it keys the random draws of its tasks")
     source: str = Field("", description="Where the figures come from, or which of them are assumptions")
-    workQueueName: str | None = Field(None, description="Work queue; default: found by the criteria of the queues")
+    workQueueName: WorkQueueName | None = Field(None, description="Work queue; default: found by the criteria of the "
+                                               "queues")
 
     jobs_per_task: NumberSpread = Field(NumberSpread(median=100), description="Jobs of a task, if none fails; 1 to "
                                        "10 million")
@@ -152,8 +154,9 @@ class Campaign(ProductionParameters, Payload):
     """A stream of production tasks; arrivals are a Poisson process at a rate that may follow day and week."""
 
     username: str = Field("prodsys", description="Owner of the tasks")
-    parent: str | None = Field(None, description="Campaign whose tasks make the input: with each of its tasks comes "
-                               "one of these and waits for it, so there is no rate and no backlog of its own")
+    parent: CampaignName | None = Field(None, description="Campaign whose tasks make the input: with each of its tasks "
+                                        "comes one of these and waits for it, so there is no rate and no backlog of "
+                                        "its own")
     useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and "
                                "waits for a command or the end of `agents.exhausted`")
     backlog: int = Field(0, ge=0, description="Tasks at the start, in addition to those of `backlog_time`")
@@ -217,7 +220,8 @@ class Trace(Part):
     file: Path = Field(description="The recorded jobs, plain or gzip")
     format: Literal["swf", "gwf", "cgsim"] | None = Field(None, description="Default: by the name of the file")
     corepower: float = Field(10, gt=0, description="HS06 per core of the machines on which it was recorded")
-    share: str | None = Field(None, description="Leaf share; default: found by the regular expressions of the tree")
+    share: LeafName | None = Field(None, description="Leaf share; default: found by the regular expressions of the "
+                                   "tree")
     memory_per_core: Megabytes = Field(2000, gt=0, description="Memory of jobs that recorded none, MB")
     limit: int | None = Field(None, ge=1, description="Records read; default: all")
     time_scale: float = Field(1, gt=0, description="Times between submissions are multiplied by this")

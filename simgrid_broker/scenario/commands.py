@@ -44,19 +44,13 @@ def command_options(scenario: Scenario) -> Iterator[Finding]:
                               f"{reads}")
 
 
-def command_names(scenario: Scenario) -> Iterator[Finding]:
-    """Nucleus and queue of a task that is reassigned exist, and a task goes to a share that takes tasks."""
-    grid, leaves = scenario.grid, leaf_names(scenario)
+def share_of_command(scenario: Scenario) -> Iterator[Finding]:
+    """A task goes to a share that takes tasks."""
     inner = [share.name for _, share in shares_with_keys(scenario.shares) if share.children]
-    for key, incident in _of_kind(scenario, "task_command"):
-        for name, known, what in (("nucleus", grid.sites, "site"), ("queue", grid.queues, "queue")):
-            value = getattr(incident, name)
-            if value is not None and value not in known:
-                yield Finding((*key, name), value, f"unknown {what}", nearest(value, known))
     for key, incident in _of_kind(scenario, "task_share"):
         if incident.share in inner:
             yield Finding((*key, "share"), incident.share, "expected a share without children, as only those take "
-                          "tasks", nearest(incident.share, leaves))
+                          "tasks", nearest(incident.share, leaf_names(scenario)))
 
 
 def task_of_command(scenario: Scenario) -> Iterator[Finding]:
@@ -126,5 +120,5 @@ def _of_kind(scenario: Scenario, what: str) -> Iterator[tuple[tuple, Incident]]:
             yield ("incidents", position), incident
 
 
-COMMAND_RULES = (command_options, command_names, task_of_command, impossible_command)
+COMMAND_RULES = (command_options, share_of_command, task_of_command, impossible_command)
 """All rules of this module."""

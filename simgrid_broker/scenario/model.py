@@ -10,6 +10,7 @@ from simgrid_broker.scenario.campaigns import Workload
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 from simgrid_broker.schema.grid import Links, Site, Storage
+from simgrid_broker.schema.named import CampaignName, QueueName, ShareName, SiteName, StorageName
 from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.queues import Queue
 from simgrid_broker.schema.software import PublishedSoftware
@@ -93,13 +94,13 @@ class Incident(Part):
                   "file_loss"] = Field(
                       description="Kind of incident")
     until: Seconds | None = Field(None, description="When an outage ends, or lost files are back; default: never")
-    queue: str | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
+    queue: QueueName | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
                               "reassigned")
     status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
-    site: str | None = Field(None, description="Site that is out, or that loses files")
-    source: str | None = Field(None, description="Site at which the link that is out begins")
-    destination: str | None = Field(None, description="Site at which it ends")
-    share: str | None = Field(None, description="Share that gets another value, or to which a task goes")
+    site: SiteName | None = Field(None, description="Site that is out, or that loses files")
+    source: SiteName | None = Field(None, description="Site at which the link that is out begins")
+    destination: SiteName | None = Field(None, description="Site at which it ends")
+    share: ShareName | None = Field(None, description="Share that gets another value, or to which a task goes")
     value: Any = Field(None, description="New value of the share or of the gdpconfig key")
     key: str | None = Field(None, description="gdpconfig key, as KEY or component.KEY")
     task: int | str | None = Field(None, description="jeditaskid, counted from 1 in order of arrival, or the name of "
@@ -108,15 +109,15 @@ class Incident(Part):
         None, description="Command to the TaskCommando about the task")
     soft: bool | None = Field(None, description="finish: jobs may end first; reassign: jobs stay where they are; "
                               "default: jobs are killed")
-    nucleus: str | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
+    nucleus: SiteName | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
                                 "task brokerage finds one")
     priority: int | None = Field(None, description="New priority of the task and its jobs")
-    campaign: str | None = Field(None, description="Campaign of which one more task arrives")
+    campaign: CampaignName | None = Field(None, description="Campaign of which one more task arrives")
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or jobs by which the input of a "
                              "task has grown when incexec reads it again; files, or parts of files, of a task that "
                              "has them")
     fraction: Fraction | None = Field(None, description="Part of the files at the site that are lost")
-    storage: str | None = Field(None, description="DDM endpoint that gets another status for the brokers")
+    storage: StorageName | None = Field(None, description="DDM endpoint that gets another status for the brokers")
     activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
         None, description="What the endpoint is used for")
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import ERROR_SOURCES, MOST_ATTEMPTS, PANDA_ERRORS
 from simgrid_broker.scenario.locate import Finding
+from simgrid_broker.schema.named import LeafName
 from simgrid_broker.schema.part import Part
 
 SourceName = Literal[*ERROR_SOURCES]
@@ -32,7 +33,7 @@ class RetryRule(Part):
     parameters: RetryParameters = Field(RetryParameters(), description="Parameters of the action")
     architecture: str | None = Field(None, description="Only for tasks with this architecture")
     release: str | None = Field(None, description="Only for tasks with this transHome")
-    workqueue: str | None = Field(None, description="Only for tasks of this leaf share")
+    workqueue: LeafName | None = Field(None, description="Only for tasks of this leaf share")
     active: bool = Field(True, description="Whether the rule does anything")
 
 
@@ -118,18 +119,5 @@ def limit_without_number(scenario) -> Iterator[Finding]:
             yield Finding((*key, "parameters", "maxAttempt"), limit, f"{rule.retryaction} does not read this")
 
 
-def rule_of_unknown_share(scenario) -> Iterator[Finding]:
-    """Rules that are for one work queue name a leaf share."""
-    leaves = _leaves(scenario.shares)
-    for position, rule in enumerate(scenario.retry_rules):
-        if rule.workqueue is not None and rule.workqueue not in leaves:
-            yield Finding(("retry_rules", position, "workqueue"), rule.workqueue, "unknown leaf share",
-                          nearest(rule.workqueue, leaves))
-
-
-def _leaves(shares) -> list[str]:
-    return [name for share in shares for name in (_leaves(share.children) if share.children else [share.name])]
-
-
-RETRY_RULES = (unknown_error, bad_diagnostics, unknown_diagnostics, limit_without_number, rule_of_unknown_share)
+RETRY_RULES = (unknown_error, bad_diagnostics, unknown_diagnostics, limit_without_number)
 """All rules of this module."""

@@ -4,29 +4,11 @@ from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.locate import Finding
-from simgrid_broker.scenario.model import Grid, Scenario
+from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.part import MOST_CORES
 
 TIERS = (0, 1, 2, 3)
 """Tiers that a site can have."""
-
-
-def unknown_site(grid: Grid, key: tuple, name: str) -> Iterator[Finding]:
-    """A finding if no site is called `name`."""
-    if name not in grid.sites:
-        yield Finding(key, name, "unknown site", nearest(name, grid.sites))
-
-
-def queue_at_unknown_site(scenario: Scenario) -> Iterator[Finding]:
-    """A queue's `atlas_site` is a site."""
-    for name, queue in scenario.grid.queues.items():
-        yield from unknown_site(scenario.grid, ("grid", "queues", name, "atlas_site"), queue.atlas_site)
-
-
-def storage_at_unknown_site(scenario: Scenario) -> Iterator[Finding]:
-    """A storage's `site` is a site."""
-    for name, storage in scenario.grid.storages.items():
-        yield from unknown_site(scenario.grid, ("grid", "storages", name, "site"), storage.site)
 
 
 def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
@@ -43,18 +25,6 @@ def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
         elif site.storage is not None and site.storage not in own and (own or site.nucleus):
             why = "because the site has storage itself" if own else "because the site is a nucleus"
             yield Finding(key, site.storage, f"must be a storage of this site, {why}", tuple(own[:3]))
-
-
-def link_of_unknown_site(scenario: Scenario) -> Iterator[Finding]:
-    """The ends of links are sites."""
-    grid, links = scenario.grid, scenario.grid.links
-    for position, pair in enumerate(links.pairs):
-        for end in ("source", "destination"):
-            yield from unknown_site(grid, ("grid", "links", "pairs", position, end), getattr(pair, end))
-    for name in links.by_site:
-        yield from unknown_site(grid, ("grid", "links", "by_site", name), name)
-    for position, name in enumerate(links.closeness.sites if links.closeness else ()):
-        yield from unknown_site(grid, ("grid", "links", "closeness", "sites", position), name)
 
 
 def link_to_itself(scenario: Scenario) -> Iterator[Finding]:
@@ -160,8 +130,7 @@ def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
 
 
 GRID_RULES = (
-    queue_at_unknown_site, storage_at_unknown_site, storage_of_site, link_of_unknown_site, link_to_itself, link_twice,
-    unknown_tier, too_much_space, no_queue, no_nucleus, nucleus_without_storage, queue_without_cores,
-    slot_too_large, too_many_cores, import_without_queues,
+    storage_of_site, link_to_itself, link_twice, unknown_tier, too_much_space, no_queue, no_nucleus,
+    nucleus_without_storage, queue_without_cores, slot_too_large, too_many_cores, import_without_queues,
 )
 """All rules of this module."""

@@ -1,55 +1,19 @@
-"""Rules between the parts of a snapshot; those of grid and shares are in `rules_grid` and `rules_shares`."""
+"""Rules between the parts of a snapshot."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.rules_grid import GRID_RULES
-from simgrid_broker.scenario.rules_shares import SHARE_RULES, leaf_names
+from simgrid_broker.scenario.rules_names import unknown_name
+from simgrid_broker.scenario.rules_shares import SHARE_RULES
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.schema.part import LARGEST_WHOLE
 
 
 def snapshot_findings(snapshot: Snapshot) -> tuple[Finding, ...]:
     """Everything that is wrong between the parts of a snapshot."""
-    return tuple(finding for check in (*GRID_RULES, *SHARE_RULES, *SNAPSHOT_RULES) for finding in check(snapshot))
-
-
-def unknown_names(snapshot: Snapshot) -> Iterator[Finding]:
-    """Queues, shares, resource types and sites that numbers and tasks name are there."""
-    known = {"queue": snapshot.grid.queues, "site": snapshot.grid.sites, "leaf share": leaf_names(snapshot),
-             "resource type": snapshot.resource_types}
-    for key, what, name in _names(snapshot):
-        if name is not None and name not in known[what]:
-            yield Finding(key, name, f"unknown {what}", nearest(name, known[what]))
-
-
-def _names(snapshot: Snapshot) -> Iterator[tuple[tuple, str, str | None]]:
-    """Key, kind and value of every name that is used."""
-    for position, row in enumerate(snapshot.jobs):
-        yield from _of(("jobs", position), row, queue="queue", share="leaf share", resource_type="resource type")
-    for position, row in enumerate(snapshot.placed):
-        yield from _of(("placed", position), row, queue="queue", share="leaf share")
-    for position, row in enumerate(snapshot.links):
-        yield from _of(("links", position), row, source="site", destination="site")
-    for position, row in enumerate(snapshot.work):
-        yield from _of(("work", position), row, nucleus="site", gshare="leaf share")
-    for name in snapshot.queues:
-        yield ("queues", name), "queue", name
-    for name in snapshot.nuclei:
-        yield ("nuclei", name), "site", name
-    for number, task in snapshot.tasks.items():
-        yield from _of(("tasks", number), task, nucleus="site", gshare="leaf share")
-        for name in task.input:
-            yield ("tasks", number, "input", name), "site", name
-        if task.parent is not None:
-            yield from _of(("tasks", number, "parent"), task.parent, nucleus="site")
-
-
-def _of(key: tuple, row, **kinds: str) -> Iterator[tuple[tuple, str, str | None]]:
-    for field, kind in kinds.items():
-        yield (*key, field), kind, getattr(row, field)
+    return tuple(finding for check in SNAPSHOT_RULES for finding in check(snapshot))
 
 
 def numbers_twice(snapshot: Snapshot) -> Iterator[Finding]:
@@ -102,5 +66,4 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
             files[link.destination] = 0
 
 
-SNAPSHOT_RULES = (unknown_names, numbers_twice, task_numbers, jobs_of_tasks, sums_too_large)
-"""All rules of this module."""
+SNAPSHOT_RULES = (unknown_name, *GRID_RULES, *SHARE_RULES, numbers_twice, task_numbers, jobs_of_tasks, sums_too_large)

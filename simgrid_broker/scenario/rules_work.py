@@ -1,6 +1,6 @@
 """Checks of the duration of a run, its work and its incidents."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from numbers import Real
 
 from simgrid_broker.errors import nearest
@@ -10,7 +10,7 @@ from simgrid_broker.scenario.commands import COMMAND_RULES
 from simgrid_broker.scenario.gdpconfig import find, settings
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Incident, Scenario
-from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys, unknown_member
+from simgrid_broker.scenario.rules_shares import unknown_member
 
 READS = {
     "queue_status": (("queue", "status"), ()),
@@ -29,8 +29,8 @@ READS = {
 
 MOST_TASKS = 5_000_000
 """Tasks of a stream in one run at the most: some gigabytes."""
-STORAGE_STATUSES = ("ON", "OFF", "TEST")
-"""Statuses of an activity of a DDM endpoint; source: formats reference, section 2.2."""
+STATUSES = {"storage_status": ("an endpoint", ("ON", "OFF", "TEST")), "queue_status": ("a queue", QueueStatus.words())}
+"""What each kind of incident sets the status of, and the known statuses; source: formats reference, section 2.2."""
 
 
 def warm_up_too_long(scenario: Scenario) -> Iterator[Finding]:
@@ -72,39 +72,19 @@ def streams_with_keys(scenario: Scenario) -> Iterator[tuple[tuple, Payload]]:
             yield ("workload", kind, position), stream
 
 
-def work_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
-    """Work that names a share names a leaf."""
-    work, leaves = scenario.workload, leaf_names(scenario)
-    named = [((*key, "gshare"), stream.gshare) for key, stream in streams_with_keys(scenario)]
-    named += [(("workload", "trace", "share"), work.trace.share)] if work.trace else []
-    for key, share in named:
-        if share is not None and share not in leaves:
-            yield Finding(key, share, "unknown leaf share", nearest(share, leaves))
-
-
 def parents_of_campaigns(scenario: Scenario) -> Iterator[Finding]:
-    """The parent of a campaign is another campaign, and no chain of parents comes back to where it began."""
+    """No chain of parents comes back to where it began."""
     parents = {campaign.name: campaign.parent for campaign in scenario.workload.campaigns}
     for position, campaign in enumerate(scenario.workload.campaigns):
-        key = "workload", "campaigns", position, "parent"
-        if campaign.parent is not None and campaign.parent not in parents:
-            yield from _unknown(key, campaign.parent, parents, "campaign")
-        elif _goes_round(campaign.name, parents):
-            yield Finding(key, campaign.parent, "the chain of parents must begin with a campaign without one")
-
-
-def nucleus_of_campaign(scenario: Scenario) -> Iterator[Finding]:
-    """A campaign that names its nucleus names a site."""
-    for position, campaign in enumerate(scenario.workload.campaigns):
-        key = "workload", "campaigns", position, "nucleus"
-        yield from _unknown(key, campaign.nucleus, scenario.grid.sites, "site")
+        if _goes_round(campaign.name, parents):
+            yield Finding(("workload", "campaigns", position, "parent"), campaign.parent,
+                          "the chain of parents must begin with a campaign without one")
 
 
 def queues_of_work(scenario: Scenario) -> Iterator[Finding]:
-    """Work that names its queues names PanDA queues, each once."""
+    """Work that names its queues names each once."""
     for key, stream in streams_with_keys(scenario):
         for place, name in enumerate(stream.site):
-            yield from _unknown((*key, "site", place), name, scenario.grid.queues, "queue")
             if name in stream.site[:place]:
                 yield Finding((*key, "site", place), name, "is named a second time")
 
@@ -132,18 +112,14 @@ def incident_fields(scenario: Scenario) -> Iterator[Finding]:
                               + ", ".join((*needed, *optional)))
 
 
-def incident_names(scenario: Scenario) -> Iterator[Finding]:
-    """An incident happens to things that exist."""
-    grid = scenario.grid
-    shares = [share.name for _, share in shares_with_keys(scenario.shares_in_use)]
-    campaigns = [campaign.name for campaign in scenario.workload.campaigns]
+def incident_status(scenario: Scenario) -> Iterator[Finding]:
+    """The status that an incident sets is one of a queue or of an endpoint."""
     for position, incident in enumerate(scenario.incidents):
-        for name, known, what in (
-                ("queue", grid.queues, "queue"), _statuses(incident), ("storage", grid.storages, "storage"),
-                ("site", grid.sites, "site"), ("source", grid.sites, "site"), ("destination", grid.sites, "site"),
-                ("share", shares, "share"), ("campaign", campaigns, "campaign")):
-            if name in READS[incident.what][0]:
-                yield from _unknown(("incidents", position, name), getattr(incident, name), known, what)
+        if incident.status is not None and incident.what in STATUSES:
+            thing, known = STATUSES[incident.what]
+            if incident.status not in known:
+                yield Finding(("incidents", position, "status"), incident.status, f"unknown status of {thing}",
+                              nearest(incident.status, known))
 
 
 def incident_on_link_to_itself(scenario: Scenario) -> Iterator[Finding]:
@@ -194,26 +170,14 @@ def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("incidents", position, "until"), incident.until, f"must be after `at`, {incident.at:.15g} s")
 
 
-def _statuses(incident: Incident) -> tuple[str, tuple[str, ...], str]:
-    """Field, known values and what they are, of the status that an incident sets."""
-    if incident.what == "storage_status":
-        return "status", STORAGE_STATUSES, "status of an endpoint"
-    return "status", QueueStatus.words(), "status of a queue"
-
-
 def _fields_given(incident: Incident) -> list[str]:
     return [name for name in Incident.model_fields
             if name not in ("at", "what") and getattr(incident, name) is not None]
 
 
-def _unknown(key: tuple, name: str | None, known: Iterable[str], what: str) -> Iterator[Finding]:
-    if name is not None and name not in known:
-        yield Finding(key, name, f"unknown {what}", nearest(name, known))
-
-
 WORK_RULES = (
-    warm_up_too_long, load_without_work, too_many_tasks, work_of_unknown_share, incident_fields, incident_names,
-    incident_on_link_to_itself, incident_values, incident_after_the_end, incident_ends_too_early,
-    snapshot_after_the_end, parents_of_campaigns, nucleus_of_campaign, queues_of_work, *COMMAND_RULES,
+    warm_up_too_long, load_without_work, too_many_tasks, incident_fields, incident_status, incident_on_link_to_itself,
+    incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
+    queues_of_work, *COMMAND_RULES,
 )
 """All rules of this module."""

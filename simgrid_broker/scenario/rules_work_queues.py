@@ -8,7 +8,7 @@ from simgrid_broker.scenario.criteria import CriteriaError, parse, unused, varia
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_shares import shares_with_keys
-from simgrid_broker.scenario.work_queues import PARTITION, RESOURCE, by_queue, queue_names
+from simgrid_broker.scenario.work_queues import PARTITION, RESOURCE, by_queue
 
 GROUP_KEY = "GROUPBYATTR_"
 
@@ -96,17 +96,6 @@ def queues_of_nothing(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("work_queues",), None, f"one queue {of} at least must have a share above 0")
 
 
-def unknown_queue_named(scenario: Scenario) -> Iterator[Finding]:
-    """Campaigns and users name work queues that exist and take tasks."""
-    known = queue_names(scenario.work_queues)
-    for kind in ("campaigns", "users"):
-        for number, stream in enumerate(getattr(scenario.workload, kind)):
-            name = stream.workQueueName
-            if name is not None and name not in known:
-                yield Finding(("workload", kind, number, "workQueueName"), name,
-                              "unknown work queue with criteria", nearest(name, known))
-
-
 def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:
     """GROUPBYATTR names an attribute of tasks; PanDA would go on by priority alone."""
     said = [(("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items()]
@@ -119,6 +108,5 @@ def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:
                               f"{', '.join(GROUP_ATTRIBUTES)}", nearest(value, GROUP_ATTRIBUTES))
 
 
-WORK_QUEUE_RULES = (queue_twice, bad_order, bad_criteria, bad_partition, queues_of_nothing, unknown_queue_named,
-                    bad_group_attribute)
+WORK_QUEUE_RULES = (queue_twice, bad_order, bad_criteria, bad_partition, queues_of_nothing, bad_group_attribute)
 """All rules of this module."""

@@ -13,6 +13,7 @@ from simgrid_broker.names import PRODUCTION_LABELS
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.schema.grid import LinkNumbers
+from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName
 from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.schema.tasks import Chain, TaskClaims
@@ -23,9 +24,9 @@ TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
 class JobNumbers(Part):
     """Jobs of one share and resource type at one PanDA queue, as JEDI last read them from its statistics."""
 
-    queue: str = Field(description="PanDA queue")
-    share: str = Field(description="Leaf share")
-    resource_type: str = Field(description="Resource type of the jobs")
+    queue: QueueName = Field(description="PanDA queue")
+    share: LeafName = Field(description="Leaf share")
+    resource_type: ResourceTypeName = Field(description="Resource type of the jobs")
     defined: int = Field(0, ge=0, description="Jobs that are defined")
     waiting: int = Field(0, ge=0, description="Jobs that are waiting")
     assigned: int = Field(0, ge=0, description="Jobs that await their input")
@@ -42,8 +43,8 @@ class JobNumbers(Part):
 class PlacedJobs(Part):
     """Jobs that JEDI has made for a PanDA queue since it last read the statistics."""
 
-    queue: str = Field(description="PanDA queue")
-    share: str = Field(description="Leaf share")
+    queue: QueueName = Field(description="PanDA queue")
+    share: LeafName = Field(description="Leaf share")
     jobs: int = Field(ge=0, description="How many")
 
 
@@ -57,10 +58,10 @@ class NucleusNumbers(Part):
 class AssignedWork(Part):
     """Work that tasks which are not in `tasks` still owe to a nucleus."""
 
-    nucleus: str = Field(description="Site that collects the output")
+    nucleus: SiteName = Field(description="Site that collects the output")
     hs06sec: float = Field(gt=0, description="HS06 s, as the tasks claim it")
     prodsourcelabel: str = Field("managed", description="prodSourceLabel of the tasks")
-    gshare: str | None = Field(None, description="Leaf share of the tasks; default: none of which a rule asks")
+    gshare: LeafName | None = Field(None, description="Leaf share of the tasks; default: none of which a rule asks")
     priority: int = Field(0, ge=-10000, le=10000, description="Their priority")
 
 
@@ -80,8 +81,8 @@ class SnapshotTask(TaskClaims):
     n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
                                          "default: all that are left")
     frozen_for: Seconds = Field(0, ge=0, description="For how long brokerage has failed")
-    input: dict[str, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = no "
-                                      "replica is known")
+    input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = "
+                                           "no replica is known")
     parent: Chain | None = Field(None, description="The task that makes the input")
 
     @property
@@ -118,9 +119,10 @@ class Snapshot(Whole):
     policies: Policies = Field(Policies(), description="Names of the policies in use; only brokerages are asked")
     jobs: tuple[JobNumbers, ...] = Field((), description="Job numbers by queue, share and resource type")
     placed: tuple[PlacedJobs, ...] = Field((), description="Jobs that were made since those numbers were read")
-    queues: dict[str, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
+    queues: dict[QueueName, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")
-    nuclei: dict[str, NucleusNumbers] = Field(default_factory=dict, description="Output on its way to nuclei, by site")
+    nuclei: dict[SiteName, NucleusNumbers] = Field(default_factory=dict, description="Output on its way to nuclei, by "
+                                              "site")
     work: tuple[AssignedWork, ...] = Field((), description="Work assigned to nuclei")
     tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
                                            "jeditaskid; without any there is nothing to ask")

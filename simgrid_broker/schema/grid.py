@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from simgrid_broker.names import CLOSENESS_UNKNOWN
 from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.named import SiteName
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
 
 CRIC = "CRIC"
@@ -72,8 +73,8 @@ class LinkDefaults(Part):
 class Ends(Part):
     """The two ends of a link."""
 
-    source: str = Field(description="Site that sends")
-    destination: str = Field(description="Site that receives")
+    source: SiteName = Field(description="Site that sends")
+    destination: SiteName = Field(description="Site that receives")
 
 
 class Attachment(Part):
@@ -117,7 +118,7 @@ class ClosenessMatrix(Part):
     Signs: 0 to 9, a = 10, b = 11, - = blocked, . = not given.
     """
 
-    sites: tuple[str, ...] = Field(description="Names of the sites, in the order of rows and signs")
+    sites: tuple[SiteName, ...] = Field(description="Names of the sites, in the order of rows and signs")
     rows: tuple[str, ...] = Field(description="One text for each source")
 
     @model_validator(mode="after")
@@ -135,7 +136,7 @@ class Links(Part):
 
     default: LinkDefaults = Field(LinkDefaults(), description="What holds for every link that nothing else describes")
     by_tier: dict[int, Attachment] = Field(default_factory=dict, description="Ends of links at the sites of a tier")
-    by_site: dict[str, Attachment] = Field(default_factory=dict, description="Ends of links at one site")
+    by_site: dict[SiteName, Attachment] = Field(default_factory=dict, description="Ends of links at one site")
     closeness: ClosenessMatrix | None = Field(None, description="Closeness of all pairs in short")
     pairs: tuple[Link, ...] = Field((), description="Single links")
 
@@ -165,7 +166,7 @@ LINKS = Table("links", "one directed pair of sites", (
 class Storage(Part):
     """A DDM endpoint."""
 
-    site: str = attribute(..., "Site that owns the endpoint", dtype="i2", codes="sites")
+    site: SiteName = attribute(..., "Site that owns the endpoint", dtype="i2", codes="sites")
     total: Bytes = attribute(..., "Size", gt=0, unit="bytes", source=RUCIO)
     free: Bytes = attribute(..., "Free at the start", ge=0, unit="bytes", source=RUCIO, seen="f8")
     expired: Bytes = attribute(0, "Data that may be deleted when space is needed", ge=0, unit="bytes", source=RUCIO)

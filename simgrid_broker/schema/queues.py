@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
 from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.named import SiteName
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
 from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 from simgrid_broker.units import DAY
@@ -81,7 +82,8 @@ def per_slot(queue: "Queue") -> int:
 class Queue(Part):
     """A PanDA queue, in CRIC's words."""
 
-    atlas_site: str = attribute(..., "Site that owns the queue", column="site", dtype="i2", codes="sites", seen="i4")
+    atlas_site: SiteName = attribute(..., "Site that owns the queue", column="site", dtype="i2", codes="sites",
+                                     seen="i4")
     status: Literal["online", "brokeroff", "test", "offline", "standby", "paused", "maintenance"] = attribute(
         "online", "Status at the start; an incident can change it", dtype="i2", codes="queue_status", seen="i2",
         code=QueueStatus.of)

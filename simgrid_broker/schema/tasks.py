@@ -9,6 +9,7 @@ from pydantic import field_validator, model_validator
 from simgrid_broker.names import FullChain, InputLan, TaskStatus
 from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.named import LeafName, QueueName, SiteName
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Bytes, Fraction, Megabytes, Part, Seconds
 
 JEDI = "JEDI_Tasks"
@@ -42,7 +43,7 @@ class TaskParameters(Part):
                              codes="working_groups", source=JEDI + " workingGroup", seen="U", seen_as="workinggroup")
     campaign: str = word("", "Campaign, for shares", codes="campaigns")
     transpath: str = word("", "Transformation, for shares", codes="transpaths", source=JEDI + " transPath")
-    gshare: str | None = word(None, "Leaf share; default: found by the regular expressions of the tree",
+    gshare: LeafName | None = word(None, "Leaf share; default: found by the regular expressions of the tree",
                               column="share", codes="shares", none=-1, seen="i8")
     priority: int = number(500, "Priority within the share", ge=-10000, le=10000, dtype="i4",
                            source=JEDI + " currentPriority", seen="i8", seen_as="currentpriority")
@@ -74,7 +75,7 @@ class TaskParameters(Part):
     container_name: str = word("", "Fat container in which the payload runs", codes="container_names", seen="U")
     onlyTagsForFC: bool = flag("Whether the container must be among the published tags", column="only_tags_for_fc")
 
-    site: tuple[str, ...] = word((), "PanDA queues to which all jobs go; default: brokerage finds them",
+    site: tuple[QueueName, ...] = word((), "PanDA queues to which all jobs go; default: brokerage finds them",
                                  column="preassigned", codes="preassigned", code=",".join)
     maxCoreCount: int = number(0, "Most cores of a slot", zero=inf, none=inf, ge=0, le=MOST_CORES_OF_JOB,
                              unit="cores", dtype="f4", seen="f8", recorded=False)
@@ -126,7 +127,7 @@ class TaskParameters(Part):
 class Chain(Part):
     """The place of a task in a chain: its nucleus, and whether it wants a bare one."""
 
-    nucleus: str | None = word(None, "Site that collects the output; default: brokerage finds one", codes="sites",
+    nucleus: SiteName | None = word(None, "Site that collects the output; default: brokerage finds one", codes="sites",
                                none=-1, seen="i8")
     fullChain: Literal["only", "require", "capable"] | None = number(
         None, "Whether the task wants a bare nucleus; default: it is a normal task",

@@ -55,14 +55,9 @@ def work_queue(**said):
 
 
 EXAMPLES = {
-    "queue_at_unknown_site": ((*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD",
-                              ("grid.queues.CERN.atlas_site", "CERN-PROD")),
-    "storage_at_unknown_site": ((*GRID, "storages", "X"), {"site": "BN", "total": 2, "free": 1},
-                                ("grid.storages.X.site", "BNL")),
+    "unknown_name": ((*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD", ("grid.queues.CERN.atlas_site", "CERN-PROD")),
     "storage_of_site": ((*GRID, "sites", "BNL", "storage"), "CERN-PROD_DATADSK",
                         ("grid.sites.BNL.storage", "CERN-PROD_DATADISK")),
-    "link_of_unknown_site": ((*GRID, "links", "pairs"), [PAIR | {"source": "BNLL"}],
-                             ("grid.links.pairs[0].source", "BNL")),
     "link_to_itself": ((*GRID, "links", "pairs"), [PAIR | {"source": "BNL"}],
                        ("grid.links.pairs[0].destination", None)),
     "link_twice": ((*GRID, "links", "pairs"), [PAIR, PAIR], ("grid.links.pairs[1]", None)),
@@ -94,21 +89,18 @@ EXAMPLES = {
                           ("workload.campaigns[0].offered_cores", None)),
     "too_many_tasks": (("workload", "campaigns", 0, "offered_cores"), 1e12,
                        ("workload.campaigns[0].offered_cores", None)),
-    "work_of_unknown_share": (("workload", "campaigns", 0, "gshare"), "MC simu",
-                              ("workload.campaigns[0].gshare", "MC simul")),
-    "parents_of_campaigns": (("workload", "campaigns"), [{"name": "simul", "hs06sec_per_event": 1, "parent": "simu"}],
-                             ("workload.campaigns[0].parent", "simul")),
-    "nucleus_of_campaign": (("workload", "campaigns", 0, "nucleus"), "BNLL", ("workload.campaigns[0].nucleus", "BNL")),
-    "queues_of_work": (("workload", "campaigns", 0, "site"), ["CERN", "BNL_PRD"],
-                       ("workload.campaigns[0].site[1]", "BNL_PROD")),
     "incident_fields": (*incident(what="site_outage", site="BNL", queue="CERN"), ("incidents[0].queue", None)),
-    "incident_names": (*incident(what="site_outage", site="BN"), ("incidents[0].site", "BNL")),
+    "parents_of_campaigns": (("workload", "campaigns"), [{"name": "simul", "hs06sec_per_event": 1, "parent": "simul"}],
+                             ("workload.campaigns[0].parent", None)),
+    "queues_of_work": (("workload", "campaigns", 0, "site"), ["CERN", "CERN"],
+                       ("workload.campaigns[0].site[1]", None)),
+    "incident_status": (*incident(what="queue_status", queue="CERN", status="onlin"),
+                        ("incidents[0].status", "online")),
+    "share_of_command": (*incident(what="task_share", task=1, share="Production"), ("incidents[0].share", None)),
     "incident_on_link_to_itself": (*incident(what="link_outage", source="BNL", destination="BNL"),
                                    ("incidents[0].destination", None)),
     "command_options": (*incident(what="task_command", task=1, command="pause", soft=True),
                         ("incidents[0].soft", None)),
-    "command_names": (*incident(what="task_command", task=1, command="reassign", nucleus="BNLL"),
-                      ("incidents[0].nucleus", "BNL")),
     "task_of_command": (*incident(what="task_share", task=0, share="Analysis"), ("incidents[0].task", None)),
     "impossible_command": (*incident(what="task_command", task=1, command="resume"), ("incidents[0].command", None)),
     "incident_values": (*incident(what="share_target", share="Analysis", value="x"), ("incidents[0].value", None)),
@@ -118,14 +110,11 @@ EXAMPLES = {
     "bad_diagnostics": (*error_class(error_diag="(Failed"), ("error_classification[0].error_diag", None)),
     "unknown_diagnostics": (*retry_rule(errordiag="Payload exceeds"), ("retry_rules[0].errordiag", None)),
     "limit_without_number": (*retry_rule(retryaction="limit_retry"), ("retry_rules[0]", None)),
-    "rule_of_unknown_share": (*retry_rule(workqueue="MC siml"), ("retry_rules[0].workqueue", "MC simul")),
     "queue_twice": (*work_queue(name="Analysis"), ("work_queues[0].name", None)),
     "bad_order": (*work_queue(order=None), ("work_queues[0].order", None)),
     "bad_criteria": (*work_queue(criteria="processingTyp = 'simul'"), ("work_queues[0].criteria", "processingType")),
     "bad_partition": (*work_queue(partition="P"), ("work_queues[0].partition", None)),
     "queues_of_nothing": (*work_queue(function="normal", share=0), ("work_queues", None)),
-    "unknown_queue_named": (("workload", "campaigns", 0, "workQueueName"), "HPC",
-                            ("workload.campaigns[0].workQueueName", None)),
     "bad_group_attribute": (("gdpconfig", "GROUPBYATTR_Analysis"), "userNam",
                             ("gdpconfig.GROUPBYATTR_Analysis", "userName")),
     "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
@@ -177,8 +166,28 @@ def test_retry_rules(said, found):
     assert problems(*said) == found
 
 
-def test_a_queue_is_named_once():
-    assert problems(("workload", "campaigns", 0, "site"), ["CERN", "CERN"]) == [("workload.campaigns[0].site[1]", None)]
+@pytest.mark.parametrize(("key", "value", "found"), [
+    pytest.param((*GRID, "storages", "X"), {"site": "BN", "total": 2, "free": 1}, ("grid.storages.X.site", "BNL"),
+                 id="site of a storage"),
+    pytest.param((*GRID, "links", "pairs"), [PAIR | {"source": "BNLL"}], ("grid.links.pairs[0].source", "BNL"),
+                 id="end of a link"),
+    pytest.param(("workload", "campaigns", 0, "gshare"), "MC simu", ("workload.campaigns[0].gshare", "MC simul"),
+                 id="share of a campaign"),
+    pytest.param(("workload", "campaigns"), [{"name": "simul", "hs06sec_per_event": 1, "parent": "simu"}],
+                 ("workload.campaigns[0].parent", "simul"), id="parent of a campaign"),
+    pytest.param(("workload", "campaigns", 0, "nucleus"), "BNLL", ("workload.campaigns[0].nucleus", "BNL"),
+                 id="nucleus of a campaign"),
+    pytest.param(("workload", "campaigns", 0, "site"), ["CERN", "BNL_PRD"],
+                 ("workload.campaigns[0].site[1]", "BNL_PROD"), id="queues of a campaign"),
+    pytest.param(("workload", "campaigns", 0, "workQueueName"), "HPC",
+                 ("workload.campaigns[0].workQueueName", None), id="work queue of a campaign"),
+    pytest.param(*retry_rule(workqueue="MC siml"), ("retry_rules[0].workqueue", "MC simul"), id="share of a rule"),
+    pytest.param(*incident(what="site_outage", site="BN"), ("incidents[0].site", "BNL"), id="site of an outage"),
+    pytest.param(*incident(what="task_command", task=1, command="reassign", nucleus="BNLL"),
+                 ("incidents[0].nucleus", "BNL"), id="nucleus of a command"),
+])
+def test_a_name_without_its_thing_is_a_problem(key, value, found):
+    assert problems(key, value) == [found]
 
 
 @pytest.mark.parametrize("name", [name for name, (key, *_) in EXAMPLES.items() if key])
