@@ -20,7 +20,7 @@ from simgrid_broker.policy.task_selection import Selection, generates, most_jobs
 from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, passes_urgent, throttle_limits
 from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
-from simgrid_broker.world.columns import freeze, return_to, set_reason
+from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import look_at_input
 from simgrid_broker.world.queued_work import NO_PRIORITY
@@ -209,7 +209,7 @@ class Generator:
     def _set_running(self, row: int) -> None:
         """Move a task that has got its first jobs to running, or scouting."""
         arrays, world = self.control.arrays, self.control.world
-        freeze(world, row, np.nan)
+        set_task(world, row, frozen_s=np.nan)
         if arrays.tasks["status"][row] == READY:
             scouts = arrays.scout_inputs[row] > 0
             set_status(world, row, TaskStatus.SCOUTING if scouts else TaskStatus.RUNNING, self.control.now)
@@ -220,5 +220,5 @@ def hold(control: Control, row: int, tag: str) -> None:
     return_to(control.world, row)
     set_reason(control.world, row, tag)
     if np.isnan(control.arrays.tasks["frozen_s"][row]):
-        freeze(control.world, row, control.now)
+        set_task(control.world, row, frozen_s=control.now)
     set_status(control.world, row, TaskStatus.PENDING, control.now)

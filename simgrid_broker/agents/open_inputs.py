@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from simgrid_broker.world.columns import set_inputs
+from simgrid_broker.world.columns import set_task
 from simgrid_broker.world.world import World
 
 
@@ -38,7 +38,7 @@ class OpenInputs:
         if age >= 1:
             del self.rows[row]
         grown = known > task["n_jobs"]
-        set_inputs(self.world, row, known)
+        set_task(self.world, row, n_jobs=known)
         return bool(grown)
 
     def close(self, row: int) -> None:

@@ -9,7 +9,7 @@ from simgrid_broker.policy import retry_module as rules
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.schema.tasks import RAM_UNITS
 from simgrid_broker.world.build import no_retry_rules
-from simgrid_broker.world.columns import set_claims, set_resource_type, set_retry_class
+from simgrid_broker.world.columns import set_task
 from simgrid_broker.world.world import World
 
 ANYTHING = rules.Scope()
@@ -36,7 +36,7 @@ class RetryModule:
         """Find the rules for a task that has its share."""
         if self.scoped:
             task, words = self.world.arrays.tasks[row], self.world.vocabularies
-            set_retry_class(self.world, row, self._class_of(rules.Scope(
+            set_task(self.world, row, retry_class=self._class_of(rules.Scope(
                 words["architectures"][task["architecture"]], words["transhomes"][task["transhome"]],
                 words["shares"][task["share"]])))
 
@@ -49,8 +49,8 @@ class RetryModule:
             level = self._increase_memory(row, task, lesson, level)
         if handling.increase_cputime and row not in self.with_more_cputime:
             self.with_more_cputime.add(row)
-            set_claims(self.world, row, dict(
-                cputime=rules.increased_cputime(float(task["cputime"]), self._outlasted(task, lesson))))
+            cputime = rules.increased_cputime(float(task["cputime"]), self._outlasted(task, lesson))
+            set_task(self.world, row, cputime=cputime)
         return level
 
     def _class_of(self, scope: rules.Scope) -> int:
@@ -90,13 +90,13 @@ class RetryModule:
 
     def set_memory(self, row: int, ramcount: float) -> None:
         """Set the ramCount of a task, and its resource type to the one that fits; it keeps its own if none does."""
-        set_claims(self.world, row, dict(ramcount=ramcount))
+        set_task(self.world, row, ramcount=ramcount)
         task = self.world.arrays.tasks[row]
         bounds = tuple(self.world.scenario.resource_types.values())
         found = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]), RAM_UNITS[task["ramunit"]],
                                  float(task["baseramcount"]))
         if found != UNDEFINED:
-            set_resource_type(self.world, row, found)
+            set_task(self.world, row, resource_type=found)
 
     def _outlasted(self, task: np.void, lesson: np.void) -> rules.Outlasted:
         return rules.Outlasted(float(self.world.arrays.queues["maxtime_s"][lesson["queue"]]),

@@ -11,7 +11,7 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy import scouts as rules
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world.columns import return_to, set_claims, set_reason, set_scout_inputs, split_by_files
+from simgrid_broker.world.columns import return_to, set_reason, set_scout_inputs, set_task, split_by_files
 from simgrid_broker.world.input_files import inputs_to_use, is_cut, pieces_at_once
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.world import World
@@ -166,7 +166,7 @@ class Scouts:
             claims["walltime_s_per_mib"] = found.walltime_s_per_mib
         if found.output_bytes is not None and is_cut(self.world.arrays, row):    # elsewhere jobs write what is claimed
             claims["output_bytes_per_job"] = found.output_bytes * task["n_events_per_job"]
-        set_claims(self.world, row, claims)
+        set_task(self.world, row, **claims)
         if found.ramcount is not None:
             self.retry_module.set_memory(row, found.ramcount)
         self.changes[row] += 1

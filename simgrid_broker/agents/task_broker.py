@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import DecisionKind, TaskStatus
-from simgrid_broker.world.columns import freeze, return_to, set_nucleus, set_reason, touch
+from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.nuclei import Burden
 from simgrid_broker.world.task_transitions import set_status
 
@@ -42,15 +42,14 @@ def _assign(control: Control, row: int, burden: Burden) -> None:
     if not len(verdict.order):
         _put_off(control, row, verdict.last_tag)
         return
-    set_nucleus(world, row, seen.site[verdict.order[0]])
-    freeze(world, row, np.nan)
+    set_task(world, row, nucleus=seen.site[verdict.order[0]], frozen_s=np.nan)
     set_status(world, row, TaskStatus.READY, now)
     burden.add(row)
 
 
 def _put_off(control: Control, row: int, tag: str) -> None:
     """Let a task without a nucleus wait: as pending, or in the deployed edition without a change of status (D5)."""
-    touch(control.world, row, control.now)
+    set_task(control.world, row, modification_s=control.now)
     set_reason(control.world, row, tag)
     if control.edition == "documented":
         return_to(control.world, row, TaskStatus.ASSIGNING)
@@ -65,4 +64,4 @@ def _reactivate(control: Control) -> None:
     for row in rows.tolist():
         since = float(tasks["modification_s"][row])
         set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
-        touch(control.world, row, since)
+        set_task(control.world, row, modification_s=since)

@@ -14,7 +14,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
-from simgrid_broker.world.columns import add_attempts, preassign, return_to, set_inputs, set_nucleus, touch
+from simgrid_broker.world.columns import add_attempts, preassign, return_to, set_task
 from simgrid_broker.world.task_transitions import set_status
 
 C, S, T = TaskCommand, JobStatus, TaskStatus
@@ -132,10 +132,8 @@ class TaskCommando:
     def _take_from_nucleus(self, row: int, options: dict) -> None:
         """Reassign a task to the nucleus or queue of the command, or to none; the WatchDog sends it on."""
         world, nucleus, queue = self.control.world, options.get("nucleus"), options.get("queue")
-        if nucleus is not None:
-            set_nucleus(world, row, world.vocabularies["sites"].index(nucleus))
-        elif queue is None:
-            set_nucleus(world, row, -1)
+        if nucleus is not None or queue is None:
+            set_task(world, row, nucleus=-1 if nucleus is None else world.vocabularies["sites"].index(nucleus))
         if queue is not None:
             preassign(world, row, queue)
 
@@ -171,7 +169,7 @@ class TaskCommando:
             self._revive(row)
             control.books.ledger.take_back_changes(row)
             set_status(world, row, self._after_retry(row, old), control.now)
-            touch(world, row, control.now - RETRY_HEAD_START_S)
+            set_task(world, row, modification_s=control.now - RETRY_HEAD_START_S)
         if not key:
             self._retry_children(row)
         return reason
@@ -198,7 +196,7 @@ class TaskCommando:
         """Let a task find more input and retry what was given up (incremental execution)."""
         control, world = self.control, self.control.world
         set_status(world, row, T.TOINCEXEC, control.now)
-        set_inputs(world, row, int(world.arrays.tasks["n_jobs"][row]) + (given.options.get("jobs") or 0))
+        set_task(world, row, n_jobs=int(world.arrays.tasks["n_jobs"][row]) + (given.options.get("jobs") or 0))
         self._revive(row, lost=True)
         set_status(world, row, T.REREFINE, control.now)
         task = world.arrays.tasks[row]

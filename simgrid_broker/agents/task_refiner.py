@@ -11,16 +11,7 @@ from simgrid_broker.names import ANALYSIS_LABELS, JUMP_OVER_PRIORITY, PRODUCTION
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world.columns import (
-    freeze,
-    move_input,
-    set_first_priority,
-    set_resource_type,
-    set_retries,
-    set_share,
-    set_work_queue,
-    touch,
-)
+from simgrid_broker.world.columns import move_input, set_task
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import WorkQueueMap, attributes
@@ -112,9 +103,9 @@ def _refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) ->
     control.books.retry_module.classify(row)
     control.books.scouts.begin(row)
     label = world.vocabularies["labels"][task["label"]]
-    set_retries(world, row, SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
+    set_task(world, row, server_retries=SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
     if label in ANALYSIS_LABELS and control.edition == "deployed":
-        set_first_priority(world, row, user_priority(int(task["priority"])))
+        set_task(world, row, priority=user_priority(int(task["priority"])))
     set_status(world, row, TaskStatus.DEFINED, now)
     if label in PRODUCTION_LABELS:
         to_task_broker(control, row)
@@ -132,10 +123,10 @@ def map_task(world: World, row: int, queues: WorkQueueMap) -> bool:
     task = world.arrays.tasks[row]
     if task["work_queue"] < 0:
         named = queues.queue_of_share.get(int(task["share"]))
-        set_work_queue(world, row, queues.queue_of(attributes(world, row)) if named is None else named)
+        set_task(world, row, work_queue=queues.queue_of(attributes(world, row)) if named is None else named)
     if task["work_queue"] < 0:
         return not queues.required
-    set_share(world, row, queues.share_of.get(int(task["work_queue"]), int(task["share"])))
+    set_task(world, row, share=queues.share_of.get(int(task["work_queue"]), int(task["share"])))
     return True
 
 
@@ -151,8 +142,7 @@ def send_on(control: Control, row: int) -> None:
 def to_task_broker(control: Control, row: int) -> None:
     """Send a task to the TaskBroker; it is due at once."""
     set_status(control.world, row, TaskStatus.ASSIGNING, control.now)
-    touch(control.world, row, control.now - FIRST_TRY_S)
-    freeze(control.world, row, control.now)
+    set_task(control.world, row, modification_s=control.now - FIRST_TRY_S, frozen_s=control.now)
 
 
 def user_priority(priority: int) -> int:
@@ -168,10 +158,10 @@ def tag_task(world: World, row: int, tagger: Tagger) -> bool:
     """Give a task its share, unless it names one, and its resource type; returns whether both were found."""
     task = world.arrays.tasks[row]
     if task["share"] < 0:
-        set_share(world, row, tagger.share_of(task))
+        set_task(world, row, share=tagger.share_of(task))
     bounds = tuple(world.scenario.resource_types.values())
-    set_resource_type(world, row, resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
-                                                   RAM_UNITS[task["ramunit"]], float(task["baseramcount"])))
+    set_task(world, row, resource_type=resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
+                                                        RAM_UNITS[task["ramunit"]], float(task["baseramcount"])))
     return task["share"] != UNDEFINED and task["resource_type"] != UNDEFINED
 
 

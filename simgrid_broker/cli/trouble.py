@@ -11,14 +11,7 @@ from contextlib import contextmanager
 
 import typer
 
-from simgrid_broker.errors import (
-    ForbiddenMove,
-    InputFileError,
-    InvariantBroken,
-    PluginError,
-    ScenarioError,
-    SimgridBrokerError,
-)
+from simgrid_broker import errors
 
 FAILED, BAD_INPUT, INTERRUPTED, NO_READER = 1, 2, 130, 141
 
@@ -26,7 +19,7 @@ PLEASE_REPORT = ("This is a bug in the program, not in your scenario. Please rep
                  "scenario and the command line.")
 
 
-class BadArgument(InputFileError):
+class BadArgument(errors.InputFileError):
     """An invalid argument of a command."""
 
     about = "the command line"
@@ -40,12 +33,12 @@ def errors_as_messages() -> Iterator[None]:
         sys.stdout.flush()
     except KeyboardInterrupt:
         stop("interrupted", INTERRUPTED)
-    except (ScenarioError, InputFileError, PluginError) as error:
+    except (errors.ScenarioError, errors.InputFileError, errors.PluginError) as error:
         stop(error, BAD_INPUT)
-    except (ForbiddenMove, InvariantBroken) as error:
+    except (errors.ForbiddenMove, errors.InvariantBroken) as error:
         error.add_note(PLEASE_REPORT)
         stop(error, FAILED)
-    except SimgridBrokerError as error:
+    except errors.SimgridBrokerError as error:
         stop(error, FAILED)
     except MemoryError as error:
         error.args = ("out of memory; a run with fewer cores, tasks or days needs less",)

@@ -30,13 +30,7 @@ from simgrid_broker.metrics.tasks import (
     tasks_without_place,
 )
 from simgrid_broker.metrics.tidy import tidy, wide
-from simgrid_broker.metrics.traffic import (
-    link_use,
-    storage_series,
-    storage_use,
-    traffic_series,
-    transfer_summary,
-)
+from simgrid_broker.metrics.traffic import link_use, storage_series, storage_use, traffic_series, transfer_summary
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import Window, window_of

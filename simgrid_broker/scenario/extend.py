@@ -5,7 +5,7 @@ from pathlib import Path
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.scenario.gdpconfig import laid_over
-from simgrid_broker.scenario.locate import Draft, Key, Origin, keys_of, value_at
+from simgrid_broker.scenario.locate import Draft, Key, Origin, dotted, keys_of, value_at
 from simgrid_broker.scenario.yaml_lines import Document, read_yaml
 
 EXTENDS = "extends"
@@ -69,6 +69,19 @@ def _text(path: Path, asked: Problem | None) -> str:
         problem = asked or Problem(str(path), None, "", None, "")
         raise ScenarioError([replace(problem, expected=f"cannot be read: {error.strerror or error}",
                                      nearest=nearest(path.name, there))]) from None
+
+
+def missing_files(draft: Draft) -> list[Problem]:
+    """A problem for each missing file that the scenario names."""
+    problems = []
+    for key in FILES:
+        file = value_at(draft.values, key)
+        if isinstance(file, str) and not Path(file).is_file():
+            folder = Path(file).parent
+            there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+            problems.append(draft.place(key).problem(dotted(key), file, "there is no such file",
+                                                     nearest(Path(file).name, there)))
+    return problems
 
 
 def _relative_to(folder: Path, document: Document) -> dict:

@@ -4,22 +4,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from simgrid_broker.errors import Problem, ScenarioError, SnapshotError, nearest
+from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.cross_checks import findings
 from simgrid_broker.scenario.expand_grid import SOURCES, expanded
-from simgrid_broker.scenario.extend import FILES, read
+from simgrid_broker.scenario.extend import missing_files, read
 from simgrid_broker.scenario.locate import (
     COMMAND_LINE,
     PYTHON,
     Assignment,
     Draft,
     Finding,
-    dotted,
     in_order,
     keys_of,
     problems_of,
-    value_at,
 )
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_snapshot import snapshot_findings
@@ -74,7 +72,7 @@ def resolve(draft: Draft, problems: Iterable[Problem] = (), model: type[Whole] =
     complete = _assigned(draft, [assignment for assignment in draft.assignments if _is_early(assignment)], problems,
                          model)
     if not draft.expanded:
-        problems += _missing_files(complete)
+        problems += missing_files(complete)
     expansion = expanded(complete)
     problems += expansion.problems
     late = [assignment for assignment in draft.assignments if not _is_early(assignment)]
@@ -118,19 +116,6 @@ def _assigned(draft: Draft, assignments: list[Assignment], problems: list[Proble
         except NoSuchKey as error:
             problems.append(assignment.origin.problem(assignment.key, assignment.value, str(error), error.nearest))
     return draft
-
-
-def _missing_files(draft: Draft) -> list[Problem]:
-    """A problem for each missing file that the scenario names."""
-    problems = []
-    for key in FILES:
-        file = value_at(draft.values, key)
-        if isinstance(file, str) and not Path(file).is_file():
-            folder = Path(file).parent
-            there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-            problems.append(draft.place(key).problem(dotted(key), file, "there is no such file",
-                                                     nearest(Path(file).name, there)))
-    return problems
 
 
 def _cross_findings(checked: Validation, draft: Draft, failed: bool) -> list[Finding]:

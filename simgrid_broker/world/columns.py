@@ -1,13 +1,18 @@
 """Writers of the columns of tasks, queues and storages; the status of a task has its own (`task_transitions`)."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.world.world import World
+
+
+def set_task(world: World, row: int, **columns: float) -> None:
+    """Write columns of a task, in the units of the table; its jobs keep their values."""
+    task = world.arrays.tasks[row]
+    for name, value in columns.items():
+        task[name] = value
 
 
 def return_to(world: World, row: int, status: int | None = None) -> None:
@@ -21,59 +26,9 @@ def set_reason(world: World, row: int, tag: str) -> None:
     world.arrays.tasks["errordialog"][row] = world.vocabularies["tags"].index(tag) if tag else -1
 
 
-def freeze(world: World, row: int, at_s: float) -> None:
-    """Note since when brokerage finds no candidate for a task, s; NaN = it found one."""
-    world.arrays.tasks["frozen_s"][row] = at_s
-
-
-def touch(world: World, row: int, at_s: float) -> None:
-    """Set when a task was last modified, s."""
-    world.arrays.tasks["modification_s"][row] = at_s
-
-
-def set_nucleus(world: World, row: int, site: int) -> None:
-    """Assign a task to a nucleus, -1 = none."""
-    world.arrays.tasks["nucleus"][row] = site
-
-
 def preassign(world: World, row: int, queue: str) -> None:
     """Bind a task to a queue or a list of queues."""
     world.arrays.tasks["preassigned"][row] = world.vocabularies["preassigned"].index(queue)
-
-
-def set_share(world: World, row: int, share: int) -> None:
-    """Give a task that has no jobs its share."""
-    world.arrays.tasks["share"][row] = share
-
-
-def set_work_queue(world: World, row: int, work_queue: int) -> None:
-    """Give a task its work queue."""
-    world.arrays.tasks["work_queue"][row] = work_queue
-
-
-def set_resource_type(world: World, row: int, resource_type: int) -> None:
-    """Give a task its resource type."""
-    world.arrays.tasks["resource_type"][row] = resource_type
-
-
-def set_first_priority(world: World, row: int, priority: int) -> None:
-    """Set the priority of a task that has no jobs."""
-    world.arrays.tasks["priority"][row] = priority
-
-
-def set_retries(world: World, row: int, server_retries: int) -> None:
-    """Set how often the server retries failed jobs of a task without JEDI."""
-    world.arrays.tasks["server_retries"][row] = server_retries
-
-
-def set_retry_class(world: World, row: int, number: int) -> None:
-    """Set the row of the retry rules that holds for a task."""
-    world.arrays.tasks["retry_class"][row] = number
-
-
-def set_inputs(world: World, row: int, pieces: int) -> None:
-    """Set how many pieces of input of a task are known."""
-    world.arrays.tasks["n_jobs"][row] = pieces
 
 
 def add_attempts(world: World, row: int, number: int) -> None:
@@ -81,13 +36,6 @@ def add_attempts(world: World, row: int, number: int) -> None:
     tasks = world.arrays.tasks
     tasks["max_attempt"][row] += number
     tasks["max_failure"][row] += number if tasks["max_failure"][row] else 0
-
-
-def set_claims(world: World, row: int, claims: Mapping[str, float]) -> None:
-    """Replace what a task asks for (cputime, ramcount, diskio, ...), in the units of the table; jobs keep theirs."""
-    task = world.arrays.tasks[row]
-    for name, value in claims.items():
-        task[name] = value
 
 
 def set_scout_inputs(world: World, row: int, pieces: int) -> None:

@@ -18,6 +18,7 @@ from simgrid_broker.scenario.work_queues import (
     queue_names,
     selecting,
 )
+from simgrid_broker.schema.tasks import VOCABULARY_OF
 from simgrid_broker.world.share_tree import leaf_shares
 
 NO_QUEUE = -1
@@ -68,10 +69,7 @@ def attributes(world, row: int) -> dict:
     texts = dict(prodSourceLabel="label", workingGroup="working_group", processingType="processing_type",
                  campaign="campaign", site="preassigned", userName="user", taskName="name", transPath="transpath",
                  architecture="architecture", transHome="transhome")
-    kinds = dict(label="labels", working_group="working_groups", processing_type="processing_types",
-                 campaign="campaigns", preassigned="preassigned", user="users", name="task_names",
-                 transpath="transpaths", architecture="architectures", transhome="transhomes")
-    found = {attribute: words[kinds[column]][task[column]] for attribute, column in texts.items()}
+    found = {attribute: words[VOCABULARY_OF[column]][task[column]] for attribute, column in texts.items()}
     return found | dict(coreCount=float(task["corecount"]), eventService=float(task["eventservice"]),
                         currentPriority=float(task["priority"]), ramCount=float(task["ramcount"]))
 
