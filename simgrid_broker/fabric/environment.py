@@ -1,8 +1,5 @@
-"""The seam between the two planes: a SimPy environment that runs the fabric between control events.
-
-Nothing in the control plane happens between two of its own events, so advancing the fabric to the time of the next
-control event is exact. At equal times, events of the fabric come first.
-"""
+"""The seam between the two planes: a SimPy environment that runs the fabric between control events, which is exact
+because nothing in the control plane happens between two of them. At equal times, events of the fabric come first."""
 
 import simpy
 

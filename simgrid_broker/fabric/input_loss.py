@@ -1,7 +1,5 @@
-"""Lost and broken input: the condition of a piece, and the rest of a job that met one.
-
-Source: JEDI TWiki, protection against lost/broken input files.
-"""
+"""Lost and broken input: the condition of a piece, and the rest of a job that met one; source: JEDI TWiki, protection
+against lost/broken input files."""
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.attempts import may_try_again, retry_of

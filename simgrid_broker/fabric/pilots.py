@@ -1,8 +1,5 @@
-"""Pilots: they request a job, run it, and request another or leave.
-
-Simplifications: a pilot that finds no job keeps its slot for `empty_pilot` and leaves; stage-in and stage-out are part
-of the running time.
-"""
+"""Pilots: they request a job, run it, with stage-in and stage-out in its running time, and request another or leave;
+one that finds no job keeps its slot for `empty_pilot`."""
 
 import math
 

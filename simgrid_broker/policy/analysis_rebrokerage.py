@@ -1,8 +1,5 @@
-"""Analysis rebrokerage: waiting analysis jobs are withdrawn and brokered again.
-
-In `documented` each job is a group of its own; in `deployed` the jobs of a task at a queue are one. Sources: JEDI
-TWiki, job rebrokerage; lifecycle reference, section 4.5.
-"""
+"""Analysis rebrokerage: waiting jobs are withdrawn and brokered again, in `documented` each by itself, in `deployed`
+the jobs of a task at a queue together; source: JEDI TWiki, job rebrokerage; lifecycle reference, section 4.5."""
 
 from dataclasses import dataclass
 

@@ -1,7 +1,4 @@
-"""Dispatch orders: which activated job a pilot gets, as data that the compiled dispatcher reads.
-
-Sources: Global Shares paper, section 2.3; lifecycle reference, section 1.4.
-"""
+"""Dispatch orders as data for the compiled dispatcher; Global Shares paper, section 2.3; lifecycle reference, 1.4."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

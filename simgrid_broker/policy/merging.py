@@ -1,7 +1,5 @@
-"""Internal merging: which unmerged outputs of a task are merged now, and which of them go into one merge job.
-
-Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, sections 2.6 and 2.14.
-"""
+"""Internal merging: which outputs are merged now, and which of them in one merge job; source: JEDI TWiki, Internal
+Merging and Output merging; lifecycle reference, sections 2.6 and 2.14."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,5 @@
-"""Unified pilot streaming: how many workers of each resource type every queue should get.
-
-Sources: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and 5.4.
-"""
+"""Unified pilot streaming: the workers that every queue should get by resource type; source: Global Shares paper,
+section 2.4; lifecycle reference, sections 5.3 and 5.4."""
 
 import numpy as np
 

@@ -1,7 +1,5 @@
-"""Resource types, and the cores and memory that a job asks for.
-
-Sources: lifecycle reference, sections 1.5 and 2.6; PanDA's `ResourceSpec` and `JobUtils`.
-"""
+"""Resource types, and the cores and memory that a job asks for; source: lifecycle reference, sections 1.5 and 2.6;
+PanDA's `ResourceSpec` and `JobUtils`."""
 
 from collections.abc import Sequence
 from typing import NamedTuple

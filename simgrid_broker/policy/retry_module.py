@@ -1,7 +1,5 @@
-"""The retry module: what the rules of RETRYERRORS change after an error before the input is tried again.
-
-Sources: JEDI TWiki, Memory increase in job retry; lifecycle reference, section 3.4.
-"""
+"""The retry module: what the rules of RETRYERRORS change after an error before the input is tried again; source: JEDI
+TWiki, Memory increase in job retry; lifecycle reference, section 3.4."""
 
 import re
 from collections.abc import Sequence

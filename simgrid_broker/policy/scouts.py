@@ -1,8 +1,6 @@
-"""Scouts: when the avalanche starts, what scouts measure, and which tasks they exhaust or break.
-
-Sources: JEDI TWiki, task status, Memory consumption, ioIntensity, HS06sPerEvent and Broken tasks; lifecycle reference,
-sections 2.7 and 8.4.
-"""
+"""Scouts: when the avalanche starts, what scouts measure, and which tasks they exhaust or break; source: JEDI TWiki,
+task status, Memory consumption, ioIntensity, HS06sPerEvent and Broken tasks; lifecycle reference, sections 2.7 and
+8.4."""
 
 import math
 from typing import NamedTuple

@@ -1,8 +1,5 @@
-"""Global shares: usage, targets and order of the shares.
-
-Sources: Global Shares paper, section 2; lifecycle reference, section 1.3. An unused share is not redistributed:
-siblings profit first because the order is made level by level.
-"""
+"""Global shares: usage, targets and order; an unused share goes to its siblings first, because the order is made level
+by level; source: Global Shares paper, section 2; lifecycle reference, section 1.3."""
 
 import numpy as np
 

@@ -1,9 +1,6 @@
-"""The splitter: how many files or events of a task's input the next job at a queue gets.
-
-Sources: lifecycle reference, sections 2.3 and 2.6 (PanDA's `InputChunk.getSubChunk`); JEDI TWiki, nGBPerJob,
-tgtMaxOutputForNG, HS06sPerEvent, event-level splitting. Where the JEDI TWiki gives nothing, both editions
-follow the reference.
-"""
+"""The splitter: how many files or events of a task's input the next job at a queue gets; source: JEDI TWiki, nGBPerJob,
+tgtMaxOutputForNG, HS06sPerEvent, event-level splitting; elsewhere, in both editions, lifecycle reference, 2.3 and 2.6
+(PanDA's `InputChunk.getSubChunk`)."""
 
 import math
 from typing import Any, NamedTuple

@@ -1,7 +1,4 @@
-"""Tagging: which leaf of the share tree a task belongs to.
-
-Sources: Global Shares paper, section 2.2; lifecycle reference, section 1.2.
-"""
+"""Tagging: which leaf of the share tree a task is in; source: Global Shares paper, 2.2; lifecycle reference, 1.2."""
 
 import re
 from collections.abc import Iterable, Mapping

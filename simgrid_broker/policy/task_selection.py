@@ -1,7 +1,5 @@
-"""Selection of tasks for a cycle of job generation: order, and limits on tasks and files.
-
-Sources: JEDI TWiki, typical usages of the JEDI_Tasks table; lifecycle reference, section 2.3.
-"""
+"""Selection of tasks for a cycle of job generation: order, and limits on tasks and files. Source: JEDI TWiki, typical
+usages of the JEDI_Tasks table; lifecycle reference, section 2.3."""
 
 from collections.abc import Callable
 from typing import NamedTuple

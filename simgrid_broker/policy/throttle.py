@@ -1,8 +1,8 @@
-"""Job throttler: whether a work queue gets more jobs in this cycle, and how many.
+"""Job throttler: whether a work queue gets more jobs in this cycle, and how many: about two queued for each running
+one.
 
-Each work queue (share x resource type) aims at about two queued jobs for each running one. Sources: JEDI TWiki, job
-throttling; Global Shares paper, section 2.3; lifecycle reference, section 2.4. Total wall time, the lift, defined and
-waiting jobs, standby slots and the two shares with longer bunches are in `deployed` only.
+Source: JEDI TWiki, job throttling; Global Shares paper, section 2.3; lifecycle reference, section 2.4. Total wall time,
+the lift, defined and waiting jobs, standby slots and the two shares with longer bunches are in `deployed` only.
 """
 
 import sys

@@ -1,8 +1,7 @@
-"""Timeout rules: how long a job may stay in a status, and what happens then.
+"""Timeout rules in the order in which they are applied: how long a job may stay in a status, and what happens then.
 
-Sources: PanDA brokerage documentation, Timeout Rules; JEDI TWiki, timeout values for production jobs; lifecycle
-reference, sections 4.1 to 4.3. The rules of an edition are in the order in which they are applied. Rules for build
-jobs, event service, jumbo and merge jobs are not implemented.
+Source: PanDA brokerage documentation, Timeout Rules; JEDI TWiki, timeout values for production jobs; lifecycle
+reference, 4.1 to 4.3. Rules for build jobs, event service, jumbo and merge jobs are not implemented.
 """
 
 from collections.abc import Sequence

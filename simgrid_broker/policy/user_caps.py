@@ -1,7 +1,5 @@
-"""Caps on the running jobs of users and groups, and the boost of users with few jobs.
-
-Sources: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6. Only the deployed edition boosts.
-"""
+"""Caps on the running jobs of users and groups, and the boost of users with few jobs, which only the deployed edition
+has; source: JEDI TWiki, throttled jobs and tasks; lifecycle reference, section 3.6."""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,7 +1,4 @@
-"""Shares of work queues: redistribution of the values of queues without tasks.
-
-Source: JEDI TWiki, shares. L1: the deployed edition does not redistribute.
-"""
+"""Redistribution of the shares of work queues without tasks; JEDI TWiki, shares (L1: not in the deployed edition)."""
 
 from dataclasses import replace
 

@@ -1,7 +1,7 @@
 """Zero share: what a queue's `fairsharepolicy` means for a task, and what in it does not do what it says.
 
-Sources: PanDA brokerage documentation, Zero Share; brokerage reference, section 6 (differences D42, D43). As in PanDA,
-malformed text never stops a decision: a field that is no known filter is ignored.
+Source: PanDA brokerage documentation, Zero Share; brokerage reference, section 6 (D42, D43). As in PanDA, malformed
+text never stops a decision: a field that is no known filter is ignored.
 """
 
 import re

@@ -1,7 +1,4 @@
-"""Criteria on queue activity: pledges, idle queues, missing pilots, disk I/O, output backlog.
-
-Sources: PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, sections 2.3 and 9.
-"""
+"""Criteria on queue activity: pledges, idle queues, missing pilots, disk I/O, output backlog."""
 
 import numpy as np
 

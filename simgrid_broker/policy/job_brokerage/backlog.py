@@ -1,7 +1,4 @@
-"""Job numbers of a queue as the brokerage counts them, the weight made of them, and the criteria about backlogs.
-
-Sources: PanDA brokerage documentation, production job brokerage, steps 3 and 4; brokerage reference, section 10.
-"""
+"""Job numbers of a queue as the brokerage counts them, the weight made of them, and the criteria about backlogs."""
 
 from typing import Any
 

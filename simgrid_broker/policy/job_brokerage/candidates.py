@@ -1,7 +1,4 @@
-"""Criteria about what a queue is for: its capability, its name, its status, its zero share and its cores.
-
-Source of the order and of the tags: brokerage reference, sections 2.1 and 2.3.
-"""
+"""What a queue is for: capability, name, status, zero share, cores; tags: brokerage reference, sections 2.1 and 2.3."""
 
 import numpy as np
 

@@ -1,7 +1,6 @@
 """Criteria about what the worker nodes of a queue offer: jumbo jobs, direct reading, network, event service.
 
-Sources of the order and of the tags: brokerage reference, section 2.3, P8, P13, P18 and P19. A task that is
-pre-assigned to a single queue is spared where the reference says so, in both editions.
+Both editions spare a task with a single pre-assigned queue where the brokerage reference, section 2.3, says so.
 """
 
 import numpy as np

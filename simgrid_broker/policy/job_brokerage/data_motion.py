@@ -1,8 +1,4 @@
-"""Criteria on tasks that read much: how much input may be moved to a queue, and which queues move none.
-
-Sources: PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, sections 2.3 (P23), 2.7
-(P24b) and 10.3 (rule 2).
-"""
+"""Criteria on tasks that read much: how much input may be moved to a queue, and which queues move none."""
 
 import numpy as np
 

@@ -1,8 +1,4 @@
-"""Criteria on a queue's storage: its space, and whether it may be read and written over LAN and WAN.
-
-A site without storage passes them all. Sources: PanDA brokerage documentation, production job brokerage, step 2;
-brokerage reference, sections 2.3 (P15) and 2.5 (P16). Which statuses count as usable (D2) is decided in the world.
-"""
+"""Criteria on a queue's storage, its space and its access over LAN and WAN, which a site without storage passes."""
 
 from typing import Any
 

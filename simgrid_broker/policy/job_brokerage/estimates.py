@@ -1,9 +1,5 @@
-"""Estimates of what a job of a task needs at a candidate: memory, wall time, scratch disk.
-
-The part that depends on the task alone is estimated once for each task (`of_task`), the rest for each candidate.
-
-Sources: PanDA brokerage documentation, production job brokerage; brokerage reference, section 8 (D49, D50, D54).
-"""
+"""Memory, wall time and scratch disk of a job: of the task, estimated once (`of_task`), and at each candidate; source:
+PanDA brokerage documentation, production job brokerage; brokerage reference, section 8 (D49, D50, D54)."""
 
 import math
 

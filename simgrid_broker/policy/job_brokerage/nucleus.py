@@ -1,8 +1,4 @@
-"""Criteria and factors on nucleus affinity: t1Weight and full-chain tasks.
-
-Sources: PanDA brokerage documentation, production job brokerage, step 2, and Special Brokerage for ATLAS Full-chain;
-JEDI TWiki, T1 weight; brokerage reference, sections 2.3 (P22) and 4.
-"""
+"""Criteria and factors on nucleus affinity: t1Weight and full-chain tasks."""
 
 from typing import Any
 

@@ -1,8 +1,6 @@
 """The list that production job brokerage begins with: all queues, or those to which a task is pre-assigned.
 
-Each criterion says itself what it spares pre-assigned queues. Sources: PanDA brokerage documentation, production job
-brokerage, step 1; brokerage reference, 2.1 (D17). Details of single pre-assigned queues are taken from the deployed
-edition in both editions: the JEDI TWiki leaves them out.
+Details of single pre-assigned queues are the deployed ones in both editions: the JEDI TWiki leaves them out.
 """
 
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""Criteria about what a job needs: memory, scratch disk and wall time against the limits of a queue.
-
-Source of the order and of the tags: brokerage reference, section 2.3, P12, P14 and P17.
-"""
+"""Memory, scratch disk and wall time of a job against a queue's limits; tags: brokerage reference, P12, P14, P17."""
 
 
 from typing import Any

@@ -1,7 +1,5 @@
-"""The draw of the queue that gets the next block of jobs: the roulette wheel of the splitter.
-
-Source: brokerage reference, section 10.4; lifecycle reference, section 2.5; PanDA's `InputChunk.getOneSiteCandidate`.
-"""
+"""The draw of the queue that gets the next block of jobs: the roulette wheel of the splitter; source: brokerage
+reference, section 10.4; lifecycle reference, section 2.5; PanDA's `InputChunk.getOneSiteCandidate`."""
 
 import math
 from collections.abc import Sequence

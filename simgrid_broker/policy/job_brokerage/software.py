@@ -1,7 +1,6 @@
 """Criteria about releases, containers, CPUs and GPUs, and the factor of the preferred CPU level.
 
-The check (`policy.software`) runs once for each distinct description of software. Source of the place in the chain and
-of the tags: brokerage reference, section 2.3, P11, and 5.4.
+The check (`policy.software`) runs once for each distinct description of software.
 """
 
 import numpy as np

@@ -1,7 +1,5 @@
-"""One production task brokerage decision, and the draw of the nucleus.
-
-Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, section 1.
-"""
+"""One production task brokerage decision, and the draw of the nucleus; source: PanDA brokerage documentation,
+production task brokerage; brokerage reference, section 1."""
 
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,4 @@
-"""One question to the task brokerage: which nucleus should collect the output of this task?
-
-Sources: PanDA brokerage documentation, production task brokerage; brokerage reference, sections 0.2 and 1.
-"""
+"""One question to the task brokerage, and the terms in which its editions differ; brokerage reference, 0.2 and 1."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

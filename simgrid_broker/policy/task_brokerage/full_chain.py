@@ -1,7 +1,4 @@
-"""Full chain: which tasks may have a bare nucleus, and which must have that of their parent.
-
-Sources: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain; brokerage reference, section 4.
-"""
+"""Full chain: which tasks may have a bare nucleus, and which must have that of their parent."""
 
 import numpy as np
 

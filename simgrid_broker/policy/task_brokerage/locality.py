@@ -1,7 +1,4 @@
-"""Data locality: how much of the input a nucleus must hold, and when the check is lifted.
-
-Sources: PanDA brokerage documentation, production task brokerage, data locality check; brokerage reference, 1.3.
-"""
+"""Data locality: how much of the input a nucleus must hold, and when the check is lifted."""
 
 import numpy as np
 

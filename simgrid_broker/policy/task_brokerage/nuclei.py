@@ -1,7 +1,4 @@
-"""Criteria about the nucleus itself: its state, its backlog, its storage.
-
-Source of the order and of the tags: brokerage reference, section 1.2.
-"""
+"""Criteria about the nucleus itself: its state, its backlog, its storage; tags: brokerage reference, section 1.2."""
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""The weight of a nucleus: remaining work, local input, free space.
-
-Sources: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4 (D12 to D15).
-"""
+"""The weight of a nucleus: remaining work, local input, free space (D12 to D15)."""
 
 import numpy as np
 
