@@ -147,7 +147,7 @@ class TaskCommando:
         paused = tasks["status"][row] == T.PAUSED
         set_status(control.world, row, T(tasks["old_status"][row]), control.now)
         if paused:
-            control.fabric.activate_throttled([row], control.now)
+            control.fabric.release(jobs_of(control.arrays, [row], S.THROTTLED), control.now)
 
     def _avalanche(self, row: int, given: Given) -> None:
         """Let a task make all its jobs without waiting for its scouts."""
@@ -227,4 +227,4 @@ def pause(control: Control, row: int) -> None:
     if control.arrays.tasks["status"][row] not in (T.PENDING, T.THROTTLED):      # these already have an old status
         return_to(control.world, row)
     set_status(control.world, row, T.PAUSED, control.now)
-    control.fabric.throttle_activated([row], control.now)
+    control.fabric.hold_back(jobs_of(control.arrays, [row], S.ACTIVATED), control.now)

@@ -10,7 +10,7 @@ from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
-from simgrid_broker.names import RANKED, JobStatus
+from simgrid_broker.names import RANKED
 from simgrid_broker.world.arrays import ORDERED
 from simgrid_broker.world.transitions import raise_fault
 
@@ -208,18 +208,6 @@ class Fabric:
         arrays = self.world.arrays
         arrays.tasks["share"][task_rows] = share
         commands.set_share(arrays, commands.jobs_of(arrays, task_rows, among=jobs), share)
-
-    def throttle_activated(self, task_rows, now: float) -> None:
-        """Throttle the activated jobs of paused tasks."""
-        arrays = self.world.arrays
-        commands.throttle_jobs(arrays, commands.jobs_of(arrays, task_rows, JobStatus.ACTIVATED), now)
-        raise_fault(arrays)
-
-    def activate_throttled(self, task_rows, now: float) -> None:
-        """Activate the throttled jobs of resumed tasks."""
-        arrays = self.world.arrays
-        commands.activate_jobs(arrays, commands.jobs_of(arrays, task_rows, JobStatus.THROTTLED), now)
-        raise_fault(arrays)
 
     def try_again(self, task_row: int, given_up) -> None:
         """Queue pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, for another attempt."""

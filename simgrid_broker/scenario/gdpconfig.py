@@ -112,23 +112,6 @@ def in_force(scenario) -> dict[tuple[str, str], object]:
     return DEFAULTS | {setting.target: setting.value for setting in settings(scenario.gdpconfig)[0] if setting.is_set}
 
 
-def with_setting(values: Mapping[tuple[str, str], object], name: str, value: object) -> dict[tuple[str, str], object]:
-    """Values in force after `name` (`KEY` or `component.KEY`) was set; None restores the default.
-
-    Raises ValueError for an unknown key or a value of the wrong type.
-    """
-    made, wrong = settings({name: value})
-    if wrong:
-        raise ValueError(f"gdpconfig {name} = {value!r}: {wrong[0].expected}")
-    result = dict(values)
-    for setting in made:
-        if setting.is_set or setting.target in DEFAULTS:
-            result[setting.target] = setting.value if setting.is_set else DEFAULTS[setting.target]
-        else:
-            result.pop(setting.target, None)
-    return result
-
-
 def origins_in_force(scenario) -> dict[tuple[str, str], Origin]:
     """Origin of each value in force, by (component, key)."""
     written = {setting.target: scenario.origin(f"gdpconfig.{setting.name}")

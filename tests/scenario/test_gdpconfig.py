@@ -11,7 +11,7 @@ from simgrid_broker.errors import ScenarioError
 from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, jobbroker, jobgen, rebroker, watcher
 from simgrid_broker.gdpconfig.lifecycle import queue_filler
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.scenario import Scenario, find, in_force, load_scenario, origins_in_force, with_setting
+from simgrid_broker.scenario import Scenario, find, in_force, load_scenario, origins_in_force
 from simgrid_broker.scenario.gdpconfig import DEFAULTS, laid_over, settings, typed
 from simgrid_broker.views import Gdpconfig
 
@@ -91,7 +91,7 @@ def test_a_member_that_is_not_set_falls_back_to_the_general_key(set_values, gene
 def test_a_value_of_0_that_means_unset_has_the_origin_of_the_default():
     made = scenario(STORAGE_MIN_FREE_SIZE=0, NQUEUELIMITSITE_Analysis=0)
     assert in_force(made) == DEFAULTS and set(map(str, origins_in_force(made).values())) == {"default"}
-    assert with_setting(with_setting(DEFAULTS, "STORAGE_MIN_FREE_SIZE", 3), "STORAGE_MIN_FREE_SIZE", 0) == DEFAULTS
+    assert in_force(scenario(STORAGE_MIN_FREE_SIZE=3).with_config({"STORAGE_MIN_FREE_SIZE": 0})) == DEFAULTS
 
 
 def test_members_of_a_family_that_are_set():
@@ -196,8 +196,8 @@ def test_values_are_typed(name, value, read):
 def test_wrong_values_are_refused(name, value, says):
     made, wrong = settings({name: value})
     assert not made and [found.expected for found in wrong] == [says]
-    with pytest.raises(ValueError, match=re.escape(says)):
-        with_setting(DEFAULTS, name, value)
+    with pytest.raises(ScenarioError, match=re.escape(says)):
+        scenario(**{name: value})
 
 
 def test_a_value_out_of_range_is_refused_with_its_line(tmp_path):
@@ -268,8 +268,8 @@ def test_what_is_set_is_in_force_with_its_origin():
 
 
 def test_a_setting_can_be_changed_and_taken_back():
-    changed = with_setting(DEFAULTS, "NQUEUED_SAT_CAP", "300")
-    assert changed["jobbroker", "NQUEUED_SAT_CAP"] == 300 and DEFAULTS["jobbroker", "NQUEUED_SAT_CAP"] == 150
-    assert with_setting(changed, "NQUEUED_SAT_CAP", None) == DEFAULTS
-    member = with_setting(DEFAULTS, "NQUEUELIMITSITE_Analysis", 3)
-    assert with_setting(member, "NQUEUELIMITSITE_Analysis", None) == DEFAULTS
+    changed = scenario(NQUEUED_SAT_CAP="300")
+    assert in_force(changed)["jobbroker", "NQUEUED_SAT_CAP"] == 300 and DEFAULTS["jobbroker", "NQUEUED_SAT_CAP"] == 150
+    assert in_force(changed.with_config({"NQUEUED_SAT_CAP": None})) == DEFAULTS
+    member = scenario(NQUEUELIMITSITE_Analysis=3)
+    assert in_force(member.with_config({"NQUEUELIMITSITE_Analysis": None})) == DEFAULTS
