@@ -15,6 +15,9 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import EDITIONS
 
+JOB_BROKERAGE = "PanDA brokerage documentation, production job brokerage"
+"""Source of most rules of job brokerage."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:

@@ -5,13 +5,13 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import HIGH_PRIORITY
 from simgrid_broker.policy.job_brokerage.nucleus import near_nucleus
-from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion
 
 OPPORTUNISTIC = -1.0
 """Value of pledgedcpu; source: step 2."""
 PER_RUNNING = 2
 """Number of jobs per running job that may await output transfer; source: step 2."""
-SOURCE = "PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, "
+SOURCE = f"{JOB_BROKERAGE}, step 2; brokerage reference, "
 
 
 @compiled

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
+from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion, candidate_factor
 
 BOOTSTRAP_WORKERS = 20
 """Workers count as running jobs up to this number while a queue starts up; source: step 3."""
@@ -18,8 +18,7 @@ MOST_ASSIGNED = 2
 ROUNDING = 1e-9
 """Fractions of a file below this are rounding errors."""
 
-DOCUMENTED: Any = {"source": "PanDA brokerage documentation, production job brokerage, step 4",
-                   "editions": ("documented",)}
+DOCUMENTED: Any = {"source": f"{JOB_BROKERAGE}, step 4", "editions": ("documented",)}
 DEPLOYED: Any = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
 
 
@@ -92,16 +91,13 @@ def deployed_numbers(task, queue, load, link, store, numbers):
     numbers["backlog"], numbers["cap"] = backlog, np.inf if task["express"] else max(task["NQUEUELIMITSITE"], 2 * busy)
 
 
-@candidate_factor("running/queued", panda="weight",
-                  source="PanDA brokerage documentation, production job brokerage, step 3")
+@candidate_factor("running/queued", panda="weight", source=f"{JOB_BROKERAGE}, step 3")
 def running_over_queued(task, queue, load, link, store, numbers):
     """(running + 1) / (activated + assigned + starting + defined + 10)."""
     return (numbers["running"] + 1) / (numbers["queued"] + WEIGHT_OFFSET)
 
 
-@candidate_factor("1/manyAssigned", panda="weight",
-                  source="PanDA brokerage documentation, production job brokerage, step 3; "
-                         "brokerage reference, 10.1 (D56)")
+@candidate_factor("1/manyAssigned", panda="weight", source=f"{JOB_BROKERAGE}, step 3; brokerage reference, 10.1 (D56)")
 def many_assigned(task, queue, load, link, store, numbers):
     """1 / max(1, min(2, assigned / activated)); without activated jobs any assigned job counts for 2.
 
@@ -113,8 +109,7 @@ def many_assigned(task, queue, load, link, store, numbers):
     return 1 / max(1.0, min(float(MOST_ASSIGNED), assigned / activated))
 
 
-@candidate_factor("data availability", panda="weight",
-        source="PanDA brokerage documentation, production job brokerage, step 3; brokerage reference, 10.1")
+@candidate_factor("data availability", panda="weight", source=f"{JOB_BROKERAGE}, step 3; brokerage reference, 10.1")
 def data_availability(task, queue, load, link, store, numbers):
     """(availableSize + totalSize) / (totalSize x (numMissingFiles / 100 + 1)); 1 without input."""
     if task["total_bytes"] <= 0:
@@ -145,8 +140,7 @@ def too_many_queued(task, queue, load, link, store, numbers):
     return numbers["queued"] > 2 * numbers["running"], numbers["queued"], 2 * numbers["running"]
 
 
-@candidate_criterion("-cap", panda="skip queues with many activated and starting jobs",
-                     needs_numbers=True, **DEPLOYED)
+@candidate_criterion("-cap", panda="skip queues with many activated and starting jobs", needs_numbers=True, **DEPLOYED)
 def over_cap(task, queue, load, link, store, numbers):
     """Refuse queues that are not unified where activated + starting (+ assigned) > max(cut, 2 x running) (D58)."""
     return not queue["unified"] and numbers["backlog"] > numbers["cap"], numbers["backlog"], numbers["cap"]

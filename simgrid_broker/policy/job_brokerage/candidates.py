@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.names import ANALYSIS_LABELS, VERY_HIGH_PRIORITY, QueueStatus
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single
 from simgrid_broker.policy.job_brokerage.question import JobCase
-from simgrid_broker.policy.rule import Answer, above, criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, above, criterion
 from simgrid_broker.policy.zero_share import has_zero_share
 
 NAME_OF_TEST_QUEUES = "test"
@@ -16,7 +16,7 @@ OPEN = {"documented": (QueueStatus.ONLINE,), "deployed": (QueueStatus.ONLINE, Qu
 
 
 @criterion("-capability", panda="list of preliminary candidates", static=(*NAMED, "prodsourcelabel"),
-           source="PanDA brokerage documentation, production job brokerage, step 1; brokerage reference, 2.1")
+           source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1")
 def of_the_other_kind(case: JobCase) -> np.ndarray:
     """Refuse queues for analysis only to production work, and the reverse, unless the task names them.
 
@@ -28,7 +28,7 @@ def of_the_other_kind(case: JobCase) -> np.ndarray:
 
 
 @criterion("-testqueue", panda="list of preliminary candidates", editions=("documented",), static=NAMED,
-           source="PanDA brokerage documentation, production job brokerage, step 1 (D16)")
+           source=f"{JOB_BROKERAGE}, step 1 (D16)")
 def named_test(case: JobCase) -> np.ndarray:
     """Refuse queues with `test` in the name, whatever the case, unless the task is pre-assigned; PanDA logs none."""
     if initial_list(case.task, case.queues, case.edition).preassigned:
@@ -37,7 +37,7 @@ def named_test(case: JobCase) -> np.ndarray:
 
 
 @criterion("-status", panda="selection for status", static=NAMED,
-           source="PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, 2.3 P3 (D19)")
+           source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P3 (D19)")
 def not_open(case: JobCase) -> np.ndarray:
     """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
     if initial_list(case.task, case.queues, case.edition).preassigned:
@@ -69,8 +69,7 @@ CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")
 
 
 @criterion("-cpucore", panda="selection for CPU core count", static=(*CORE_FIELDS, "currentpriority", "is_scout"),
-           source="PanDA brokerage documentation, production job brokerage, core count; "
-                  "brokerage reference, 2.2 and 2.3 P10")
+           source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.2 and 2.3 P10")
 def core_count_mismatch(case: JobCase) -> np.ndarray:
     """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both.
 
@@ -87,7 +86,7 @@ def core_count_mismatch(case: JobCase) -> np.ndarray:
 
 
 @criterion("-max_cpucore", panda="selection for CPU core count", static=(*NAMED, "maxcorecount"),
-           source="PanDA brokerage documentation, production job brokerage, core count; brokerage reference, 2.3 P10")
+           source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.3 P10")
 def too_many_cores(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with more cores than the task's maxCoreCount; a single queue that the task names is not asked."""
     if is_single(case.task, case.queues):

@@ -8,7 +8,7 @@ import numpy as np
 from simgrid_broker.names import VERY_HIGH_PRIORITY
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, is_single
 from simgrid_broker.policy.job_brokerage.question import JobCase
-from simgrid_broker.policy.rule import Answer, below, criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, below, criterion
 
 ONLY = "only"
 """allowInputLAN of a task that reads its input directly or not at all."""
@@ -18,8 +18,7 @@ ACCEPTED = {"full": ("full", "http", "none"), "http": ("http", "none"), "none": 
 """What a queue's network accepts; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
 EVENT_SERVICE = {"panda": "selection for event service", "static": (*NAMED, "event_service", "job_cloning"),
-                 "source": "PanDA brokerage documentation, production job brokerage, step 2; "
-                           "brokerage reference, 2.2 and 2.3 P19"}
+                 "source": f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.2 and 2.3 P19"}
 JUMBO = {"panda": "selection for jumbo jobs", "static": (*NAMED, "jumbo_events"), "editions": ("deployed",),
          "source": "brokerage reference, 2.3 P8 (D23)"}
 
@@ -41,7 +40,7 @@ def too_few_events(case: JobCase) -> np.ndarray | Answer:
 
 
 @criterion("-remoteio", panda="selection for direct access", static=("allowinputlan", "is_merging"),
-           source="PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, 2.3 P13")
+           source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P13")
 def only_copies(case: JobCase) -> np.ndarray:
     """Refuse queues that cannot read input from the local storage to tasks that use only direct access.
 
@@ -52,7 +51,7 @@ def only_copies(case: JobCase) -> np.ndarray:
 
 
 @criterion("-network", panda="selection for network connectivity", static=(*NAMED, "ipconnectivity"),
-           source="PanDA brokerage documentation, production job brokerage, step 2; brokerage reference, 2.3 P18 (D24)")
+           source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P18 (D24)")
 def network_mismatch(case: JobCase) -> np.ndarray:
     """Refuse queues whose wnconnectivity is not consistent with the task's ipConnectivity, if it has one (D24)."""
     asked, accepts = case.task.ipconnectivity, ACCEPTS[case.edition]

@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage.backlog import files_missing, input_is_local
-from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion
 from simgrid_broker.units import MB, MIB
 
 DISK_CLASS, TAPE_CLASS, REFUSED = range(3)
@@ -30,7 +30,7 @@ def bytes_missing(task, part):
 
 
 @candidate_criterion("-io", panda="selection for data motion", cap=True, editions=("documented",),
-                     source="PanDA brokerage documentation, production job brokerage, step 2")
+                     source=f"{JOB_BROKERAGE}, step 2")
 def too_much_to_move(task, queue, load, link, store, numbers):
     """Refuse queues that lack a cutoff or more of the input, in size or number, disk and tape together (D18, D28)."""
     missing_mb, cutoff_mb = bytes_missing(task, numbers["any_bytes"]) / MB, size_cutoff_mb(task)

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.policy.job_brokerage.nucleus import in_nucleus
-from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion
 from simgrid_broker.units import GIB
 
 MIN_FREE_BYTES = 200e9
 """Space that must be free; source: step 2."""
 
-STEP_2 = "PanDA brokerage documentation, production job brokerage, step 2"
+STEP_2 = f"{JOB_BROKERAGE}, step 2"
 STATUS: Any = {"panda": "selection for storage endpoints", "temporary": True,
           "source": f"{STEP_2}; brokerage reference, 2.5"}
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import BareNucleus
-from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
+from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion, candidate_factor
 
 ONLY_FULL_CHAIN = int(BareNucleus.ONLY)
 CHAIN: Any = {"panda": "selection for full chain", "cap": True,
@@ -27,8 +27,7 @@ def near_nucleus(task, link):
 
 
 @candidate_criterion("-t1weight", panda="selection for t1Weight",
-                     source="PanDA brokerage documentation, production job brokerage, step 2; "
-                            "brokerage reference, 2.3 P22")
+                     source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P22")
 def off_nucleus(task, queue, load, link, store, numbers):
     """Refuse queues that do not belong to the nucleus to normal jobs of tasks with t1Weight -1 (D72).
 

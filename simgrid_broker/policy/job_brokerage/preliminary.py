@@ -10,7 +10,7 @@ import numpy as np
 
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.job_brokerage.question import JobCase
-from simgrid_broker.policy.rule import criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, criterion
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import Premerge, Queues, Task
 
@@ -74,7 +74,7 @@ def for_hint(task: Task) -> Task:
 
 
 @criterion("-preassign", panda="list of preliminary candidates", static=NAMED,
-           source="PanDA brokerage documentation, production job brokerage, step 1; brokerage reference, 2.1 (D17)")
+           source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1 (D17)")
 def not_preassigned(case: JobCase) -> np.ndarray:
     """Refuse queues that are not on the list of a pre-assigned task; PanDA lists none of them and so logs none.
 

@@ -5,13 +5,13 @@ from typing import Any
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage import estimates
-from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion
 from simgrid_broker.units import DAY
 
 REFERENCE_COREPOWER = 10
 """HS06 per core of the 24-hour rule in the deployed edition; source: brokerage reference, section 8.3 (D52)."""
 
-STEP_2, SECTION_8 = "PanDA brokerage documentation, production job brokerage, step 2", "brokerage reference, section 8"
+STEP_2, SECTION_8 = f"{JOB_BROKERAGE}, step 2", "brokerage reference, section 8"
 BOTH: Any = {"source": f"{STEP_2}; {SECTION_8}"}
 DOCUMENTED: Any = {"source": STEP_2, "editions": ("documented",)}
 DEPLOYED: Any = {"source": SECTION_8, "editions": ("deployed",)}
