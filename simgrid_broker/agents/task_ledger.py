@@ -6,17 +6,12 @@ import numpy as np
 
 from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_retries
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.gdpconfig import PAUSING, retry_task
 from simgrid_broker.names import MOST_ATTEMPTS, Cause, JobStatus
-from simgrid_broker.policy.task_commands import INCREMENT, Past
-from simgrid_broker.scenario import find
+from simgrid_broker.policy.task_commands import INCREMENT, Past, asks_for_history
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.world import World
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
-
-ASKED_BY = (*retry_task.entries(), *PAUSING)
-"""Keys of gdpconfig that compare HEP-score hours and efficiencies."""
 
 
 class TaskLedger:
@@ -34,7 +29,7 @@ class TaskLedger:
         self.efficiencies: dict[int, list[float]] = {}
         self.unfinished: dict[int, dict[int, tuple]] = {}        # task to chunk to cause, GIVEN_UP
         self.before: dict[int, tuple[int, int]] = {}
-        self.of_hs06 = any(match.entry in ASKED_BY for key in keys for match in find(key))
+        self.of_hs06 = asks_for_history(keys)
         if self.of_hs06 or self.of_chunks:
             fabric.watchers.append(self.watch)
 

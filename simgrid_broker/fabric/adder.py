@@ -16,7 +16,6 @@ NONE, TRANSFER_ERROR = int(Cause.NONE), int(Cause.TRANSFER_ERROR)
 OUTPUT = int(TransferKind.OUTPUT)
 
 
-
 @compiled
 def is_express(world, task):
     """Whether FTS transfers the output of a task as Express: it is urgent or of high priority."""

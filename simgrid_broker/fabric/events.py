@@ -22,8 +22,6 @@ TRANSFER_AGAIN = 5
 
 ARITY = 4
 """Children per node: four events share two cache lines, and the heap is half as deep as with two children."""
-
-
 NEAR_S = 600.0
 """Events later than the earliest one by more than this, s, stay out of the heap."""
 

@@ -185,30 +185,11 @@ def put_pending(world, row):
 
 
 @compiled
-def make_job(world, order):
-    """Make the next job of an order: from a chunk that awaits another attempt, else from a new one.
+def make_job(world, order, n_pieces, closed_by):
+    """Make the next job of an order, from pieces of input that await another attempt, else from new ones.
 
-    An order covers chunks of one ramCount; new chunks have the ramCount of the task; source: lifecycle reference, 2.3.
-    """
-    task_row, level = order["task"], order["ram_level"]
-    number, now = order["pseudo_queue"], order["time_s"]
-    ramcount_mb, resource_type = order["ramcount_mb"], order["resource_type"]
-    if world.ram_levels[task_row, level]["waiting"] > 0:
-        retry = world.retries[pop_retry(world, task_row, level)]
-        row = begin_attempt(world, task_row, number, retry["chunk"], retry["attempt"], ramcount_mb, resource_type, now)
-        remember(world, row, retry, level)
-    else:
-        task = world.tasks[task_row]
-        row = begin_attempt(world, task_row, number, task["next_chunk"], 1, ramcount_mb, resource_type, now)
-        task["next_chunk"] += 1
-    put_pending(world, row)
-
-
-@compiled
-def cut_job(world, order, n_pieces, closed_by):
-    """Make a job of an order from the next pieces of its task's input; retried pieces come first.
-
-    A range of retried pieces may be cut into several jobs, here and at other queues; ranges are not joined.
+    An order covers input of one ramCount; new input has the ramCount of the task; source: lifecycle reference, 2.3. A
+    range of retried pieces may be cut into several jobs, here and at other queues; ranges are not joined.
     """
     task_row, level = order["task"], order["ram_level"]
     number, now = order["pseudo_queue"], order["time_s"]
@@ -228,7 +209,8 @@ def cut_job(world, order, n_pieces, closed_by):
         task = world.tasks[task_row]
         row = begin_attempt(world, task_row, number, task["next_chunk"], 1, ramcount_mb, resource_type, now)
         task["next_chunk"] += n_pieces
-    give_files(world, row, n_pieces, closed_by)
+    if is_cut(world, task_row):
+        give_files(world, row, n_pieces, closed_by)
     put_pending(world, row)
 
 
@@ -236,7 +218,7 @@ def cut_job(world, order, n_pieces, closed_by):
 def cut_jobs(world, orders, jobs):
     """Make jobs from the next pieces of input of a task; orders: (1,) of ORDERED; jobs: one per job, (k,) of CUT."""
     for k in range(len(jobs)):
-        cut_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"])
+        make_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"])
 
 
 @compiled
@@ -278,7 +260,7 @@ def make_jobs(world, orders):
         if order["ram_level"] == 0:
             left += max(0, inputs_to_use(world, order["task"]) - task["next_chunk"])
         for _ in range(min(order["count"], left)):
-            make_job(world, order)
+            make_job(world, order, 1, 0)
 
 
 @compiled

@@ -11,15 +11,13 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.gdpconfig import jobgen
 from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
 from simgrid_broker.policy.job_brokerage.estimates import (
-    MIB,
-    MIN_OUTPUT_MIB,
-    MIN_WORKDISK_BYTES,
-    WORKDISK_MARGIN_MIB,
+    MIN_OUTPUT_BYTES,
     counts_hs06,
     is_read_directly,
     reads_lan,
+    work_space_bytes,
 )
-from simgrid_broker.units import GIB
+from simgrid_broker.units import GIB, MIB
 from simgrid_broker.views import Gdpconfig, Queues, Task
 
 MAX_FILES = 200
@@ -112,7 +110,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     nGBPerJob; the deployed edition counts at least 1500 MB and adds them to nGBPerJob.
     """
     copies = not is_read_directly(task.is_merging, reads_lan(task), queues.records[number])
-    offset = offset_bytes(task, edition)
+    offset = work_space_bytes(task, edition)
     size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
     given_s = splitting.maxWalltime * 3600 or math.inf
     by_work = counts_hs06(task)
@@ -139,17 +137,10 @@ def files_limit(task: Task, splitting: Splitting) -> float:
     return float(splitting.nMaxFilesPerJob or MAX_FILES)
 
 
-def offset_bytes(task: Task, edition: str) -> float:
-    """Work space of a job with its margin, bytes; source: brokerage reference, section 8.2 (D50)."""
-    if edition == "documented":
-        return float(max(MIN_WORKDISK_BYTES, task.workdisk_bytes))
-    return float(task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB if task.workdisk_bytes else 0)
-
-
 def size_limit(task: Task, splitting: Splitting, maxwdir_bytes: float, copies: bool, offset: float,
                edition: str) -> tuple[float, float]:
     """Most input, output and work space of a job together, and the least that output counts as, bytes (L9)."""
-    least = float(MIN_OUTPUT_MIB * MIB)
+    least = float(MIN_OUTPUT_BYTES["deployed"])
     n_gb = splitting.nGBPerJob or ng_for_target(splitting, offset, edition)
     if n_gb and edition == "documented":
         return n_gb * 1e9, MIN_OUTPUT_TWIKI_BYTES
@@ -171,7 +162,7 @@ def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
     """
     if not splitting.tgtMaxOutputForNG or not splitting.output_per_event:
         return 0.0
-    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, MIN_OUTPUT_MIB * MIB)
+    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, MIN_OUTPUT_BYTES["deployed"])
     output = splitting.tgtMaxOutputForNG * unit
     bytes_per_event = (splitting.bytes + splitting.secondary_ratio * splitting.secondary_bytes) / splitting.events
     whole = output + output / splitting.output_per_event * bytes_per_event + offset - reserve

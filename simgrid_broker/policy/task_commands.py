@@ -1,8 +1,9 @@
 """Commands to tasks: the statuses in which they are accepted, and the limits on retries."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from simgrid_broker.gdpconfig import retry_task
+from simgrid_broker.gdpconfig import PAUSING, retry_task
 from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskCommand, TaskStatus
 
 C, T = TaskCommand, TaskStatus
@@ -22,6 +23,9 @@ NOT_RETRIED_WITH_PARENT = frozenset((T.ABORTED, T.BROKEN, T.FAILED))
 
 INCREMENT = 5
 """Attempts that a retry adds to files without attempts left; source: lifecycle reference, section 2.13."""
+
+HISTORY = (*retry_task.entries(), *PAUSING)
+"""Keys that compare HEP-score hours, efficiencies or failures of a task."""
 
 
 def accepts(command: TaskCommand, status: TaskStatus, edition: str) -> bool:
@@ -46,6 +50,11 @@ class Past:
     failure_part: float
     max_attempt: int
     cpu_efficiency: float
+
+
+def asks_for_history(names: Iterable[str]) -> bool:
+    """Whether one of these names of gdpconfig, `KEY` or `component.KEY`, is in HISTORY."""
+    return any(key.pattern.fullmatch(name.split(".", 1)[-1]) for name in names for key in HISTORY)
 
 
 def retry_refused(past: Past, label: str, cfg, edition: str) -> tuple[bool, str]:

@@ -124,7 +124,8 @@ CLONES = {"event_service": True, "job_cloning": True}
     pytest.param({"preassigned": (0,)}, "es", None, id="a queue that a normal task names"),
 ])
 def test_event_service(fields, seed, tag):
-    said = [rule.rule.tag for rule in c.EVENT_SERVICE_CRITERIA if refused(rule, fields, jobseed=seed)]
+    rules = (c.without_event_service, c.kept_for_high_event_service, c.single_core_of_unified, c.only_event_service)
+    said = [rule.rule.tag for rule in rules if refused(rule, fields, jobseed=seed)]
     assert said == ([] if tag is None else [tag])
 
 

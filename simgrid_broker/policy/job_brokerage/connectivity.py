@@ -113,11 +113,6 @@ def only_event_service(case: JobCase) -> np.ndarray:
     return _none(case) if by_events or is_single(case.task, case.queues) else _seeded(case, "es")
 
 
-EVENT_SERVICE_CRITERIA = (without_event_service, kept_for_high_event_service, single_core_of_unified,
-                          only_event_service)
-"""The criteria about event service, in PanDA's order."""
-
-
 def _by_events(case: JobCase) -> bool:
     """Whether the criteria for event service tasks concern this one."""
     task = case.task

@@ -11,12 +11,10 @@ from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import MIB
 from simgrid_broker.views import Task
 
-MIN_OUTPUT_BYTES = 1.5e9
-"""Least output that is counted; source: PanDA brokerage documentation, disk usage (1.5 GB)."""
+MIN_OUTPUT_BYTES = {"documented": 1.5e9, "deployed": 1500 * MIB}
+"""Least output that is counted; source: PanDA brokerage documentation, disk usage; brokerage reference, section 8.2."""
 MIN_WORKDISK_BYTES = 300e6
-"""Least work space that is counted; source: the same (300 MB)."""
-MIN_OUTPUT_MIB = 1500
-"""Least output in the deployed edition; source: brokerage reference, section 8.2."""
+"""Least work space that is counted; source: PanDA brokerage documentation, disk usage (300 MB)."""
 WORKDISK_MARGIN_MIB = 300
 """Added to the work space in the deployed edition; source: brokerage reference, section 8.2."""
 MIN_MERGE_MB = 2000
@@ -35,7 +33,7 @@ def of_task(task: Task, edition: str) -> dict:
     per_core = counts_per_core(task, edition)
     return dict(ram_mb=memory_asked_mb(task), ram_per_core=per_core,
         base_ram_mb=0.0 if deployed and not per_core else task.baseramcount,
-        scratch_bytes=scratch_deployed_bytes(task) if deployed else scratch_documented_bytes(task),
+        scratch_bytes=max(MIN_OUTPUT_BYTES[edition], task.output_bytes_per_job) + work_space_bytes(task, edition),
         single_core=task.corecount in (0, 1) and not task.event_service, reads_lan=reads_lan(task),
         counts_hs06=counts_hs06(task), walltime_is_known=walltime_is_known(task),
         wants_a_day=wants_a_day(task) if deployed else not walltime_is_known(task), **_work_of_jobs(task))
@@ -70,15 +68,11 @@ def counts_per_core(task: Task, edition: str) -> bool:
     return task.ramunit in PER_CORE_UNITS and not of_job
 
 
-def scratch_documented_bytes(task: Task) -> float:
-    """Disk usage of a job without its input: max(1.5 GB, output) + max(300 MB, work space)."""
-    return max(MIN_OUTPUT_BYTES, task.output_bytes_per_job) + max(MIN_WORKDISK_BYTES, task.workdisk_bytes)
-
-
-def scratch_deployed_bytes(task: Task) -> float:
-    """Disk usage of a job without its input in the deployed edition; work space 0 counts as undefined (D50)."""
-    space = task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB if task.workdisk_bytes else 0.0
-    return max(MIN_OUTPUT_MIB * MIB, task.output_bytes_per_job) + space
+def work_space_bytes(task: Task, edition: str) -> float:
+    """Work space of a job: max(300 MB, work space), in the deployed edition with a margin if it is defined (D50)."""
+    if edition == "documented":
+        return float(max(MIN_WORKDISK_BYTES, task.workdisk_bytes))
+    return float(task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB if task.workdisk_bytes else 0)
 
 
 def counts_hs06(task: Task) -> bool:
@@ -160,13 +154,8 @@ def scratch_bytes(task, queue):
 @compiled
 def scratch_deployed_mib(task, queue):
     """Disk usage of a job in the deployed edition, whole MiB (D50)."""
-    return (task["scratch_bytes"] + (0.0 if reads_directly(task, queue) else task["input_bytes_per_job"])) // MIB
-
-
-@compiled
-def reads_directly(task, queue):
-    """Whether jobs of the task read their input directly in the deployed edition."""
-    return is_read_directly(task["is_merging"], task["reads_lan"], queue)
+    directly = is_read_directly(task["is_merging"], task["reads_lan"], queue)
+    return (task["scratch_bytes"] + (0.0 if directly else task["input_bytes_per_job"])) // MIB
 
 
 @compiled

@@ -1,6 +1,5 @@
 """Memory, scratch disk and wall time of a job against a queue's limits; tags: brokerage reference, P12, P14, P17."""
 
-
 from typing import Any
 
 from simgrid_broker.compiled import compiled

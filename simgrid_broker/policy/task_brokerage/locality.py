@@ -10,10 +10,6 @@ from simgrid_broker.units import DAY, GB
 
 DATA_LOCALITY = "data locality"
 """Name of the group."""
-SIZE_KEYS = (taskbrokerage.INPUT_SIZE_THRESHOLD, taskbrokerage.INPUT_SIZE_FRACTION,
-             taskbrokerage.DATA_LOCATION_CHECK_PERIOD)
-NUM_KEYS = (taskbrokerage.INPUT_NUM_THRESHOLD, taskbrokerage.INPUT_NUM_FRACTION,
-            taskbrokerage.DATA_LOCATION_CHECK_PERIOD)
 SOURCE = ("PanDA brokerage documentation, production task brokerage, data locality check; "
           "brokerage reference, 1.3 (D9)")
 
