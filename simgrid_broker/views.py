@@ -33,11 +33,11 @@ class Gdpconfig:
 
     def value(self, key: GdpconfigKey, **members: str) -> Any:
         """Value of a key, of a family that of its most specific member that is set, such as gshare="Express"."""
-        for name in key.names(**members):
-            found = self.values.get((key.component, name))
-            if found is not None:
-                return found
-        return None
+        asked = key, *members.items()
+        if asked not in self.kept:
+            found = (self.values.get((key.component, name)) for name in key.names(**members))
+            self.kept[asked] = next((value for value in found if value is not None), None)
+        return self.kept[asked]
 
     def own(self, key: GdpconfigKey, **members: str) -> Any:
         """Value of precisely this member of a family; None if it is not set."""
@@ -171,11 +171,12 @@ class Queues:
 
     def __getattr__(self, column: str) -> Any:
         """A column, (n,), as an array of numbers or a tuple of texts; raises AttributeError for an unknown one."""
-        if column in (QUEUE.names or ()):
-            return self.records[column]
         if column in TEXTS:
             return self.texts[column]
-        raise AttributeError(f"queues have no column {column!r}")
+        if column not in (QUEUE.names or ()):
+            raise AttributeError(f"queues have no column {column!r}")
+        found = vars(self)[column] = np.ascontiguousarray(self.records[column])      # fields of records are slow
+        return found
 
     @cached_property
     def distinct_software(self) -> tuple[tuple[QueueSoftware, ...], np.ndarray]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from operator import attrgetter
+from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
@@ -86,6 +87,9 @@ NUMBERS = np.dtype([
 ])
 """A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
 
+pack = Struct("=" + "".join(TASK[name].char for name in TASK.names).replace("l", "q")).pack
+"""The bytes of a row of TASK from its values."""
+
 PLAIN = [name for name in TASK.names or () if name in Task.__dataclass_fields__ and name != "event_service"]
 """Columns that hold fields of the task unchanged; event service has another meaning here."""
 plain_values = attrgetter(*PLAIN)
@@ -122,7 +126,7 @@ class JobCase:
 def task_record(task: Task, cfg: Gdpconfig, edition: str) -> np.ndarray:
     """The record of a task under gdpconfig, (1,) of TASK; its input is filled in with every decision."""
     values = cfg.once(_of_config, task.prodsourcelabel, task.gshare, edition) | _of_task(task, edition)
-    return np.array([tuple(values.values())], TASK)
+    return np.frombuffer(bytearray(pack(*values.values())), TASK)       # np.array takes five times as long
 
 
 def is_express(task: Task, edition: str) -> bool:
@@ -147,13 +151,13 @@ def t1_value(task: Task, edition: str) -> float:
 
 
 def _of_task(task: Task, edition: str) -> dict:
-    plain = dict(zip(PLAIN, plain_values(task), strict=True))
+    plain = zip(PLAIN, plain_values(task), strict=True)
     stays = task.t1weight < 0 if edition == "deployed" else task.t1weight == STAY
-    return plain | dict(express=is_express(task, edition),
-                        has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
-                        t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
-                        stays_at_nucleus=stays and task.nucleus >= 0 and not task.is_merging,
-                        **estimates.of_task(task, edition))
+    return dict(plain, express=is_express(task, edition),
+                has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
+                t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
+                stays_at_nucleus=stays and task.nucleus >= 0 and not task.is_merging,
+                **estimates.of_task(task, edition))
 
 
 def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> dict:
