@@ -18,7 +18,7 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
                  id="two functions"),
     pytest.param(anal_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="a component chosen by label"),
     pytest.param(prod_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="and the other one"),
-    pytest.param(rebroker.ANALY_TIMEOUT, ("policy.analysis_rebrokerage.patience",), id="the fallback of a family"),
+    pytest.param(rebroker.ANALY_TIMEOUT, ("policy.rebrokerage.patience",), id="the fallback of a family"),
     pytest.param(jobbroker.NW_THRESHOLD, ("policy.job_brokerage.network.low_network_weight",),
                  id="a compiled rule, from a column of its task"),
     pytest.param(jobbroker.NW_ACTIVE, ("policy.job_brokerage.network.low_network_weight",

@@ -11,16 +11,18 @@ import numpy as np
 from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
-from simgrid_broker.policy.analysis_rebrokerage import (
+from simgrid_broker.policy.rebrokerage import (
     ENDED_WELL,
     QUIET_S,
     GroupJobs,
     WaitingGroups,
     groups_to_rebroker,
     histories,
+    jobs_to_take_back,
     least_wait,
+    oldest_of_each,
+    queues_left_alone,
 )
-from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back, oldest_of_each, queues_left_alone
 from simgrid_broker.world.groups import in_resource_queue
 
 S = JobStatus

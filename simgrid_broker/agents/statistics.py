@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.policy.dispatch import sloppy_fraction
-from simgrid_broker.policy.work_queues import values_in_use
+from simgrid_broker.policy.shares import values_in_use
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import take_snapshot
 from simgrid_broker.world.share_tree import share_tree

@@ -1,11 +1,11 @@
 """Pure decisions of PanDA's brokers, throttler, pilot streaming and watchdogs: frozen views in, an answer out."""
 
 from simgrid_broker.policy.dispatch import DispatchOrder, sloppy_fraction
-from simgrid_broker.policy.fast_rebrokerage import jobs_to_take_back
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.pilots import new_workers
+from simgrid_broker.policy.rebrokerage import jobs_to_take_back
 from simgrid_broker.policy.registry import policy
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount, resource_type_of, resource_type_of_job
 from simgrid_broker.policy.shares import share_order, targets, usage

@@ -5,7 +5,7 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.analysis_rebrokerage import WaitingGroups, groups_to_rebroker
+from simgrid_broker.policy.rebrokerage import WaitingGroups, groups_to_rebroker
 from simgrid_broker.units import DAY, HOUR
 
 NAN, NOW = np.nan, 10 * DAY

@@ -5,7 +5,7 @@ import pytest
 from policy_builders import cfg, nuclei, task
 
 from simgrid_broker.names import EDITIONS, BareNucleus, FullChain
-from simgrid_broker.policy.task_brokerage import full_chain
+from simgrid_broker.policy.task_brokerage import nuclei as rules
 from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 
@@ -13,7 +13,7 @@ NONE, ONLY, REQUIRE, CAPABLE = FullChain
 PLAIN, ALLOW, BARE, SATELLITE = range(4)
 """Sites: a normal nucleus, one that allows full chains, one for nothing else, a bare satellite."""
 
-RULES = dict(zip(EDITIONS, (full_chain.off_the_chain, full_chain.off_the_chain_deployed), strict=True))
+RULES = dict(zip(EDITIONS, (rules.off_the_chain, rules.off_the_chain_deployed), strict=True))
 
 
 def view():

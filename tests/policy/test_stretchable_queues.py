@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.policy.work_queues import stretched, values_in_use
+from simgrid_broker.policy.shares import stretched, values_in_use
 from simgrid_broker.views import ShareTree
 
 TREE = ShareTree(("root", "P", "P1", "P2", "N"), np.array([-1, 0, 1, 1, 0]), np.array([100.0, 60, 45, 15, 40]),

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import FactorFunction
-from simgrid_broker.policy.task_brokerage import full_chain, locality, nuclei, weight
+from simgrid_broker.policy.task_brokerage import locality, nuclei, weight
 
 
 @dataclass(frozen=True)
@@ -18,14 +18,14 @@ class TaskBrokerage:
 
 DOCUMENTED = TaskBrokerage("documented", Funnel((
         nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.too_little_space, nuclei.unreadable,
-        nuclei.unwritable, locality.LOCALITY, nuclei.cannot_run, full_chain.off_the_chain)),
+        nuclei.unwritable, locality.LOCALITY, nuclei.cannot_run, nuclei.off_the_chain)),
     (weight.remaining_work, weight.local_input, weight.on_tape, weight.free_part, weight.free_space))
 """Production task brokerage as documented; only the JEDI TWiki has the ability to run jobs, after the data (D6)."""
 
 DEPLOYED = TaskBrokerage("deployed", Funnel((
         locality.no_complete_replica, nuclei.not_active, nuclei.transfer_backlog,
         nuclei.no_storage, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space, nuclei.cannot_run,
-        locality.LOCALITY, full_chain.off_the_chain_deployed)),
+        locality.LOCALITY, nuclei.off_the_chain_deployed)),
     (weight.remaining_work_deployed, weight.local_input, weight.on_tape, weight.free_part_deployed,
      weight.free_space_deployed))
 """Production task brokerage as deployed."""
