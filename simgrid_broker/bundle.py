@@ -11,6 +11,7 @@ the versions that were tried.
 
 import hashlib
 from functools import cache, cached_property
+from typing import Self
 
 import numpy as np
 from llvmlite import ir
@@ -48,7 +49,7 @@ class Bundle:
         """The arrays by name."""
         return {name: getattr(self, name) for name in type(self).__annotations__}
 
-    def with_arrays(self, **changes) -> "Bundle":
+    def with_arrays(self, **changes: np.ndarray) -> Self:
         """The same with some arrays replaced."""
         return type(self)(**self.arrays() | changes)
 

@@ -4,7 +4,7 @@ Statuses, causes and kinds are `IntEnum`s whose lower-case member names are PanD
 """
 
 from enum import IntEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Word(IntEnum):
@@ -21,7 +21,7 @@ class Word(IntEnum):
         return tuple(member.word for member in cls)
 
     @classmethod
-    def of(cls, word: str) -> "Word":
+    def of(cls, word: str) -> Self:
         """The member spelled `word`; raises KeyError for a word PanDA does not know."""
         return cls[word.upper()]
 
@@ -267,10 +267,6 @@ class PandaError(NamedTuple):
     code: int
     diag: str
 
-
-ERROR_SOURCES = ("pilotErrorCode", "exeErrorCode", "supErrorCode", "ddmErrorCode", "brokerageErrorCode",
-                 "jobDispatcherErrorCode", "taskBufferErrorCode")
-"""Columns of a job that hold error codes; source: PanDA's retry module, get_job_error_details."""
 
 PANDA_ERRORS = {
     Cause.SITE_ERROR: PandaError("pilotErrorCode", 1099, "Failed to stage-in file"),

@@ -33,7 +33,7 @@ class Brokers:
         self.world.describe_anew()
         self.queues = observe.queues(self.world)
 
-    def question(self, task: Task, parts: tuple, wanted: int, account: int | None = None) -> tuple:
+    def question(self, task: Task, parts: tuple | None, wanted: int, account: int | None = None) -> tuple:
         """Arguments of the job brokerage for `wanted` jobs of a task, without the cache.
 
         parts: input by site, as `observe.job_input` gives it; account: where the jobs count, default the task's share.
@@ -43,7 +43,7 @@ class Brokers:
         return (task, self.queues, stats, observe.locality(task, parts, wanted), self.policies.cfg,
                 self.policies.edition)
 
-    def queues_for(self, task: Task, parts: tuple, wanted: int, account: int | None = None,
+    def queues_for(self, task: Task, parts: tuple | None, wanted: int, account: int | None = None,
                    cache: bool = True) -> Verdict:
         """Verdict of the job brokerage; arguments as for `question`; cache: reuse masks of earlier decisions."""
         asked = self.question(task, parts, wanted, account)

@@ -95,7 +95,7 @@ class DecisionLog:
         """Whether decisions about a task belong to a fraction of all; larger fractions include smaller ones."""
         if fraction >= 1 or jeditaskid in self.whole:
             return True
-        return fraction > 0 and luck.uniforms(self.seed, "decision_record", jeditaskid) < fraction
+        return fraction > 0 and bool(luck.uniforms(self.seed, "decision_record", jeditaskid) < fraction)
 
     def _add_candidates(self, verdict: Verdict, codes: np.ndarray) -> None:
         """Keep every candidate of a verdict with its figures; codes: (n,) of the vocabulary `brokered`."""

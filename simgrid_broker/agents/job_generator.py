@@ -6,6 +6,7 @@ Source: Global Shares paper, section 2.3; PanDA brokerage documentation, product
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -111,9 +112,10 @@ class Generator:
         decision = self._throttle(analysis)
         left, least = decision.max_jobs, NO_PRIORITY
         if decision.skip:
-            left, least = decision.urgent_jobs, self._urgent_priority(rows, analysis, decision)
-            if least is None:
+            urgent = self._urgent_priority(rows, analysis, decision)
+            if urgent is None:
                 return False
+            left, least = decision.urgent_jobs, urgent
         tasks, rule = self.control.arrays.tasks, self.selection[analysis]
         if rule.attribute:
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.number)
@@ -127,7 +129,7 @@ class Generator:
     def _throttle(self, analysis: bool) -> Throttle:
         """Decision of the throttler; the queued wall time is counted only if it decides."""
         queue, throttle, limits = self.queue, self.control.policies.throttle, self.limits[analysis]
-        counts = [self.numbers.of(queue, types) if types else None for types in self.levels[analysis]]
+        counts: list[Any] = [self.numbers.of(queue, types) if types else None for types in self.levels[analysis]]
         decision = throttle(counts[0], limits, *counts[1:])
         if decision.by_walltime:
             counts[0] = counts[0]._replace(walltime_s=self.numbers.walltime_s(queue))

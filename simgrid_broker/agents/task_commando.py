@@ -5,6 +5,7 @@ heartbeat of its pilot; finish ends running production jobs at once, as kill cod
 2.1, 2.8, 2.13 and 3.3; JEDI TWiki, task aborting and forced termination, task retry.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,15 +74,15 @@ class TaskCommando:
         if not accepts(command, status, self.control.edition):
             given.ignored[status.word] += 1
             return
-        reason = OTHERS[command](self, row, given) if command in OTHERS else self._begin(command, row, given)
+        reason = OTHERS.get(command, TaskCommando._begin)(self, row, given)
         if reason:
             given.ignored[reason] += 1
         else:
             given.n_done += 1
 
-    def _begin(self, command: TaskCommand, row: int, given: Given) -> None:
+    def _begin(self, row: int, given: Given) -> None:
         """Start to abort, finish or reassign a task."""
-        control = self.control
+        control, command = self.control, C.of(given.command)
         if command is C.REASSIGN:
             return_to(control.world, row)
         set_status(control.world, row, BEGIN[command], control.now)
@@ -217,8 +218,9 @@ class TaskCommando:
         return self.control.world.vocabularies["labels"][self.control.arrays.tasks["label"][row]]
 
 
-OTHERS = {C.PAUSE: TaskCommando._pause, C.RESUME: TaskCommando._resume, C.AVALANCHE: TaskCommando._avalanche,
-          C.RETRY: TaskCommando._retry, C.INCEXEC: TaskCommando._incexec}
+OTHERS: dict[TaskCommand, Callable[[TaskCommando, int, Given], str | None]] = {
+    C.PAUSE: TaskCommando._pause, C.RESUME: TaskCommando._resume, C.AVALANCHE: TaskCommando._avalanche,
+    C.RETRY: TaskCommando._retry, C.INCEXEC: TaskCommando._incexec}
 """Commands that take effect at once."""
 
 

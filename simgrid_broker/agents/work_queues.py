@@ -59,7 +59,7 @@ class WorkQueues:
         analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
         n_analysis = np.count_nonzero(analysis)
         if n_analysis in (0, len(rows)):
-            return [(n_analysis > 0, rows)]
+            return [(bool(n_analysis > 0), rows)]
         return [(False, rows[~analysis]), (True, rows[analysis])]
 
     def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, number: int) -> np.ndarray:
@@ -148,6 +148,7 @@ class JobNumbers:
     def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> tuple[int, int]:
         """Standby slots of queues: a fixed number, and with 0 the number of starting jobs."""
         status, by_queue = self.control.arrays.queues["status"], self.control.brokers.snapshot.by_queue
+        assert by_queue is not None                 # the snapshots of brokers have it
         static = starting = 0
         for number, slots in self.standby:
             if status[number] == QueueStatus.STANDBY:

@@ -1,6 +1,8 @@
 """The reference of everything that has a name: keys of a scenario, columns of tables, rules of the brokers."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 from simgrid_broker.cli.text import Section, Topic, first_sentence
 
@@ -17,12 +19,12 @@ def topics() -> dict[str, Topic]:
     for part in (*parts(), *snapshot_parts()):
         found.setdefault(part.topic, []).append((part.whole, part.section))
     for name, table in RECORDED.items():
-        found.setdefault(name, []).append(("recorded", lambda table=table: recorded(table)))
+        found.setdefault(name, []).append(("recorded", partial(recorded, table)))
     for name, table in WORLD.items():
-        found.setdefault(name, []).append(("in the world", lambda table=table: of_world(table)))
+        found.setdefault(name, []).append(("in the world", partial(of_world, table)))
     found["rules"] = [("brokers", rules)]
     plain = {name: Topic(name, ", ".join(dict.fromkeys(where for where, _ in each)),
-                         lambda each=each: [make() for _, make in each]) for name, each in found.items()}
+                         partial(_sections, each)) for name, each in found.items()}
     return plain | {"states": Topic("states", "of tasks and jobs", states.sections)}
 
 
@@ -67,7 +69,11 @@ def broker_rules() -> Iterator[tuple[str, Callable]]:
             yield broker, rule
 
 
-def rule_row(broker: str, function: Callable) -> tuple[str, ...]:
+def _sections(made: list[tuple[str, Callable[[], Section]]]) -> list[Section]:
+    return [make() for _, make in made]
+
+
+def rule_row(broker: str, function: Any) -> tuple[str, ...]:
     """One rule as a row of RULE_HEAD."""
     rule = function.rule
     tag = getattr(rule, "tag", None) or f"weight: {rule.name}"

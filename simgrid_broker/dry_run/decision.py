@@ -66,7 +66,7 @@ class Decision:
     @property
     def kept(self) -> tuple[Candidate, ...]:
         """The candidates that are used, best first."""
-        return tuple(sorted((each for each in self.candidates if each.kept), key=lambda each: each.order))
+        return tuple(sorted((each for each in self.candidates if each.kept), key=lambda each: each.order or 0))
 
     def to_dict(self) -> dict:
         """The decision as JSON-compatible types; None means unknown or infinite."""

@@ -1,5 +1,8 @@
 """The fabric as agents use it: operations on the world that also grow tables, empty full outboxes and report faults."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.fabric import commands, incidents, merging, owners
@@ -13,6 +16,7 @@ from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_li
 from simgrid_broker.names import RANKED
 from simgrid_broker.world.arrays import ORDERED
 from simgrid_broker.world.transitions import raise_fault
+from simgrid_broker.world.world import World
 
 
 class Fabric:
@@ -24,12 +28,12 @@ class Fabric:
     failed job, a row of LESSON, if its retry rule consults the module.
     """
 
-    def __init__(self, world, sink):
+    def __init__(self, world: World, sink: Any):
         self.world = world
         self.sink = sink
         self.watchers: list = []
         self.orders: list[tuple] = []
-        self.retry_module = None
+        self.retry_module: Callable[[np.void], Any]
 
     def advance(self, until: float) -> None:
         """Handle all events up to and including time `until`, s."""

@@ -1,6 +1,7 @@
 """JobGenerator and Setupper in the data plane: new jobs with their random draws, and the transfer of their input."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -145,7 +146,8 @@ def give_files(world, row, n_pieces, closed_by):
     job = world.jobs[row]
     task, split = world.tasks[job["task"]], world.splitting[job["task"]]
     seed = world.settings[0]["seed"]
-    all_events, size, work, memory, last_file, n_files = 0.0, 0.0, 0.0, 0.0, np.int64(-1), 0
+    all_events, size, work, memory, n_files = 0.0, 0.0, 0.0, 0.0, 0
+    last_file: Any = np.int64(-1)
     for piece in range(job["chunk"], job["chunk"] + n_pieces):
         file, events = np.int64(file_of(split, piece)), events_of(world, job["task"], piece)
         all_events += events

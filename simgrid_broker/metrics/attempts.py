@@ -16,7 +16,7 @@ NOWHERE = "(no attempt yet)"
 
 def attempts(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window; dimensions attempt (number) and outcome (finished, or the cause)."""
-    window, counts = window_of(run), Counter()
+    window, counts = window_of(run), Counter[tuple[int, str]]()
     for rows in run.batches("jobs", ["attempt", "status", "cause", *JOB_END_TIMES]):
         ended = rows[window.holds(end_times(rows))]
         outcome = np.where(ended.status == "finished", "finished", ended.cause.astype(object))

@@ -42,7 +42,7 @@ def brokerage_funnel(run: Run) -> pd.DataFrame:
         return tidy(rows[:0].assign(left=0.0), ["share", "tag"], {"left": "candidates"}, window_of(run))
     n_candidates = len(run.manifest["vocabularies"]["pseudo_queues"])
     steps = rows.pivot_table("count", "share", "tag", aggfunc="sum", fill_value=0)
-    steps = steps[sorted(steps.columns, key=dict(zip(rows.tag, rows.step, strict=True)).get)]
+    steps = steps[sorted(steps.columns, key=dict(zip(rows.tag, rows.step, strict=True)).__getitem__)]
     asked = steps.sum(axis=1)
     left = (-steps.drop(columns=USED).cumsum(axis=1)).add(asked, axis=0).mul(n_candidates).div(asked, axis=0)
     table = left.stack().rename("left").reset_index()

@@ -58,7 +58,8 @@ def share_samples(run: Run) -> ShareSamples:
     leaf = rows.share.cat.rename_categories(str).astype(object).map({n: k for k, n in enumerate(tree.leaf_names)})
     shape = len(times), len(tree.leaves)
     spot = moment * shape[1] + leaf.to_numpy(int)
-    arrays = {name: np.bincount(spot, rows[name], shape[0] * shape[1]).reshape(shape) for name in COUNTED}
+    arrays: dict[str, np.ndarray] = {
+        name: np.bincount(spot, rows[name], shape[0] * shape[1]).reshape(shape) for name in COUNTED}
     target = np.zeros(shape)
     target.ravel()[spot] = rows.target_hs06                 # every resource type of a leaf repeats its target
     arrays["target_hs06"] = target

@@ -26,7 +26,7 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
     state: ended or alive. A killed run has no rows of jobs that were alive.
     """
     window = window_of(run)
-    counts = Counter()
+    counts = Counter[str]()
     for rows in run.batches("jobs", ["status", *JOB_END_TIMES]):
         is_final = rows.status.isin(JOB_END_WORDS)
         counts.update(rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict())

@@ -2,7 +2,7 @@
 PanDA's `ResourceSpec` and `JobUtils`."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any
 
 from simgrid_broker.names import COMPENSATION, CORES_OF_ANY
 
@@ -10,28 +10,19 @@ PER_CORE_UNITS = ("MBPerCore", "MBPerCoreFixed")
 UNDEFINED = -1
 
 
-class Bounds(NamedTuple):
-    """Bounds of one resource type, inclusive; None = open. Memory in MB per core."""
-
-    mincore: int | None = None
-    maxcore: int | None = None
-    minrampercore: float | None = None
-    maxrampercore: float | None = None
-
-
-def resource_type_of(bounds: Sequence[Bounds], corecount: int | None, ramcount: float, ramunit: str,
+def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: float, ramunit: str,
                      baseramcount: float) -> int:
     """Index of the first type that fits a task, UNDEFINED if none does.
 
-    `bounds` may hold any objects with the attributes of `Bounds`. corecount: None = 1, 0 = any; ramcount in `ramunit`,
-    baseramcount in MB. Source: lifecycle reference, section 1.5.
+    bounds: objects with mincore, maxcore, minrampercore and maxrampercore, inclusive, MB, None = open. corecount:
+    None = 1, 0 = any; ramcount in `ramunit`, baseramcount in MB. Source: lifecycle reference, section 1.5.
     """
     cores = _cores(corecount)
     total = ramcount * cores + baseramcount if ramunit in PER_CORE_UNITS else ramcount + baseramcount
     return _first_match(bounds, cores, int(COMPENSATION * (total / cores)))
 
 
-def resource_type_of_job(bounds: Sequence[Bounds], corecount: int | None, minramcount: float) -> int:
+def resource_type_of_job(bounds: Sequence[Any], corecount: int | None, minramcount: float) -> int:
     """Index of the first type that fits a job, UNDEFINED if none does; minramcount in MB has the compensation in it."""
     cores = _cores(corecount)
     return _first_match(bounds, cores, round(minramcount / cores))
@@ -58,7 +49,7 @@ def _cores(corecount: int | None) -> int:
     return 1 if corecount is None else corecount or CORES_OF_ANY
 
 
-def _first_match(bounds: Sequence[Bounds], cores: int, ram_per_core: float) -> int:
+def _first_match(bounds: Sequence[Any], cores: int, ram_per_core: float) -> int:
     for index, type_ in enumerate(bounds):
         if _within(cores, type_.mincore, type_.maxcore) and _within(
                 ram_per_core, type_.minrampercore, type_.maxrampercore):

@@ -139,12 +139,12 @@ def _rows_of(columns, layout: Layout) -> np.ndarray:
 
     Columns that are not recorded are optional; raises ValueError for missing or unknown columns.
     """
-    table = layout.table
-    given = set(columns.dtype.names if isinstance(columns, np.ndarray) else columns)
+    table, known = layout.table, {column.name for column in layout.table.columns}
+    given = set(columns.dtype.names or () if isinstance(columns, np.ndarray) else columns)
     recorded = {column.name for column in table.recorded}
-    if recorded - given or given - set(table.dtype.names):
+    if recorded - given or given - known:
         raise ValueError(f"{table.name}: missing columns {sorted(recorded - given)}, "
-                         f"unknown columns {sorted(given - set(table.dtype.names))}")
+                         f"unknown columns {sorted(given - known)}")
     n_rows = len(columns) if isinstance(columns, np.ndarray) else len(next(iter(columns.values())))
     rows = table.empty(n_rows)
     for name in sorted(given):

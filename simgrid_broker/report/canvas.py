@@ -3,6 +3,7 @@
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -40,7 +41,7 @@ def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)
     return buffer.getvalue()
 
 
-def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: str = "y") -> Axes:
+def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: Literal["x", "y", "both", ""] = "y") -> Axes:
     """Set axis labels, a light grid and no frame."""
     axes.set_xlabel(xlabel, color=INK, fontsize=9)
     axes.set_ylabel(ylabel, color=INK, fontsize=9)
@@ -83,7 +84,9 @@ def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, stack:
     if label:
         axes.set_xlabel(f"simulated time ({name})", color=INK, fontsize=9)
     if marks.warm_up_s > 0:
-        look = {"color": "white", "alpha": 0.55, "zorder": 2.5} if stack else {"color": "#F0EEE6", "zorder": 0}
+        look: dict[str, Any] = {"color": "#F0EEE6", "zorder": 0}
+        if stack:
+            look = {"color": "white", "alpha": 0.55, "zorder": 2.5}
         axes.axvspan(0, min(marks.warm_up_s, end_s) / unit, linewidth=0, **look)
     incidents = [(at, text) for at, text in marks.incidents if at <= end_s]
     for at, text in incidents:
@@ -99,7 +102,7 @@ def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str,
     low, high = axes.get_ylim()
     names = sorted(heights, key=lambda name: heights[name])
     wanted = np.array([(heights[name] - low) / (high - low) for name in names])
-    inches = axes.figure.get_figheight() * 0.8
+    inches = cast(Figure, axes.figure).get_figheight() * 0.8
     placed = spread(wanted, gap=min(0.135 / inches, 1 / max(len(names), 1)))
     for name, spot, target in zip(names, placed, wanted, strict=True):
         axes.plot([x, x + 0.025], [target, spot], transform=axes.transAxes, color=colours[name], linewidth=1.6,
@@ -116,7 +119,7 @@ def column_beside(axes: Axes, head: str, values: Mapping[float, str], offset: fl
                   textcoords="offset points", fontsize=7.5, annotation_clip=False)
 
 
-def spread(wanted: Sequence[float], gap: float) -> np.ndarray:
+def spread(wanted: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
     """Heights close to `wanted` (ascending, 0 to 1), at least `gap` apart and within 0 and 1.
 
     The mean of an upward and a downward pass, so that clusters spread to both sides.

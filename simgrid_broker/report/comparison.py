@@ -65,10 +65,10 @@ def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iter
 
 def setting_differences(run_a: Run, run_b: Run) -> pd.DataFrame:
     """Settings in which the two runs differ: key, A, B; from the scenarios and the gdpconfig in force."""
-    settings = [{**run.manifest["scenario"], "seed": run.manifest["seed"],
+    a, b = ({**run.manifest["scenario"], "seed": run.manifest["seed"],
                  "gdpconfig": {key: entry["value"] for key, entry in run.manifest["gdpconfig"].items()}}
-                for run in (run_a, run_b)]
-    return pd.DataFrame(list(_differing(*settings)), columns=["key", "A", "B"])
+            for run in (run_a, run_b))
+    return pd.DataFrame(list(_differing(a, b)), columns=["key", "A", "B"])
 
 
 def _differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str, str]]:
@@ -200,9 +200,9 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
         blocks.append(plot_or_note(Plot(name, title, drawn, partial(pair_bars, by=by, xlabel=label),
                                         "Pairs of bars, A above B, largest first.",
                                         (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "no values in either run."))
-    for name, title, by, columns in REST:
+    for name, title, dimensions, columns in REST:
         if len(tables[name]):
-            blocks.append(TableBlock(title, _side_by_side(tables[name], list(by), columns)))
+            blocks.append(TableBlock(title, _side_by_side(tables[name], list(dimensions), columns)))
     return Section("rest", "Sites, refusals, failures, tasks", tuple(blocks))
 
 

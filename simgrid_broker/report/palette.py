@@ -39,7 +39,7 @@ def share_colours(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:
     by_size = sorted(groups, key=lambda name: -len(groups[name]))
     ramps = {name: spots for name, spots in zip(by_size, RAMPS, strict=False) if len(groups[name]) > SMALL}
     ramps.setdefault(by_size[0], RAMPS[0])
-    hues, colours = iter(SINGLE), {}
+    hues, colours = iter(SINGLE), dict[str, str]()
     for name, leaves in groups.items():
         colours |= ramp(leaves, *ramps[name]) if name in ramps else tints(next(hues), leaves)
     return colours
@@ -59,7 +59,8 @@ def tints(colour: str, names: Sequence[str]) -> dict[str, str]:
 
 def lighter(colour: str, part: float) -> str:
     """`colour` mixed with the fraction `part` of white."""
-    return to_hex(tuple(channel + (1 - channel) * part for channel in to_rgb(colour)))
+    red, green, blue = (channel + (1 - channel) * part for channel in to_rgb(colour))
+    return to_hex((red, green, blue))
 
 
 def categories(names: Sequence[str]) -> dict[str, str]:

@@ -82,9 +82,10 @@ def _compliance_table(compliance: pd.DataFrame) -> Block:
 def cores(view: Context) -> Section:
     """Running cores by share, by site and by resource type."""
     capacity = metrics.core_capacity(view.run)
-    about = {"share": ("Running cores by share", dict(order=list(view.colours), colours=view.colours)),
-             "site": ("Running cores by site", dict(most=12)),
-             "resource_type": ("Running cores by resource type", {})}
+    about: dict[str, tuple[str, dict]] = {
+        "share": ("Running cores by share", dict(order=list(view.colours), colours=view.colours)),
+        "site": ("Running cores by site", dict(most=12)),
+        "resource_type": ("Running cores by resource type", {})}
     blocks = [plot_or_note(Plot(
         f"cores_by_{by}", title, metrics.running_cores(view.run, by),
         partial(stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from simgrid_broker.metrics import NEAR, wide
 from simgrid_broker.report.canvas import (
@@ -77,7 +78,7 @@ def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: M
     axes.set_ylim(0, top)
     axes.set_title(shortened(share, LONGEST_TITLE), fontsize=8.5, color=INK, loc="left", pad=3)
     axes.tick_params(labelsize=7, labelbottom=label)
-    axes.xaxis.set_major_locator(type(axes.xaxis.get_major_locator())(nbins=5, steps=[1, 2, 3, 6, 10]))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 3, 6, 10]))
     return axes
 
 
@@ -102,7 +103,7 @@ def _tree_labels(axes: Axes, nodes: pd.DataFrame) -> None:
     axes.set_yticks(nodes.index, ["      " * (row.level - 1) + row.share for row in nodes.itertuples()], fontsize=8)
     for label, level in zip(axes.get_yticklabels(), nodes.level, strict=True):
         label.set_fontweight("bold" if level == 1 else "normal")
-        label.set_ha("left")
+        label.set_horizontalalignment("left")
     axes.tick_params(axis="y", length=0, pad=5 * max(len(label.get_text()) for label in axes.get_yticklabels()))
     axes.set_ylim(-0.7, len(nodes) - 0.3)
 

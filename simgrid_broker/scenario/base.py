@@ -1,6 +1,6 @@
 """Base of the models that one file describes with those it extends: scenario and snapshot."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 from pydantic import PrivateAttr
@@ -14,9 +14,9 @@ class Whole(Part):
     """Base of `Scenario` and `Snapshot`: everything that one file, with those it extends, describes."""
 
     error: ClassVar[type[ScenarioError]] = ScenarioError
-    changed: ClassVar[Callable]
+    changed: ClassVar[Any]
     """`set_values`' implementation of `with_values`, set by `loader`, which imports the models."""
-    rebuilt: ClassVar[Callable]
+    rebuilt: ClassVar[Any]
     """The implementation of `from_dict`, set by `loader`."""
 
     _origins: Mapping[str, Origin] = PrivateAttr(default_factory=dict)

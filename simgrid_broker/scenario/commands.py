@@ -38,8 +38,8 @@ def command_options(scenario: Scenario) -> Iterator[Finding]:
     """A command gets no field that it does not read."""
     for key, incident in _of_kind(scenario, "task_command"):
         for name in ("soft", "nucleus", "queue", "jobs"):
-            if getattr(incident, name) is not None and name not in OPTIONS.get(incident.command, ()):
-                reads = ", ".join(OPTIONS.get(incident.command, ())) or "nothing but the task"
+            if getattr(incident, name) is not None and name not in OPTIONS.get(incident.command or "", ()):
+                reads = ", ".join(OPTIONS.get(incident.command or "", ())) or "nothing but the task"
                 yield Finding((*key, name), getattr(incident, name), f"{incident.command} does not read this; it reads "
                               f"{reads}")
 
@@ -80,7 +80,7 @@ def impossible_command(scenario: Scenario) -> Iterator[Finding]:
                           f"by then, and {incident.command} needs one that is {' or '.join(where)}")
 
 
-def _possible(scenario: Scenario, task: int | str, before: list[Incident]) -> set[str]:
+def _possible(scenario: Scenario, task: int | str | None, before: list[Incident]) -> set[str]:
     """What a task can be after some commands; of those to others only such count as may be about the same task.
 
     A name covers many tasks, and more may arrive later.
@@ -102,7 +102,7 @@ def _possible(scenario: Scenario, task: int | str, before: list[Incident]) -> se
 
 def _effect(scenario: Scenario, incident: Incident) -> tuple[tuple[str, ...], str]:
     """Where the command of an incident can be carried out, and what the task is then."""
-    return RETRY[scenario.edition] if incident.command == "retry" else EFFECT[incident.command]
+    return RETRY[scenario.edition] if incident.command == "retry" else EFFECT[incident.command or ""]
 
 
 def _held_by_itself(scenario: Scenario) -> bool:

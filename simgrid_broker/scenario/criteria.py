@@ -137,7 +137,8 @@ def _tokens(text: str) -> list[Token]:
             what = "the text that begins here has no closing '" if text[place] == "'" else (
                 f"expected an attribute, a value or an operator, found {text[place]!r}")
             raise CriteriaError(place + 1, what)
-        tokens.append(Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup) + 1))
+        kind = match.lastgroup or ""
+        tokens.append(Token(kind, match[kind], match.start(kind) + 1))
         place = match.end()
     return [*tokens, Token("end", "", len(text) + 1)]
 

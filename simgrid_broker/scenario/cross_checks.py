@@ -121,8 +121,9 @@ def settings_of(scenario: Scenario) -> Iterator[str]:
 def setting_without_match(scenario: Scenario) -> Iterator[str]:
     """Keys of gdpconfig for a CRIC workflow of no queue, or for a working group of no work."""
     work = (*scenario.workload.campaigns, *scenario.workload.users)
-    known = {"workflow": ("queue has the workflow", {queue.workflow for queue in scenario.grid.queues.values()}),
-             "workingGroup": ("work has the working group", {stream.workinggroup for stream in work})}
+    known: dict[str, tuple[str, set[str | None]]] = {
+        "workflow": ("queue has the workflow", {queue.workflow for queue in scenario.grid.queues.values()}),
+        "workingGroup": ("work has the working group", {stream.workinggroup for stream in work})}
     for name in settings_of(scenario):
         for match in find(name):
             for member, (what, names) in known.items():

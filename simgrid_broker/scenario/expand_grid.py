@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -9,7 +10,7 @@ from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.scenario.extend import merged
 from simgrid_broker.scenario.importers.cric import read_cric
 from simgrid_broker.scenario.importers.cric_software import read_software
-from simgrid_broker.scenario.locate import CRIC, SYNTHETIC, Draft, Origin
+from simgrid_broker.scenario.locate import CRIC, SYNTHETIC, Draft, Key, Origin
 from simgrid_broker.scenario.model import SyntheticGrid
 from simgrid_broker.scenario.synthetic_grid import synthetic_grid
 
@@ -36,7 +37,7 @@ def expanded(draft: Draft) -> Expansion:
     grid = draft.values.get("grid")
     if draft.expanded or not isinstance(grid, dict):
         return expansion
-    below, marks = {}, {}
+    below, marks = dict[str, Any](), dict[Key, Any]()
     for read in (_made_up, _imported):
         source, origin = read(grid, expansion)
         below = merged_grid(below, source)
@@ -81,8 +82,8 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     if "pandaqueues" not in files:
         return {}, None
     try:
-        source, remarks = read_cric(*(Path(files[key]) if key in files else None
-                                      for key in ("pandaqueues", "rses", "closeness")))
+        source, remarks = read_cric(Path(files["pandaqueues"]), *(Path(files[key]) if key in files else None
+                                                                  for key in ("rses", "closeness")))
     except InputFileError as error:
         expansion.failed = True
         expansion.problems += error.problems

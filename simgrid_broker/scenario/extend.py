@@ -1,6 +1,7 @@
 """Reading a file with the files that it extends, and laying one over another."""
 
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
@@ -29,12 +30,12 @@ def read(path: Path) -> tuple[Draft, list[Problem]]:
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise ScenarioError([*problems, Problem(place.file, place.line, EXTENDS, names,
                                                 "expected the name of a file, or a list of names")])
-    below = None
+    drafts = []
     for name in names:
         base, more = _base(path, name, Problem(place.file, place.line, EXTENDS, name, ""))
-        below = base if below is None else overlaid(below, base)
+        drafts.append(base)
         problems = [*problems, *more]
-    return overlaid(below, draft), problems
+    return reduce(overlaid, [*drafts, draft]), problems
 
 
 def _base(path: Path, name: str, asked: Problem) -> tuple[Draft, list[Problem]]:

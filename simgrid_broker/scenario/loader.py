@@ -1,8 +1,9 @@
 """The pipeline from files to a checked scenario or snapshot."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
 from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
 from simgrid_broker.scenario.base import Whole
@@ -25,7 +26,8 @@ from simgrid_broker.scenario.set_values import NoSuchKey, assigned, from_command
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.validate import Validation, validated
 
-FINDINGS = {Scenario: findings, Snapshot: snapshot_findings}
+W = TypeVar("W", bound=Whole)
+FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {Scenario: findings, Snapshot: snapshot_findings}
 """Checks between the parts, by model."""
 
 
@@ -42,7 +44,7 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     assignments = [] if seed is None else [Assignment("seed", seed, COMMAND_LINE)]
     assignments += [] if until is None else [Assignment("duration", until, COMMAND_LINE)]
     assignments += _assignments(overrides, problems)
-    return resolve(replace(draft, assignments=tuple(assignments)), problems)
+    return resolve(replace(draft, assignments=tuple(assignments)), Scenario, problems)
 
 
 def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
@@ -52,7 +54,7 @@ def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
     except ScenarioError as error:
         raise SnapshotError(error.problems) from None
     assignments = _assignments(overrides, problems)
-    return resolve(replace(draft, assignments=tuple(assignments)), problems, Snapshot)
+    return resolve(replace(draft, assignments=tuple(assignments)), Snapshot, problems)
 
 
 def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assignment]:
@@ -66,7 +68,7 @@ def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assi
     return assignments
 
 
-def resolve(draft: Draft, problems: Iterable[Problem] = (), model: type[Whole] = Scenario) -> Whole:
+def resolve(draft: Draft, model: type[W], problems: Iterable[Problem] = ()) -> W:
     """The scenario or snapshot that `draft` describes; raises its `error` with `problems` and all others found."""
     problems = list(problems)
     complete = _assigned(draft, [assignment for assignment in draft.assignments if _is_early(assignment)], problems,
@@ -79,22 +81,22 @@ def resolve(draft: Draft, problems: Iterable[Problem] = (), model: type[Whole] =
     complete = _assigned(expansion.draft, late, problems, model)
     checked = validated(complete.values, model)
     problems += problems_of(complete, [*checked.findings, *_cross_findings(checked, complete, expansion.failed)])
-    if problems:
+    if problems or checked.whole is None:
         raise model.error(in_order(problems))
     checked.whole._draft, checked.whole._remarks = draft, tuple(expansion.remarks)
     return checked.whole
 
 
-def changed(whole: Whole, values: Mapping[str, object]) -> Whole:
+def changed(whole: W, values: Mapping[str, object]) -> W:
     """A copy with values set by dotted key. Raises ScenarioError."""
     draft = whole._draft or Draft(whole.to_dict(), expanded=True)
-    return resolve(replace(draft, assignments=(*draft.assignments, *from_python(values))), model=type(whole))
+    return resolve(replace(draft, assignments=(*draft.assignments, *from_python(values))), type(whole))
 
 
-def rebuilt(model: type[Whole], values: Mapping[str, object]) -> Whole:
+def rebuilt(model: type[W], values: Mapping[str, object]) -> W:
     """The `model` with these values, whose grid needs no expansion. Raises ScenarioError."""
     plain_values = plain(values)
-    return resolve(Draft(plain_values, dict.fromkeys(keys_of(plain_values), PYTHON), expanded=True), model=model)
+    return resolve(Draft(plain_values, dict.fromkeys(keys_of(plain_values), PYTHON), expanded=True), model)
 
 
 def _is_early(assignment: Assignment) -> bool:

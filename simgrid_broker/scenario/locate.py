@@ -1,7 +1,8 @@
 """Where each value was written, and what is wrong there."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from simgrid_broker.errors import Problem
 
@@ -90,6 +91,10 @@ class Finding:
     depends_on: tuple[Key, ...] = ()
 
 
+Rules = tuple[Callable[[Any], Iterator[Finding]], ...]
+"""Rules about a scenario, some of them about a snapshot, too."""
+
+
 def problems_of(draft: Draft, findings: Iterable[Finding]) -> Iterator[Problem]:
     """Findings with the files and lines at which the values were written, and the values as written."""
     for found in findings:
@@ -117,7 +122,7 @@ def dotted(key: Key) -> str:
 def keys_of(values, key: Key = ()) -> Iterator[Key]:
     """The keys of all values inside `values`, each mapping and list before its contents."""
     if isinstance(values, dict):
-        steps = values.items()
+        steps: Iterable[tuple[Any, Any]] = values.items()
     elif isinstance(values, (list, tuple)):
         steps = enumerate(values)
     else:

@@ -8,12 +8,14 @@ from typing import Literal
 from pydantic import Field
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.names import ERROR_SOURCES, MOST_ATTEMPTS, PANDA_ERRORS
+from simgrid_broker.names import MOST_ATTEMPTS, PANDA_ERRORS
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.schema.named import LeafName
 from simgrid_broker.schema.part import Part
 
-SourceName = Literal[*ERROR_SOURCES]
+SourceName = Literal["pilotErrorCode", "exeErrorCode", "supErrorCode", "ddmErrorCode", "brokerageErrorCode",
+                     "jobDispatcherErrorCode", "taskBufferErrorCode"]
+"""Columns of a job that hold error codes; source: PanDA's retry module, get_job_error_details."""
 
 
 class RetryParameters(Part):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.locate import Finding
+from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.part import MOST_CORES
 
@@ -116,7 +116,7 @@ def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
         elif queue.atlas_site in sites:
             cores["grid", "sites", queue.atlas_site, "cores"] = sites[queue.atlas_site].cores or 0
     if sum(cores.values()) > MOST_CORES:
-        largest = max(cores, key=cores.get)
+        largest = max(cores, key=cores.__getitem__)
         yield Finding(largest, cores[largest],
                       f"all batch systems together may have up to {MOST_CORES:,} cores, not {sum(cores.values()):,}")
 
@@ -129,7 +129,7 @@ def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("grid", key), str(file), "is read together with grid.pandaqueues, which is missing")
 
 
-GRID_RULES = (
+GRID_RULES: Rules = (
     storage_of_site, link_to_itself, link_twice, unknown_tier, too_much_space, no_queue, no_nucleus,
     nucleus_without_storage, queue_without_cores, slot_too_large, too_many_cores, import_without_queues,
 )

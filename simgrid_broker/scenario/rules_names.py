@@ -42,8 +42,8 @@ def names_in(value: Any, kind: Any = None, what: str | None = None,
              key: tuple = ()) -> Iterator[tuple[tuple, str, str]]:
     """Key, what it names, and the name, of every name in a value of type `kind`, which itself names a `what`."""
     if isinstance(value, BaseModel):
-        for name, *inside in _fields(type(value)):
-            yield from names_in(getattr(value, name), *inside, (*key, name))
+        for name, kind, what in _fields(type(value)):
+            yield from names_in(getattr(value, name), kind, what, (*key, name))
     elif what is not None and value is not None:
         yield key, what, value
     elif isinstance(value, dict):

@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import EVENT_SERVICE_QUEUE, KNOWN_RESOURCE_TYPES, ROOT_SHARE
 from simgrid_broker.scenario.gdpconfig import find, settings
-from simgrid_broker.scenario.locate import Finding
+from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario, Share
 
 TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")
@@ -23,7 +24,7 @@ def shares_with_keys(shares: tuple[Share, ...], key: tuple = ("shares",)) -> Ite
         yield from shares_with_keys(share.children, (*key, position, "children"))
 
 
-def leaf_names(scenario: Scenario) -> list[str]:
+def leaf_names(scenario: Any) -> list[str]:
     """Names of the leaf shares."""
     return [share.name for _, share in shares_with_keys(scenario.shares_in_use) if not share.children]
 
@@ -112,7 +113,7 @@ def _shares_in(members: Mapping[str, str]) -> list[str]:
     return [members[name] for name in ("gshare", "queue", "queueOrNone") if members.get(name)]
 
 
-SHARE_RULES = (
+SHARE_RULES: Rules = (
     share_twice, share_below_nothing, siblings_of_nothing, bad_expression, unknown_resource_type, bounds_upside_down,
     wrong_setting, setting_of_unknown_share,
 )

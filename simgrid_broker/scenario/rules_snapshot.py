@@ -57,7 +57,7 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
         if queue is not None and row.running * max(queue.corecount, 1) > LARGEST_WHOLE:
             yield Finding(("jobs", position, "running"), row.running, f"with {queue.corecount} cores each these are "
                           f"more than {LARGEST_WHOLE} cores")
-    files = Counter()
+    files = Counter[str]()
     for position, link in enumerate(snapshot.links):
         files[link.destination] += link.queued_files + link.queued_express
         if files[link.destination] > LARGEST_WHOLE:

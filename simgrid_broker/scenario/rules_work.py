@@ -5,7 +5,7 @@ from numbers import Real
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.scenario.campaigns import Payload
+from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.commands import COMMAND_RULES
 from simgrid_broker.scenario.gdpconfig import find, settings
 from simgrid_broker.scenario.locate import Finding
@@ -65,7 +65,7 @@ def too_many_tasks(scenario: Scenario) -> Iterator[Finding]:
                           depends_on=(("duration",), key))
 
 
-def streams_with_keys(scenario: Scenario) -> Iterator[tuple[tuple, Payload]]:
+def streams_with_keys(scenario: Scenario) -> Iterator[tuple[tuple, Campaign | UserActivity]]:
     """Campaigns and groups of users with their places in the scenario."""
     for kind in ("campaigns", "users"):
         for position, stream in enumerate(getattr(scenario.workload, kind)):
@@ -89,13 +89,13 @@ def queues_of_work(scenario: Scenario) -> Iterator[Finding]:
                 yield Finding((*key, "site", place), name, "is named a second time")
 
 
-def _goes_round(name: str, parents: Mapping[str, str | None]) -> bool:
+def _goes_round(name: str | None, parents: Mapping[str, str | None]) -> bool:
     """Whether the chain of parents of a campaign never ends."""
     seen = set()
-    while parents.get(name) is not None and name not in seen:
+    while name is not None and name not in seen:
         seen.add(name)
-        name = parents[name]
-    return name in seen
+        name = parents.get(name)
+    return name is not None
 
 
 def incident_fields(scenario: Scenario) -> Iterator[Finding]:

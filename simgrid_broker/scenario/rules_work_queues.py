@@ -1,6 +1,7 @@
 """Checks of the work queues of a scenario."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import GROUP_ATTRIBUTES
@@ -28,7 +29,7 @@ def queue_twice(scenario: Scenario) -> Iterator[Finding]:
 
 def bad_order(scenario: Scenario) -> Iterator[Finding]:
     """Queues with criteria have an order of their own, partitions have none (JEDI TWiki: QUEUE_ORDER is unique)."""
-    seen = {}
+    seen: dict[int, str] = {}
     for number, queue in enumerate(scenario.work_queues):
         key = ("work_queues", number, "order")
         if queue.function == PARTITION:
@@ -85,7 +86,7 @@ def queues_of_nothing(scenario: Scenario) -> Iterator[Finding]:
     """Of normal queues and partitions that take the place of the share tree one at least has a share above 0."""
     if not by_queue(scenario):
         return
-    groups = {}
+    groups: dict[str | None, list] = {}
     for queue in scenario.work_queues:
         if queue.status == "active":
             groups.setdefault(queue.partition, []).append(queue)
@@ -98,6 +99,7 @@ def queues_of_nothing(scenario: Scenario) -> Iterator[Finding]:
 
 def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:
     """GROUPBYATTR names an attribute of tasks; PanDA would go on by priority alone."""
+    said: list[tuple[tuple, str, Any]]
     said = [(("gdpconfig", name), name, value) for name, value in scenario.gdpconfig.items()]
     said += [(("incidents", number, "value"), incident.key, incident.value) for number, incident in
              enumerate(scenario.incidents) if incident.what == "gdpconfig" and incident.key]

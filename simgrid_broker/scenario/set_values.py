@@ -6,7 +6,7 @@ A name that itself has dots is found if it exists; elements of a list are found 
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, get_origin
@@ -48,7 +48,7 @@ def assigned(draft: Draft, assignment: Assignment, model: type[Whole] = Scenario
     """`draft` with one value set; None removes an entry. Raises NoSuchKey."""
     key = located(draft.values, assignment.key, model)
     if key[0] == "gdpconfig" and isinstance(draft.values.get("gdpconfig"), dict):
-        kept = laid_over(draft.values["gdpconfig"], dict.fromkeys(key[1:]))
+        kept = laid_over(draft.values["gdpconfig"], dict.fromkeys(map(str, key[1:])))
         draft = replace(draft, values=draft.values | {"gdpconfig": kept})
     values = _with(draft.values, model, key, assignment.value)
     marks = {old: origin for old, origin in draft.marks.items() if old[:len(key)] != key}
@@ -60,7 +60,7 @@ def located(values: dict, text: str, model: type[Whole] = Scenario) -> Key:
     if text.startswith("gdpconfig."):
         return "gdpconfig", text.removeprefix("gdpconfig.")
     rest = re.sub(r"\[(\d+)]", r".\1", text)
-    key, kind, here = (), model, values
+    key, kind, here = Key(), model, values
     while rest:
         step, rest = _step(bare(kind), here, rest)
         here = _part(here, bare(kind), step)
@@ -101,7 +101,7 @@ def _step(kind: Any, here: Any, rest: str) -> tuple[str | int, str]:
     return (rest, "") if name is None else (name, rest[len(name) + 1:])
 
 
-def _element(elements: list, rest: str) -> tuple[int, str]:
+def _element(elements: Sequence, rest: str) -> tuple[int, str]:
     """Position of the element of a list that `rest` begins with, by name or by number, and what is left."""
     by_name = {element.get("name"): k for k, element in enumerate(elements) if isinstance(element, dict)}
     name = _longest([name for name in by_name if isinstance(name, str)], rest)
@@ -119,7 +119,7 @@ def _longest(names: list[str], rest: str) -> str | None:
     return max((name for name in names if rest == name or rest.startswith(f"{name}.")), key=len, default=None)
 
 
-def _part(here: Any, kind: Any, step: str | int) -> Any:
+def _part(here: Any, kind: Any, step: Any) -> Any:
     """The value at `step` of `here`; where nothing was written, its default in plain kinds."""
     if isinstance(here, (list, tuple)):
         return here[step]
@@ -134,7 +134,7 @@ def _part(here: Any, kind: Any, step: str | int) -> Any:
 def _with(here: Any, kind: Any, key: Key, value: Any) -> Any:
     """A copy of the value `here` of type `kind` in which `key` has `value`."""
     kind, (step, *rest) = bare(kind), key
-    copy = list(here) if isinstance(here, (list, tuple)) else _mapping(here, kind)
+    copy: Any = list(here) if isinstance(here, (list, tuple)) else _mapping(here, kind)
     if rest:
         copy[step] = _with(_part(copy, kind, step), inside(kind, step), tuple(rest), value)
     elif value is None and isinstance(copy, list):

@@ -67,8 +67,9 @@ def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:
     source = first_ancestor(campaign, scenario.workload.campaigns)
     waiting = source.backlog + round(source.tasks_per_s * source.backlog_time)
     times = poisson_times(source, source.tasks_per_s, scenario.duration, scenario.seed, stream_key(source.name))
-    parts = [_tasks(campaign, scenario, stream_key(f"{campaign.name}{BACKLOG}"), np.zeros(waiting)),
-             _tasks(campaign, scenario, stream_key(campaign.name), times)]
+    users = (campaign.username,)
+    parts = [_tasks(campaign, scenario, stream_key(f"{campaign.name}{BACKLOG}"), np.zeros(waiting), users),
+             _tasks(campaign, scenario, stream_key(campaign.name), times, users)]
     return merged(parts)
 
 
@@ -85,7 +86,7 @@ def _name_parents(rows: np.ndarray, campaigns: Sequence[Campaign]) -> None:
     by_luck = np.argsort(rows["luck"])
     for campaign in campaigns:
         for part in ("", BACKLOG) if campaign.parent is not None else ():
-            own, parents = (_luck_base(stream_key(name + part)) for name in (campaign.name, campaign.parent))
+            own, parents = (_luck_base(stream_key(name + part)) for name in (campaign.name, campaign.parent or ""))
             mine = np.flatnonzero(rows["luck"] >> INDEX_BITS == own >> INDEX_BITS)
             place = np.searchsorted(rows["luck"], rows["luck"][mine] - own + parents, sorter=by_luck)
             rows["parent"][mine] = rows["jeditaskid"][by_luck[place]]
@@ -103,24 +104,25 @@ def user_tasks(activity: UserActivity, scenario: Scenario) -> TaskList:
     key, backlog_key = stream_key(activity.name), stream_key(f"{activity.name}/backlog")
     begins = poisson_times(activity, activity.periods_per_s, scenario.duration, scenario.seed, key)
     _, user, index = bags(activity, waiting, scenario.seed, backlog_key)
-    parts = [_tasks(activity, scenario, backlog_key, np.zeros(len(user)), index, names, user)]
+    parts = [_tasks(activity, scenario, backlog_key, np.zeros(len(user)), names, index, user)]
     arrival, user, index = bags(activity, begins, scenario.seed, key)
     order = np.argsort(arrival, kind="stable")
     order = order[arrival[order] < scenario.duration]
-    parts.append(_tasks(activity, scenario, key, arrival[order], index[order], names, user[order]))
+    parts.append(_tasks(activity, scenario, key, arrival[order], names, index[order], user[order]))
     return merged(parts)
 
 
 def single_arrivals(scenario: Scenario) -> list[TaskList]:
     """One list of one task for each incident `task_arrival` within the scenario; its `jobs` win over the draw."""
     campaigns = {campaign.name: campaign for campaign in scenario.workload.campaigns}
-    seen, lists = {}, []
+    seen, lists = dict[str, int](), []
     for incident in scenario.incidents:
         if incident.what != "task_arrival" or incident.at >= scenario.duration:
             continue
-        number = seen[incident.campaign] = seen.get(incident.campaign, -1) + 1
-        tasks = _tasks(campaigns[incident.campaign], scenario, stream_key(f"{incident.campaign}/incident"),
-                       np.array([incident.at]), np.array([number]))
+        campaign = campaigns[incident.campaign or ""]
+        number = seen[campaign.name] = seen.get(campaign.name, -1) + 1
+        tasks = _tasks(campaign, scenario, stream_key(f"{campaign.name}/incident"),
+                       np.array([incident.at]), (campaign.username,), np.array([number]))
         if incident.jobs is not None:
             tasks.rows["n_jobs"] = incident.jobs
         lists.append(tasks)
@@ -142,7 +144,8 @@ def draw_number(spread: NumberSpread, seed: int, key: int, index: np.ndarray, qu
     return np.clip(np.rint(draw(spread, seed, key, index, question)), 1, MOST_THINGS)
 
 
-def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, users=None, user=0) -> TaskList:
+def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, users: tuple[str, ...],
+           index: np.ndarray | None = None, user: np.ndarray | int = 0) -> TaskList:
     """Tasks of one stream that arrive at `arrival`, (n,), numbered `index` in it, owned by `users[user]`."""
     n = len(arrival)
     index = np.arange(n) if index is None else index
@@ -163,7 +166,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival, index=None, 
     if payload.workQueueName is not None:
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
-    words["task_names"], words["users"] = (payload.name,), users or (payload.username,)
+    words["task_names"], words["users"] = (payload.name,), users
     return TaskList(rows, *places, words, replica_tape=_on_tape(payload, scenario, key, index), splitting=splitting)
 
 

@@ -6,6 +6,7 @@ distribution even on a small grid: even quantiles in a keyed order.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -86,7 +87,7 @@ def named_sites(n: int) -> dict[str, tuple[int, str]]:
     chosen = [(0, "CH")] + [(1, in_turn[k % len(in_turn)]) for k in range(n_t1)]
     for tier, count in ((2, n - 1 - n_t1 - n_t3), (3, n_t3)):
         chosen += [(tier, region) for region in _regions_by_weight(count)]
-    counted, names = {}, {}
+    counted, names = dict[tuple[int, str], int](), {}
     for tier, region in chosen:
         counted[tier, region] = counted.get((tier, region), 0) + 1
         names[f"T{tier}-{region}-{counted[tier, region]:02d}"] = (tier, region)
@@ -212,7 +213,7 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
                 for name, common in _common(spec, sites).items()}
     types, second, policies, hpc = (stepped(spec.seed, question, n, values) for question, values in (
         ("type", TYPES), ("second queue", OUT_OF_USE), ("fairsharepolicy", POLICIES), ("hpc cores", HPC_CORECOUNTS)))
-    queues = {}
+    queues: dict[str, dict] = {}
     for k, (name, common) in enumerate(_common(spec, sites).items()):
         queues |= _ordinary(name, common, types[k], policies[k]) | _out_of_use(name, common, second[k])
         if (pool := Pool(name, "hpc")) in cores:
@@ -352,7 +353,7 @@ def interpolated(seed: int, question: str, n: int, published: Sequence[float]) -
     return np.interp(dealt(seed, question, n), PUBLISHED_AT, published)
 
 
-def stepped(seed: int, question: str, n: int, values: Sequence[tuple[float, float]]) -> list:
+def stepped(seed: int, question: str, n: int, values: Sequence[tuple[float, Any]]) -> list:
     """Values of a discrete distribution, given as (weight, value), in random order, (n,)."""
     parts, choices = zip(*values, strict=True)
     ends = np.cumsum(parts) / np.sum(parts)

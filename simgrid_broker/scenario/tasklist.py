@@ -64,7 +64,7 @@ def fill(rows: np.ndarray, nouns: Sequence[Part], sheet: type[Part], names: Mapp
         if column.name in VOCABULARY_OF:
             known = found[column.codes] = {word: k for k, word in enumerate(dict.fromkeys(values))}
             values = [known[value] for value in values]
-        elif column.codes in names:
+        elif column.codes and column.codes in names:
             values = [value if value == column.none else names[column.codes].index(value) for value in values]
         rows[column.name] = values
     return found
@@ -80,7 +80,7 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
     rows = np.concatenate([new_rows(0), *(part.rows for part in parts)])
     vocabularies = {}
     for column, vocabulary in VOCABULARY_OF.items():
-        numbers = {}
+        numbers: dict[str, int] = {}
         codes = [_codes_in(numbers, part.vocabularies[vocabulary])[part.rows[column]] for part in parts]
         rows[column] = np.concatenate([np.empty(0, np.int64), *codes])
         vocabularies[vocabulary] = tuple(numbers)

@@ -1,49 +1,49 @@
 """Validating plain values against the models: pydantic's errors as findings in plain words."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Generic, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.locate import Finding, Key, keys_of, value_at
-from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.part import LATEST
 
-UNWRITTEN = {"name": "unnamed", "duration": LATEST}
+W = TypeVar("W", bound=Whole)
+UNWRITTEN: dict[str, Any] = {"name": "unnamed", "duration": LATEST}
 """Stand-ins for required top-level values that cannot be read, so that the rest can be checked."""
 
 
 @dataclass
-class Validation:
+class Validation(Generic[W]):
     """The valid part of a scenario or a snapshot, and the findings about the rest.
 
     whole: the model without the values that cannot be read, None if too little remains; gone: the names in entries
     that were left out; old_keys: positions in the original lists of the elements of shortened ones.
     """
 
-    model: type[Whole] = Scenario
-    whole: Whole | None = None
+    model: type[W]
+    whole: W | None = None
     findings: list[Finding] = field(default_factory=list)
     gone: set[str] = field(default_factory=set)
     old_keys: dict[Key, Key] = field(default_factory=dict)
 
     def old_key(self, key: Key) -> Key:
         """Key in the values as written of the value at `key` of `whole`."""
-        old, new = (), ()
+        old, new = Key(), Key()
         for step in key:
             new = (*new, step)
             old = self.old_keys.get(new, (*old, step))
         return old
 
 
-def validated(values: dict, model: type[Whole] = Scenario) -> Validation:
+def validated(values: dict, model: type[W]) -> Validation[W]:
     """Validate `values` as a `model`, leaving out what is wrong until the rest is valid."""
-    checked, left_out = Validation(model), set()
+    checked, left_out = Validation(model), set[Key]()
     while True:
         checked.old_keys = {}
         try:
@@ -105,7 +105,7 @@ def _key(place: tuple) -> Key:
     return place[:-1] if place and place[-1] == "[key]" else place
 
 
-def _finding(model: type[Whole], key: Key, error: dict) -> Finding:
+def _finding(model: type[Whole], key: Key, error: Mapping[str, Any]) -> Finding:
     """One validation error as a finding; values that fill more than a line are not shown."""
     kind, value = error["type"], None if isinstance(error["input"], (dict, list, tuple)) else error["input"]
     if kind == "missing":
@@ -124,7 +124,7 @@ def _description(model: type[Whole], key: Key) -> str:
     return f" ({text[0].lower() + text[1:]})" if text else ""
 
 
-def _expected(error: dict) -> str:
+def _expected(error: Mapping[str, Any]) -> str:
     kind, value = error["type"], error["input"]
     if kind == "value_error":
         return str(error["ctx"]["error"]).removeprefix(f"{value!r} ")
@@ -141,7 +141,7 @@ def _expected(error: dict) -> str:
     return text + (", not null" if value is None else "")
 
 
-def _to_leave_out(key: Key, error: dict) -> Key:
+def _to_leave_out(key: Key, error: Mapping[str, Any]) -> Key:
     """Key to leave out so that the error goes away: the value, or its parent if it is required."""
     if error["type"] != "missing":
         return key
@@ -156,13 +156,13 @@ def _kept(values, left_out: set[Key], old_keys: dict[Key, Key], old: Key = (), n
         return kept if old else {name: value for name, value in UNWRITTEN.items() if (name,) in left_out} | kept
     if not isinstance(values, (list, tuple)):
         return values
-    kept = []
+    listed: list[Any] = []
     for position, value in enumerate(values):
         if (*old, position) not in left_out:
-            here = (*new, len(kept))
+            here = (*new, len(listed))
             old_keys[here] = (*old, position)
-            kept.append(_kept(value, left_out, old_keys, (*old, position), here))
-    return kept
+            listed.append(_kept(value, left_out, old_keys, (*old, position), here))
+    return listed
 
 
 def _names(value, key: Key) -> Iterator[str]:

@@ -5,7 +5,9 @@ Scalars follow YAML 1.2, because in YAML 1.1 `ON` and `OFF` (CRIC's words for st
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import yaml
 
@@ -22,7 +24,7 @@ _SCALARS = (
     ("float", r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)", tuple("-+.")),
 )
 
-_READERS = {
+_READERS: dict[str, Callable[[str], Any]] = {
     "str": str, "null": lambda text: None, "bool": lambda text: text.lower() == "true", "int": int,
     "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
 }
@@ -40,7 +42,7 @@ for _tag, _pattern, _first in _SCALARS:
 class Document:
     """What a text holds: values, the line of each key (steps from the top), and what is wrong with it."""
 
-    values: object = None
+    values: Any = None
     lines: dict[tuple[str | int, ...], int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
@@ -72,7 +74,7 @@ class _Builder:
 
     def __init__(self, file: str | None, document: Document):
         self.file, self.document = file, document
-        self.open = set()
+        self.open = set[int]()
 
     def value(self, node, key):
         """Value of a node; `key` is where it stands."""

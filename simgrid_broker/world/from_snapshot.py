@@ -123,7 +123,7 @@ def _fill_queues(world, snapshot) -> None:
 
 def _fill_traffic(world, snapshot) -> None:
     """What brokers know of links, and one transfer of output for each site to which any is on its way."""
-    sites, files = world.vocabularies["sites"], {}
+    sites, files = world.vocabularies["sites"], dict[str, int]()
     for link in snapshot.links:
         known = {column.name: value for column in LINK_NUMBERS if (value := column.of(link)) == value}     # not NaN
         world.network.learn(sites.index(link.source), sites.index(link.destination), known)

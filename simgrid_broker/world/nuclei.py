@@ -1,12 +1,14 @@
 """Views of the nuclei for task brokerage: storages, input, assigned work and output in transfer."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
 from simgrid_broker.world.observe import PASSES, counted_inputs, input_parts, replicas
+from simgrid_broker.world.world import World
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Statuses of tasks whose remaining work counts for their nucleus; source: brokerage reference, section 1.4."""
@@ -79,7 +81,8 @@ def output_on_the_way(world) -> tuple[np.ndarray, np.ndarray]:
     transfers, n_sites = world.arrays.transfers, len(world.arrays.sites)
     rows = np.flatnonzero((transfers["transfer_id"] > 0) & (transfers["kind"] == TransferKind.OUTPUT))
     destination = transfers["destination"][rows]
-    return tuple(np.bincount(destination, transfers[name][rows], minlength=n_sites) for name in ("n_files", "bytes"))
+    files, size = (np.bincount(destination, transfers[name][rows], minlength=n_sites) for name in ("n_files", "bytes"))
+    return files, size
 
 
 def candidates(world, row: int) -> np.ndarray:
@@ -112,7 +115,7 @@ def nuclei(world, row: int, burden: Burden, can_run=None) -> views.Nuclei:
         can_run=None if can_run is None else partial(can_run, site))
 
 
-def _shown(world, row: int, burden: Burden) -> dict[str, np.ndarray]:
+def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:
     """Columns of the view that depend neither on the input of a task nor on assignments."""
     task = world.arrays.tasks[row]
     kind = task["fullchain"] > 0, task["nucleus"].item()

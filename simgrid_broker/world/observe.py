@@ -49,13 +49,13 @@ def queues(world) -> views.Queues:
 
 def values_of(table: np.ndarray, row: int) -> dict:
     """A row of a table as plain values by column."""
-    return dict(zip(table.dtype.names, table[row].item(), strict=True))
+    return dict(zip(table.dtype.names or (), table[row].item(), strict=True))
 
 
 def task(world, row: int) -> views.Task:
     """A task as the brokers may know it; where jobs are cut from files, with the smallest job."""
     values, words = world.arrays.tasks[row].item(), world.vocabularies
-    t = dict(zip(TASKS.dtype.names, values, strict=True))
+    t = dict(zip(TASKS.dtype.names or (), values, strict=True))
     n_jobs, nucleus = t["n_jobs"] - t["n_finished"] - t["n_failed"], t["nucleus"]
     counted, at_once = counted_inputs(world, row), pieces_at_once(world.arrays, row)
     parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None

@@ -106,7 +106,7 @@ def _queues(world, statistics) -> dict[str, dict]:
     running = np.minimum(running, statistics.workers)
     columns = dict(workers_submitted=statistics.workers - running, workers_running=running)
     columns |= {name: known[name] for name in QueueNumbers.model_fields if name in known}
-    plain = {name: {} for name in names}
+    plain: dict[str, dict] = {name: {} for name in names}
     for column, numbers in columns.items():
         for name, number in zip(names, numbers.tolist(), strict=True):
             plain[name][column] = number if column == "diskio" else int(number)
@@ -141,7 +141,7 @@ def _work(world, live_rows, chosen) -> list[dict]:
     rows = np.setdiff1d(live_rows, chosen)
     rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
     left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
-    sums = {}
+    sums: dict[tuple, float] = {}
     for key, work in zip(zip(*(tasks[column][rows].tolist() for column in ("nucleus", "label", "share", "priority")),
                              strict=True), claimed_work(tasks, rows, left).tolist(), strict=True):
         sums[key] = sums.get(key, 0.0) + work
@@ -173,7 +173,7 @@ def _claims(sheet, task: dict, words) -> dict:
 
 def _input(world, row: int) -> dict[str, dict]:
     """Parts of a task's input by site, on disk and on tape."""
-    found = {}
+    found: dict[str, dict] = {}
     for site, part, is_tape in replicas(world, row):
         at, kind = found.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
         at[kind] = max(at.get(kind, 0.0), part)

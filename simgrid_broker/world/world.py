@@ -2,6 +2,9 @@
 
 import numpy as np
 
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.views import ShareTree
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.software import queue_software
 
@@ -20,7 +23,7 @@ class World:
     across a call; software: of each PanDA queue; network: the brokers' data on links.
     """
 
-    def __init__(self, arrays, scenario, tree, vocabularies):
+    def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
         self.arrays = arrays
         self.scenario = scenario
         self.tree = tree
@@ -32,7 +35,7 @@ class World:
         self.network = NetworkMetrics(arrays)
 
     @property
-    def state(self):
+    def state(self) -> np.void:
         """Counters of the world, one row of `arrays.STATE`."""
         return self.arrays.state[0]
 
@@ -40,7 +43,8 @@ class World:
         """Note a change of a static description of queues, which invalidates cached masks."""
         self.queues_version += 1
 
-    def make_room(self, jobs=MARGIN, transfers=MARGIN, retries=MARGIN, submissions=MARGIN) -> None:
+    def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
+                  submissions: int = MARGIN) -> None:
         """Grow tables until the given numbers of rows are free, and events and inboxes can hold what may follow."""
         state = self.state
         for name, wanted in (("jobs", jobs), ("transfers", transfers), ("retries", retries),

@@ -4,14 +4,14 @@ from hypothesis import strategies as st
 
 from simgrid_broker.policy.resource_types import (
     UNDEFINED,
-    Bounds,
     job_corecount,
     job_ramcount,
     resource_type_of,
     resource_type_of_job,
 )
+from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, ResourceTypeBounds
 
-FOUR = (Bounds(1, 1, None, 2000), Bounds(2, None, None, 2000), Bounds(1, 1, 2001, None), Bounds(2, None, 2001, None))
+FOUR = tuple(DEFAULT_RESOURCE_TYPES.values())
 SCORE, MCORE, SCORE_HIMEM, MCORE_HIMEM = range(4)
 
 
@@ -48,7 +48,7 @@ def test_what_fits_nowhere_is_undefined():
 
 
 def test_the_first_type_that_fits_wins():
-    assert resource_type_of((Bounds(), *FOUR), 1, 100, "MB", 0) == 0
+    assert resource_type_of((ResourceTypeBounds(), *FOUR), 1, 100, "MB", 0) == 0
 
 
 @given(st.integers(0, 64), st.floats(0, 1e5), st.sampled_from(["MB", "MBPerCore"]), st.floats(0, 5000))

@@ -78,16 +78,18 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
     record["hint"] = hint
     if locality is None:
         record["total_bytes"], record["total_files"] = 0, 0
-        data = (zeros(len(stats.store)),) * 4
+        none = zeros(len(stats.store))
+        data = none, none, none, none
     else:
         record["total_bytes"], record["total_files"] = locality.total_bytes, locality.total_files
         data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
     if task.nucleus >= 0:
         nucleus = stats.store[task.nucleus]
         record["nucleus_writable"], record["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
+    order = brokerage.hint_order if hint else brokerage.order
     return Question(record, queues.records, stats.load, stats.link, stats.store, *data, known.first,
-                    known.static_weight, *(brokerage.hint_order if hint else brokerage.order), len(funnel.criteria),
-                    funnel.never, brokerage.busiest)
+                    known.static_weight, order.ranks, order.later, order.least, order.least_numbers, order.choice_rank,
+                    len(funnel.criteria), funnel.never, brokerage.busiest)
 
 
 class Prepared(NamedTuple):

@@ -94,7 +94,7 @@ class JobBrokerage:
         never = self.funnel.never
         ranks = np.array([self.funnel.ranks[rule] for rule in self.candidate_criteria], np.int64)
         of_numbers = ranks[np.array([rule.rule.needs_numbers for rule in self.candidate_criteria], bool)]
-        of_choice = self.funnel.ranks.get(self.choice, never)
+        of_choice = never if self.choice is None else self.funnel.ranks[self.choice]
         return Order(ranks, smallest_behind(ranks), int(ranks.min(initial=of_choice)),
                      int(of_numbers.min(initial=never - 1)), of_choice)
 

@@ -87,7 +87,7 @@ NUMBERS = np.dtype([
 ])
 """A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
 
-pack = Struct("=" + "".join(TASK[name].char for name in TASK.names).replace("l", "q")).pack
+pack = Struct("=" + "".join(TASK[name].char for name in TASK.names or ()).replace("l", "q")).pack
 """The bytes of a row of TASK from its values."""
 
 PLAIN = [name for name in TASK.names or () if name in Task.__dataclass_fields__ and name != "event_service"]

@@ -18,7 +18,7 @@ PLACE = np.dtype([("weight", "f8"), ("queued", "f8"), ("cap", "f8")])
 """A candidate on the wheel: its weight and its queued jobs, which change from block to block, and its cap."""
 
 
-def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued: np.ndarray | None = None,
+def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float] | np.ndarray, queued: np.ndarray | None = None,
                 cap: np.ndarray | None = None, block: int = JOBS_PER_BLOCK) -> tuple[np.ndarray, np.ndarray]:
     """Candidate index and number of jobs of each block, (k,) each; fewer jobs than asked for if every queue fills up.
 
@@ -33,10 +33,10 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float], queued
     is_counted = queued is not None
     is_capped = is_counted and cap is not None
     unread = verdict.weight                                # stands where there is nothing to be read
-    numbers = [np.asarray(column, float) for column in (
-        verdict.weight, queued if is_counted else unread, cap if is_capped else unread, uniforms)]
+    weight, n_queued, most, numbers = (np.asarray(column, float) for column in (
+        verdict.weight, queued if is_counted else unread, cap if is_capped else unread, uniforms))
     chosen, sizes = np.empty(n_blocks, np.int64), np.empty(n_blocks, np.int64)
-    drawn = draw_blocks(verdict.order, *numbers, is_counted, is_capped, block, n_jobs,
+    drawn = draw_blocks(verdict.order, weight, n_queued, most, numbers, is_counted, is_capped, block, n_jobs,
                         np.empty(len(verdict.order), PLACE), chosen, sizes)
     return chosen[:drawn], sizes[:drawn]
 

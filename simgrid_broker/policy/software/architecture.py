@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
+from typing import Any
 
 from simgrid_broker.policy.software.patterns import BadPattern, pattern
 from simgrid_broker.policy.software.versions import UNSUPPORTED, constraint
@@ -44,7 +45,7 @@ documentation; brokerage reference, 5.1."""
 
 _GPU_FIELD = re.compile(r"(\w+)(==|>=|<=|!=|=|>|<)(.+)", re.DOTALL)
 """A field of the GPU shorthand: key, operator, value."""
-_PLATFORM, _BASE = re.compile(r"[^@#&]*"), re.compile(r"@([^#&]*)")
+_END_OF_PLATFORM, _BASE = re.compile(r"[@#&]"), re.compile(r"@([^#&]*)")
 _CPU, _GPU = re.compile(r"#([^@&^]*)"), re.compile(r"&([^@#^]*)")
 _SIGN = re.compile(r"[@#&^]")
 
@@ -135,7 +136,7 @@ def _read(text: str, edition: str) -> tuple[Architecture, tuple[MalformedArchite
     return asked, tuple(sorted(once.values(), key=lambda problem: problem.position))
 
 
-def _json(text: str) -> tuple[dict | None, MalformedArchitecture | None]:
+def _json(text: str) -> tuple[dict | None, Any]:
     """The object that `text` is in JSON, or why it is not one."""
     try:
         values = json.loads(text)
@@ -154,7 +155,7 @@ def _of_string(text: str, edition: str) -> tuple[Architecture, list[MalformedArc
     """The string form, and problems of its signs."""
     problems = list(_of_signs(text))
     base = _BASE.search(text)
-    return Architecture(_PLATFORM.match(text)[0], base[1] if base else "", _cpus(text, edition, problems),
+    return Architecture(_END_OF_PLATFORM.split(text, 1)[0], base[1] if base else "", _cpus(text, edition, problems),
                         _gpu(text, edition, problems)), problems
 
 
@@ -181,7 +182,7 @@ def _cpus(text: str, edition: str, problems: list[MalformedArchitecture]) -> tup
         return _listed_cpus(found, edition, problems) if found[1] else ()
     if not text or text[0] in "@&^":
         return ()
-    arch = (text if edition == "deployed" else _PLATFORM.match(text)[0]).split("-")[0]
+    arch = (text if edition == "deployed" else _END_OF_PLATFORM.split(text, 1)[0]).split("-")[0]
     if edition == "deployed" and _SIGN.search(arch):
         problems.append(MalformedArchitecture("cpu_specs", 0, "without `#` and without a dash in the platform all of "
                                               "this is taken as the CPU; write the CPU after `#`"))
@@ -244,7 +245,7 @@ def _gpu(text: str, edition: str, problems: list[MalformedArchitecture]) -> GpuS
     if _GPU_FIELD.fullmatch(first) or (found[1] and not first):
         problems.append(MalformedArchitecture("gpu_spec.vendor", position, "expected a vendor, or *"))
     vendor, _, model = first.partition("-")
-    spec, seen = GpuSpec(vendor or WILDCARD, model or WILDCARD), set()
+    spec, seen = GpuSpec(vendor or WILDCARD, model or WILDCARD), set[str]()
     position += len(first) + 1
     for field in fields:
         spec = _with_field(spec, field, position, seen, problems)
@@ -278,14 +279,15 @@ def _with_field(spec: GpuSpec, text: str, position: int, seen: set[str],
         return replace(spec, model=value, excl=operator == "!=")
     if key == "uarch":
         return replace(spec, microarchitecture=(value,))
-    return replace(spec, **{name: ("==" if operator == "=" else operator) + value})
+    limit: dict[str, Any] = {name: ("==" if operator == "=" else operator) + value}
+    return replace(spec, **limit)
 
 
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
 def _of_json(values: dict, text: str, edition: str) -> tuple[Architecture, list[MalformedArchitecture]]:
     """The JSON form, and its unknown keys and wrong types; `encoded_platform`, a string, fills in base and CPUs."""
-    unknown, unreadable = [], []
+    unknown, unreadable = list[tuple[str, str]](), list[tuple[str, str]]()
     known = _known(values, "", unknown, unreadable)
     cpus = [_known(each, "cpu_specs", unknown, unreadable) for each in known.get("cpu_specs", ())]
     gpu = _gpu_of_json(known["gpu_spec"], unknown, unreadable) if "gpu_spec" in known else None

@@ -7,6 +7,7 @@ platform.cpp).
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
@@ -129,7 +130,7 @@ def in_units(value: object, scales: Mapping[str, float]) -> float | None:
 def _grid(described: Mapping[str, Mapping[str, float]], tally: Tally) -> dict:
     """Sites, one unified queue and one storage each, from what the sites have."""
     speed = sum(site["flops"] for site in described.values()) / sum(site["cores"] for site in described.values())
-    sites, queues, storages = {}, {}, {}
+    sites, queues, storages = dict[str, dict[str, Any]](), {}, {}
     for name, site in described.items():
         own = site["flops"] / site["cores"]
         sites[name] = {"tier": 2, "cores": int(site["cores"]), "nucleus": site["storage_bytes"] > 0, "failure_rate": 0}

@@ -46,7 +46,7 @@ USER_PREFIX = "user."
 
 
 def read_cgsim_records(path: Path, limit: int | None, sites: Sequence[str], tally: Tally) -> pd.DataFrame:
-    """Records of a CGSim job file, at most `limit`, in the columns of `traces.RECORD`.
+    """Records of a CGSim job file, at most `limit`, in the columns of `trace_tasks.RECORD`.
 
     sites: names of the scenario's sites; a `computingsite` that is a number counts them from 0. Remarks go to `tally`.
     Raises InputFileError with all lines that are not records.
@@ -55,7 +55,7 @@ def read_cgsim_records(path: Path, limit: int | None, sites: Sequence[str], tall
     text = read_text(path)
     refuse_binary(path, text)
     bad = BadLines(path)
-    records = []
+    records: list[dict] = []
     for line, row in _rows(path, text, limit, bad):
         record = _record(line, row, bad)
         input_site = _input_site(row, sites)

@@ -47,7 +47,7 @@ def software(name: str, entry: Mapping, tally: Tally) -> dict:
     return found
 
 
-def _objects(name: str, entry: Mapping, key: str, tally: Tally) -> list[Mapping]:
+def _objects(name: str, entry: Mapping, key: str, tally: Tally) -> list[dict]:
     value = entry.get(key) or []
     listed = value if isinstance(value, list) else [value]
     found = [each for each in listed if isinstance(each, dict)]

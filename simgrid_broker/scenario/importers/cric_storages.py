@@ -56,7 +56,7 @@ def read_storages(objects: Mapping[str, Fields], tiers: Mapping[str, str], rses:
     Raises InputFileError if `rses` is neither.
     """
     listed = rses is not None and _holds_lists(rses)
-    relations = astorages_relations(objects) + (file_relations(rses, objects, tally) if listed else [])
+    relations = astorages_relations(objects) + (file_relations(rses, objects, tally) if rses and listed else [])
     unread = {each.role for each in relations} - {READ, WRITE}
     if unread:
         tally.say(f"roles of storages that brokerage does not read: {', '.join(sorted(unread))}")
@@ -155,7 +155,7 @@ def _owners(relations: list[Relation], endpoints: Mapping[str, Fields] | None, t
     The guess: the site whose name it begins with, else of the sites that use it the one of the best tier, of these the
     one that uses fewest other endpoints, else the first by name.
     """
-    uses, others = {}, {}
+    uses, others = dict[str, dict[str, bool]](), dict[str, set[str]]()
     for each in relations:
         uses.setdefault(each.rse, {})[each.site] = True
         others.setdefault(each.site, set()).add(each.rse)

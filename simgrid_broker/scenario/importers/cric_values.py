@@ -6,6 +6,7 @@ Sources: formats reference, sections 0 and 1.4, checklist 16.
 import re
 from collections.abc import Mapping
 from numbers import Real
+from typing import Any
 
 from simgrid_broker.scenario.importers.input_files import Tally
 from simgrid_broker.scenario.importers.text_tables import finite_number
@@ -21,7 +22,7 @@ def nothing(value: object) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def number_of(value: object) -> float | None:
+def number_of(value: Any) -> float | None:
     """The number that a value holds, as a number or as text, or None."""
     if isinstance(value, str):
         value = finite_number(value.strip())
@@ -101,7 +102,7 @@ class Fields:
         """Items of `catchall`."""
         return [item.strip() for item in self.text("catchall").split(",") if item.strip()]
 
-    def options(self) -> dict[str, object]:
+    def options(self) -> dict[str, Any]:
         """Flat options of `params`, with those of `uconfig`, its nested form, that `params` lacks."""
         return {**flat(self.object("uconfig")), **flat(self.object("params"))}
 

@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from simgrid_broker.errors import InputFileError, Problem
 
@@ -139,7 +139,7 @@ class JsonFile:
 
     path: Path
     text: str
-    value: object
+    value: Any
     repeated: tuple[str, ...]
 
     def line(self, *keys: str) -> int | None:

@@ -34,7 +34,7 @@ def read_lines(path: Path, comment: str, limit: int | None = None) -> Lines:
     path = Path(path)
     text = read_text(path)
     refuse_binary(path, text)
-    comments, data, numbers = [], [], []
+    comments, data, numbers = [], list[str](), []
     for number, line in enumerate(text.split("\n"), start=1):
         line = line.strip()
         if line.startswith(comment):

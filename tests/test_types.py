@@ -1,0 +1,34 @@
+"""mypy finds nothing in the package; every exception is one row of `pyproject.toml` with its reason."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+OVERRIDES = {("pandas.*", "pyarrow.*"), ("numba.*", "llvmlite.*"), ("simgrid_broker.schema.queues",)}
+"""Modules about which mypy is told less or more; the reasons stand beside them in `pyproject.toml`."""
+
+
+def test_mypy_finds_nothing():
+    pytest.importorskip("mypy")
+    found = subprocess.run([sys.executable, "-m", "mypy"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_no_line_is_ignored():
+    ignored = [f"{path.relative_to(ROOT)}:{number}" for path in sorted(ROOT.glob("simgrid_broker/**/*.py"))
+               for number, line in enumerate(path.read_text().splitlines(), start=1)
+               if re.search(r"#\s*(type:\s*ignore|mypy:)", line)]
+    assert not ignored, "give the value a better type"
+
+
+def test_exceptions_are_known_and_have_a_reason():
+    text = (ROOT / "pyproject.toml").read_text()
+    overrides = tomllib.loads(text)["tool"]["mypy"]["overrides"]
+    assert {tuple(row["module"]) for row in overrides} == OVERRIDES
+    for section in text.split("[[tool.mypy.overrides]]")[1:]:
+        assert re.search(r"\S\s+# \w", section.split("\n[")[0]), section
