@@ -7,18 +7,12 @@ cache. The heap is empty only if there is no event at all.
 
 from simgrid_broker.compiled import compiled
 
-PILOT_ASKS = 0
-"""A worker with a slot requests a job; row = pseudo-queue."""
-PILOT_LEAVES = 1
-"""A pilot without a job releases its slot; row = pseudo-queue."""
-PAYLOAD_ENDS = 2
-"""A running job ends; row = job."""
-LINK_DUE = 3
-"""A transfer on a link may be complete; row = link."""
-TRANSFER_DONE = 4
-"""The callback of a transfer; row = transfer."""
-TRANSFER_AGAIN = 5
-"""A failed transfer returns to its link; row = transfer."""
+PILOT_ASKS, PILOT_LEAVES = 0, 1
+"""A worker with a slot requests a job; a pilot without a job releases its slot; row = pseudo-queue."""
+PAYLOAD_ENDS, LINK_DUE = 2, 3
+"""A running job ends, row = job; a transfer on a link may be complete, row = link."""
+TRANSFER_DONE, TRANSFER_AGAIN = 4, 5
+"""The callback of a transfer; a failed transfer returns to its link; row = transfer."""
 
 ARITY = 4
 """Children per node: four events share two cache lines, and the heap is half as deep as with two children."""
@@ -48,10 +42,7 @@ def put_near(world, time, sequence, kind, row):
         heap[place] = above
         place = parent
     event = heap[place]
-    event["time_s"] = time
-    event["sequence"] = sequence
-    event["kind"] = kind
-    event["row"] = row
+    event["time_s"], event["sequence"], event["kind"], event["row"] = time, sequence, kind, row
 
 
 @compiled
@@ -85,10 +76,7 @@ def schedule(world, time, kind, row):
         put_near(world, time, sequence, kind, row)
         return sequence
     event = world.far_events[state["n_far"]]
-    event["time_s"] = time
-    event["sequence"] = sequence
-    event["kind"] = kind
-    event["row"] = row
+    event["time_s"], event["sequence"], event["kind"], event["row"] = time, sequence, kind, row
     state["n_far"] += 1
     if state["n_far"] == state["n_events"]:
         bring_near(world)

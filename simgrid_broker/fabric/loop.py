@@ -8,19 +8,11 @@ from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
 from simgrid_broker.fabric.pilots import best_of_first_share, payload_ends, pilot_asks
 from simgrid_broker.world.arrays import N_STATUS
 
-REACHED = 0
-"""The requested time was reached."""
-OUTBOX_FULL = 1
-"""An outbox must be emptied before the loop can continue."""
-ROOM_WANTED = 2
-"""A table must grow before the loop can continue."""
-FAULT = 3
-"""A job tried a forbidden move."""
+REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
+"""The time was reached; an outbox must be emptied, or a table must grow, first; a job tried a forbidden move."""
 
-MOST_ENDS = 512
-"""Maximum number of jobs or transfers that one event may end."""
-MOST_ROWS = 16
-"""Maximum number of rows of a growing table that one event may take."""
+MOST_ENDS, MOST_ROWS = 512, 16
+"""Maximum number of jobs or transfers that one event may end, and of rows of a growing table that it may take."""
 TIMES_BYTES = 8 * N_STATUS
 """Bytes of the times of a job."""
 

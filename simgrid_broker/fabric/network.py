@@ -23,7 +23,6 @@ TRANSFER_LUCK = STREAMS["transfer"]
 
 MOST_AT_ONCE = 256
 """Maximum number of transfers that one event ends; the rest ends with the next event, at the same time."""
-
 NO_SPACE_WAIT_S = 1800.0
 """Delay before a transfer to a full destination is repeated, s; assumed, without a source."""
 
@@ -92,8 +91,7 @@ def admit(world, number, now):
 
 @compiled
 def count_queued(link, transfer, files):
-    """Add files of a transfer to the queued files of its link (negative: subtract); express output is counted
-    separately.
+    """Add files of a transfer, negative to subtract, to the queued files of its link, express output separately.
 
     FTS knows them by their activities, Production Output and Express; source: brokerage reference, section 2.4.
     """
@@ -137,7 +135,7 @@ def link_due(world, number, now):
         return
     rounding = 1e-9 * link["virtual"] + 1e-6 * link["bandwidth"] / link["active_files"]    # a microsecond's bytes
     ended = 0
-    while (head >= 0 and ended < MOST_AT_ONCE and world.transfers[head]["finish_tag"] <= link["virtual"] + rounding):
+    while head >= 0 and ended < MOST_AT_ONCE and world.transfers[head]["finish_tag"] <= link["virtual"] + rounding:
         ended += 1
         transfer = world.transfers[head]
         following = transfer["next"]

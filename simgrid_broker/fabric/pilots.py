@@ -81,33 +81,24 @@ def stage_time(site, size):
 
 
 @compiled
-def payload_time(world, job):
-    """Wall time of the payload if nothing goes wrong, s: base time and work at the speed of the slot."""
-    task = world.tasks[job["task"]]
-    return task["basewalltime_s"] + job["work_hs06s"] / (job["hs06_milli"] * 1e-3 * task["cpu_efficiency"])
-
-
-@compiled
-def settle(world, job, payload_s):
+def settle(world, job):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
     The random draws of the job were made at its creation; memory and wall time are compared with the slot.
     """
-    number = job["pseudo_queue"]
-    queue = world.queues[job["queue"]]
+    task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
     site = world.sites[queue["site"]]
+    payload_s = task["basewalltime_s"] + job["work_hs06s"] / (job["hs06_milli"] * 1e-3 * task["cpu_efficiency"])
     job["cause"] = job["fate"]
     job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_time(site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])
-    if job["maxpss_mb"] > PILOT_RSS_GRACE * world.pseudo_queues[number]["worker_mb"]:
+    if job["maxpss_mb"] > PILOT_RSS_GRACE * world.pseudo_queues[job["pseudo_queue"]]["worker_mb"]:
         job["cause"] = MEMORY_EXCEEDED
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"]
     if job["cause"] != NONE:                    # failed jobs are shorter: workload statistics, sections 5.4 and 8
-        key = world.tasks[job["task"]]["luck"]
-        luck = uniform(world.settings[0]["seed"], FATE_TIME, key, job["chunk"], job["attempt"])
-        part = math.sqrt(luck)
+        luck = uniform(world.settings[0]["seed"], FATE_TIME, task["luck"], job["chunk"], job["attempt"])
         job["stage_out_s"] = 0.0
-        whole = job["stage_in_s"] + payload_s * part
+        whole = job["stage_in_s"] + payload_s * math.sqrt(luck)
         if job["cause"] == INPUT_LOST:          # there is no input to process
             whole = job["stage_in_s"] = site["stage_latency_s"]
     if whole > queue["maxtime_s"]:
@@ -116,7 +107,6 @@ def settle(world, job, payload_s):
         job["stage_out_s"] = 0.0
     job["walltime_s"] = whole
     busy = max(whole - job["stage_in_s"] - job["stage_out_s"], 0.0)
-    task = world.tasks[job["task"]]
     job["cputime_s"] = busy * job["corecount"] * task["cpu_efficiency"]
 
 
@@ -128,7 +118,7 @@ def start_payload(world, row, pilot_start, now):
     move(world, row, RUNNING, now)
     job["pilot_start_s"] = pilot_start
     world.queues[job["queue"]]["laststart_s"] = now
-    settle(world, job, payload_time(world, job))
+    settle(world, job)
     job["due_sequence"] = schedule(world, now + job["walltime_s"], PAYLOAD_ENDS, row)
 
 

@@ -43,13 +43,10 @@ WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fat
 
 JOBS_PER_BUNCH = 20
 """Maximum number of jobs that share a dispatch dataset for their input; source: lifecycle reference, section 7.2."""
-
 JOBS_PER_PRIORITY = 5
 """Live jobs of a user that lower the priority of the next one by 1; source: lifecycle reference, section 3.5."""
-
 SCOUT_PRIORITY = 901
 """Minimum priority of a scout; source: lifecycle reference, section 2.6."""
-
 RETRY_PRIORITY_LOSS = 10
 """Decrease of priority when the server retries a job; source: lifecycle reference, section 3.5."""
 

@@ -123,14 +123,9 @@ def first_refusals(funnel: Funnel, case) -> np.ndarray:
     first = np.full(case.n_candidates, funnel.never, np.int16)
     # Later writes overwrite earlier ones, so iterate from the highest rank down.
     for rule in sorted(funnel.static, key=funnel.ranks.__getitem__, reverse=True):
-        np.putmask(first, mask_of(rule, case), funnel.ranks[rule])
+        np.putmask(first, refused_of(rule(case)), funnel.ranks[rule])
     first.setflags(write=False)
     return first
-
-
-def mask_of(rule: CriterionFunction, case) -> np.ndarray:
-    """The candidates that a criterion refuses, (n,) bool, whether or not it answers with figures."""
-    return refused_of(rule(case))
 
 
 def weigh(factors: tuple[FactorFunction, ...], case) -> tuple[np.ndarray, dict[str, np.ndarray]]:

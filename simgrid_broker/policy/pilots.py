@@ -8,10 +8,8 @@ from simgrid_broker.views import PilotStatus
 
 QUEUED_PART = 0.4
 """Target of waiting cores as a fraction of the running ones."""
-MIN_SLOTS_QUEUED = 75
-"""Least number of waiting slots."""
-MIN_SLOTS_NEEDED = 5
-"""Least number of slots requested, if there are jobs for them."""
+MIN_SLOTS_QUEUED, MIN_SLOTS_NEEDED = 75, 5
+"""Least number of waiting slots, and of slots requested if there are jobs for them."""
 
 
 def new_workers(status: PilotStatus) -> np.ndarray:

@@ -73,14 +73,10 @@ def handling(rules: Sequence[RetryRule], error: PandaError, scope: Scope) -> Han
     """
     found = [rule for rule in rules if applies(rule, error, scope)]
     actions = {rule.retryaction for rule in found}
-    limits = [(-_narrowness(rule.scope), rule.max_attempt) for rule in found
+    limits = [(rule.scope.count(None), rule.max_attempt) for rule in found
               if rule.retryaction == RetryAction.LIMIT_RETRY]
     limit = 1 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else NO_LIMIT
     return Handling(limit, RetryAction.INCREASE_MEMORY in actions, RetryAction.INCREASE_CPUTIME in actions)
-
-
-def _narrowness(scope: Scope) -> int:
-    return sum(part is not None for part in scope)
 
 
 class MemoryFailure(NamedTuple):

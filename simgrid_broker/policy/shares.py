@@ -26,7 +26,8 @@ def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
 
     At every node the children are sorted by executing / target; ties keep the order of the table.
     """
-    ratio = _ratios(_sums(tree, hs06_by_leaf), targets(tree, hs06_by_leaf).tolist())
+    ratio = [used / target if target > 0 else NO_TARGET_RATIO for used, target in zip(
+        _sums(tree, hs06_by_leaf), targets(tree, hs06_by_leaf).tolist(), strict=True)]
     children: list[list[int]] = [[] for _ in ratio]
     for node, parent in enumerate(tree.parent.tolist()):
         if parent >= 0:
@@ -50,10 +51,6 @@ def _sums(tree: ShareTree, hs06_by_leaf: np.ndarray) -> list[float]:
     for node in range(len(sums) - 1, 0, -1):
         sums[parents[node]] += sums[node]
     return sums
-
-
-def _ratios(used: list[float], target: list[float]) -> list[float]:
-    return [u / t if t > 0 else NO_TARGET_RATIO for u, t in zip(used, target, strict=True)]
 
 
 # ---- shares of work queues -----------------------------------------------------------------------------------------

@@ -16,10 +16,8 @@ MIN_BUNCH, MAX_BUNCH = 500, 600
 """Least and most jobs of a bunch, which fills up to twice the running jobs; source: JEDI TWiki, job throttling."""
 BUNCHES_PER_LIMIT = 4
 """Default of NQUEUELIMIT in bunches; source: lifecycle reference, section 2.4."""
-CAP_PART = 5
-"""With NQUEUECAP one cycle makes at most 1 / this of it; source: JEDI TWiki, job throttling."""
-LIMIT_PART = 20
-"""With a lack of jobs one cycle may make 1 / this of NQUEUELIMIT; source: JEDI TWiki, job throttling."""
+CAP_PART, LIMIT_PART = 5, 20
+"""A cycle makes at most 1/5 of NQUEUECAP, or 1/20 of NQUEUELIMIT if jobs lack; source: JEDI TWiki, job throttling."""
 LACK_FRACTION = 0.9
 """Jobs are lacking below this fraction of NQUEUELIMIT; source: JEDI TWiki, job throttling."""
 MIN_WALLTIME_S = 5e7

@@ -31,10 +31,8 @@ IDLE_S = 2 * HOUR
 """A queue where no job started for this long is idle; source: PanDA brokerage documentation, Timeout Rules."""
 DEAD_STATUSES = (QueueStatus.TEST, QueueStatus.OFFLINE)
 """Statuses of a queue that count as idle; source: the same."""
-TRANSTIMEHI_S = 2 * DAY
-"""Limit of the deployed edition in place of CRIC's transtimehi; source: lifecycle reference, 4.3."""
-TRANSTIMELO_S = 6 * DAY
-"""Limit of the deployed edition in place of CRIC's transtimelo; source: the same."""
+TRANSTIMEHI_S, TRANSTIMELO_S = 2 * DAY, 6 * DAY
+"""Limits of the deployed edition in place of CRIC's transtimehi and transtimelo; source: lifecycle reference, 4.3."""
 
 ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
                 JobStatus.HOLDING, JobStatus.MERGING, JobStatus.TRANSFERRING)

@@ -58,10 +58,8 @@ def over_and_below(jobs: np.ndarray, cores: np.ndarray, is_group: np.ndarray, li
     """
     most_jobs = np.where(is_group, limits.group_jobs, limits.user_jobs)
     most_cores = np.where(is_group, limits.group_cores, limits.user_cores)
-    if edition == "documented":
-        over = (jobs > most_jobs) | (cores > most_cores)
-    else:
-        over = (jobs >= most_jobs) | (cores >= most_cores)
+    exceeds = np.greater if edition == "documented" else np.greater_equal
+    over = exceeds(jobs, most_jobs) | exceeds(cores, most_cores)
     below = (jobs < RELEASE_FRACTION * most_jobs) & (cores < RELEASE_FRACTION * most_cores)
     return over, below
 

@@ -56,7 +56,7 @@ def test_a_file_that_is_missing_in_part_is_missing(parts, missing):
     """At one third of three files two are missing, whatever 1 - 1/3 is in binary."""
     fraction, files = parts
     at = case(data=locality(100.0, files, [100 * fraction], [files * (1 - fraction)]))
-    assert backlog.missing_files(at.task, at.numbers) == missing
+    assert backlog.files_missing(at.task, at.numbers["disk_files"]) == missing
 
 
 LOCAL = locality(100.0, 40, [100.0], [0])

@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from policy_builders import cfg, locality, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.funnel import Funnel, MaskCache, mask_of
+from simgrid_broker.policy.funnel import Funnel, MaskCache
 from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
 from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED, PRODUCTION
+from simgrid_broker.policy.rule import refused_of
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
 from simgrid_broker.views import KEPT, Premerge, Task
 
@@ -158,7 +159,7 @@ def test_static_criteria_read_only_what_they_declare(brokerage, fields):
         full = task(**fields)
         bare = type("Bare", (), {name: getattr(full, name) for name in rule.rule.static})()
         seen = type("Case", (), dict(task=bare, queues=view, edition=brokerage.edition, n_candidates=2))()
-        assert mask_of(rule, seen).shape == (2,), rule.__name__
+        assert refused_of(rule(seen)).shape == (2,), rule.__name__
 
 
 def test_ranking_tags_stand_last():

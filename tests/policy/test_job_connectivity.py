@@ -7,16 +7,15 @@ from hypothesis import strategies as st
 from policy_builders import job_case, queues, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.funnel import mask_of
 from simgrid_broker.policy.job_brokerage import connectivity as c
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.rule import Answer
+from simgrid_broker.policy.rule import Answer, refused_of
 
 
 def refused(rule, fields, edition="documented", **columns):
     """What a criterion says about one queue with these columns."""
     view = queues(1, **{k: (v,) if isinstance(v, str) else np.array([v]) for k, v in columns.items()})
-    return bool(mask_of(rule, job_case(task(**fields), view, edition))[0])
+    return bool(refused_of(rule(job_case(task(**fields), view, edition)))[0])
 
 
 @pytest.mark.parametrize(("fields", "queue", "jumbo", "fewevents"), [

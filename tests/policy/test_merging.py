@@ -57,7 +57,7 @@ def test_every_output_is_in_one_merge_job_within_the_limits(each, files, events)
 @pytest.mark.parametrize(("given", "edition", "expected"), [
     pytest.param(rule(), "documented", MergeLimits(50, 5e9, 0, 0), id="no parameter"),
     pytest.param(rule(gb=2), "documented", MergeLimits(50, 2e9, 0, 0), id="documented GB"),
-    pytest.param(rule(gb=2), "deployed", MergeLimits(50, 2 * GIB, 0, 0), id="the code's GB"),
+    pytest.param(rule(gb=2), "deployed", MergeLimits(50, 2 * GIB, 0, 0), id="the deployed GB"),
     pytest.param(rule(most=30), "documented", MergeLimits(30, 5e9, 0, 0), id="nMaxFilesPerMergeJob"),
     pytest.param(rule(files=7, most=30), "documented", MergeLimits(7, 5e9, 0, 0), id="nFilesPerMergeJob comes first"),
     pytest.param(rule(events=9), "documented", MergeLimits(50, 5e9, 9, 0), id="nEventsPerMergeJob"),

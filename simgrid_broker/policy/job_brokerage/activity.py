@@ -20,12 +20,6 @@ def preassigned(task):
     return task["single"] or task["listed"]
 
 
-@compiled
-def wants_quick_start(task):
-    """Whether jobs of the task should not wait at an idle queue."""
-    return task["currentpriority"] >= HIGH_PRIORITY or task["is_scout"] or task["is_merging"] or task["merge_output"]
-
-
 @candidate_criterion("-opportunistic", panda="selection for opportunistic queues", source=SOURCE + "2.3 P5")
 def opportunistic(task, queue, load, link, store, numbers):
     """Refuse opportunistic queues (pledgedcpu -1) to scouts and from priority 800 on."""
@@ -40,8 +34,8 @@ def inactive(task, queue, load, link, store, numbers):
     Activated jobs wait, in the deployed edition starting jobs as well.
     """
     waiting = float(load["activated_all"] + (load["starting_all"] if task["starting_counts"] else 0))
-    refused = wants_quick_start(task) and not preassigned(task) and load["inactive"] and waiting > 0
-    return refused, waiting, 0.0
+    quick = task["currentpriority"] >= HIGH_PRIORITY or task["is_scout"] or task["is_merging"] or task["merge_output"]
+    return quick and not preassigned(task) and load["inactive"] and waiting > 0, waiting, 0.0
 
 
 @candidate_criterion("-diskIO", panda="selection for disk IO", temporary=True, source=SOURCE + "2.3 P9")

@@ -35,12 +35,6 @@ def files_missing(task, part):
 
 
 @compiled
-def missing_files(task, numbers):
-    """Files of the task's input that are not on disk at the candidate."""
-    return files_missing(task, numbers["disk_files"])
-
-
-@compiled
 def documented_numbers(task, queue, load, link, store, numbers):
     """Job numbers with the largest of the documented figures as running; source: step 3.
 
@@ -114,7 +108,7 @@ def data_availability(task, queue, load, link, store, numbers):
     """(availableSize + totalSize) / (totalSize x (numMissingFiles / 100 + 1)); 1 without input."""
     if task["total_bytes"] <= 0:
         return 1.0
-    return (numbers["disk_bytes"] + 1) / (missing_files(task, numbers) / FILES_PER_HALVING + 1)
+    return (numbers["disk_bytes"] + 1) / (files_missing(task, numbers["disk_files"]) / FILES_PER_HALVING + 1)
 
 
 @candidate_factor("bootstrap", panda="weight", editions=("deployed",), source="brokerage reference, 10.3 rule 6 (D60)")

@@ -38,12 +38,6 @@ def too_much_to_move(task, queue, load, link, store, numbers):
     return reads_much(task) and (missing_mb >= cutoff_mb or many_files), missing_mb, cutoff_mb
 
 
-@compiled
-def choice_is_open(task):
-    """Whether the deployed edition looks at data motion at all; source: brokerage reference, 2.7."""
-    return reads_much(task) and not (task["single"] or task["is_merging"] or task["event_service"])
-
-
 @candidate_criterion("-io", panda="selection for data motion", is_choice=True,
                      editions=("deployed",), source="brokerage reference, 2.7 (D18, D28)")
 def io_class(task, queue, load, link, store, numbers):
@@ -51,7 +45,7 @@ def io_class(task, queue, load, link, store, numbers):
 
     0: input that is not on disk exceeds no cutoff; 1: input on neither disk nor tape exceeds none; 2: it does.
     """
-    if not choice_is_open(task):
+    if not reads_much(task) or task["single"] or task["is_merging"] or task["event_service"]:
         return DISK_CLASS
     disk_mb = np.floor(bytes_missing(task, numbers["disk_bytes"]) / MIB)
     any_mb = np.floor(bytes_missing(task, numbers["any_bytes"]) / MIB)

@@ -29,7 +29,8 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
         elif not rule.rule.per_candidate:
             _ask_all(rule, case, rows, known)
         else:
-            _ask_each(brokerage, question, rule, rows, known)
+            for k in rows.tolist():
+                _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k))
     _split(brokerage, case, question, np.flatnonzero(refused_by == KEPT), known)
     _rank(brokerage, question, refused_by - len(criteria), known)
     return known
@@ -45,13 +46,6 @@ def candidate(brokerage: JobBrokerage, question: Question, k: int) -> Candidate:
     brokerage.count(*seen)
     numbers["weight"] = question.static_weight[k] * math.prod(rule(*seen) for rule in brokerage.candidate_factors)
     return seen
-
-
-def _ask_each(brokerage: JobBrokerage, question: Question, rule: CriterionFunction, rows: np.ndarray,
-              known: Figures) -> None:
-    """Figures of a criterion about one candidate for candidates `rows`."""
-    for k in rows.tolist():
-        _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k))
 
 
 def _classify(brokerage: JobBrokerage, choice: CriterionFunction, question: Question, place: int,

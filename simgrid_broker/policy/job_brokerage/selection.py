@@ -9,10 +9,8 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.views import Verdict
 
-JOBS_PER_BLOCK = 25
-"""Jobs that go to one queue for each draw."""
-SCOUTS_PER_BLOCK = 2
-"""Scout jobs that go to one queue for each draw."""
+JOBS_PER_BLOCK, SCOUTS_PER_BLOCK = 25, 2
+"""Jobs, and scout jobs, that go to one queue for each draw."""
 
 PLACE = np.dtype([("weight", "f8"), ("queued", "f8"), ("cap", "f8")])
 """A candidate on the wheel: its weight and its queued jobs, which change from block to block, and its cap."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simgrid_broker.gdpconfig import GdpconfigKey, taskbrokerage
+from simgrid_broker.gdpconfig import taskbrokerage
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.rule import Answer, criterion
 from simgrid_broker.policy.task_brokerage.case import TaskCase
@@ -28,7 +28,7 @@ def too_little_input(case: TaskCase) -> Answer:
     """
     local, total = case.nuclei.local_input_bytes, case.task.total_input_bytes
     is_large = total > case.cfg.value(taskbrokerage.INPUT_SIZE_THRESHOLD) * case.terms.gigabyte
-    least = total * _fraction(case, taskbrokerage.INPUT_SIZE_FRACTION)
+    least = total * case.cfg.value(taskbrokerage.INPUT_SIZE_FRACTION) / 100
     return case.terms.fails_short(local, least, _checked(case, is_large))
 
 
@@ -42,7 +42,7 @@ def too_few_files(case: TaskCase) -> Answer:
     local, total = case.nuclei.local_input_files, case.task.total_input_files
     threshold = case.cfg.value(taskbrokerage.INPUT_NUM_THRESHOLD)
     is_large = total > threshold if case.edition == "deployed" else case.task.total_input_bytes > threshold * GB
-    least = total * _fraction(case, taskbrokerage.INPUT_NUM_FRACTION)
+    least = total * case.cfg.value(taskbrokerage.INPUT_NUM_FRACTION) / 100
     return case.terms.fails_short(local, least, _checked(case, is_large))
 
 
@@ -58,11 +58,6 @@ def waived(case: TaskCase) -> bool:
 
 
 LOCALITY = Liftable(DATA_LOCALITY, (too_little_input, too_few_files), waived)
-
-
-def _fraction(case: TaskCase, key: GdpconfigKey) -> float:
-    """A key in % as a fraction."""
-    return case.cfg.value(key) / 100
 
 
 def _checked(case: TaskCase, is_large: bool) -> np.ndarray:

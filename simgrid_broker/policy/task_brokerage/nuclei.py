@@ -90,7 +90,7 @@ def off_the_chain(case: TaskCase) -> np.ndarray:
     parents = nuclei.site == task.parent_nucleus
     if task.fullchain == FullChain.CAPABLE and (parents & (bare != BareNucleus.NO)).any():
         return ~parents
-    return (bare == BareNucleus.ONLY) | _satellite(case)
+    return (bare == BareNucleus.ONLY) | (False if nuclei.satellite is None else nuclei.satellite)
 
 
 @criterion("-full_chain", panda="selection for full chain", editions=("deployed",),
@@ -112,8 +112,3 @@ def off_the_chain_deployed(case: TaskCase) -> np.ndarray:
 def _bare(case: TaskCase) -> np.ndarray:
     """names.BareNucleus of each candidate, (n,)."""
     return np.zeros(case.n_candidates, np.int8) if case.nuclei.bare is None else case.nuclei.bare
-
-
-def _satellite(case: TaskCase) -> np.ndarray | bool:
-    """Candidates that are satellites, (n,)."""
-    return False if case.nuclei.satellite is None else case.nuclei.satellite
