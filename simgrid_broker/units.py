@@ -77,12 +77,10 @@ def fraction(value) -> float:
 
 def format_seconds(value: float) -> str:
     """A time for a reader, in the largest unit that leaves at least one: "1.5 h"; four digits."""
-    return _write(value, (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", 1.0)))
-
-
-def format_bytes(value: float) -> str:
-    """A size for a reader, in powers of 1000: "1.5 GB"; four digits."""
-    return _write(value, (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0)))
+    scales = (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", 1.0))
+    unit, scale = next((s for s in scales if s[1] <= abs(value) < math.inf), scales[-1])
+    number = value / scale
+    return f"{number:.0f} {unit}" if 1000 <= abs(number) else f"{number:.4g} {unit}"
 
 
 def _read(value, scales: dict[str, float], unit: float, thing: str, write: str) -> float:
@@ -98,10 +96,3 @@ def _read(value, scales: dict[str, float], unit: float, thing: str, write: str) 
     if not math.isfinite(number):
         raise ValueError(f"{value!r} is not {thing}; write {write}")
     return number
-
-
-def _write(value: float, scales: tuple[tuple[str, float], ...]) -> str:
-    """`value` in the largest unit of `scales` (largest first) that leaves at least one."""
-    unit, scale = next((s for s in scales if s[1] <= abs(value) < math.inf), scales[-1])
-    number = value / scale
-    return f"{number:.0f} {unit}" if 1000 <= abs(number) else f"{number:.4g} {unit}"

@@ -327,12 +327,6 @@ class Verdict:
     cap: np.ndarray | None = None
     figures: Callable[[], Figures] | None = None
 
-    @cached_property
-    def survivors(self) -> tuple[int, ...]:
-        """Candidates left after each rule, (n_tags,); counted on demand."""
-        refusals = np.bincount(self.refused_by[self.refused_by != KEPT], minlength=len(self.tags))
-        return tuple((len(self.refused_by) - np.cumsum(refusals)).tolist())
-
     @property
     def last_tag(self) -> str:
         """Tag of the rule that removed the last candidates; empty if some were kept or none came."""

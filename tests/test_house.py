@@ -9,18 +9,19 @@ PACKAGE = Path(__file__).parents[1] / "simgrid_broker"
 NAME = PACKAGE.name
 
 MAY_IMPORT = {
-    "names": set(), "units": set(), "errors": set(), "plugins": {"errors"}, "compiled": set(), "bundle": set(),
+    "names": set(), "units": set(), "errors": set(), "compiled": set(), "bundle": set(),
+    "files": {"errors"}, "plugins": {"errors"},
     "luck": {"compiled"},
     "schema": {"names", "units", "errors"},
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
-    "scenario": {"schema", "gdpconfig", "names", "units", "errors", "luck"},
+    "scenario": {"files", "schema", "gdpconfig", "names", "units", "errors", "luck"},
     "policy": {"plugins", "errors", "views", "gdpconfig", "names", "units", "compiled"},
     "advice": {"scenario", "policy", "gdpconfig"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "agents": {"plugins", "world", "fabric", "policy", "schema", "views", "luck", "names", "units"},
-    "records": {"schema", "names", "units", "errors"},
+    "records": {"files", "schema", "names", "units", "errors"},
     "dry_run": {"agents", "world", "scenario", "policy", "views", "errors"},
     "engine": {"agents", "fabric", "world", "scenario", "records", "luck", "errors"},
     "metrics": {"records", "names", "units"},

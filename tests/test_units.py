@@ -71,8 +71,6 @@ def test_what_is_refused(parse, value, says):
     pytest.param(units.format_seconds, 5400, "1.5 h", id="hours"),
     pytest.param(units.format_seconds, 1e9, "11574 d", id="no exponent"),
     pytest.param(units.format_seconds, math.inf, "inf s", id="without end"),
-    pytest.param(units.format_bytes, 2.5e13, "25 TB", id="a size"),
-    pytest.param(units.format_bytes, -1500, "-1.5 kB", id="a difference"),
 ])
 def test_how_it_is_written(write, value, text):
     assert write(value) == text
@@ -80,8 +78,7 @@ def test_how_it_is_written(write, value, text):
 
 @given(st.floats(-1e18, 1e18, allow_nan=False))
 def test_what_is_written_can_be_read(value):
-    for write, parse in ((units.format_seconds, units.seconds), (units.format_bytes, units.bytes_)):
-        assert parse(write(value)) == pytest.approx(value, rel=1e-3, abs=1e-3)
+    assert units.seconds(units.format_seconds(value)) == pytest.approx(value, rel=1e-3, abs=1e-3)
 
 
 @given(st.integers(-10**15, 10**15), st.sampled_from(sorted(units.SIZE_UNITS)))

@@ -5,7 +5,7 @@ Source: lifecycle reference, section 2.8, final status.
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TaskStatus
-from simgrid_broker.policy.task_ends import PREPARABLE, SETTLED, final_status
+from simgrid_broker.policy.task_commands import PREPARABLE, SETTLED, final_status
 from simgrid_broker.world.columns import return_to, take_done
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.world import World

@@ -17,8 +17,6 @@ from simgrid_broker.views import Gdpconfig
 
 CLOCKS = ("entered", "modification", "created", "ended")
 """Times that a limit counts from: entry into the status, last heartbeat or change, creation, end of the payload."""
-ACTIONS = ("fail", "close")
-"""fail: the attempt counts as a failure; close: the job is withdrawn and its input brokered again."""
 LABELS = {"any": None, "managed": ("managed",), "managed and test": ("managed", "test"), "analysis": ("user", "panda"),
           "analysis and test": ("user", "panda", "test")}
 """Groups of prodSourceLabels named by deployed rules; None = all. A label unknown to PanDA counts as managed."""
@@ -45,6 +43,7 @@ NEVER_OFF: dict[str, Any] = {"off_if_paused": False, "off_if_disable_reassign": 
 class TimeoutRule:
     """Jobs in `statuses` whose `clock` is older than `limit_s` get `action` and `cause`.
 
+    action: `fail` = the attempt counts as a failure, `close` = the job is withdrawn and its input brokered again.
     priority_at_least, priority_below: None = open; labels: one of LABELS; idle_queue: only at queues that are idle
     (IDLE_S) or in DEAD_STATUSES; workflow: only at queues of this CRIC workflow, "" = at those without a rule of their
     own, None = everywhere; off_if_paused, off_if_disable_reassign: whether the queue's status `paused` or its flag

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from simgrid_broker.errors import InputFileError, Problem
-from simgrid_broker.records.files import write_whole
+from simgrid_broker.files import write_whole
 
 MANIFEST = "manifest.json"
 STATUSES = ("running", "complete", "interrupted", "failed")

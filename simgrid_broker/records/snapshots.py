@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from simgrid_broker.records.files import write_whole
+from simgrid_broker.files import write_whole
 
 FOLDER = "snapshots"
 HEAD = "# Snapshot of a simulated grid; `simgrid-broker broker FILE --task ID` makes a broker decision on it.\n"

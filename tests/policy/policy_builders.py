@@ -12,6 +12,7 @@ from simgrid_broker.policy.job_brokerage.question import NUMBERS, Candidate, Job
 from simgrid_broker.policy.rule import Answer
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import (
+    KEPT,
     LINK,
     LOAD,
     QUEUE,
@@ -151,3 +152,9 @@ def share_tree(*rows):
 def _arrays(columns):
     """Columns as arrays; names, policies and scalars stay as they are."""
     return {name: np.asarray(value) if isinstance(value, list) else value for name, value in columns.items()}
+
+
+def survivors(verdict):
+    """Candidates left after each rule, (n_tags,)."""
+    refusals = np.bincount(verdict.refused_by[verdict.refused_by != KEPT], minlength=len(verdict.tags))
+    return tuple((len(verdict.refused_by) - np.cumsum(refusals)).tolist())

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from policy_builders import cfg, locality, queues, stats, task
+from policy_builders import cfg, locality, queues, stats, survivors, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel, MaskCache
@@ -22,7 +22,7 @@ def test_a_quiet_queue_gets_the_jobs():
     verdict = broker_jobs(task(), queues(2), stats(2, running=[10, 90]), None, cfg())
     assert verdict.order.tolist() == [1, 0]
     assert verdict.weight.tolist() == [1.1, 9.1]
-    assert set(verdict.survivors) == {2}
+    assert set(survivors(verdict)) == {2}
 
 
 def test_a_refused_queue_has_its_tag_and_no_weight():
@@ -30,8 +30,8 @@ def test_a_refused_queue_has_its_tag_and_no_weight():
     assert [verdict.tags[k] if k != KEPT else "" for k in verdict.refused_by] == ["-lowmemory", ""]
     assert verdict.weight[0] == 0
     assert verdict.order.tolist() == [1]
-    assert verdict.survivors[verdict.tags.index("-cpucore")] == 2
-    assert verdict.survivors[verdict.tags.index("-lowmemory")] == 1
+    assert survivors(verdict)[verdict.tags.index("-cpucore")] == 2
+    assert survivors(verdict)[verdict.tags.index("-lowmemory")] == 1
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -39,7 +39,7 @@ def test_the_best_ten_are_taken(edition):
     verdict = broker_jobs(task(), queues(12), stats(12, running=list(range(30, 42))), None, cfg(), edition)
     assert verdict.order.tolist() == list(range(11, 1, -1))
     assert [verdict.tags[k] for k in verdict.refused_by[:2]] == ["-low_weight"] * 2
-    assert verdict.survivors[-1] == MAX_CANDIDATES
+    assert survivors(verdict)[-1] == MAX_CANDIDATES
 
 
 def test_equal_weights_keep_the_order_of_the_list():
@@ -69,7 +69,7 @@ def test_d60_too_many_bootstrap_queues():
 def test_nobody_is_left():
     verdict = broker_jobs(task(corecount=8), queues(2), stats(2), None, cfg())
     assert verdict.order.tolist() == []
-    assert verdict.survivors[-1] == 0
+    assert survivors(verdict)[-1] == 0
     assert verdict.weight.tolist() == [0, 0]
 
 
@@ -124,9 +124,9 @@ def test_any_verdict_is_consistent_and_the_cache_changes_nothing(n, seed, editio
     kept = np.flatnonzero(verdict.refused_by == KEPT)
     assert sorted(verdict.order) == kept.tolist()
     assert len(kept) <= MAX_CANDIDATES
-    assert verdict.survivors[-1] == len(kept)
-    assert list(verdict.survivors) == sorted(verdict.survivors, reverse=True)
-    assert len(verdict.survivors) == len(verdict.tags)
+    assert survivors(verdict)[-1] == len(kept)
+    assert list(survivors(verdict)) == sorted(survivors(verdict), reverse=True)
+    assert len(survivors(verdict)) == len(verdict.tags)
     assert (verdict.weight[verdict.refused_by != KEPT] == 0).all()
 
 

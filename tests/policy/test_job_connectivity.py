@@ -104,6 +104,7 @@ def test_what_a_lesser_network_takes_a_better_one_takes_too(offered, stack, aske
 
 ES = {"event_service": True}
 CLONES = {"event_service": True, "job_cloning": True}
+EVENT_SERVICE = (c.without_event_service, c.kept_for_high_event_service, c.single_core_of_unified, c.only_event_service)
 
 
 @pytest.mark.parametrize(("fields", "seed", "tag"), [
@@ -123,8 +124,7 @@ CLONES = {"event_service": True, "job_cloning": True}
     pytest.param({"preassigned": (0,)}, "es", None, id="a queue that a normal task names"),
 ])
 def test_event_service(fields, seed, tag):
-    rules = (c.without_event_service, c.kept_for_high_event_service, c.single_core_of_unified, c.only_event_service)
-    said = [rule.rule.tag for rule in rules if refused(rule, fields, jobseed=seed)]
+    said = [rule.rule.tag for rule in EVENT_SERVICE if refused(rule, fields, jobseed=seed)]
     assert said == ([] if tag is None else [tag])
 
 

@@ -7,7 +7,7 @@ from policy_builders import cfg, job_case, nuclei, queues, task
 from simgrid_broker.policy.funnel import Funnel, Liftable, MaskCache, first_refusals, walk, weigh
 from simgrid_broker.policy.rule import criterion, factor
 from simgrid_broker.policy.task_brokerage.case import TaskCase
-from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.views import KEPT
 
 
 def refuses(tag, *candidates, temporary=False, static=None, asked=None):
@@ -96,14 +96,6 @@ def test_two_funnels_share_a_cache():
     case = job_case(task(), queues(2))
     assert cache.first_refusals(Funnel((refuses("-a", 0, static=()),)), case).tolist() == [0, 2]
     assert cache.first_refusals(Funnel((refuses("-b", 1, static=()),)), case).tolist() == [2, 0]
-
-
-def test_survivors_count_down():
-    def survivors(refused_by, n_rules):
-        nothing = np.array([])
-        return Verdict(("-tag",) * n_rules, refused_by, nothing, nothing).survivors
-    assert survivors(np.array([0, 2, KEPT, 2]), 3) == (3, 3, 1)
-    assert survivors(np.array([], int), 2) == (0, 0)
 
 
 def test_an_empty_funnel_keeps_every_candidate():

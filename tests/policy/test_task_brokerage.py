@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from policy_builders import TB, cfg, nuclei, task
+from policy_builders import TB, cfg, nuclei, survivors, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.rule import refused_of
@@ -370,7 +370,7 @@ def test_a_task_may_name_its_nucleus():
     verdict = broker_task(task(nucleus=1), view, cfg(), "documented", 0.5)
     assert verdict.order.tolist() == [1]
     assert [verdict.tags[k] for k in verdict.refused_by[[0, 2]]] == ["-preassign"] * 2
-    assert verdict.survivors[-2:] == (3, 1)
+    assert survivors(verdict)[-2:] == (3, 1)
     assert verdict.tags == broker_task(task(), view, cfg(), "documented", 0.5).tags
     assert broker_task(task(nucleus=9), view, cfg(), "documented", 0.5).order.size == 2
     assert broker_task(task(nucleus=0), view, cfg(), "documented", 0.99).order.tolist() == [0]
@@ -385,5 +385,5 @@ def test_any_verdict_is_consistent(n, seed, edition):
                   local_input_bytes=rng.choice([0.0, 1e18], n))
     verdict = broker_task(task(**BIG), view, cfg(), edition, float(rng.random()))
     assert sorted(verdict.order) == np.flatnonzero(verdict.refused_by == KEPT).tolist()
-    assert verdict.survivors[-1] == verdict.order.size
+    assert survivors(verdict)[-1] == verdict.order.size
     assert (verdict.weight >= 0).all()

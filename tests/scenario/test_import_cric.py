@@ -356,7 +356,7 @@ def test_the_file_tells_its_origin(tmp_path):
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path):
     (tmp_path / "grid.yaml").mkdir()
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(OutputError, match="cannot write"):
         write_grid({"sites": {}}, tmp_path / "grid.yaml", [])
     assert [path.name for path in tmp_path.iterdir()] == ["grid.yaml"]
 

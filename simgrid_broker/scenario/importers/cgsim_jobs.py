@@ -46,7 +46,7 @@ USER_PREFIX = "user."
 
 
 def read_cgsim_records(path: Path, limit: int | None, sites: Sequence[str], tally: Tally) -> pd.DataFrame:
-    """Records of a CGSim job file, at most `limit`, in the columns of `trace_tasks.RECORD`.
+    """Records of a CGSim job file, at most `limit`, in the columns of `traces.RECORD`.
 
     sites: names of the scenario's sites; a `computingsite` that is a number counts them from 0. Remarks go to `tally`.
     Raises InputFileError with all lines that are not records.

@@ -1,7 +1,5 @@
 """Writes a grid as a YAML file that a scenario can extend, in units that are easy to read."""
 
-import os
-import tempfile
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import yaml
 
 from simgrid_broker import units
-from simgrid_broker.errors import OutputError
+from simgrid_broker.files import write_whole
 
 _SIZES = ("PB", "TB", "GB", "MB")
 
@@ -22,13 +20,13 @@ WITH_UNIT: dict[str, tuple[Callable[[object], float], tuple[str, ...]]] = {
     "bandwidth": (units.bytes_per_second, ("Gb/s", "Mb/s", "kb/s", "b/s")),
     "stage_in_rate": (units.bytes_per_second, ("GB/s", "MB/s", "kB/s", "B/s")),
 }
-"""Key to the parser that will read it, and the units that people like for it, largest first."""
+"""Key to the parser that will read it, and its customary units, largest first."""
 
 LONGEST_NUMBER = 8
-"""Characters of a number that is still read at a glance; a longer one stays without unit."""
+"""Most characters of a number with a unit; a longer one is written without."""
 
 LONGEST_LINE = 6
-"""Plain values that a list or an object may have to be written on one line."""
+"""Most plain values of a list or an object that is written on one line."""
 
 WIDTH = 110
 """Columns of the comment at the head."""
@@ -60,7 +58,7 @@ def write_grid(grid: Mapping, path: Path, remarks: Sequence[str]) -> None:
     """
     laid_out = {"grid": with_units(grid)}
     body = yaml.dump(laid_out, Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)
-    _write_whole(Path(path), head(remarks) + body)
+    write_whole(path, head(remarks) + body)
 
 
 def head(remarks: Sequence[str]) -> str:
@@ -74,17 +72,17 @@ def head(remarks: Sequence[str]) -> str:
 
 
 def with_units(value: object, key: str = "") -> object:
-    """`value` with numbers written as people like them; everything else as it is."""
+    """`value` with numbers in customary units; everything else unchanged."""
     if isinstance(value, Mapping):
         return {name: each if name in VERBATIM else with_units(each, name) for name, each in value.items()}
     if isinstance(value, (list, tuple)):
         return [with_units(each) for each in value]
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return _liked(value, *WITH_UNIT[key]) if key in WITH_UNIT else _plain(value)
+        return _in_unit(value, *WITH_UNIT[key]) if key in WITH_UNIT else _plain(value)
     return value
 
 
-def _liked(value: float, parse: Callable[[object], float], names: Sequence[str]) -> object:
+def _in_unit(value: float, parse: Callable[[object], float], names: Sequence[str]) -> object:
     """Text with the largest unit that leaves at least one and loses nothing; else the plain number."""
     for name in names:
         number = f"{value / parse(f'1 {name}'):.{LONGEST_NUMBER}g}"
@@ -96,19 +94,3 @@ def _liked(value: float, parse: Callable[[object], float], names: Sequence[str])
 def _plain(value: float) -> float:
     """A whole number without a point, unless it is too large to be written out."""
     return int(value) if float(value).is_integer() and abs(value) < 1e15 else value
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file beside its place and move it there."""
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error

@@ -32,7 +32,7 @@ N_LEAST = 5
 
 
 def read_gwf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
-    """Records of a GWF file, at most `limit`, in the order of the file and in the columns of `trace_tasks.RECORD`.
+    """Records of a GWF file, at most `limit`, in the order of the file and in the columns of `traces.RECORD`.
 
     Remarks go to `tally`. Raises InputFileError with all lines that are not records.
     """

@@ -30,7 +30,7 @@ RECORDS_HEADER = ("MaxRecords", "MaxJobs")
 
 
 def read_swf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
-    """Records of an SWF file, at most `limit`, in the order of the file and in the columns of `trace_tasks.RECORD`.
+    """Records of an SWF file, at most `limit`, in the order of the file and in the columns of `traces.RECORD`.
 
     Remarks go to `tally`. Raises InputFileError with all lines that are not records.
     """

@@ -1,7 +1,13 @@
-"""Recorded workloads: the reader for each format, and the tasks of a scenario's `workload.trace`."""
+"""Recorded workloads: the reader for each format, and a task with one job for each record.
+
+The run time is replayed: on cores of the power that the caller names, a job runs exactly as long as recorded.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
+import pandas as pd
 
 import simgrid_broker.scenario.importers.gwf as gwf  # not `from ...importers`, which imports this module
 import simgrid_broker.scenario.importers.swf as swf
@@ -9,10 +15,11 @@ from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.scenario.campaigns import Trace
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
-from simgrid_broker.scenario.importers.trace_tasks import tasks_of_records
+from simgrid_broker.scenario.importers.text_tables import UNKNOWN
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
-from simgrid_broker.scenario.tasklist import TaskList
+from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
+from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
 
 FORMATS = ("swf", "gwf", "cgsim")
 """Formats of traces that can be read."""
@@ -22,6 +29,32 @@ FORMAT_OF_SUFFIX = {".swf": "swf", ".gwf": "gwf", ".csv": "cgsim"}
 
 NO_FORMAT = f"the format could not be guessed; name it: {', '.join(FORMATS)}"
 """Error for a file whose format neither name nor content shows."""
+
+RECORD = {
+    "job": "", "submit_s": UNKNOWN, "run_s": UNKNOWN, "processors": UNKNOWN, "requested_processors": UNKNOWN,
+    "requested_s": UNKNOWN, "used_mb": UNKNOWN, "requested_mb": UNKNOWN, "status": UNKNOWN, "user": "", "group": "",
+    "label": "user", "priority": 1000.0, "cpu_efficiency": 1.0, "input_bytes": 0.0, "n_input_files": 0.0,
+    "output_bytes": 0.0, "site": -1,
+}
+"""Columns of a table of records and what holds where a format has none.
+
+job, user, group: number or text; processors per job; used_mb, requested_mb: MB per processor; status: as in SWF;
+site: number of the site that holds the input. Priority 1000 is that of user jobs (formats reference, section 14:
+`assignedpriority` of a real analysis job).
+"""
+
+FAILED, CANCELLED = 0, 5
+PARTIAL = (2, 3, 4)
+"""Values of `status`; 2 to 4 are parts of a job that was check-pointed; source: formats reference, section 12."""
+
+PROCESSING_TYPE = "trace"
+"""Processing type of all tasks of a trace."""
+
+BYTES_PER_KB = 1000.0
+"""I/O intensity is counted in kB/s."""
+
+MOST_CORES = np.iinfo(np.int16).max
+"""Most cores that the tables of tasks and jobs can hold, and most working groups."""
 
 
 def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = (), share: int = -1,
@@ -95,3 +128,151 @@ def _leaf(name: str | None, scenario: Scenario) -> int:
         raise ScenarioError([Problem(None, None, "workload.trace.share", name, "must be a leaf of the share tree",
                                      nearest(name, leaves))])
     return -1 if name is None else leaves.index(name)
+
+
+def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepower: float = 10.0, share: int = -1,
+                     memory_per_core: float = 2000.0, time_scale: float = 1.0) -> TaskList:
+    """One task of one job for each record that can be replayed, sorted by arrival, the first at 0.
+
+    records: columns of `RECORD`, those that are missing get its value. corepower: HS06 per core of the machines of the
+    trace; share: leaf of all tasks, -1 = by tagging; memory_per_core: MB of jobs that recorded none; time_scale: the
+    times between submissions are multiplied by it. Raises InputFileError if no record can be replayed.
+    """
+    records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()},
+                           index=records.index)
+    records = _replayable(records.assign(processors=_processors(records)), tally)
+    if records.empty:
+        refuse(path, None, "", None, "; ".join(("at least one record of a job that ran was expected",
+                                                *tally.remarks())))
+    records = _in_order(records, tally)
+    rows = new_rows(len(records))
+    rows["jeditaskid"] = np.arange(1, len(rows) + 1)
+    rows["arrival_s"] = rows["modification_s"] = _arrivals(records, time_scale, tally)
+    rows["share"] = share
+    _fill_work(rows, records, corepower)
+    _fill_memory(rows, records, memory_per_core, tally)
+    _fill_files(rows, records)
+    return TaskList(rows, *_places(rows, records), _vocabularies(rows, records, path), tuple(tally.remarks()))
+
+
+def _processors(records: pd.DataFrame) -> np.ndarray:
+    had, asked = records["processors"], records["requested_processors"]
+    return np.where(had > 0, had, np.where(asked > 0, asked, 1.0))
+
+
+def _replayable(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:
+    """The records of jobs that ran, and remarks on those that did not or did not end well."""
+    left = np.zeros(len(records), bool)
+    for wrong, what in (
+        (~(records["run_s"] > 0), "records left out because the job never ran (run time 0 or unknown)"),
+        (records["submit_s"] == UNKNOWN, "records left out because the submit time is unknown"),
+        (_parts_of_jobs(records), "records left out because they are parts of a job that has a record of its own"),
+        (records["processors"] > MOST_CORES, f"records left out because the job has more than {MOST_CORES} processors"),
+    ):
+        tally.count_all(what, _names("job ", records["job"][wrong & ~left]))
+        left |= wrong.to_numpy()
+    records = records[~left]
+    for status, word in ((FAILED, "failed"), (CANCELLED, "were cancelled")):
+        tally.count_all(f"jobs that {word} are replayed for their whole run time and finish",
+                        _names("job ", records["job"][records["status"] == status]))
+    broken = records["processors"] % 1 > 0
+    tally.count_all("jobs with a part of a processor get a whole one", _names("job ", records["job"][broken]))
+    return records.assign(processors=np.ceil(records["processors"]))
+
+
+def _parts_of_jobs(records: pd.DataFrame) -> pd.Series:
+    """Mask of the records of parts of a check-pointed job whose whole has a record too."""
+    part = records["status"].isin(PARTIAL)
+    return part & records["job"].isin(records["job"][~part])
+
+
+def _in_order(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:
+    """The records sorted by submit time, those of one instant in the order of the file."""
+    n_before = int((np.diff(records["submit_s"]) < 0).sum())
+    if n_before:
+        tally.say(f"the records are not in the order of their submit times and were sorted: {n_before} stand after a "
+                  "later one")
+    return records.sort_values("submit_s", kind="stable", ignore_index=True)
+
+
+def _arrivals(records: pd.DataFrame, time_scale: float, tally: Tally) -> np.ndarray:
+    submit_s = records["submit_s"].to_numpy()
+    if submit_s[0] != 0:
+        tally.say(f"the first job was submitted at {submit_s[0]:.0f} s; times count from there")
+    return (submit_s - submit_s[0]) * time_scale
+
+
+def _fill_work(rows: np.ndarray, records: pd.DataFrame, corepower: float) -> None:
+    """One job a task, without spread or failures; the time that it claims is the one requested, else the true one.
+
+    Work is CPU work, that is power x wall time x CPU efficiency, so that the wall time comes out as recorded.
+    """
+    efficiency = records["cpu_efficiency"].astype(rows["cpu_efficiency"].dtype).astype(float)
+    power = records["processors"] * corepower * efficiency
+    rows["n_jobs"] = rows["n_events_per_job"] = rows["max_attempt"] = 1
+    rows["work_hs06s_per_event"] = power * records["run_s"]
+    rows["cputime"] = power * np.where(records["requested_s"] > 0, records["requested_s"], records["run_s"])
+    rows["cpu_efficiency"] = efficiency
+    rows["cpuefficiency"] = 100 * efficiency
+    rows["corecount"] = records["processors"]
+    rows["priority"] = records["priority"]
+
+
+def _fill_memory(rows: np.ndarray, records: pd.DataFrame, memory_per_core: float, tally: Tally) -> None:
+    """Memory used, else requested, else `memory_per_core`; a job claims what it requested, at least what it used."""
+    used, requested = records["used_mb"].to_numpy(), records["requested_mb"].to_numpy()
+    per_core = np.where(used > 0, used, np.where(requested > 0, requested, memory_per_core))
+    rows["maxpss_mb"] = per_core * records["processors"]
+    rows["ramcount"] = np.maximum(per_core, requested)
+    rows["ramunit"] = RAM_UNITS.index("MBPerCore")
+    n_without = int(((used <= 0) & (requested <= 0)).sum())
+    if n_without:
+        tally.say(f"jobs without recorded memory, which get {memory_per_core:g} MB per core: {n_without}")
+    tally.count_all("jobs that used more memory than they requested claim what they used",
+                    _names("job ", records["job"][(requested > 0) & (used > requested)]))
+
+
+def _fill_files(rows: np.ndarray, records: pd.DataFrame) -> None:
+    """Input and output of each job, and their rate, kB/s per core, as the task claims it."""
+    core_s = records["run_s"] * records["processors"]
+    rows["iointensity"] = (records["input_bytes"] + records["output_bytes"]) / BYTES_PER_KB / core_s
+    rows["input_bytes_per_job"] = records["input_bytes"]
+    rows["n_input_files"] = records["n_input_files"]
+    rows["output_bytes_per_job"] = records["output_bytes"]
+
+
+def _places(rows: np.ndarray, records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """`replica_site` and `replica_fraction`: one whole replica of the input of each job that has any."""
+    site, fraction = no_replicas(len(rows))
+    holds = (rows["input_bytes_per_job"] > 0) & (records["site"].to_numpy() >= 0)
+    site[holds, 0] = records["site"][holds]
+    fraction[holds, 0] = 1
+    return site, fraction
+
+
+def _vocabularies(rows: np.ndarray, records: pd.DataFrame, path: Path) -> dict[str, tuple[str, ...]]:
+    """Fill the codes of names in `rows` and give what they mean; numbers become U<number> and G<number>."""
+    found: dict[str, tuple[str, ...]] = dict.fromkeys(VOCABULARY_OF.values(), ("",))
+    found |= {"task_names": (Path(path).name,), "processing_types": (PROCESSING_TYPE,)}
+    for column, vocabulary, series, prefix in (
+        ("user", "users", records["user"], "U"), ("working_group", "working_groups", records["group"], "G"),
+        ("label", "labels", records["label"], ""),
+    ):
+        codes, values = pd.factorize(series)
+        if column != "user" and len(values) > MOST_CORES:
+            refuse(path, None, vocabulary, len(values), f"at most {MOST_CORES} different ones can be held")
+        rows[column] = codes
+        found[vocabulary] = tuple(_names(prefix, values))
+    return found
+
+
+def _names(prefix: str, values) -> list[str]:
+    """Names of identifiers: a number gets the prefix, text stays as it is, and what is unknown is empty."""
+    return [_name(prefix, value) for value in values]
+
+
+def _name(prefix: str, value: object) -> str:
+    text = value.strip() if isinstance(value, str) else f"{value:.0f}"
+    if text in ("", "-1"):
+        return ""
+    return f"{prefix}{text}" if text.isdecimal() else text
