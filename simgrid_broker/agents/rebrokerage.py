@@ -11,18 +11,7 @@ import numpy as np
 from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
-from simgrid_broker.policy.rebrokerage import (
-    ENDED_WELL,
-    QUIET_S,
-    GroupJobs,
-    WaitingGroups,
-    groups_to_rebroker,
-    histories,
-    jobs_to_take_back,
-    least_wait,
-    oldest_of_each,
-    queues_left_alone,
-)
+from simgrid_broker.policy import rebrokerage as rules
 from simgrid_broker.world.groups import in_resource_queue
 
 S = JobStatus
@@ -34,15 +23,16 @@ def piled_up(control: Control) -> np.ndarray:
     arrays = control.arrays
     queues, n_shares = arrays.queues, len(arrays.hs06_milli)
     counts = arrays.counts[:, :n_shares].sum(axis=2)                 # (n_queues, n_shares, n_status)
-    left_alone = queues_left_alone(queues["num_slots"], queues["status"], queues["disable_reassign"], control.edition)
-    excess = jobs_to_take_back(counts[..., JOB_QUEUED].sum(axis=2), counts[..., S.RUNNING],
-                               control.world.vocabularies["shares"], control.cfg, left_alone)
+    left_alone = rules.queues_left_alone(queues["num_slots"], queues["status"], queues["disable_reassign"],
+                                         control.edition)
+    excess = rules.jobs_to_take_back(counts[..., JOB_QUEUED].sum(axis=2), counts[..., S.RUNNING],
+                                     control.world.vocabularies["shares"], control.cfg, left_alone)
     if not excess.any():
         return NO_JOBS
     rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], JOB_QUEUED))
     rows = rows[~in_resource_queue(arrays, arrays.jobs["task"][rows])].astype(np.int32)
     jobs = arrays.jobs[rows]
-    return rows[oldest_of_each(excess, jobs["queue"], jobs["share"], jobs["panda_id"])]
+    return rows[rules.oldest_of_each(excess, jobs["queue"], jobs["share"], jobs["panda_id"])]
 
 
 class AnalysisJobs:
@@ -57,7 +47,8 @@ class AnalysisJobs:
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note the groups of analysis jobs that have just ended well."""
-        chosen = self.analysis[self.control.arrays.tasks["label"][rows["task"]]] & np.isin(rows["status"], ENDED_WELL)
+        chosen = self.analysis[self.control.arrays.tasks["label"][rows["task"]]]
+        chosen &= np.isin(rows["status"], rules.ENDED_WELL)
         if chosen.any():
             rows, times = rows[chosen], times[chosen]
             self.ended.append((self._group(rows["task"], rows["queue"]), times[np.arange(len(rows)), rows["status"]]))
@@ -67,12 +58,12 @@ class AnalysisJobs:
         control, panda_id = self.control, self.control.arrays.jobs["panda_id"]
         if not self.analysis.any():
             return NO_JOBS
-        old = self._rows(JOB_QUEUED, least_wait(control.world.vocabularies["working_groups"], control.cfg,
-                                                control.edition))
+        old = self._rows(JOB_QUEUED, rules.least_wait(control.world.vocabularies["working_groups"], control.cfg,
+                                                      control.edition))
         if not len(old):
             return NO_JOBS
         rows, groups = self._jobs(old) if control.edition == "documented" else self._groups(old)
-        chosen = rows[groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
+        chosen = rows[rules.groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
         return chosen[np.argsort(-panda_id[chosen])]
 
     def _group(self, task: np.ndarray, queue: np.ndarray) -> np.ndarray:
@@ -85,12 +76,12 @@ class AnalysisJobs:
         rule = np.array([(sum(1 << status for status in statuses), CREATED, -2**40, 2**40, 0)], RULE)
         return self.control.fabric.overdue(rule, limits, self.analysis[None], self.control.now)[0]
 
-    def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, WaitingGroups]:
+    def _jobs(self, rows: np.ndarray) -> tuple[np.ndarray, rules.WaitingGroups]:
         """Each job as a group of its own."""
         unknown = np.full(len(rows), np.nan)
         return rows, self._seen(rows, unknown, self.control.arrays.job_times[rows, S.PENDING], unknown)
 
-    def _groups(self, old: np.ndarray) -> tuple[np.ndarray, WaitingGroups]:
+    def _groups(self, old: np.ndarray) -> tuple[np.ndarray, rules.WaitingGroups]:
         """Waiting jobs of all groups with one of the `old` ones, and the history of the group of each."""
         control, arrays = self.control, self.control.arrays
         jobs, times = arrays.jobs, arrays.job_times
@@ -98,20 +89,18 @@ class AnalysisJobs:
         group = self._group(jobs["task"][rows], jobs["queue"][rows])
         concerned = np.isin(group, self._group(jobs["task"][old], jobs["queue"][old]))
         rows, group = rows[concerned], group[concerned]
-        status = jobs["status"][rows]
-        seen = GroupJobs(group, status, jobs["panda_id"][rows], times[rows, S.PENDING], times[rows, S.ACTIVATED],
-                         times[rows, status])
         control.fabric.empty_outboxes()
-        self.ended = [piece for piece in self.ended if (control.now - piece[1] < QUIET_S).any()]
+        self.ended = [piece for piece in self.ended if (control.now - piece[1] < rules.QUIET_S).any()]
         groups, moments = zip(*self.ended, strict=True) if self.ended else ((), ())
-        queued, *history = histories(seen, np.concatenate([NO_GROUPS, *groups]), np.concatenate([NO_TIMES, *moments]))
+        queued, *history = rules.histories(group, jobs["status"][rows], jobs["panda_id"][rows], times[rows],
+                                           np.concatenate([NO_GROUPS, *groups]), np.concatenate([NO_TIMES, *moments]))
         return rows[queued], self._seen(rows[queued], *history)
 
     def _seen(self, rows: np.ndarray, activated_s: np.ndarray, created_s: np.ndarray,
-              progress_s: np.ndarray) -> WaitingGroups:
+              progress_s: np.ndarray) -> rules.WaitingGroups:
         """View of the groups of some jobs, one entry for each job."""
         arrays = self.control.arrays
         queue, task = arrays.jobs["queue"][rows], arrays.jobs["task"][rows]
-        return WaitingGroups(arrays.queues["status"][queue], arrays.queues["disable_reassign"][queue], activated_s,
-                             created_s, progress_s, arrays.tasks["working_group"][task],
-                             self.control.world.vocabularies["working_groups"])
+        return rules.WaitingGroups(arrays.queues["status"][queue], arrays.queues["disable_reassign"][queue],
+                                   activated_s, created_s, progress_s, arrays.tasks["working_group"][task],
+                                   self.control.world.vocabularies["working_groups"])

@@ -72,35 +72,21 @@ def groups_to_rebroker(groups: WaitingGroups, cfg: Gdpconfig, edition: str, now:
     return (candidate & (dead | (quiet & (ages >= limit)))).any(axis=0)
 
 
-@dataclass(frozen=True)
-class GroupJobs:
-    """Live jobs of groups of analysis jobs; all columns (n,), times in s.
+def histories(group: np.ndarray, status: np.ndarray, panda_id: np.ndarray, times: np.ndarray, ended: np.ndarray,
+              ended_s: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Which live jobs are queued, (n,) bool; activated_s, created_s and progress_s of the group of each, (n_queued,).
 
-    group: number of the group; created_s, activated_s and entered_s: when the job was made, activated and came into
-    its present status.
+    group: number of the group of each job, (n,); times: when it came into each status, s, (n, n_status); ended,
+    ended_s: groups and times of jobs that ended well, (k,). Source: lifecycle reference, section 4.5.
     """
-
-    group: np.ndarray
-    status: np.ndarray
-    panda_id: np.ndarray
-    created_s: np.ndarray
-    activated_s: np.ndarray
-    entered_s: np.ndarray
-
-
-def histories(jobs: GroupJobs, ended: np.ndarray, ended_s: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Which jobs are queued, (n,) bool; and activated_s, created_s and progress_s of the group of each, (n_queued,).
-
-    ended, ended_s: groups and times of jobs that ended well, (k,). Source: lifecycle reference, section 4.5.
-    """
-    names = np.unique(jobs.group)
-    new, queued = np.isin(jobs.status, BEFORE_DISPATCH), np.isin(jobs.status, JOB_QUEUED)
-    activated, moving = queued & ~new, np.isin(jobs.status, PROGRESS)
-    progress = latest(names, np.concatenate([jobs.group[moving], ended]),
-                      np.concatenate([jobs.entered_s[moving], ended_s]))
-    first = oldest(names, jobs.group[activated], jobs.panda_id[activated], jobs.activated_s[activated])
-    last = latest(names, jobs.group[new], jobs.created_s[new])
-    place = np.searchsorted(names, jobs.group[queued])
+    names = np.unique(group)
+    new, queued = np.isin(status, BEFORE_DISPATCH), np.isin(status, JOB_QUEUED)
+    activated, moving = queued & ~new, np.isin(status, PROGRESS)
+    progress = latest(names, np.concatenate([group[moving], ended]),
+                      np.concatenate([times[moving, status[moving]], ended_s]))
+    first = oldest(names, group[activated], panda_id[activated], times[activated, S.ACTIVATED])
+    last = latest(names, group[new], times[new, S.PENDING])
+    place = np.searchsorted(names, group[queued])
     return queued, first[place], last[place], progress[place]
 
 

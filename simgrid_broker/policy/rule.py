@@ -8,6 +8,7 @@ NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import ge, gt, le, lt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -134,24 +135,14 @@ class Answer(NamedTuple):
     limit: np.ndarray | float
 
 
-def above(value: Any, limit: Any, where: Any = True) -> Answer:
-    """Refuse candidates whose value is above the limit, where the comparison concerns them."""
-    return Answer((value > limit) & where, value, limit)
+def _refusing(compares: Callable[[Any, Any], Any]) -> Callable[..., Answer]:
+    def answer(value: Any, limit: Any, where: Any = True) -> Answer:
+        return Answer(compares(value, limit) & where, value, limit)
+    return answer
 
 
-def below(value: Any, limit: Any, where: Any = True) -> Answer:
-    """Refuse candidates whose value is below the limit, where the comparison concerns them."""
-    return Answer((value < limit) & where, value, limit)
-
-
-def at_least(value: Any, limit: Any, where: Any = True) -> Answer:
-    """Refuse candidates whose value is at the limit or above, where the comparison concerns them."""
-    return Answer((value >= limit) & where, value, limit)
-
-
-def at_most(value: Any, limit: Any, where: Any = True) -> Answer:
-    """Refuse candidates whose value is at the limit or below, where the comparison concerns them."""
-    return Answer((value <= limit) & where, value, limit)
+above, below, at_least, at_most = map(_refusing, (gt, lt, ge, le))
+"""Refuse candidates whose value is above, below, at least or at most the limit, where the comparison concerns them."""
 
 
 def refused_of(answer: Answer | np.ndarray) -> np.ndarray:

@@ -10,13 +10,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.gdpconfig import jobgen
 from simgrid_broker.names import MOST_FILES_OF_JOB, ClosedBy
-from simgrid_broker.policy.job_brokerage.estimates import (
-    MIN_OUTPUT_BYTES,
-    counts_hs06,
-    is_read_directly,
-    reads_lan,
-    work_space_bytes,
-)
+from simgrid_broker.policy.job_brokerage import estimates
 from simgrid_broker.units import GIB, MIB
 from simgrid_broker.views import Gdpconfig, Queues, Task
 
@@ -109,11 +103,11 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     Source: lifecycle reference, section 2.6, the table of limits. L9: the JEDI TWiki counts max(output, 2.5 GB) within
     nGBPerJob; the deployed edition counts at least 1500 MB and adds them to nGBPerJob.
     """
-    copies = not is_read_directly(task.is_merging, reads_lan(task), queues.records[number])
-    offset = work_space_bytes(task, edition)
+    copies = not estimates.is_read_directly(task.is_merging, estimates.reads_lan(task), queues.records[number])
+    offset = estimates.work_space_bytes(task, edition)
     size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
     given_s = splitting.maxWalltime * 3600 or math.inf
-    by_work = counts_hs06(task)
+    by_work = estimates.counts_hs06(task)
     return JobLimits(
         files=files_limit(task, splitting), all_files=float(MOST_FILES_OF_JOB),
         events=float(splitting.nEventsPerJob or splitting.tgtNumEventsPerJob or math.inf), size_bytes=size,
@@ -140,7 +134,7 @@ def files_limit(task: Task, splitting: Splitting) -> float:
 def size_limit(task: Task, splitting: Splitting, maxwdir_bytes: float, copies: bool, offset: float,
                edition: str) -> tuple[float, float]:
     """Most input, output and work space of a job together, and the least that output counts as, bytes (L9)."""
-    least = float(MIN_OUTPUT_BYTES["deployed"])
+    least = float(estimates.MIN_OUTPUT_BYTES["deployed"])
     n_gb = splitting.nGBPerJob or ng_for_target(splitting, offset, edition)
     if n_gb and edition == "documented":
         return n_gb * 1e9, MIN_OUTPUT_TWIKI_BYTES
@@ -162,7 +156,7 @@ def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
     """
     if not splitting.tgtMaxOutputForNG or not splitting.output_per_event:
         return 0.0
-    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, MIN_OUTPUT_BYTES["deployed"])
+    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, estimates.MIN_OUTPUT_BYTES["deployed"])
     output = splitting.tgtMaxOutputForNG * unit
     bytes_per_event = (splitting.bytes + splitting.secondary_ratio * splitting.secondary_bytes) / splitting.events
     whole = output + output / splitting.output_per_event * bytes_per_event + offset - reserve

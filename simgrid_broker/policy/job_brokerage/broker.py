@@ -78,7 +78,7 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
     record["hint"] = hint
     if locality is None:
         record["total_bytes"], record["total_files"] = 0, 0
-        none = zeros(len(stats.store))
+        none = column_of(0.0, len(stats.store))
         data = none, none, none, none
     else:
         record["total_bytes"], record["total_files"] = locality.total_bytes, locality.total_files
@@ -114,7 +114,7 @@ def prepare(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
 
 def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | None) -> np.ndarray:
     """Product of the factors that look at descriptions only, (n,); not to be changed."""
-    weight = ones(case.n_candidates)
+    weight = column_of(1.0, case.n_candidates)
     for rule in brokerage.static_factors:
         multiplier = rule(case) if cache is None else cache.multiplier(rule, case)
         if multiplier is not ONE:
@@ -123,12 +123,6 @@ def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | Non
 
 
 @cache_for_ever
-def zeros(n: int) -> np.ndarray:
-    """A column of zeros."""
-    return np.zeros(n)
-
-
-@cache_for_ever
-def ones(n: int) -> np.ndarray:
-    """A column of ones."""
-    return np.ones(n)
+def column_of(value: float, n: int) -> np.ndarray:
+    """A column of one value, (n,); not to be changed."""
+    return np.full(n, value)

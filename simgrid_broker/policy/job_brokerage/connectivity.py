@@ -54,35 +54,27 @@ def only_copies(case: JobCase) -> np.ndarray:
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P18 (D24)")
 def network_mismatch(case: JobCase) -> np.ndarray:
     """Refuse queues whose wnconnectivity is not consistent with the task's ipConnectivity, if it has one (D24)."""
-    asked, accepts = case.task.ipconnectivity, ACCEPTS[case.edition]
+    asked = case.task.ipconnectivity
     if not asked or is_single(case.task, case.queues):
         return _none(case)
     offers = case.queues.wnconnectivity
-    refused = {offer: not accepts(offer, asked) for offer in dict.fromkeys(offers)}
+    refused = {offer: not accepts(offer, asked, case.edition) for offer in dict.fromkeys(offers)}
     return np.array([refused[offer] for offer in offers], bool)
 
 
-def accepts_documented(offered: str, asked: str) -> bool:
+def accepts(offered: str, asked: str, edition: str) -> bool:
     """Whether a queue with `offered` accepts a task that asks for `asked`, both network#stack.
 
-    A task may leave its network out; the stacks are equal, even if unset.
+    A task may leave its network out; the stacks are equal, even if unset. In the deployed edition `none` and omitted
+    words ask for nothing, and only `http` is less than `full`.
     """
     network, _, stack = offered.partition("#")
     wanted, _, wanted_stack = asked.partition("#")
-    return (not wanted or wanted in ACCEPTED.get(network, ())) and stack == wanted_stack
-
-
-def accepts_deployed(offered: str, asked: str) -> bool:
-    """As `accepts_documented`, but `none` and omitted words ask for nothing, and only `http` is less than `full`."""
-    network, _, stack = offered.partition("#")
-    wanted, _, wanted_stack = asked.partition("#")
+    if edition == "documented":
+        return (not wanted or wanted in ACCEPTED.get(network, ())) and stack == wanted_stack
     if wanted in STORED_NETWORKS and network != "full" and not network == wanted == "http":
         return False
     return not wanted_stack or stack == wanted_stack
-
-
-ACCEPTS = {"documented": accepts_documented, "deployed": accepts_deployed}
-"""Whether the network of a queue suffices for a task, by edition."""
 
 
 @criterion("-es", **EVENT_SERVICE)
