@@ -6,7 +6,7 @@ import typer
 
 from simgrid_broker.cli.text import Section, Topic, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
-from simgrid_broker.errors import Problem, nearest
+from simgrid_broker.errors import nearest
 
 EXAMPLES = """\b
 Examples:
@@ -40,8 +40,8 @@ def describe(topic: Annotated[str | None, typer.Argument(
         typer.echo("\nDetails: simgrid-broker describe TOPIC. Keys of gdpconfig: simgrid-broker gdpconfig.")
         return
     if topic not in known:
-        raise BadArgument([Problem(None, None, topic, None, "unknown topic; `simgrid-broker describe` lists the "
-                                   "topics", nearest(topic, known))])
+        raise BadArgument(topic, None, "unknown topic; `simgrid-broker describe` lists the topics",
+                          nearest(topic, known))
     for section in parts_of(known[topic], part):
         typer.echo(f"{section.title}\n{paragraph(section.about)}\n")
         typer.echo(table(section.head, section.rows) + "\n")
@@ -53,5 +53,5 @@ def parts_of(topic: Topic, part: str | None) -> list[Section]:
     names = list(dict.fromkeys(section.key for section in sections if section.key))
     if part is not None and part not in names:
         expected = f"expected {', '.join(names)}" if names else "this topic has no parts"
-        raise BadArgument([Problem(None, None, f"{topic.name} {part}", None, expected, nearest(part, names))])
+        raise BadArgument(f"{topic.name} {part}", None, expected, nearest(part, names))
     return [section for section in sections if part in (None, section.key)]

@@ -9,7 +9,7 @@ import typer
 from simgrid_broker.cli import why_not
 from simgrid_broker.cli.text import count
 from simgrid_broker.cli.trouble import BadArgument
-from simgrid_broker.errors import Problem, nearest
+from simgrid_broker.errors import nearest
 from simgrid_broker.names import USED
 from simgrid_broker.units import format_seconds, seconds
 
@@ -53,12 +53,12 @@ def explain(
     moment = None if at is None else _moment(at)
     if why_not_queue is not None:
         if at is not None or queue is not None:
-            raise _wrong("--why-not", why_not_queue, "can be combined with --task and --json only")
+            raise BadArgument("--why-not", why_not_queue, "can be combined with --task and --json only")
         answer = why_not.answer(recorded, candidate_names(recorded, "--why-not", why_not_queue), number)
         typer.echo(_json(answer.to_dict()) if as_json else why_not.text(answer))
         return
     if number is None:
-        raise _wrong("--task", None, "a task (--task ID) or a queue (--why-not QUEUE) is required")
+        raise BadArgument("--task", None, "a task (--task ID) or a queue (--why-not QUEUE) is required")
     rows = _decisions_of(recorded, number, moment)
     names = None if queue is None else candidate_names(recorded, "--queue", queue)
     typer.echo(_json(as_dict(recorded, number, rows, names)) if as_json else "\n\n".join(texts(recorded, rows, names)))
@@ -75,9 +75,9 @@ def task_number(run: "Run", task: str) -> int:
         return int(named.iloc[0])
     if len(named):
         first = ", ".join(map(str, named.head(8))) + (", ..." if len(named) > 8 else "")
-        raise _wrong("--task", task, f"{len(named)} tasks have this name; choose one by number: {first}")
+        raise BadArgument("--task", task, f"{len(named)} tasks have this name; choose one by number: {first}")
     known = dict.fromkeys(tasks.name.dropna().astype(str))
-    raise _wrong("--task", task, f"unknown task; the run has {count(len(numbers), 'task')}",
+    raise BadArgument("--task", task, f"unknown task; the run has {count(len(numbers), 'task')}",
                  nearest(task, known) or nearest(task, numbers))
 
 
@@ -87,7 +87,7 @@ def candidate_names(run: "Run", option: str, name: str) -> frozenset[str]:
     owner = queue_of(run)
     names = frozenset(each for each, queue in owner.items() if name in (each, queue))
     if not names:
-        raise _wrong(option, name, "unknown PanDA queue, pseudo-queue or site of the run",
+        raise BadArgument(option, name, "unknown PanDA queue, pseudo-queue or site of the run",
                      nearest(name, dict.fromkeys((*owner.values(), *owner))))
     return names
 
@@ -136,12 +136,12 @@ def _decisions_of(run: "Run", task: int, at_s: float | None) -> "pd.DataFrame":
     from simgrid_broker import metrics
     rows = metrics.explain(run, task)
     if not len(rows):
-        raise _wrong("--task", task, why_not.not_recorded(run, task))
+        raise BadArgument("--task", task, why_not.not_recorded(run, task))
     if at_s is None:
         return rows
     later = rows[rows.time_s >= at_s]
     if not len(later):
-        raise _wrong("--at", format_seconds(at_s), "the last recorded decision of the task was at "
+        raise BadArgument("--at", format_seconds(at_s), "the last recorded decision of the task was at "
                      + format_seconds(rows.time_s.max()))
     return later[later.decision == later.decision.iloc[0]]
 
@@ -151,7 +151,7 @@ def _moment(at: str) -> float:
     try:
         return seconds(float(at) if at.replace(".", "", 1).isdigit() else at)
     except ValueError as error:
-        raise _wrong("--at", at, str(error)) from error
+        raise BadArgument("--at", at, str(error)) from error
 
 
 def _head(row) -> str:
@@ -188,10 +188,6 @@ def _reason(panda: str) -> str:
     for words in ("selection for ", "skip queues with "):
         panda = panda.removeprefix(words)
     return panda
-
-
-def _wrong(key: str, value: object, expected: str, meant: tuple[str, ...] = ()) -> BadArgument:
-    return BadArgument([Problem(None, None, key, value, expected, meant)])
 
 
 def _json(value: dict) -> str:

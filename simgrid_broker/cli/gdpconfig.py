@@ -7,7 +7,7 @@ import typer
 
 from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
-from simgrid_broker.errors import Problem, nearest
+from simgrid_broker.errors import nearest
 
 if TYPE_CHECKING:
     from simgrid_broker.gdpconfig import GdpconfigKey
@@ -89,4 +89,4 @@ def unknown(key: str) -> BadArgument:
     bare = key.rpartition(".")[2]
     meant = tuple(match.entry.name for match in find(bare)) or nearest(
         key, (*COMPONENTS, *(entry.key for entry in REGISTRY), *(entry.name for entry in REGISTRY)))
-    return BadArgument([Problem(None, None, key, None, "unknown key or component", meant)])
+    return BadArgument(key, None, "unknown key or component", meant)

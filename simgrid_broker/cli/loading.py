@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from simgrid_broker.scenario import Scenario, Snapshot
 
 CRIC = "CRIC"
-"""Kind of origin of imported values."""
 
 ScenarioFile = Annotated[Path, typer.Argument(metavar="SCENARIO", help="Scenario file, YAML.", show_default=False)]
 Seed = Annotated[int | None, typer.Option(min=0, metavar="N", help="Seed of all random draws, instead of "

@@ -24,6 +24,9 @@ class BadArgument(errors.InputFileError):
 
     about = "the command line"
 
+    def __init__(self, key: str, value: object, expected: str, nearest: tuple[str, ...] = ()):
+        super().__init__([errors.Problem(None, None, key, value, expected, nearest)])
+
 
 @contextmanager
 def errors_as_messages() -> Iterator[None]:

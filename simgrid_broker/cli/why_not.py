@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 MOST_STRETCHES = 40
 """Maximum number of lines over time; JSON has all."""
 MOST_RULES = 4
-"""Maximum number of rules with a column over time."""
 
 
 @dataclass(frozen=True)

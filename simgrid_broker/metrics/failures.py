@@ -17,7 +17,6 @@ SILENT = "lost_heartbeat"
 """Cause of a job whose slot was lost before the server noticed."""
 
 UNITS = {"jobs": "jobs", "lost_core_hours": "core h", "lost_wait_hours": "h"}
-"""Figures of `failures` and their units."""
 
 RULES = (SILENT, "fast_rebrokerage", "analysis_rebrokerage", "reassigned",
          *(cause for cause in Cause.words() if cause.startswith("timeout_")))

@@ -20,9 +20,7 @@ PHASES = {"waits for a nucleus": ("registered", "defined", "topreprocess", "prep
           "held": ("throttled", "paused", "exhausted")}
 """Phases and their statuses; a task moves back and forth within a phase, and only its last stays are recorded."""
 LEAVING = "is being ended"
-"""Phase of all other statuses that are not final."""
 UNITS = {"tasks": "tasks", "time_mean": "h", "time_p50": "h", "time_p95": "h", "time_total": "task h"}
-"""Figures of `time_in_phase` and their units."""
 
 
 def task_phases(run: Run, most: int = MOST_TASKS) -> pd.DataFrame:

@@ -17,7 +17,6 @@ ABOVE = "more"
 """Memory above the largest value of the retry module's list."""
 
 UNITS = {"jobs": "jobs", "finished": "jobs", "out_of_memory": "jobs", "lost_core_hours": "core h"}
-"""Figures of `memory_retries` and their units."""
 
 
 def retry_history(run: Run) -> pd.DataFrame:

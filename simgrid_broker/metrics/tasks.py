@@ -20,7 +20,6 @@ ON_HOLD = (TaskStatus.PENDING.word, TaskStatus.ASSIGNING.word)
 NO_CAMPAIGN = "(no campaign)"
 
 ARRIVAL_BINS = 8
-"""Number of arrival-time bins of `first_jobs`."""
 
 
 def task_turnaround(run: Run, by: str = "campaign") -> pd.DataFrame:

@@ -14,11 +14,9 @@ from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
 QUANTILES = (5, 25, 50, 75, 95)
-"""Percentiles of the waiting time."""
 
 UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "started": "jobs", "still_waiting": "jobs",
          "still_waiting_p50": "h", "taken_back": "jobs"}
-"""Figures of `waiting_times` and their units."""
 
 
 def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:

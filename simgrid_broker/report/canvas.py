@@ -16,7 +16,6 @@ from simgrid_broker.units import DAY, HOUR, MINUTE
 
 DPI = 150
 MOST_LABELS = 8
-"""Maximum number of incidents that are labelled above the axes."""
 
 
 @dataclass(frozen=True)

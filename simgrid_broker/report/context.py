@@ -14,7 +14,6 @@ INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
 """Fields that name the object of an incident; the first that is set is shown."""
 
 MOST_NAMED = 3
-"""Maximum number of task streams that are named in a warning."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from simgrid_broker.metrics import wide
 from simgrid_broker.report.bars import cause_bars, heat_map, stacked_bars
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
 from simgrid_broker.report.context import Context
-from simgrid_broker.report.gantt import gantt
+from simgrid_broker.report.series import gantt
 from simgrid_broker.report.words import spoken
 
 MOST_ROWS = 20

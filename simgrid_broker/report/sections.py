@@ -21,9 +21,7 @@ from simgrid_broker.report.share_figures import PANEL_COLUMNS, compliance_tree, 
 from simgrid_broker.report.words import spoken
 
 MOST_PANELS = 24
-"""Maximum number of shares with their own panel."""
 MOST_ROWS = 20
-"""Maximum number of rows of a table."""
 
 
 def shares(view: Context) -> Section:

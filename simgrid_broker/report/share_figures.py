@@ -22,7 +22,6 @@ from simgrid_broker.report.palette import INK, RUN_COLOURS
 from simgrid_broker.report.words import shortened
 
 PANEL_COLUMNS = 4
-"""Panels side by side."""
 LONGEST_TITLE = 30
 RATIO_LIMIT = 2.0
 """Largest ratio of delivered to target power that is drawn to scale."""

@@ -14,7 +14,6 @@ SUMMARY_LABELS = {
     "still_waiting_p50": "Waiting so far of these, median", "taken_back": "Jobs withdrawn before start",
     "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above target",
 }
-"""Labels of the metrics of `metrics.summary`."""
 
 COLUMN_LABELS = {
     "share": "Share", "delivered": "Delivered, %", "target": "Target, %", "difference": "Difference",
@@ -38,7 +37,6 @@ COLUMN_LABELS = {
     "moves": "Jobs", "lost_wait_hours": "Lost wait, h", "time_mean": "Mean, h", "time_p50": "Median, h",
     "time_p95": "95 %, h", "time_total": "All tasks, h", "when": "When", "what": "What",
 }
-"""Headings of table columns."""
 
 REASONS = {
     "scout_cpuTime": "cpuTime of the scouts is far above the claim",

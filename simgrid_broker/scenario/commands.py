@@ -11,7 +11,6 @@ from simgrid_broker.scenario.model import Incident, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
 
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
-"""Kinds of incidents that name a task."""
 
 OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",)}
 """Fields that single commands read beside the task; the others read none."""
@@ -121,4 +120,3 @@ def _of_kind(scenario: Scenario, what: str) -> Iterator[tuple[tuple, Incident]]:
 
 
 COMMAND_RULES = (command_options, share_of_command, task_of_command, impossible_command)
-"""All rules of this module."""

@@ -20,7 +20,6 @@ TEXTS = ("prodSourceLabel", "workingGroup", "processingType", "campaign", "site"
          "architecture", "transHome")
 """Attributes of a task that are text; source: lifecycle reference, 1.6, and JEDI TWiki, the JEDI_Tasks table."""
 NUMBERS = ("coreCount", "eventService", "currentPriority", "ramCount")
-"""Attributes that are numbers."""
 ATTRIBUTES = {name.lower(): name for name in (*TEXTS, *NUMBERS)}
 NUMBER = re.compile(r"[-+]?[0-9]+(?:\.[0-9]+)?")
 TOKEN = re.compile(rf"\s*(?:(?P<text>'(?:[^']|'')*')|(?P<number>{NUMBER.pattern})|(?P<variable>:\w+)|"

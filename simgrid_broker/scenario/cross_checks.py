@@ -168,4 +168,3 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     incident_cut_off, snapshot_cut_off, setting_without_match, option_of_full_chain,
     option_no_number, software_without_transhome, software_unknown,
 )
-"""Everything that is looked at for remarks."""

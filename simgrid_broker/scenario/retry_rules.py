@@ -122,4 +122,3 @@ def limit_without_number(scenario) -> Iterator[Finding]:
 
 
 RETRY_RULES = (unknown_error, bad_diagnostics, unknown_diagnostics, limit_without_number)
-"""All rules of this module."""

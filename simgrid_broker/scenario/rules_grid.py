@@ -8,7 +8,6 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.part import MOST_CORES
 
 TIERS = (0, 1, 2, 3)
-"""Tiers that a site can have."""
 
 
 def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
@@ -133,4 +132,3 @@ GRID_RULES: Rules = (
     storage_of_site, link_to_itself, link_twice, unknown_tier, too_much_space, no_queue, no_nucleus,
     nucleus_without_storage, queue_without_cores, slot_too_large, too_many_cores, import_without_queues,
 )
-"""All rules of this module."""

@@ -117,4 +117,3 @@ SHARE_RULES: Rules = (
     share_twice, share_below_nothing, siblings_of_nothing, bad_expression, unknown_resource_type, bounds_upside_down,
     wrong_setting, setting_of_unknown_share,
 )
-"""All rules of this module."""

@@ -180,4 +180,3 @@ WORK_RULES = (
     incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
     queues_of_work, *COMMAND_RULES,
 )
-"""All rules of this module."""

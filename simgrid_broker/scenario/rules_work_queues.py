@@ -111,4 +111,3 @@ def bad_group_attribute(scenario: Scenario) -> Iterator[Finding]:
 
 
 WORK_QUEUE_RULES = (queue_twice, bad_order, bad_criteria, bad_partition, queues_of_nothing, bad_group_attribute)
-"""All rules of this module."""

@@ -13,7 +13,6 @@ from simgrid_broker.names import JobStatus
 DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
 ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
 NO_PRIORITY = -(2**31)
-"""Highest priority without jobs."""
 
 
 class QueuedWork(NamedTuple):

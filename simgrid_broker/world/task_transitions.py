@@ -9,7 +9,6 @@ from simgrid_broker.world.states import TASK
 T = TaskStatus
 
 TASK_MOVES = TASK.pairs
-"""Allowed moves of a task, (old, new)."""
 
 BROKEN = T.BROKEN
 

@@ -8,7 +8,6 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.recount import live
 
 ROWS_AT_ONCE = 1 << 15
-"""Maximum number of jobs per batch."""
 
 
 def unfinished_jobs(arrays, now: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:

@@ -10,7 +10,6 @@ from simgrid_broker.scenario.importers.cric_values import clean
 from simgrid_broker.scenario.importers.input_files import Tally, read_json
 
 EVERYWHERE = "ALL"
-"""Entry that holds for all queues."""
 
 SOFTWARE = {"cmtconfigs": list, "containers": list, "cvmfs": list}
 HARDWARE = {"type": str, "arch": list, "instr": list, "vendor": list, "model": list, "version": list}

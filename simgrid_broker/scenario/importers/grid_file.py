@@ -29,7 +29,6 @@ LONGEST_LINE = 6
 """Most plain values of a list or an object that is written on one line."""
 
 WIDTH = 110
-"""Columns of the comment at the head."""
 
 VERBATIM = ("params",)
 """Keys whose inner values have no units."""

@@ -22,7 +22,6 @@ COLUMNS = (
 """Names of the 29 fields, in order; identifiers may be text."""
 
 NUMBERS = COLUMNS[1:11]
-"""The fields that must be numbers."""
 
 WORKFLOW_COLUMNS = ("WorkflowID", *COLUMNS, "Dependencies")
 """Names that the header of the comma-separated variant may hold."""

@@ -17,7 +17,6 @@ COLUMNS = (
     "processors requested", "time requested", "memory requested", "status", "user", "group", "executable", "queue",
     "partition", "preceding job", "think time",
 )
-"""Names of the eighteen fields, in order."""
 
 N_LEAST = 5
 """Fields that a file must have at least: the job up to its processors."""

@@ -22,7 +22,6 @@ from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
 
 FORMATS = ("swf", "gwf", "cgsim")
-"""Formats of traces that can be read."""
 
 FORMAT_OF_SUFFIX = {".swf": "swf", ".gwf": "gwf", ".csv": "cgsim"}
 """Format by the name of a file without `.gz`."""

@@ -59,4 +59,3 @@ JOB = Machine("job", MEANING, (
     _move(LIVE, S.CLOSED, "server", "kill codes 2, 4, 10, 51, 55, 60", KILLS, "any status that is not final"),
     _move(LIVE, S.CANCELLED, "server", "other kill codes", KILLS, "any status that is not final"),
 ), "JEDI TWiki, job status")
-"""State machine of a job."""

@@ -137,4 +137,3 @@ COMMANDED = (
 
 TASK = Machine("task", MEANING, (*REFINING, *GENERATING, *WAITING, *ENDING, *COMMANDED),
                "JEDI TWiki, task status; lifecycle reference, 2.8")
-"""State machine of a task."""
