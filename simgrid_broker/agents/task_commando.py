@@ -15,7 +15,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.fabric.commands import jobs_of
 from simgrid_broker.names import PRODUCTION_LABELS, Cause, JobStatus, TaskCommand, TaskStatus
 from simgrid_broker.policy.task_commands import INCREMENT, NOT_RETRIED_WITH_PARENT, accepts, retry_refused
-from simgrid_broker.world.columns import add_attempts, preassign, return_to, set_task
+from simgrid_broker.world.columns import add_attempts, return_to, set_task
 from simgrid_broker.world.task_transitions import set_status
 
 C, S, T = TaskCommand, JobStatus, TaskStatus
@@ -136,7 +136,7 @@ class TaskCommando:
         if nucleus is not None or queue is None:
             set_task(world, row, nucleus=-1 if nucleus is None else world.vocabularies["sites"].index(nucleus))
         if queue is not None:
-            preassign(world, row, queue)
+            set_task(world, row, preassigned=world.vocabularies["preassigned"].index(queue))
 
     def _pause(self, row: int, given: Given) -> None:
         """Pause a task and its activated jobs."""

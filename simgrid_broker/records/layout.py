@@ -7,15 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from simgrid_broker import names
-from simgrid_broker.names import Cause, ClosedBy, DecisionKind, JobStatus, QueueStatus, TaskStatus, TransferKind
-from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES, Column, Table
-
-FIXED_WORDS = {
-    "job_status": JobStatus.words(), "task_status": TaskStatus.words(), "queue_status": QueueStatus.words(),
-    "cause": Cause.words(), "closed_by": ClosedBy.words(), "transfer_kind": TransferKind.words(),
-    "decision_kind": DecisionKind.words(),
-}
-"""Vocabularies that do not depend on the scenario."""
+from simgrid_broker.schema import FIXED_WORDS, JOB_TIMES, RECORDED, TASK_TIMES, Column, Table
 
 TIMES = {"jobs": JOB_TIMES, "tasks": TASK_TIMES}
 """Names of the transition times of a table."""

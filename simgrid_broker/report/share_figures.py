@@ -8,16 +8,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
 from simgrid_broker.metrics import NEAR, wide
-from simgrid_broker.report.canvas import (
-    NO_MARKS,
-    Marks,
-    column_beside,
-    dress,
-    label_beside,
-    legend,
-    rows_axis,
-    time_axis,
-)
+from simgrid_broker.report import canvas
+from simgrid_broker.report.canvas import NO_MARKS, Marks
 from simgrid_broker.report.palette import INK, RUN_COLOURS
 from simgrid_broker.report.words import shortened
 
@@ -32,8 +24,8 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str],
     shares = [name for name in colours if (table.share == name).any()]
     values = _by_time(table, "delivered", shares).fillna(0.0)
     targets = _by_time(table, "target", shares).ffill().iloc[-1].fillna(0.0)
-    dress(axes, ylabel="delivered power (% of all in use)", grid="")
-    unit = time_axis(axes, values.index.max(), marks, stack=True)
+    canvas.dress(axes, ylabel="delivered power (% of all in use)", grid="")
+    unit = canvas.time_axis(axes, values.index.max(), marks, stack=True)
     end = values.index.max() / unit
     axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in shares], linewidth=0.3,
                    edgecolor="white")
@@ -43,7 +35,7 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str],
     axes.bar(np.full(len(shares), 1.02 * end), targets, 0.04 * end, bottom, align="edge", linewidth=0.3,
              color=[colours[name] for name in shares], edgecolor="white")
     axes.text(1.04 * end, 101, "target", ha="center", va="bottom", fontsize=8, color=INK)
-    label_beside(axes, dict(bottom + targets / 2), colours)
+    canvas.label_beside(axes, dict(bottom + targets / 2), colours)
     return axes
 
 
@@ -64,8 +56,8 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], c
 def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: Marks = NO_MARKS,
                 label: bool = True) -> Axes:
     """The panel of one share; columns: delivered, target (%) and activated (jobs); index: time, s."""
-    dress(axes)
-    unit = time_axis(axes, one.index.max(), Marks(marks.warm_up_s), label)
+    canvas.dress(axes)
+    unit = canvas.time_axis(axes, one.index.max(), Marks(marks.warm_up_s), label)
     times = one.index / unit
     inside = one[one.index >= marks.warm_up_s] if one.index.max() > marks.warm_up_s else one
     top = 1.2 * np.nanmax([*inside.delivered, *inside.target, 1e-9])
@@ -86,15 +78,15 @@ def compliance_tree(table: pd.DataFrame, axes: np.ndarray) -> np.ndarray:
     nodes = wide(table, "delivered", "target", "deviation", "near")
     nodes = nodes[nodes.level > 0].iloc[::-1].reset_index(drop=True)
     power, ratio = axes
-    dress(power, xlabel="delivered (% of power in use); mark: target", grid="x")
+    canvas.dress(power, xlabel="delivered (% of power in use); mark: target", grid="x")
     shade = [("#0072B2", "#56B4E9", "#A9D5F0")[min(level, 3) - 1] for level in nodes.level]
     power.barh(nodes.index, nodes.delivered.fillna(0), height=0.72, color=shade)
     power.vlines(nodes.target, nodes.index - 0.42, nodes.index + 0.42, color=INK, linewidth=1.8)
     power.set_xlim(0, 1.08 * np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
     _tree_labels(power, nodes)
     _ratios(ratio, nodes, shade)
-    column_beside(ratio, "mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2), 55)
-    column_beside(ratio, "samples within\n10 % of target\n(%)", _decimals(nodes.near, 0), 122)
+    canvas.column_beside(ratio, "mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2), 55)
+    canvas.column_beside(ratio, "samples within\n10 % of target\n(%)", _decimals(nodes.near, 0), 122)
     return axes
 
 
@@ -109,7 +101,7 @@ def _tree_labels(axes: Axes, nodes: pd.DataFrame) -> None:
 
 def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
     """Draw delivered / target as dots; values above RATIO_LIMIT as arrows at the end of the axis."""
-    dress(axes, xlabel="delivered / target; grey: within 10 %", grid="x")
+    canvas.dress(axes, xlabel="delivered / target; grey: within 10 %", grid="x")
     ratio = nodes.delivered / nodes.target.where(nodes.target > 0)
     beyond = ratio > RATIO_LIMIT
     axes.axvspan(1 - NEAR, 1 + NEAR, color="#E4E4E4", linewidth=0, zorder=0)
@@ -126,14 +118,14 @@ def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
 def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
     """Delivered power of the leaves in two runs (columns base and changed) around the target of the second."""
     rows = table.iloc[::-1].reset_index(drop=True)
-    dress(axes, xlabel="delivered power (% of all in use); black mark: target of B", grid="x")
+    canvas.dress(axes, xlabel="delivered power (% of all in use); black mark: target of B", grid="x")
     axes.hlines(rows.index, rows.base, rows.changed, color="#CCCCCC", linewidth=3)
     axes.vlines(rows.target, rows.index - 0.4, rows.index + 0.4, color=INK, linewidth=1.6)
     for name, label, colour, shape in (("base", "A", RUN_COLOURS[0], "o"), ("changed", "B", RUN_COLOURS[1], "D")):
         axes.scatter(rows[name], rows.index, color=colour, marker=shape, s=34, label=label, zorder=3)
-    rows_axis(axes, rows.share)
+    canvas.rows_axis(axes, rows.share)
     axes.set_xlim(left=0)
-    legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    canvas.legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
     return axes
 
 

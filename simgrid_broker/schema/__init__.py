@@ -1,5 +1,6 @@
 """Every table and every noun of the grid, each column and attribute described once."""
 
+from simgrid_broker import names
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.grid import LINKS, SITES, STORAGES, TRANSFERS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
@@ -15,7 +16,7 @@ from simgrid_broker.schema.series import (
     STORAGE_SERIES,
 )
 from simgrid_broker.schema.splitting import SPLITTING
-from simgrid_broker.schema.tasks import TASK_TIMES, TASKS
+from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
 
 RECORDED = {
     "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "transfers": TRANSFERS, "decisions": DECISIONS,
@@ -28,7 +29,14 @@ WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LI
                                         SPLITTING)}
 """The tables that a world is made of."""
 
-__all__ = ["Column", "Table", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS", "SPLITTING", "SITES",
-           "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES", "QUEUE_SERIES",
-           "LINK_SERIES",
-           "STORAGE_SERIES", "DECISIONS", "CANDIDATES", "FACTORS", "REFUSALS"]
+FIXED_WORDS = {
+    "job_status": names.JobStatus.words(), "task_status": names.TaskStatus.words(),
+    "queue_status": names.QueueStatus.words(), "cause": names.Cause.words(), "closed_by": names.ClosedBy.words(),
+    "transfer_kind": names.TransferKind.words(), "decision_kind": names.DecisionKind.words(),
+    "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
+}
+"""Vocabularies that do not depend on the scenario."""
+
+__all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
+           "SPLITTING", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES",
+           "QUEUE_SERIES", "LINK_SERIES", "STORAGE_SERIES", "DECISIONS", "CANDIDATES", "FACTORS", "REFUSALS"]

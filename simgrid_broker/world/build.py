@@ -3,39 +3,11 @@
 import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.names import (
-    ANALYSIS_LABELS,
-    EXPRESS_TYPE,
-    Cause,
-    ClosedBy,
-    DecisionKind,
-    FullChain,
-    InputLan,
-    JobStatus,
-    QueueStatus,
-    TaskStatus,
-    TransferKind,
-)
+from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_TYPE, Cause, TaskStatus
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
-from simgrid_broker.schema import JOBS, LINKS, STORAGES, TRANSFERS
-from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world import queue_tables
-from simgrid_broker.world.arrays import (
-    EVENT,
-    INPUT_LOSS,
-    LESSON,
-    N_RAM_LEVELS,
-    N_STATUS,
-    RAM_LEVEL,
-    RETRY,
-    RETRY_RULE,
-    SETTINGS,
-    STATE,
-    SUBMISSION,
-    WAITING,
-    Arrays,
-)
+from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
+from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.transitions import allowed_moves
 from simgrid_broker.world.world import World
@@ -61,7 +33,7 @@ def build(scenario, task_list) -> World:
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares_in_use))
     n_groups = n_shares * (1 + n_resource_queues(scenario.work_queues))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
-    arrays = Arrays(
+    made = arrays.Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
         **tables,
         tasks=task_list.rows.copy(), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
@@ -70,9 +42,9 @@ def build(scenario, task_list) -> World:
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         newest_activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         share_order=np.arange(n_shares, dtype=np.int32),
-        counts=np.zeros((n_queues, n_groups, n_types, N_STATUS), np.int32),
+        counts=np.zeros((n_queues, n_groups, n_types, arrays.N_STATUS), np.int32),
         running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
-        hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, N_STATUS), np.int32),
+        hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, arrays.N_STATUS), np.int32),
         user_cores=np.zeros(n_users, np.int32),
         allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
@@ -80,12 +52,12 @@ def build(scenario, task_list) -> World:
         splitting=task_list.split(),
         input_loss=_input_loss(scenario, task_list),
     )
-    return World(arrays, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
+    return World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
 
 
 def _input_loss(scenario, task_list) -> np.ndarray:
     """Lost and broken parts of the input of each task, (n_tasks,) of INPUT_LOSS, as its stream says."""
-    loss, names = np.zeros(len(task_list.rows), INPUT_LOSS), task_list.vocabularies["task_names"]
+    loss, names = np.zeros(len(task_list.rows), arrays.INPUT_LOSS), task_list.vocabularies["task_names"]
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
         if stream.name in names:
             loss[task_list.rows["name"] == names.index(stream.name)] = stream.lost_input, stream.broken_input
@@ -155,7 +127,7 @@ def _links(scenario) -> np.ndarray:
 
 
 def _state(pools) -> np.ndarray:
-    state = np.zeros(1, STATE)
+    state = np.zeros(1, arrays.STATE)
     state["fault_row"] = -1
     state["total_cores"] = pools["cores"].sum()
     state["n_free_jobs"] = first_job_rows(state["total_cores"][0])
@@ -180,7 +152,7 @@ def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
     analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
     user_labels = analysis if scenario.edition == "deployed" else 0
     return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0, 0, 0, 0, 0.0, urgent,
-                      user_labels)], SETTINGS)
+                      user_labels)], arrays.SETTINGS)
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:
@@ -189,28 +161,28 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         return np.arange(n_rows - 1, -1, -1, dtype=np.int32)
     n_jobs = first_job_rows(total_cores)
     return dict(
-        jobs=JOBS.empty(n_jobs), job_times=np.zeros((n_jobs, N_STATUS)), free_jobs=free(n_jobs),
-        transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, RETRY),
-        submissions=np.zeros(FIRST_ROWS, SUBMISSION), free_transfers=free(), free_retries=free(),
-        free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, EVENT),
-        far_events=np.zeros(4 * FIRST_ROWS + total_cores, EVENT),
-        pending=np.zeros(FIRST_ROWS, WAITING), holding=np.zeros(FIRST_ROWS, WAITING),
-        done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, N_STATUS), np.nan),
+        jobs=JOBS.empty(n_jobs), job_times=np.zeros((n_jobs, arrays.N_STATUS)), free_jobs=free(n_jobs),
+        transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, arrays.RETRY),
+        submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION), free_transfers=free(), free_retries=free(),
+        free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
+        far_events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),
+        pending=np.zeros(FIRST_ROWS, arrays.WAITING), holding=np.zeros(FIRST_ROWS, arrays.WAITING),
+        done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, arrays.N_STATUS), np.nan),
         done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),
-        lessons=np.zeros(FIRST_ROWS, LESSON),
+        lessons=np.zeros(FIRST_ROWS, arrays.LESSON),
     )
 
 
 def _ram_levels(n_tasks: int) -> np.ndarray:
     """Nothing awaits another attempt, and no input was raised; (n_tasks, N_RAM_LEVELS)."""
-    levels = np.zeros((n_tasks, N_RAM_LEVELS), RAM_LEVEL)
+    levels = np.zeros((n_tasks, arrays.N_RAM_LEVELS), arrays.RAM_LEVEL)
     levels["head"] = -1
     return levels
 
 
 def no_retry_rules(n_classes: int = 1) -> np.ndarray:
     """What follows from failures if no rule says anything: another attempt; (n_classes, n_causes) of RETRY_RULE."""
-    return np.zeros((n_classes, len(Cause)), RETRY_RULE)
+    return np.zeros((n_classes, len(Cause)), arrays.RETRY_RULE)
 
 
 def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
@@ -225,13 +197,9 @@ def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
     return dict(
         task_list.vocabularies, sites=sites, processing_types=kinds,
         preassigned=_with_queues_of_commands(scenario, task_list.vocabularies["preassigned"]),
-        queues=queues, pseudo_queues=pseudo, candidates=queues + sites,
-        brokered=pseudo + sites,
+        queues=queues, pseudo_queues=pseudo, candidates=queues + sites, brokered=pseudo + sites,
         storages=tuple(scenario.grid.storages),
         shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),
         work_queues=queue_names(scenario.work_queues),
-        resource_types=types, ramunits=RAM_UNITS, job_status=JobStatus.words(), task_status=TaskStatus.words(),
-        queue_status=QueueStatus.words(), cause=Cause.words(), closed_by=ClosedBy.words(),
-        transfer_kind=TransferKind.words(),
-        decision_kind=DecisionKind.words(), full_chain=FullChain.words(), input_lan=("", *InputLan.words()[1:]),
+        resource_types=types, **FIXED_WORDS,
     )

@@ -26,11 +26,6 @@ def set_reason(world: World, row: int, tag: str) -> None:
     world.arrays.tasks["errordialog"][row] = world.vocabularies["tags"].index(tag) if tag else -1
 
 
-def preassign(world: World, row: int, queue: str) -> None:
-    """Bind a task to a queue or a list of queues."""
-    world.arrays.tasks["preassigned"][row] = world.vocabularies["preassigned"].index(queue)
-
-
 def add_attempts(world: World, row: int, number: int) -> None:
     """Allow more attempts at each input of a task, and more failures if these are limited."""
     tasks = world.arrays.tasks

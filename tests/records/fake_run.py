@@ -8,8 +8,7 @@ import numpy as np
 from simgrid_broker.luck import normal_quantile, uniforms
 from simgrid_broker.names import Cause, JobStatus, TaskStatus
 from simgrid_broker.records import RunWriter, new_run_folder, write_manifest
-from simgrid_broker.records.layout import FIXED_WORDS
-from simgrid_broker.schema import JOB_TIMES, RECORDED, TASK_TIMES
+from simgrid_broker.schema import FIXED_WORDS, JOB_TIMES, RECORDED, TASK_TIMES
 
 HOUR, DAY = 3600.0, 86400.0
 TREE = ("ATLAS", 100.0, (
