@@ -12,17 +12,17 @@ HOMES = {
     "read_run": "records", "Run": "records",
     "metrics": "",
     "write_report": "report", "write_comparison": "report", "terminal_summary": "report",
-    "broker": "dry_run", "broker_jobs": "policy", "broker_task": "policy",
+    "broker": "dry_run", "broker_jobs": "policy.job_brokerage.broker", "broker_task": "policy.task_brokerage.broker",
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors",
     "InputFileError": "errors", "OutputError": "errors", "PluginError": "errors",
 }
-"""Public names and their packages; empty for a package that is public itself."""
+"""Public names and their modules; empty for a package that is public itself."""
 
 __all__ = list(HOMES)
 
 
 def __getattr__(name: str):
-    """A public name, imported from its package."""
+    """A public name, imported from its module."""
     if name not in HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = HOMES[name]

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-import simgrid_broker.policy.dispatch as dispatch  # not `from simgrid_broker.policy`, which imports this module
 from simgrid_broker import plugins
+from simgrid_broker.policy import dispatch
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilots import new_workers
 from simgrid_broker.policy.task_brokerage.broker import broker_task

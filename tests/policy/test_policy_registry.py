@@ -4,11 +4,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from simgrid_broker import policy
 from simgrid_broker.errors import PluginError
 from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy import registry
 from simgrid_broker.policy.dispatch import GLOBAL_SHARES
+from simgrid_broker.policy.job_brokerage.broker import broker_jobs
+from simgrid_broker.policy.pilots import new_workers
+from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.throttle import throttle
 from simgrid_broker.views import KEPT, Verdict
 
@@ -17,10 +19,10 @@ KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "tas
 
 @pytest.mark.parametrize(("kind", "name", "expected"), [
     ("dispatch_order", "global_shares", GLOBAL_SHARES),
-    ("pilot_submission", "unified_pilot_streaming", policy.new_workers),
+    ("pilot_submission", "unified_pilot_streaming", new_workers),
     ("throttle", "job_throttler", throttle),
-    ("job_brokerage", "production", policy.broker_jobs),
-    ("task_brokerage", "production", policy.broker_task),
+    ("job_brokerage", "production", broker_jobs),
+    ("task_brokerage", "production", broker_task),
 ])
 def test_the_package_s_own_policies(kind, name, expected):
     assert registry.policy(kind, name) is expected
@@ -76,8 +78,3 @@ def test_an_error_inside_a_policy_says_whose_it_is(monkeypatch):
     with pytest.raises(ZeroDivisionError) as raised:
         registry.policy("throttle", "mine")(None)
     assert raised.value.__notes__ == ["This was raised by 'throttle.mine' (of moon 1.0)."]
-
-
-def test_what_agents_call_is_listed_once():
-    assert len(policy.__all__) == len(set(policy.__all__))
-    assert all(hasattr(policy, name) for name in policy.__all__)
