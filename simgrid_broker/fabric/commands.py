@@ -1,14 +1,16 @@
-"""Effects of task commands and watchdogs on live jobs and on input that was given up."""
+"""Effects of task commands, watchdogs and the priority massage on live jobs and on input that was given up."""
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.rows import push_retry, take_retry
+from simgrid_broker.world.rows import is_merge_job, push_retry, take_retry
 from simgrid_broker.world.transitions import change_share, move
 
-ACTIVATED, THROTTLED = int(JobStatus.ACTIVATED), int(JobStatus.THROTTLED)
+S = JobStatus
+ACTIVATED, THROTTLED, SENT, STARTING = map(int, (S.ACTIVATED, S.THROTTLED, S.SENT, S.STARTING))
+RUNNING, HOLDING, PENDING, DEFINED, ASSIGNED = map(int, (S.RUNNING, S.HOLDING, S.PENDING, S.DEFINED, S.ASSIGNED))
 
 GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"), ("failures", "i4"),
                      ("attempt_limit", "i4"), ("ram_level", "i4"), ("n_chunks", "i4")])
@@ -76,6 +78,15 @@ def set_priority(world, rows, priority):
 
 
 @compiled
+def lift(world, rows, points):
+    """Raise the priority of activated jobs and move them in their heaps."""
+    for row in rows:
+        take_out(world, row)
+        world.jobs[row]["priority"] += points
+        put_activated(world, row)
+
+
+@compiled
 def set_share(world, rows, share):
     """Change the share of live jobs; activated ones move to its heap."""
     for row in rows:
@@ -119,3 +130,29 @@ def nothing_left(arrays, task_row: int) -> None:
     state = arrays.state[0]
     arrays.done_tasks[state["n_done_tasks"]] = task_row
     state["n_done_tasks"] += 1
+
+
+@compiled
+def look_at_owners(world, owner_of_task, since, jobs, cores, done, activated, highest):
+    """Count the live jobs of tasks whose owner is not -1, by owner.
+
+    owner_of_task: (n_tasks,); jobs, cores: running, starting and sent, (n_owners,); done, activated, highest:
+    (n_owners, n_queues), of jobs with a change or heartbeat after `since`, s: number of jobs of the active table that
+    are neither activated nor holding, number of activated jobs, and highest priority of these.
+    """
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] == 0 or owner_of_task[job["task"]] < 0 or is_merge_job(job):
+            continue
+        owner, queue, status = owner_of_task[job["task"]], job["queue"], job["status"]
+        if status == RUNNING or status == STARTING or status == SENT:
+            jobs[owner] += 1
+            cores[owner] += job["corecount"]
+        alive = status == RUNNING and job["due_sequence"] != 0
+        if not alive and job["modification_s"] < since:
+            continue
+        if status == ACTIVATED:
+            activated[owner, queue] += 1
+            highest[owner, queue] = max(highest[owner, queue], np.int64(job["priority"]))
+        elif not (status == HOLDING or status == PENDING or status == DEFINED or status == ASSIGNED):
+            done[owner, queue] += 1

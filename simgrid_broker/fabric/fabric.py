@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.fabric import commands, incidents, merging, owners
+from simgrid_broker.fabric import commands, incidents, merging
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import submit
@@ -166,11 +166,11 @@ class Fabric:
 
     def lift(self, rows, points: int) -> None:
         """Raise the priority of activated jobs."""
-        owners.lift(self.world.arrays, rows, points)
+        commands.lift(self.world.arrays, rows, points)
 
     def look_at_owners(self, *numbers) -> None:
-        """Count the jobs of owners; arguments as in `owners.look_at_owners`."""
-        owners.look_at_owners(self.world.arrays, *numbers)
+        """Count the jobs of owners; arguments as in `commands.look_at_owners`."""
+        commands.look_at_owners(self.world.arrays, *numbers)
 
     def site_goes_down(self, site: int, now: float) -> None:
         """Begin the outage of a site."""

@@ -172,12 +172,9 @@ def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -
         rank = dbproxy.SCOUT_CPUTIME_RANK.default
     found = float(np.percentile(per_event, rank))
     nearest = int(np.argmin(np.abs(per_event - found)))
-    return rounded_cputime(found * SAFETY), float(jobs.walltime_s[tells][nearest])
-
-
-def rounded_cputime(value: float) -> float:
-    """CPU time of an event as PanDA stores it, rounded up to whole HS06 s, small values to whole mHS06 s."""
-    return float(math.ceil(value)) if value >= WHOLE_HS06S else math.ceil(value * 1000) / 1000
+    safe = found * SAFETY
+    stored = float(math.ceil(safe)) if safe >= WHOLE_HS06S else math.ceil(safe * 1000) / 1000
+    return stored, float(jobs.walltime_s[tells][nearest])
 
 
 def measured_ramcount(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> float | None:

@@ -31,7 +31,8 @@ def of_task(task: Task, edition: str) -> dict:
     """Everything that the estimates read of a task: columns of `question.TASK`, as an edition estimates them."""
     deployed = edition == "deployed"
     per_core = counts_per_core(task, edition)
-    return dict(ram_mb=memory_asked_mb(task), ram_per_core=per_core,
+    return dict(
+        ram_mb=memory_asked_mb(task), ram_per_core=per_core,
         base_ram_mb=0.0 if deployed and not per_core else task.baseramcount,
         scratch_bytes=max(MIN_OUTPUT_BYTES[edition], task.output_bytes_per_job) + work_space_bytes(task, edition),
         single_core=task.corecount in (0, 1) and not task.event_service, reads_lan=reads_lan(task),
