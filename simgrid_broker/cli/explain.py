@@ -155,7 +155,6 @@ def _moment(at: str) -> float:
 
 
 def _head(row) -> str:
-    """Broker, task, share, time and number of jobs of a decision."""
     kind = row.kind.replace("_", " ")
     made = f": {count(row.n_jobs, 'job')} placed" if row.kind == "job_brokerage" else ""
     return (f"{kind} of jeditaskid={row.jeditaskid} gshare={row.share} at {format_seconds(row.time_s)} "
@@ -169,7 +168,6 @@ def _in_order(rows: "pd.DataFrame", tags: list[str]) -> "pd.DataFrame":
 
 
 def _line(row, reasons: "pd.Series", factors: "pd.DataFrame") -> str:
-    """One candidate as PanDA logs it."""
     thing = f"{THINGS[row.kind]}={row.candidate}"
     if row.tag != USED:
         compared = "" if row.limit != row.limit else f" value={row.value:.6g} limit={row.limit:.6g}"

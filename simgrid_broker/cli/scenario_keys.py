@@ -117,7 +117,6 @@ def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
 
 
 def _element(kind: Any) -> str:
-    """What an element of a list of plain values is."""
     word = _kind(kind, [])[0]
     return word if word == "text" else word + "s"
 
@@ -155,7 +154,6 @@ def _default(field: FieldInfo) -> str:
 
 
 def _written(element: Any) -> str:
-    """An element of a default list as it might be written."""
     if not isinstance(element, Part):
         return str(element)
     values = element.model_dump(exclude_defaults=True)

@@ -15,7 +15,6 @@ def sections() -> list[Section]:
 
 
 def _rows(machine: Machine) -> tuple[tuple[str, ...], ...]:
-    """A row per status, in the order of the machine's table."""
     return tuple((status.word, meaning, ", ".join(new.word for new in machine.next(status)) or FINAL,
                   machine.sources(status)) for status, meaning in machine.meaning.items())
 

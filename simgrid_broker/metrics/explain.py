@@ -155,7 +155,6 @@ def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
 
 
 def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
-    """Rows about one PanDA queue or site; None = all."""
     return rows if queue is None else rows[rows.candidate == queue]
 
 

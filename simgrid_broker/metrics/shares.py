@@ -66,6 +66,12 @@ def share_samples(run: Run) -> ShareSamples:
     return ShareSamples(tree, times, **{name: array @ tree.below.T for name, array in arrays.items()})
 
 
+def running_samples(run: Run) -> ShareSamples:
+    """The samples in the window in which jobs were running."""
+    samples = share_samples(run).within(window_of(run))
+    return samples.only(samples.hs06[:, 0] > 0)
+
+
 def share_series(run: Run) -> pd.DataFrame:
     """Delivered power, target power and activated jobs of every node over time.
 
@@ -92,9 +98,7 @@ def share_compliance(run: Run) -> pd.DataFrame:
     10 % of its target; waiting: % of samples with work waiting; demand_limited: 1 if the share received less than 90 %
     of its target and in most of the samples below target had too few activated jobs to reach it; samples: number.
     """
-    window = window_of(run)
-    samples = share_samples(run).within(window)
-    samples = samples.only(samples.hs06[:, 0] > 0)
+    window, samples = window_of(run), running_samples(run)
     tree, waiting = samples.tree, samples.activated > 0
     delivered, target = samples.percent("hs06"), samples.percent("target_hs06")
     near = np.abs(delivered - target) <= NEAR * target
@@ -116,9 +120,7 @@ def share_deviation(run: Run) -> pd.DataFrame:
     Metrics: share_deviation: mean over leaves of their mean absolute deviation, percentage points; share_misplaced:
     power above target, the mean over the samples of half the sum of absolute deviations, % of all power.
     """
-    window = window_of(run)
-    samples = share_samples(run).within(window)
-    samples = samples.only(samples.hs06[:, 0] > 0)
+    window, samples = window_of(run), running_samples(run)
     gap = np.abs(samples.percent("hs06") - samples.percent("target_hs06"))[:, samples.tree.leaves]
     table = pd.DataFrame({"share_deviation": [_mean(gap).mean()], "share_misplaced": [_mean(gap.sum(axis=1)) / 2]})
     return tidy(table, [], {"share_deviation": "% points", "share_misplaced": "%"}, window)
@@ -136,7 +138,6 @@ def _enough_waiting(samples: ShareSamples) -> np.ndarray:
 
 
 def _mean(values: np.ndarray) -> np.ndarray:
-    """Mean over the samples (first axis); NaN without samples."""
     return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
 
 

@@ -66,7 +66,6 @@ def summary(run: Run) -> pd.DataFrame:
 
 
 def _power(run: Run, window: Window) -> dict[str, float]:
-    """Mean running cores and power in use over the samples in the window."""
     rows = run.table("shares", ["time_s", "running_cores", "hs06"])
     rows = rows[window.holds(rows.time_s)]
     totals = rows.groupby("time_s").sum()

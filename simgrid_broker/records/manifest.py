@@ -44,7 +44,6 @@ def read_manifest(folder: Path) -> dict:
 
 
 def _plain(value: object) -> object:
-    """`value` as JSON-compatible types."""
     if isinstance(value, Mapping):
         return {".".join(map(str, key)) if isinstance(key, tuple) else str(key): _plain(v) for key, v in value.items()}
     if isinstance(value, np.ndarray):

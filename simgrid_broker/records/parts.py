@@ -89,7 +89,6 @@ class TableFiles:
         return rows, times
 
     def _write_part(self) -> None:
-        """Write the buffered rows atomically as the next part."""
         table = self.layout.arrow(self._rows[:self._filled], self._times[:self._filled])
         part = self._temporary("writing")
         try:

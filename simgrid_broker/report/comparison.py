@@ -142,7 +142,6 @@ def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:
 
 
 def _queued(run: Run) -> pd.DataFrame:
-    """Queued jobs (defined, assigned, activated, starting) over time."""
     table = metrics.jobs_over_time(run)
     queued = table[table.state.isin(["activated", "assigned", "other queued"])]
     return queued.groupby("time_s").value.sum().reset_index()
@@ -160,7 +159,6 @@ def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
 
 
 def _life(tables: Mapping[str, pd.DataFrame]) -> Section:
-    """Timeout rules, moves between queues, attempts and task phases."""
     rules = tables["rules"][tables["rules"].metric == "jobs"]
     drawn = rules.groupby("cause", sort=False)[["base", "changed"]].sum().reset_index()
     drawn = drawn.assign(cause=drawn.cause.map(spoken), value=drawn.changed)
@@ -207,7 +205,6 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
 
 
 def _both(run_a: Run, run_b: Run, metric: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:
-    """The table of `metric` for both runs, with a column `run`."""
     return pd.concat([metric(run).assign(run=f"{name}: {run.name}") for name, run in (("A", run_a), ("B", run_b))],
                      ignore_index=True)
 

@@ -80,7 +80,6 @@ def attempts(view: Context) -> Section:
 
 
 def _moves(view: Context) -> list[Block]:
-    """Moves of the input of withdrawn jobs from queue to queue."""
     moves = metrics.rebrokerage(view.run)
     totals = moves.groupby(["source", "destination", "metric", "unit", "window"], sort=False,
                            observed=True).value.sum().reset_index()

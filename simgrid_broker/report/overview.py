@@ -60,7 +60,6 @@ def jobs_per_second(manifest: Mapping) -> float:
 
 
 def _tile(table: pd.DataFrame, metric: str, unit: str, name: str, meaning: str) -> tuple[str, str, str]:
-    """Label, value with unit, and explanation of one headline figure."""
     value = number(float(table.value[table.metric == metric].iloc[0]))
     return name, value if value == "–" else value + unit, meaning
 
@@ -89,7 +88,6 @@ def _incidents(view: Context) -> pd.DataFrame:
 
 
 def _counters(manifest: Mapping) -> pd.DataFrame:
-    """Counters and timings of the manifest, and the resulting speed."""
     rows = [(spoken(name), float(value), "") for name, value in manifest["counters"].items()]
     rows += [(f"wall-clock time, {spoken(name.removesuffix('_s'))}", float(value), "s")
              for name, value in manifest["timings"].items()]

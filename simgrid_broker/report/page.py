@@ -85,7 +85,6 @@ def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:
 
 
 def _table_block(block: TableBlock) -> str:
-    """HTML of a table with its title and explanation."""
     title = f"<h3>{escape(block.title)}</h3>\n" if block.title else ""
     reading = f'<p class="reading">{escape(block.reading)}</p>\n' if block.reading else ""
     return f'{title}<div class="scroll">{table_html(block.frame, block.indent, block.mixed)}</div>\n{reading}'
@@ -114,5 +113,4 @@ def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str]:
 
 
 def _cell(tag: str, text: str, is_number: bool) -> str:
-    """HTML of a cell; numbers are right-aligned."""
     return f"<{tag}{NUMBER if is_number else ''}>{escape(text)}</{tag}>"

@@ -63,7 +63,6 @@ def _largest(compliance: pd.DataFrame, view: Context) -> list[str]:
 
 
 def _compliance_table(compliance: pd.DataFrame) -> Block:
-    """Compliance figures of every node, indented by level."""
     rows = wide(compliance)
     if not rows.samples.any():
         return Note("There is no sample in the window, so there are no compliance figures.")
@@ -175,7 +174,6 @@ def _rates(view: Context) -> Block:
 
 
 def _rules_in_order(view: Context) -> tuple[str, ...]:
-    """Tags of job brokerage in PanDA's order, then the tag of used candidates."""
     return (*metrics.criteria(view.run, "job_brokerage").tag, metrics.USED)
 
 

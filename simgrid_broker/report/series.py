@@ -143,7 +143,6 @@ def gantt(table: pd.DataFrame, axes: Axes, end_s: float, marks: Marks = NO_MARKS
 
 
 def _legend(rows: pd.DataFrame) -> list:
-    """Legend entries of the phases that occur, in lifecycle order, then of the final statuses."""
     seen = set(rows.phase[(rows.end > rows.start) & ~rows.status.isin(FINAL_TASK)])
     ends = set(rows.status)
     return [*(Patch(color=colour, label=phase) for phase, colour in PHASE_COLOURS.items() if phase in seen),

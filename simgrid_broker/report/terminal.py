@@ -99,7 +99,6 @@ def _jobs(run: Run) -> list[str]:
 
 
 def _shares(run: Run) -> list[str]:
-    """Target, delivered power, deviation and limit of every node of the share tree, as a table."""
     rows = wide(metrics.share_compliance(run))
     rows = rows[rows.level > 0]
     while len(rows) > MOST_SHARES and rows.level.max() > 1:
@@ -113,7 +112,6 @@ def _shares(run: Run) -> list[str]:
 
 
 def _percents(*values: float) -> tuple[str, ...]:
-    """Numbers with two decimals, or a dash."""
     return tuple("–" if pd.isna(value) else f"{value:.2f}" for value in values)
 
 

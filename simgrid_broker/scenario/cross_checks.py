@@ -98,18 +98,13 @@ def option_no_number(scenario: Scenario) -> Iterator[str]:
                 yield f"{key}={value} of queue {name!r} has no effect; it must be a number, 0 or above."
 
 
-def incident_cut_off(scenario: Scenario) -> Iterator[str]:
-    """Incidents after the end of a run that was made shorter than its scenario file says."""
-    late = sum(incident.at >= scenario.duration for incident in scenario.incidents)
-    if late:
-        yield f"{late} incident(s) lie after the end of the run and will not happen."
-
-
-def snapshot_cut_off(scenario: Scenario) -> Iterator[str]:
-    """Snapshots after the end of a run that was made shorter than its scenario file says."""
-    late = sum(at >= scenario.duration for at in scenario.record.snapshots)
-    if late:
-        yield f"{late} snapshot(s) lie after the end of the run and will not be taken."
+def cut_off(scenario: Scenario) -> Iterator[str]:
+    """Incidents and snapshots after the end of a run that was made shorter than its scenario file says."""
+    for times, what, done in (([incident.at for incident in scenario.incidents], "incident", "happen"),
+                              (scenario.record.snapshots, "snapshot", "be taken")):
+        late = sum(at >= scenario.duration for at in times)
+        if late:
+            yield f"{late} {what}(s) lie after the end of the run and will not {done}."
 
 
 def settings_of(scenario: Scenario) -> Iterator[str]:
@@ -165,6 +160,6 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    incident_cut_off, snapshot_cut_off, setting_without_match, option_of_full_chain,
+    cut_off, setting_without_match, option_of_full_chain,
     option_no_number, software_without_transhome, software_unknown,
 )

@@ -120,7 +120,6 @@ def _origin(draft: Draft, kind: str, key: str) -> Origin:
 
 
 def _pairs(grid: dict) -> list:
-    """The links of two sites that a grid has, as far as they can be read."""
     links = grid.get("links")
     pairs = links.get("pairs") if isinstance(links, dict) else None
     return pairs if isinstance(pairs, list) else []

@@ -127,7 +127,6 @@ def _split(name: str) -> tuple[str | None, str]:
 
 
 def _members(match) -> dict[str, str]:
-    """The placeholders that the key fills."""
     return {name: text for name, text in match.groupdict().items() if text is not None}
 
 
@@ -201,7 +200,6 @@ _READERS: dict[str, Callable] = {"bool": _bool, "int": _int, "float": _float, "s
 
 
 def _defaults() -> dict[tuple[str, str], object]:
-    """The values in force when nothing is set."""
     return {(entry.component, entry.prefix): typed(entry, entry.default) for entry in REGISTRY
             if not entry.is_family or entry.default is not None}
 

@@ -7,7 +7,9 @@ from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.grid import Attachment, LinkDefaults
 
-_SIGNS = "-0123456789ab"
+SIGNS = "-0123456789ab"
+"""Signs of closeness -1 (blocked) to 11 in the short form of a scenario; "." is not given."""
+
 _COLUMNS = {column.key: column for column in columns_of(LinkDefaults)}
 
 
@@ -62,7 +64,7 @@ def _closeness(grid: Grid, number: dict[str, int]) -> np.ndarray:
     matrix = grid.links.closeness
     if matrix is not None:
         at = np.array([number[name] for name in matrix.sites], int)
-        value_of = {sign: value for value, sign in enumerate(_SIGNS, start=CLOSENESS_BLOCKED)}
+        value_of = {sign: value for value, sign in enumerate(SIGNS, start=CLOSENESS_BLOCKED)}
         given = np.array([[value_of.get(sign, CLOSENESS_UNKNOWN) for sign in row] for row in matrix.rows], np.int16)
         old = closeness[np.ix_(at, at)]
         closeness[np.ix_(at, at)] = np.where(given == CLOSENESS_UNKNOWN, old, given)
@@ -71,5 +73,5 @@ def _closeness(grid: Grid, number: dict[str, int]) -> np.ndarray:
 
 def matrix_rows(closeness: np.ndarray) -> tuple[str, ...]:
     """Rows of a `ClosenessMatrix` for values (n, n) from -1 to 11."""
-    signs = np.array(list(_SIGNS))
+    signs = np.array(list(SIGNS))
     return tuple("".join(row) for row in signs[np.asarray(closeness) - CLOSENESS_BLOCKED])

@@ -287,7 +287,6 @@ def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np
 
 
 def _on_tape(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
-    """Whether each replica of each task would be on tape, (n, N_REPLICAS) bool."""
     question = _TAPE + np.arange(N_REPLICAS)
     return uniforms(scenario.seed, "task_draw", key, index[:, None], question) < payload.replicas.tape
 

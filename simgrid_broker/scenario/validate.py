@@ -173,7 +173,6 @@ def _names(value, key: Key) -> Iterator[str]:
 
 
 def _texts(value) -> Iterator[str]:
-    """All text in a value, names of keys included."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):

@@ -128,7 +128,6 @@ class _Builder:
 
 
 def _syntax_problem(error: yaml.YAMLError, file: str | None) -> Problem:
-    """What the parser could not read, and where."""
     mark = getattr(error, "problem_mark", None)
     what = getattr(error, "problem", None) or str(error).splitlines()[0]
     return Problem(file, mark.line + 1 if mark else None, "", None, f"this is not YAML: {what}")

@@ -103,7 +103,6 @@ def _problem(scenario, key: str, value, expected: str, close: tuple[str, ...] = 
 
 
 def _grid_tables(scenario) -> dict[str, np.ndarray]:
-    """Everything that describes the grid: tables by the name of the field of `Arrays`."""
     grid = scenario.grid
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
@@ -115,7 +114,6 @@ def _grid_tables(scenario) -> dict[str, np.ndarray]:
 
 
 def _links(scenario) -> np.ndarray:
-    """All directed pairs of sites, source by source."""
     dense = link_table(scenario)
     table = LINKS.empty(dense["bandwidth"].size)
     for name, values in dense.items():

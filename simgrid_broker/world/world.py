@@ -3,10 +3,9 @@
 import numpy as np
 
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.views import ShareTree
+from simgrid_broker.views import QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.network_metrics import NetworkMetrics
-from simgrid_broker.world.software import queue_software
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
@@ -82,3 +81,12 @@ class World:
         raw = f"V{old.dtype.itemsize}"               # otherwise NumPy copies structured rows field by field
         new.view(raw)[:len(old)] = old.view(raw)
         self.arrays = self.arrays.with_arrays(**{name: new})
+
+
+def queue_software(grid) -> tuple[QueueSoftware, ...]:
+    """Software of each PanDA queue, in their order; equal ones share one object, so that brokerage asks once."""
+    known: dict[QueueSoftware, QueueSoftware] = {}
+    of_queues = (QueueSoftware(queue.releases, queue.software, queue.gpus,
+                               tuple((level, 100 * part) for level, part in queue.cpu_levels.items()))
+                 for queue in grid.queues.values())
+    return tuple(known.setdefault(software, software) for software in of_queues)

@@ -149,7 +149,6 @@ def _grid(described: Mapping[str, Mapping[str, float]], tally: Tally) -> dict:
 
 
 def _say_assumptions(speed: float, tally: Tally) -> None:
-    """State what CGSim's files do not hold, and what was made of what they hold."""
     tally.say(f"speeds: the mean core of all sites, {speed:.6g} flop/s, is taken for {MEAN_COREPOWER:g} HS06; CGSim's "
               "speeds have no fixed relation to HS06, their ratios are kept; hosts of one site are averaged")
     tally.say("each site gets one unified queue, tier 2, and one DATADISK of its whole capacity; every site with "

@@ -90,7 +90,6 @@ def _rows(path: Path, text: str, limit: int | None, bad: BadLines):
 
 
 def _check_header(path: Path, header: list[str]) -> None:
-    """Raise InputFileError if a column that is needed is missing or named twice."""
     bad = BadLines(path)
     for name in NEEDED:
         if header.count(name) != 1:

@@ -14,6 +14,7 @@ from simgrid_broker.scenario.importers.assumed_sizes import BANDS, CORES_PER_RUN
 from simgrid_broker.scenario.importers.cric_storages import Storages, read_storages
 from simgrid_broker.scenario.importers.cric_values import Fields, clean, number_of, well_formed
 from simgrid_broker.scenario.importers.input_files import JsonFile, Tally, read_json, refuse
+from simgrid_broker.scenario.link_table import SIGNS
 from simgrid_broker.schema.queues import Queue
 
 NOT_A_QUEUE = "ALL"
@@ -36,9 +37,6 @@ OPTIONS = (
 
 PER_CORE = "per_core_attr"
 """Option that says that the limits are those of a core; source: as above."""
-
-CLOSENESS_SIGNS = "0123456789ab"
-"""Signs of a closeness of 0 to 11 in the short form of a scenario; "-" is blocked, "." is not given."""
 
 
 def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | None = None) -> tuple[dict, list[str]]:
@@ -122,7 +120,6 @@ def _type(fields: Fields) -> str:
 
 
 def _capability(fields: Fields) -> str:
-    """Capability; where none is given, by the cores of a slot."""
     by_cores = "mcore" if fields.whole("corecount") > 1 else "score"
     return fields.word("capability", ("ucore", "mcore", "score"), by_cores)
 
@@ -150,7 +147,6 @@ def _maxwdir(fields: Fields) -> float:
 
 
 def _fairsharepolicy(fields: Fields) -> str:
-    """The policy as it is written, malformed or not."""
     policy = fields.text("fairsharepolicy")
     if policy and not well_formed(policy):
         fields.remark("with a malformed fairsharepolicy, kept as it is")
@@ -285,10 +281,8 @@ def closeness_matrix(matrix: JsonFile, sites: tuple[str, ...], tally: Tally) -> 
             tally.count("entries of the site matrix without src, dst or closeness", str(entry)[:40])
         elif source not in number or destination not in number:
             tally.count("entries of the site matrix of sites without queues here", f"{source} to {destination}")
-        elif value == CLOSENESS_BLOCKED:
-            rows[number[source]][number[destination]] = "-"
-        elif value is not None and value in range(len(CLOSENESS_SIGNS)):
-            rows[number[source]][number[destination]] = CLOSENESS_SIGNS[int(value)]
+        elif value is not None and value - CLOSENESS_BLOCKED in range(len(SIGNS)):
+            rows[number[source]][number[destination]] = SIGNS[int(value) - CLOSENESS_BLOCKED]
         else:
             tally.count("entries of the site matrix whose closeness is not -1 to 11",
                         f"{source} to {destination}: {value:g}")
@@ -304,7 +298,6 @@ def _pair(entry: object) -> tuple[str | None, str | None, float | None]:
 
 
 def _say_assumptions(tally: Tally) -> None:
-    """State what is made up, since CRIC's queues do not hold it."""
     tally.say("cores are assumed where CRIC gives neither pledgedcpu nor ups_core_target: quantiles of running jobs "
               f"per queue (19 September 2021) times {CORES_PER_RUNNING_JOB:.2f} cores per job, placed within the band "
               "of the site's tier by a hash of the queue's name; the queues of a site share the cores of the online "
