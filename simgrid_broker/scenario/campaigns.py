@@ -39,7 +39,7 @@ class ScoutRule(Part):
     """Task parameters of scouts, in PanDA's names."""
 
     useScout: bool = Field(False, description="Ten scouts measure the tasks first: what they find replaces the claims, "
-                           "or exhausts or breaks the task; without them a task claims what the stream says for good")
+                           "or exhausts or breaks the task; without scouts the claims of the stream stay")
     skipScout: bool = Field(False, description="No scouts after all; of analysis only tasks with a working group may")
     scoutSuccessRate: int | None = Field(None, ge=0, le=10, description="Tenths of the scouts that must succeed; "
                                          "default: one of them, in the deployed edition 5")
@@ -48,7 +48,7 @@ class ScoutRule(Part):
 
     @model_validator(mode="after")
     def scouts_are_used(self) -> "ScoutRule":
-        """Refuse parameters of scouts where there are none."""
+        """Refuse parameters of scouts without useScout."""
         if not self.useScout and (self.skipScout or self.scoutSuccessRate is not None or self.minCpuEfficiency):
             raise ValueError("skipScout, scoutSuccessRate and minCpuEfficiency need useScout: true")
         return self
@@ -93,9 +93,9 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     memory_spread: float = Field(0.1, ge=0, le=2, description="Sigma of the spread of memory between jobs of a task")
 
     input_per_event: Bytes = Field(0, ge=0, description="Input that belongs to an event, bytes")
-    input_per_job: BytesSpread = Field(BytesSpread(median=0), description="Input beside the events' own, over tasks")
+    input_per_job: BytesSpread = Field(BytesSpread(median=0), description="Input not of events, over tasks")
     output_per_event: Bytes = Field(0, ge=0, description="Output that belongs to an event, bytes")
-    output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output beside the events' own, over tasks")
+    output_per_job: BytesSpread = Field(BytesSpread(median=0), description="Output not of events, over tasks")
     replicas: Replicas = Field(Replicas(), description="Where the input lies")
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
 
@@ -159,12 +159,12 @@ class Campaign(ProductionParameters, Payload):
                                         "its own")
     useExhausted: bool = Field(False, description="A task that is over with some input given up is exhausted, and "
                                "waits for a command or the end of `agents.exhausted`")
-    backlog: int = Field(0, ge=0, description="Tasks at the start, in addition to those of `backlog_time`")
+    backlog: int = Field(0, ge=0, description="Tasks at the start, in addition to `backlog_time`")
     tasks_per_day: float | None = Field(None, gt=0, description="Rate of arrivals, instead of `offered_cores`")
 
     @model_validator(mode="after")
     def one_rate(self) -> "Campaign":
-        """Refuse two rates, rates beside a parent, and a backlog in hours of a stream that never comes."""
+        """Refuse two rates, a rate or backlog of a campaign with a parent, and a backlog in hours without a rate."""
         if self.tasks_per_day is not None and self.offered_cores is not None:
             raise ValueError("give either tasks_per_day or offered_cores, not both")
         has_rate = self.tasks_per_day is not None or self.offered_cores is not None
@@ -183,7 +183,7 @@ class Campaign(ProductionParameters, Payload):
 
 
 class UserActivity(Payload):
-    """A group of users who now and then sit down and submit a bag of tasks.
+    """A group of users who submit bags of tasks in active periods.
 
     Active periods begin as a Poisson process that follows day and week; each belongs to a user drawn by Zipf's law,
     lasts an exponential time and brings a geometric number of tasks. Source of the shape: bursts and bags of tasks
@@ -198,7 +198,7 @@ class UserActivity(Payload):
     weekend_drop: Fraction = Field(0.5, description="Part of the arrivals of a Saturday or Sunday that comes on other "
                                    "days instead; a scenario starts on a Monday at midnight")
     users: int = Field(100, ge=1, le=1_000_000, description="Number of users")
-    zipf: float = Field(1, ge=0, le=4, description="Activity of the user of rank r goes as r to the minus this")
+    zipf: float = Field(1, ge=0, le=4, description="Exponent s of Zipf's law: activity of the user of rank r ~ r^-s")
     active_period: Seconds = Field(4 * 3600, gt=0, description="Mean length of an active period")
     tasks_per_period: float = Field(5, ge=1, le=10_000, description="Mean number of tasks in an active period")
     offered_cores: float = Field(gt=0, description="Mean load in cores; sets how often users are active")
@@ -215,7 +215,7 @@ class UserActivity(Payload):
 
 
 class Trace(Part):
-    """A recorded workload; each of its jobs becomes a task of one job, or as its format says."""
+    """A recorded workload; each of its jobs becomes a task with one job."""
 
     file: Path = Field(description="The recorded jobs, plain or gzip")
     format: Literal["swf", "gwf", "cgsim"] | None = Field(None, description="Default: by the name of the file")

@@ -13,7 +13,7 @@ from simgrid_broker.scenario.rules_shares import leaf_names, shares_with_keys
 TASK_INCIDENTS = ("task_priority", "task_share", "task_command")
 
 OPTIONS = {"finish": ("soft",), "reassign": ("soft", "nucleus", "queue"), "incexec": ("jobs",)}
-"""Fields that single commands read beside the task; the others read none."""
+"""Fields that commands read in addition to the task; other commands read none."""
 
 
 THROTTLED_FROM = 6

@@ -80,7 +80,7 @@ def queue_refuses_all(scenario: Scenario) -> Iterator[str]:
 
 
 def option_of_full_chain(scenario: Scenario) -> Iterator[str]:
-    """Options of full chains that say nothing: PanDA knows two values of one, and the other names a site."""
+    """Options of full chains without effect: bareNucleus has two values, secondaryNucleus names a site."""
     for name, queue in scenario.grid.queues.items():
         bare, secondary = option_value(queue, "bareNucleus"), option_value(queue, "secondaryNucleus")
         if bare not in (None, "only", "allow"):
@@ -90,7 +90,7 @@ def option_of_full_chain(scenario: Scenario) -> Iterator[str]:
 
 
 def option_no_number(scenario: Scenario) -> Iterator[str]:
-    """Options of queues that are to be numbers and are none."""
+    """Options of queues that must be numbers and are not."""
     for name, queue in scenario.grid.queues.items():
         for key in NUMBERS:
             value = option_value(queue, key)
@@ -99,7 +99,7 @@ def option_no_number(scenario: Scenario) -> Iterator[str]:
 
 
 def cut_off(scenario: Scenario) -> Iterator[str]:
-    """Incidents and snapshots after the end of a run that was made shorter than its scenario file says."""
+    """Incidents and snapshots after the end of a run that is shorter than its scenario file states."""
     for times, what, done in (([incident.at for incident in scenario.incidents], "incident", "happen"),
                               (scenario.record.snapshots, "snapshot", "be taken")):
         late = sum(at >= scenario.duration for at in times)
@@ -130,11 +130,11 @@ def setting_without_match(scenario: Scenario) -> Iterator[str]:
 
 
 def software_without_transhome(scenario: Scenario) -> Iterator[str]:
-    """Software or hardware asked for where the production code does not look at it."""
+    """Requirements on software or hardware that the deployed edition ignores."""
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
         if scenario.edition == "deployed" and not stream.transhome and (stream.architecture or stream.container_name):
-            yield (f"Neither architecture nor container of {stream.name!r} has an effect, because the production code "
-                   "looks at them only with a transhome.")
+            yield (f"Neither architecture nor container of {stream.name!r} has an effect, because the deployed "
+                   "edition ignores them without a transhome.")
 
 
 def software_unknown(scenario: Scenario) -> Iterator[str]:

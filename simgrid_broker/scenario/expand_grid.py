@@ -15,7 +15,7 @@ from simgrid_broker.scenario.model import SyntheticGrid
 from simgrid_broker.scenario.synthetic_grid import synthetic_grid
 
 SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")
-"""Keys that say where the grid comes from; they act before anything else is set."""
+"""Sources of the grid; they are applied before any other key."""
 
 ENTRIES = ("sites", "queues", "storages")
 """Parts of a grid that are mappings of names."""

@@ -38,7 +38,7 @@ class SplitRule(SplitParameters):
 
     @model_validator(mode="after")
     def needs_files(self) -> "SplitRule":
-        """Refuse rules of splitting without files, and jobs of one size beside files."""
+        """Refuse rules of splitting without files, and keys of jobs of one size together with files."""
         given = [name for name in SplitRule.model_fields if name != "input" and getattr(self, name)]
         if self.input is None:
             if given:
@@ -46,7 +46,7 @@ class SplitRule(SplitParameters):
             return self
         fixed = [name for name in FIXED_SIZE if name in self.model_fields_set]
         if fixed:
-            raise ValueError(f"{fixed[0]} is for tasks whose jobs are all of one size: leave it out beside input "
+            raise ValueError(f"{fixed[0]} is for tasks whose jobs are all of one size: leave it out with input "
                              "(files, events_per_file, file_size, secondary_ratio, output_per_event)")
         return self
 

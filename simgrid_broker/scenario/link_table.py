@@ -47,7 +47,7 @@ def _settled(grid: Grid, field: str) -> np.ndarray:
 
 
 def _end(grid: Grid, name: str, field: str) -> float:
-    """What the site, or else its tier, says of its end of all its links; NaN = nothing."""
+    """Value for the end of all links of a site, given for the site or else for its tier; NaN = not given."""
     links, nothing = grid.links, Attachment()
     for attachment in (links.by_site.get(name, nothing), links.by_tier.get(grid.sites[name].tier, nothing)):
         value = getattr(attachment, field)

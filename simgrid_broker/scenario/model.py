@@ -17,12 +17,12 @@ from simgrid_broker.schema.software import PublishedSoftware
 
 
 class SyntheticGrid(Part):
-    """A grid made up from published quantiles; sites and queues written out beside it are added or replace its own."""
+    """A synthetic grid from published quantiles; explicit sites and queues are added or replace its own."""
 
     sites: int = Field(ge=1, description="Number of sites")
-    cores: int = Field(ge=1, le=MOST_CORES, description="Cores in all")
+    cores: int = Field(ge=1, le=MOST_CORES, description="Cores of all batch systems")
     seed: int = Field(1, description="Seed of the grid alone")
-    corepower: float | None = Field(None, gt=0, description="HS06 per core everywhere; default: published quantiles")
+    corepower: float | None = Field(None, gt=0, description="HS06 per core of all queues; default: published quantiles")
     queues: Literal["mixed", "unified"] = Field("mixed", description="All kinds of queues, or one unified queue a site "
                                                 "that takes any work")
     in_advance: bool = Field(False, description="Whether unified queues have all their cores in Harvester_Slots, so "
@@ -39,7 +39,7 @@ class SyntheticGrid(Part):
 class Grid(Part):
     """Sites, queues, storages and links."""
 
-    synthetic: SyntheticGrid | None = Field(None, description="A grid to be made up")
+    synthetic: SyntheticGrid | None = Field(None, description="Synthetic grid to generate")
     pandaqueues: Path | None = Field(None, description="CRIC PandaQueue dump, JSON")
     rses: Path | None = Field(None, description="DDM endpoints or their relations, JSON")
     closeness: Path | None = Field(None, description="CRIC site matrix, JSON")
@@ -88,18 +88,18 @@ DEFAULT_RESOURCE_TYPES = {
 class Incident(Part):
     """Something that happens at a given time; `what` says which of the other fields are read."""
 
-    at: Seconds = Field(ge=0, description="When, from the start")
+    at: Seconds = Field(ge=0, description="Time from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
                   "task_arrival", "storage_status", "task_command", "task_share",
                   "file_loss"] = Field(
                       description="Kind of incident")
-    until: Seconds | None = Field(None, description="When an outage ends, or lost files are back; default: never")
+    until: Seconds | None = Field(None, description="End of an outage, or return of lost files; default: never")
     queue: QueueName | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
                               "reassigned")
     status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
-    site: SiteName | None = Field(None, description="Site that is out, or that loses files")
-    source: SiteName | None = Field(None, description="Site at which the link that is out begins")
-    destination: SiteName | None = Field(None, description="Site at which it ends")
+    site: SiteName | None = Field(None, description="Site with an outage, or that loses files")
+    source: SiteName | None = Field(None, description="Source of the link with an outage")
+    destination: SiteName | None = Field(None, description="Destination of the link")
     share: ShareName | None = Field(None, description="Share that gets another value, or to which a task goes")
     value: Any = Field(None, description="New value of the share or of the gdpconfig key")
     key: str | None = Field(None, description="gdpconfig key, as KEY or component.KEY")
@@ -116,45 +116,45 @@ class Incident(Part):
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or jobs by which the input of a "
                              "task has grown when incexec reads it again; files, or parts of files, of a task that "
                              "has them")
-    fraction: Fraction | None = Field(None, description="Part of the files at the site that are lost")
+    fraction: Fraction | None = Field(None, description="Fraction of the files at the site that is lost")
     storage: StorageName | None = Field(None, description="DDM endpoint that gets another status for the brokers")
     activity: Literal["read_lan", "write_lan", "read_wan", "write_wan"] | None = Field(
-        None, description="What the endpoint is used for")
+        None, description="Use of the endpoint whose status changes")
 
 
 class Agents(Part):
     """How often each agent wakes, s; defaults from the lifecycle reference, sections 2.1, 4 and 5."""
 
-    task_refiner: Seconds = Field(60, gt=0, description="New tasks get share and resource type this often")
-    task_broker: Seconds = Field(600, gt=0, description="Tasks get their nucleus this often")
-    task_broker_retry: Seconds = Field(1800, gt=0, description="A task without a nucleus is tried again after this")
-    job_generator: Seconds = Field(180, gt=0, description="Each work queue makes jobs this often")
-    job_generator_lacking: Seconds = Field(60, gt=0, description="A work queue that made all the jobs that it was "
-                                           "allowed is served again after this")
-    setupper: Seconds = Field(30, gt=0, description="Pending jobs are set up this often")
-    pilot_streaming: Seconds = Field(300, gt=0, description="PanDA says how many pilots of each type are needed")
-    adder: Seconds = Field(60, gt=0, description="Ended payloads are looked at this often")
-    post_processor: Seconds = Field(60, gt=0, description="Tasks of which nothing is left are ended this often")
-    watch_dog: Seconds = Field(300, gt=0, description="Tasks on hold are looked at this often")
-    contents_feeder: Seconds = Field(300, gt=0, description="Open datasets are read again this often")
-    task_commando: Seconds = Field(60, gt=0, description="Commands to tasks are carried out this often")
-    command_again: Seconds = Field(300, gt=0, description="A command not yet carried out is repeated after this")
-    heartbeat: Seconds = Field(1800, gt=0, description="Pilots report running jobs, and learn that they are to be "
-                               "killed, this often")
-    pending_production: Seconds = Field(3600, gt=0, description="A production task without queues waits this long")
-    pending_analysis: Seconds = Field(1200, gt=0, description="An analysis task without queues waits this long")
-    exhausted: Seconds | None = Field(None, gt=0, description="An exhausted task is finished after this; default: 10 "
-                                      "days; in the edition deployed 48 h")
-    copy_archive: Seconds = Field(2400, gt=0, description="The timeout rules are looked at this often")
-    priority_massage: Seconds = Field(360, gt=0, description="Caps on running jobs of users are looked at this often")
-    statistics: Seconds = Field(60, gt=0, description="Age that brokers' numbers reach")
-    network_metrics: Seconds = Field(3600, gt=0, description="Brokers get new averages of the links' throughput this "
-                                     "often; the numbers of queued files are as old as the statistics")
+    task_refiner: Seconds = Field(60, gt=0, description="Period of giving new tasks their share and resource type")
+    task_broker: Seconds = Field(600, gt=0, description="Period of task brokerage")
+    task_broker_retry: Seconds = Field(1800, gt=0, description="Wait of a task without a nucleus before the next try")
+    job_generator: Seconds = Field(180, gt=0, description="Period of job generation in each work queue")
+    job_generator_lacking: Seconds = Field(60, gt=0, description="Time to the next cycle of a work queue that made "
+                                           "as many jobs as allowed")
+    setupper: Seconds = Field(30, gt=0, description="Period of setting up pending jobs")
+    pilot_streaming: Seconds = Field(300, gt=0, description="Period of deciding how many pilots are needed by type")
+    adder: Seconds = Field(60, gt=0, description="Period of processing ended payloads")
+    post_processor: Seconds = Field(60, gt=0, description="Period of ending tasks with nothing left")
+    watch_dog: Seconds = Field(300, gt=0, description="Period of checking tasks on hold")
+    contents_feeder: Seconds = Field(300, gt=0, description="Period of reading open datasets again")
+    task_commando: Seconds = Field(60, gt=0, description="Period of carrying out commands to tasks")
+    command_again: Seconds = Field(300, gt=0, description="Time after which a command is repeated")
+    heartbeat: Seconds = Field(1800, gt=0, description="Period of heartbeats, in which pilots report running jobs and "
+                               "learn which to kill")
+    pending_production: Seconds = Field(3600, gt=0, description="Wait of a production task without candidate queues")
+    pending_analysis: Seconds = Field(1200, gt=0, description="Wait of an analysis task without candidate queues")
+    exhausted: Seconds | None = Field(None, gt=0, description="Time after which an exhausted task is finished; "
+                                      "default: 10 days; in the deployed edition 48 h")
+    copy_archive: Seconds = Field(2400, gt=0, description="Period of applying the timeout rules")
+    priority_massage: Seconds = Field(360, gt=0, description="Period of applying caps on running jobs of users")
+    statistics: Seconds = Field(60, gt=0, description="Period of the statistics that brokers read")
+    network_metrics: Seconds = Field(3600, gt=0, description="Period of averaging the throughput of links for brokers; "
+                                     "queued files are counted with the statistics")
     own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "
-                                 "group simgrid_broker.agents; they act after those of the package")
-    sampler: Seconds = Field(600, gt=0, description="A point of every time series is taken this often")
-    pilot_startup: Seconds = Field(60, ge=0, description="From getting a slot to asking for a job")
-    empty_pilot: Seconds = Field(600, ge=0, description="A pilot that gets no job leaves after this")
+                                 "group simgrid_broker.agents; they act after the agents of the package")
+    sampler: Seconds = Field(600, gt=0, description="Sampling period of the time series")
+    pilot_startup: Seconds = Field(60, ge=0, description="Time from the start of a pilot to its request for a job")
+    empty_pilot: Seconds = Field(600, ge=0, description="Time after which a pilot without a job exits")
 
 
 class Policies(Part):
@@ -172,8 +172,8 @@ class Record(Part):
 
     jobs: bool = Field(True, description="One row per job attempt")
     transfers: bool = Field(True, description="One row per transfer")
-    decisions: Fraction = Field(1, description="Part of the decisions that is written, chosen by task")
-    candidates: Fraction = Field(0, description="Part of the decisions of which every candidate is written with the "
+    decisions: Fraction = Field(1, description="Fraction of decisions that is written, chosen by task")
+    candidates: Fraction = Field(0, description="Fraction of decisions whose candidates are all written with the "
                                  "figures of the rule that refused it, chosen by task; these decisions are all written")
     tasks: tuple[int | str, ...] = Field((), description="Tasks, by name or jeditaskid (counted from 1 in order of "
                                          "arrival), all of whose decisions are written with every candidate")
@@ -189,10 +189,10 @@ class Scenario(Whole):
     name: str = Field(min_length=1, description="Name; results are kept under it")
     description: str = Field("", description="One sentence for the reader of the report")
     edition: Literal["documented", "deployed"] = Field(
-        "documented", description="Rules as the documentation has them, or as the production code has them")
-    seed: int = Field(1, ge=0, description="Seed of all luck in the run")
+        "documented", description="Rules of the documentation, or of the production code")
+    seed: int = Field(1, ge=0, description="Seed of all random draws of the run")
     duration: Seconds = Field(gt=0, le=LATEST, description="Simulated time")
-    warm_up: Seconds = Field(0, ge=0, description="Left out of the metrics")
+    warm_up: Seconds = Field(0, ge=0, description="Time that the metrics leave out")
     grid: Grid = Field(description="Sites, queues, storages and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),

@@ -28,26 +28,26 @@ class RetryRule(Part):
     """A row of PanDA's table RETRYERRORS; what is left out matches everything."""
 
     errorsource: SourceName = Field(description="Column of the job that holds the error code")
-    errorcode: int = Field(description="The code")
+    errorcode: int = Field(description="Error code")
     errordiag: str | None = Field(None, description="Regular expression for the diagnostics, matched from their start")
     retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime"] = Field(
-        description="What to do")
+        description="Action")
     parameters: RetryParameters = Field(RetryParameters(), description="Parameters of the action")
     architecture: str | None = Field(None, description="Only for tasks with this architecture")
     release: str | None = Field(None, description="Only for tasks with this transHome")
     workqueue: LeafName | None = Field(None, description="Only for tasks of this leaf share")
-    active: bool = Field(True, description="Whether the rule does anything")
+    active: bool = Field(True, description="Whether the rule is in force")
 
 
 class ErrorClass(Part):
     """A row of PanDA's table ERROR_CLASSIFICATION."""
 
     error_source: SourceName = Field(description="Column of the job that holds the error code")
-    error_code: int = Field(description="The code")
+    error_code: int = Field(description="Error code")
     error_diag: str = Field(".*", description="Regular expression for the diagnostics, matched from their start")
     error_class: Literal["system", "user"] = Field("system", description="Failures of class system do not count for "
                                                    "max_failure; the class user changes nothing")
-    active: bool = Field(True, description="Whether the row does anything")
+    active: bool = Field(True, description="Whether the row is in force")
 
 
 DEFAULT_RETRY_RULES = (RetryRule(errorsource="pilotErrorCode", errorcode=1212, retryaction="increase_memory"),)
@@ -97,7 +97,7 @@ def bad_diagnostics(scenario) -> Iterator[Finding]:
 
 
 def unknown_diagnostics(scenario) -> Iterator[Finding]:
-    """The diagnostics that rules ask for are those of some error."""
+    """The diagnostics that rules name belong to some error."""
     for part, source, code, diag in KEYS:
         for position, rule in enumerate(getattr(scenario, part)):
             known = [error.diag for error in PANDA_ERRORS.values()
@@ -110,7 +110,7 @@ def unknown_diagnostics(scenario) -> Iterator[Finding]:
 
 
 def limit_without_number(scenario) -> Iterator[Finding]:
-    """limit_retry says how many attempts it leaves, and no other action does."""
+    """limit_retry gives the number of attempts that remain, and no other action does."""
     for position, rule in enumerate(scenario.retry_rules):
         limit, key = rule.parameters.maxAttempt, ("retry_rules", position)
         if rule.retryaction == "limit_retry" and limit is None:

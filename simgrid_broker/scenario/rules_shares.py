@@ -100,7 +100,7 @@ def setting_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
 
 
 def unknown_member(scenario: Scenario, key: tuple, name: str, value) -> Iterator[Finding]:
-    """A finding if the gdpconfig key `name` names a share that is no leaf."""
+    """A finding if the gdpconfig key `name` names a share that is not a leaf."""
     leaves = [*leaf_names(scenario), *(queue.name for queue in getattr(scenario, "work_queues", ()))]
     for member in dict.fromkeys(share for match in find(name) for share in _shares_in(match.members)):
         if member not in (*leaves, *WORK_QUEUES_BESIDE_SHARES):

@@ -61,7 +61,7 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
     for position, link in enumerate(snapshot.links):
         files[link.destination] += link.queued_files + link.queued_express
         if files[link.destination] > LARGEST_WHOLE:
-            yield Finding(("links", position, "queued_files"), link.queued_files, f"with those of other links to "
+            yield Finding(("links", position, "queued_files"), link.queued_files, f"with the files of other links to "
                           f"{link.destination} these are more than {LARGEST_WHOLE} files")
             files[link.destination] = 0
 

@@ -25,7 +25,7 @@ READS = {
     "task_share": (("task", "share"), ()),
     "file_loss": (("site", "fraction"), ("until",)),
 }
-"""Fields that each kind of incident needs, and those that it may have."""
+"""Required and optional fields of each kind of incident."""
 
 MOST_TASKS = 5_000_000
 """Tasks of a stream in one run at the most: some gigabytes."""

@@ -45,14 +45,14 @@ class PlacedJobs(Part):
 
     queue: QueueName = Field(description="PanDA queue")
     share: LeafName = Field(description="Leaf share")
-    jobs: int = Field(ge=0, description="How many")
+    jobs: int = Field(ge=0, description="Number of jobs")
 
 
 class NucleusNumbers(Part):
     """Output of all kinds on its way to one nucleus, as task brokerage counts it."""
 
-    queued_files: int | None = Field(None, ge=0, description="Files; default: those of `links` to the site together")
-    queued_bytes: Bytes = Field(0, ge=0, description="Their size")
+    queued_files: int | None = Field(None, ge=0, description="Files; default: the sum over `links` to the site")
+    queued_bytes: Bytes = Field(0, ge=0, description="Size of the files")
 
 
 class AssignedWork(Part):
@@ -61,15 +61,15 @@ class AssignedWork(Part):
     nucleus: SiteName = Field(description="Site that collects the output")
     hs06sec: float = Field(gt=0, description="HS06 s, as the tasks claim it")
     prodsourcelabel: str = Field("managed", description="prodSourceLabel of the tasks")
-    gshare: LeafName | None = Field(None, description="Leaf share of the tasks; default: none of which a rule asks")
-    priority: int = Field(0, ge=-10000, le=10000, description="Their priority")
+    gshare: LeafName | None = Field(None, description="Leaf share of the tasks; default: a share that no rule names")
+    priority: int = Field(0, ge=-10000, le=10000, description="Priority of the tasks")
 
 
 class InputAt(Part):
-    """The part of a task's input that lies at one site."""
+    """Fractions of a task's input at one site."""
 
-    disk: Fraction = Field(0, description="Part that is on disk")
-    tape: Fraction = Field(0, description="Part that is on tape")
+    disk: Fraction = Field(0, description="Fraction on disk")
+    tape: Fraction = Field(0, description="Fraction on tape")
 
 
 class SnapshotTask(TaskClaims):
@@ -80,7 +80,7 @@ class SnapshotTask(TaskClaims):
                            "production, else task brokerage")
     n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
                                          "default: all that are left")
-    frozen_for: Seconds = Field(0, ge=0, description="For how long brokerage has failed")
+    frozen_for: Seconds = Field(0, ge=0, description="Time since brokerage first failed")
     input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = "
                                            "no replica is known")
     parent: Chain | None = Field(None, description="The task that makes the input")
@@ -110,14 +110,14 @@ class Snapshot(Whole):
     statistics_at: Seconds | None = Field(None, description="When JEDI last read the numbers of jobs and queues; "
                                           "default: at that moment")
     edition: Literal["documented", "deployed"] = Field(
-        "documented", description="Rules as the documentation has them, or as the production code has them")
+        "documented", description="Rules of the documentation, or of the production code")
     grid: Grid = Field(description="Sites, queues, storages as they are at the moment, and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
                                                           description="Resource types; the first that fits is taken")
     gdpconfig: dict[str, Any] = Field(default_factory=dict, description="KEY or component.KEY to value")
     policies: Policies = Field(Policies(), description="Names of the policies in use; only brokerages are asked")
-    jobs: tuple[JobNumbers, ...] = Field((), description="Job numbers by queue, share and resource type")
+    jobs: tuple[JobNumbers, ...] = Field((), description="Numbers of jobs by queue, share and resource type")
     placed: tuple[PlacedJobs, ...] = Field((), description="Jobs that were made since those numbers were read")
     queues: dict[QueueName, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")

@@ -40,7 +40,7 @@ MOST_THINGS = 10_000_000
 
 
 class NumberSpread(Spread):
-    """A log-normal number of things, 1 at least; draws above ten million become that."""
+    """A log-normal whole number, at least 1; draws above ten million become ten million."""
 
     median: float = Field(ge=1, le=MOST_THINGS, description="Median")
     max: float | None = Field(None, ge=1, le=MOST_THINGS, description="Largest value; None = open")

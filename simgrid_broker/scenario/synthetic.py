@@ -33,7 +33,7 @@ _TAPE = 32
 _COMPLETENESS = (0.05, 0.95)
 
 DEFAULT_ATTEMPTS, DEPLOYED_ANALYSIS_ATTEMPTS = (3, 0), (10, 3)
-"""maxAttempt and maxFailure that tasks have by default, 0 = not set; and those of analysis in the deployed edition."""
+"""Default maxAttempt and maxFailure of tasks, 0 = not set; and the defaults of analysis in the deployed edition."""
 
 BACKLOG = "/backlog"
 """Suffix of a stream's name that keys the random draws of tasks waiting at the start."""
@@ -60,7 +60,7 @@ def task_list(scenario: Scenario) -> TaskList:
 
 
 def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:
-    """Tasks of one campaign: those that wait at the start, then those that arrive.
+    """Tasks of one campaign: the backlog at the start, then the arrivals.
 
     A campaign with a parent has as many as its parent, at the same times.
     """
@@ -98,7 +98,7 @@ def _luck_base(key: int) -> int:
 
 
 def user_tasks(activity: UserActivity, scenario: Scenario) -> TaskList:
-    """Tasks of one group of users: those that wait at the start, then those of the active periods."""
+    """Tasks of one group of users: the backlog at the start, then the tasks of the active periods."""
     names = tuple(f"{activity.name}-{rank:04d}" for rank in range(1, activity.users + 1))
     waiting = np.zeros(round(activity.periods_per_s * activity.backlog_time))
     key, backlog_key = stream_key(activity.name), stream_key(f"{activity.name}/backlog")
@@ -140,7 +140,7 @@ def draw(spread: Spread, seed: int, key: int, index: np.ndarray, question: int) 
 
 
 def draw_number(spread: NumberSpread, seed: int, key: int, index: np.ndarray, question: int) -> np.ndarray:
-    """Whole numbers of things for the tasks `index` of a stream, (n,)."""
+    """Draws of a NumberSpread for the tasks `index` of a stream, whole numbers, (n,)."""
     return np.clip(np.rint(draw(spread, seed, key, index, question)), 1, MOST_THINGS)
 
 
@@ -171,7 +171,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
 
 
 def _fill_parameters(rows, payload: Payload, scenario: Scenario) -> dict[str, tuple[str, ...]]:
-    """The parameters of the tasks as the stream says them; returns the words that they use, by vocabulary."""
+    """Fill in the parameters that the stream gives its tasks; returns the words used, by vocabulary."""
     names = dict(sites=list(scenario.grid.sites), shares=leaf_names(scenario))
     sheets = (TaskParameters, ProductionParameters) if isinstance(payload, Campaign) else (TaskParameters,)
     found = [fill(rows, [payload], sheet, names) for sheet in sheets]
@@ -210,7 +210,7 @@ def n_pieces(rows: np.ndarray) -> np.ndarray:
 
 
 def _fill_pieces(tasks: np.ndarray, rows: np.ndarray, payload: Payload) -> None:
-    """Fill the rows of tasks with files, which count pieces of input where those of others count jobs."""
+    """Fill the rows of tasks with files, which count pieces of input; other rows count jobs."""
     if payload.input is None:
         return
     pieces = n_pieces(rows)

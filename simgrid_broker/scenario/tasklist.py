@@ -1,4 +1,4 @@
-"""The work of a run as one table of tasks, whatever it came from: campaigns, users, a trace or single arrivals."""
+"""The work of a run as one table of tasks: from campaigns, users, a trace or single arrivals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""JEDI's work queues beside the share tree, and the shares, order and names that follow from them.
+"""JEDI's work queues, and the shares, order and names that follow from them.
 
 Sources: JEDI TWiki, work queues, shares and the JEDI_Work_Queue table; lifecycle reference, section 1.6.
 """
@@ -66,7 +66,7 @@ def has_normal(scenario) -> bool:
 def shares_in_use(scenario, share: type) -> tuple:
     """The share tree in force: the scenario's, or the one made of its normal queues and partitions.
 
-    share: the model of a share. A Resource queue beside normal ones has a share like them.
+    share: the model of a share. A Resource queue has a share, like normal queues.
     """
     if not by_queue(scenario):
         return scenario.shares

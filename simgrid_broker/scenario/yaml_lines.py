@@ -62,7 +62,7 @@ def read_yaml(text: str, file: str | None) -> Document:
 
 
 def read_value(text: str) -> object:
-    """One value as it may stand behind a key; raises ValueError with what is wrong."""
+    """The value of a text in YAML; raises ValueError with the problem."""
     document = read_yaml(text, None)
     if document.problems:
         raise ValueError(document.problems[0].expected)
@@ -77,7 +77,7 @@ class _Builder:
         self.open = set[int]()
 
     def value(self, node, key):
-        """Value of a node; `key` is where it stands."""
+        """Value of the node at `key`."""
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, key)
         if id(node) in self.open:
@@ -89,7 +89,7 @@ class _Builder:
         return value
 
     def mapping(self, node, key):
-        """A dict; a key that stands there twice is a problem, and the first one counts."""
+        """A dict; a repeated key is a problem, and its first value counts."""
         values = {}
         for name_node, value_node in node.value:
             if not isinstance(name_node, yaml.ScalarNode):

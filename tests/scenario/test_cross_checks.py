@@ -349,7 +349,7 @@ def test_remarks(look, key, value):
 
 
 @pytest.mark.parametrize(("values", "said"), [
-    pytest.param({"edition": "deployed", "workload.campaigns[0].architecture": "#&nvidia"}, "only with a transhome",
+    pytest.param({"edition": "deployed", "workload.campaigns[0].architecture": "#&nvidia"}, "without a transhome",
                  id="the code does not look"),
     pytest.param({"workload.campaigns[0].architecture": "#&nvidia"}, None, id="the documentation does"),
     pytest.param({"edition": "deployed", "workload.campaigns[0].architecture": "#&nvidia",

@@ -141,7 +141,7 @@ def test_queues_are_named_by_nickname(tmp_path):
     pytest.param({"workflow": "push"}, "push workflow", id="push"),
     pytest.param({"releases": ["AUTO"]}, "releases AUTO", id="AUTO"),
     pytest.param({"fairsharepolicy": "evgen=100%"}, "malformed fairsharepolicy", id="policy"),
-    pytest.param({"maxrss": "x"}, "whose maxrss is no number", id="a number"),
+    pytest.param({"maxrss": "x"}, "whose maxrss is not a number", id="a number"),
     pytest.param({"tier": "", "tier_level": None}, "without a tier", id="tier"),
 ])
 def test_remarks_on_queues_are_counted(tmp_path, fields, word):

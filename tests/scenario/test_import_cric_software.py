@@ -42,7 +42,7 @@ def test_entries_of_queues_are_read_and_others_are_counted(tmp_path):
 @pytest.mark.parametrize(("change", "key", "value", "remark"), [
     pytest.param({"cvmfs": "atlas"}, "cvmfs", ["atlas"], None, id="one text is a list of one"),
     pytest.param({"cvmfs": None}, "cvmfs", None, None, id="null says nothing"),
-    pytest.param({"cvmfs": ["atlas", {}]}, "cvmfs", ["atlas"], "no text", id="an object among texts"),
+    pytest.param({"cvmfs": ["atlas", {}]}, "cvmfs", ["atlas"], "not text", id="an object among texts"),
     pytest.param({"architectures": [{"type": "fpga"}]}, "architectures", [], "neither cpu nor gpu", id="no GPU"),
     pytest.param({"tags": ["Athena"]}, "tags", [], "no objects", id="a tag that is no object"),
     pytest.param({"colour": "red"}, "cvmfs", ["atlas"], "nothing here reads", id="an unknown field"),

@@ -55,7 +55,7 @@ NORTH = "{queue: NORTH, share: Production, resource_type: MCORE, running: 100, a
     pytest.param(NORTH, NORTH.replace("running: 100", "running: 268435456"), "jobs[4].running", "with 8 cores each",
                  id="more cores than can be counted"),
     pytest.param("destination: WEST, queued_files: 90,", "destination: WEST, queued_files: 2147483528,",
-                 "links[1].queued_files", "with those of other links to WEST", id="more files than can be counted"),
+                 "links[1].queued_files", "with the files of other links to WEST", id="more files than can be counted"),
     pytest.param("{nucleus: WEST, hs06sec: 3e+9", "{nucleus: EST, hs06sec: 3e+9", "work[1].nucleus",
                  "unknown site; did you mean", id="unknown nucleus"),
     pytest.param("{queue: NORTH, share: Production, jobs: 25}", "{queue: N, share: Production, jobs: 25}",

@@ -46,7 +46,7 @@ def assumed_space(rse: str, tier: str) -> dict[str, float]:
 
 
 def assumed_nuclei(tiers: Mapping[str, str], cores: Mapping[str, int]) -> set[str]:
-    """Sites of tier 0 and 1, and those of tier T2D that have at least the median cores of T2D.
+    """Sites of tier 0 and 1, and sites of tier T2D with at least the median cores of T2D.
 
     tiers, cores: of the sites that could be nuclei. Source: formats reference, section 3, which calls it an
     approximation.

@@ -17,7 +17,7 @@ from simgrid_broker.scenario.importers.input_files import BadLines, JsonFile, Ta
 MEAN_COREPOWER = 10.0
 """HS06 per core that the mean core of a CGSim file is given.
 
-CGSim's speeds (flop/s per core, and the property GFLOPS beside them) are calibrated file by file and have no fixed
+CGSim's speeds (flop/s per core, and the property GFLOPS) are calibrated file by file and have no fixed
 relation to HS06; only their ratios mean something.
 """
 
@@ -149,11 +149,11 @@ def _grid(described: Mapping[str, Mapping[str, float]], tally: Tally) -> dict:
 
 
 def _say_assumptions(speed: float, tally: Tally) -> None:
-    tally.say(f"speeds: the mean core of all sites, {speed:.6g} flop/s, is taken for {MEAN_COREPOWER:g} HS06; CGSim's "
+    tally.say(f"speeds: the mean core of all sites, {speed:.6g} flop/s, is set to {MEAN_COREPOWER:g} HS06; CGSim's "
               "speeds have no fixed relation to HS06, their ratios are kept; hosts of one site are averaged")
     tally.say("each site gets one unified queue, tier 2, and one DATADISK of its whole capacity; every site with "
               "storage can be a nucleus")
-    tally.say("failure rates of sites and links are 0, since CGSim knows none")
+    tally.say("failure rates of sites and links are 0, since CGSim has none")
 
 
 def link_pairs(file: JsonFile, sites: tuple[str, ...], tally: Tally) -> list[dict]:

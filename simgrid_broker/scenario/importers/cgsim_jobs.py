@@ -25,10 +25,10 @@ COLUMNS = (
     "inputfilebytes", "noutputdatafiles", "outputfilebytes", "piloterrorcode", "exeerrorcode", "ddmerrorcode",
     "jobdispatchererrorcode", "taskbuffererrorcode", "pilottiming", "files_info",
 )
-"""Names of the columns, which may stand in any order and case; others are ignored."""
+"""Names of the columns, in any order and case; others are ignored."""
 
 NEEDED = ("pandaid", "creationtime", "corecount")
-"""Columns without which a record says nothing; the wall time is needed too, or start and end."""
+"""Required columns; a wall time, or start and end, is required too."""
 
 NUMBERS = ("assignedpriority", "job_walltime", "cpu_eff", "corecount", "ninputdatafiles", "inputfilebytes",
            "outputfilebytes")
@@ -36,7 +36,7 @@ NUMBERS = ("assignedpriority", "job_walltime", "cpu_eff", "corecount", "ninputda
 
 TIME_FORMATS = ("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
                 "%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%f")
-"""How a time may be written beside a number of seconds: CGSim's own form, and those of PanDA's monitor and index."""
+"""Formats of times other than seconds: CGSim's own, and the formats of PanDA's monitor and index."""
 
 STATUS_WORDS = {"finished": 1, "failed": 0, "cancelled": 5, "closed": 5}
 """Status of PanDA to that of the trace formats."""
@@ -192,7 +192,7 @@ def _input_site(row: Mapping[str, str], sites: Sequence[str]) -> int | None:
 
 
 def _without_names(records: pd.DataFrame) -> pd.DataFrame:
-    """The records with numbers for the names of users, who need not be known."""
+    """The records with numbers in place of user names; the user may be unknown."""
     codes, values = pd.factorize(records["user"])
     unknown = [code for code, name in enumerate(values) if not name]
     return records.assign(user=[("" if code in unknown else str(code + 1)) for code in codes])

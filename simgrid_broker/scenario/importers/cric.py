@@ -24,7 +24,7 @@ SIMULATED_TYPES = ("unified", "production", "analysis")
 """Types of queues that brokerage sends work to."""
 
 MAXWDIR_MARGIN_MB, MAXWDIR_FALLBACK_MB = 2000, 16336
-"""Scratch space of a queue whose `maxwdir` is no number: `maxinputsize` and the margin, else the fallback."""
+"""Scratch space of a queue whose `maxwdir` is not a number: `maxinputsize` and the margin, else the fallback."""
 
 OPTIONS = (
     "useJumboJobs", "gpu", "grandly_unified", "nSimEvents", "minEventsForJumbo", "maxDiskPerCore",
@@ -36,7 +36,7 @@ OPTIONS = (
 """Beginnings of the options that brokerage, pilot streaming and pilots know; source: formats reference, section 1.4."""
 
 PER_CORE = "per_core_attr"
-"""Option that says that the limits are those of a core; source: as above."""
+"""Option of queues with limits per core; source: as above."""
 
 
 def read_cric(pandaqueues: Path, rses: Path | None = None, closeness: Path | None = None) -> tuple[dict, list[str]]:
@@ -138,7 +138,7 @@ def _maxwdir(fields: Fields) -> float:
     value = fields.raw("maxwdir")
     if value is None or (number_of(value) or -1) >= 0:
         return number_of(value) or 0.0
-    fields.remark("whose maxwdir is no number and was taken from maxinputsize")
+    fields.remark("whose maxwdir is not a number and was taken from maxinputsize")
     size = fields.raw("maxinputsize")
     if size is None or number_of(size) == 0:
         return 0.0
@@ -156,7 +156,7 @@ def _fairsharepolicy(fields: Fields) -> str:
 def _params(fields: Fields) -> dict[str, object]:
     """The options of `params` and `uconfig` that something here or in PanDA's server reads.
 
-    `per_core_attr` is not among them, because the limits are already those of a slot, or meant to stay as they are.
+    `per_core_attr` is left out, because the limits are already per slot or must not be scaled.
     """
     options = {key: value for key, value in fields.options().items() if not key.startswith(PER_CORE)}
     known = {key: value for key, value in options.items() if key.startswith(OPTIONS)}
@@ -197,7 +197,7 @@ def _remark_on(fields: Fields, found: Mapping[str, Any]) -> None:
     """Count what the simulation treats in another way than PanDA, or what the queue lacks."""
     in_catchall = any(item.startswith(PER_CORE) for item in fields.items())
     for true, what in (
-        (in_catchall, "whose per_core_attr made maxrss, minrss and maxwdir those of a slot"),
+        (in_catchall, "whose per_core_attr scaled maxrss, minrss and maxwdir to a slot"),
         (not in_catchall and PER_CORE in fields.options(),
          "whose per_core_attr is in params only, where it does not scale the limits"),
         (fields.whole("corecount") == 0, "without corecount, read as 1"),
@@ -255,7 +255,7 @@ def _sites(objects: Mapping[str, Fields], queues: Mapping[str, dict], tiers: Map
 
 
 def _site_cores(site: str, objects: Mapping[str, Fields], queues: Mapping[str, dict], tier: str) -> int:
-    """Cores of a site: those of its online queues together, or of all its queues if none is online."""
+    """Cores of a site: the sum over its online queues, or over all its queues if none is online."""
     own = {name: queue for name, queue in queues.items() if queue["atlas_site"] == site}
     working = [name for name, queue in own.items() if queue["status"] == "online"] or list(own)
     largest_slot = max(queue["corecount"] for queue in own.values())
@@ -263,7 +263,7 @@ def _site_cores(site: str, objects: Mapping[str, Fields], queues: Mapping[str, d
 
 
 def _queue_cores(name: str, fields: Fields, found: Mapping[str, Any], tier: str) -> int:
-    """Cores that a queue brings to its site: what CRIC says of them (`ups_core_target`, pledge), else assumed ones."""
+    """Cores that a queue adds to its site: from CRIC (`ups_core_target`, pledge), else an estimate."""
     target = number_of(fields.options().get("ups_core_target"))
     said = max(target or 0, found.get("pledgedcpu", 0))
     return int(said) if said > 0 else assumed_cores(name, tier)

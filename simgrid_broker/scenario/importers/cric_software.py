@@ -22,7 +22,7 @@ KINDS = ("cpu", "gpu")
 def read_software(path: Path, queues: Iterable[str]) -> tuple[dict[str, dict], dict | None, list[str]]:
     """What is published for each of `queues` and for ALL, as a scenario writes it, and remarks.
 
-    Raises InputFileError for a file that is no JSON object of objects.
+    Raises InputFileError for a file that is not a JSON object of objects.
     """
     tally, known = Tally(), set(queues)
     entries = read_json(path).objects("the software of a queue")
@@ -63,7 +63,7 @@ def _fields(name: str, values: Mapping, known: Mapping[str, type], others: tuple
         value = values.get(key)
         listed = value if isinstance(value, list) else [] if value is None else [value]
         texts = [clean(str(each)) for each in listed if isinstance(each, (str, int, float))]
-        tally.count_all(f"{key} of software that is no text, left out", [name] * (len(listed) - len(texts)))
+        tally.count_all(f"{key} of software that are not text, left out", [name] * (len(listed) - len(texts)))
         if value is not None:
             found[key] = texts if kind is list else "".join(texts[:1])
     return found

@@ -17,7 +17,7 @@ DEFAULT_SCOPE = "default"
 """Scope of a role without suffix."""
 
 DATADISK = "DATADISK"
-"""Type of the endpoints that production brokerage looks at; source: brokerage reference, section 2.5."""
+"""Type of the endpoints that production brokerage considers; source: brokerage reference, section 2.5."""
 
 CACHE_SUFFIX = "_VP_DISK"
 """Suffix of endpoints for virtual placement."""
@@ -150,7 +150,7 @@ def _type(rse: str, endpoints: Mapping[str, Fields] | None) -> str:
 
 def _owners(relations: list[Relation], endpoints: Mapping[str, Fields] | None, tiers: Mapping[str, str],
             tally: Tally) -> dict[str, str]:
-    """Site that owns each endpoint: what its object says, else the only site that uses it, else a guess.
+    """Site that owns each endpoint: as its object states, else the only site that uses it, else a guess.
 
     The guess: the site whose name it begins with, else of the sites that use it the one of the best tier, of these the
     one that uses fewest other endpoints, else the first by name.

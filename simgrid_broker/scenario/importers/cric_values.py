@@ -18,7 +18,7 @@ _POLICY = re.compile(r"(?:(?:(?:type|group|gshare)=[^:=,;]*|priority(?:<=|>=|<|=
 
 
 def nothing(value: object) -> bool:
-    """Whether a value says nothing: null and "" are like a missing key."""
+    """Whether a value is missing: null and "" count as a missing key."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
@@ -47,22 +47,22 @@ class Fields:
         self.name, self._values, self._tally, self._kind = name, values, tally, kind
 
     def raw(self, key: str) -> object:
-        """The value as it stands, None if it says nothing."""
+        """The value as written, None if it is missing."""
         value = self._values.get(key)
         return None if nothing(value) else value
 
     def remark(self, what: str) -> None:
-        """Count this object among those of which `what` is true."""
+        """Count this object as a case of `what`."""
         self._tally.count(f"{self._kind} {what}", self.name)
 
     def number(self, key: str, default: float = 0.0, least: float = 0.0) -> float:
-        """A number; `default` if nothing is said, or if what is said is no number or below `least` (with a remark)."""
+        """A number; `default` if it is missing, or (with a remark) not a number or below `least`."""
         value = self.raw(key)
         if value is None:
             return default
         found = number_of(value)
         if found is None or found < least:
-            self.remark(f"whose {key} is no number from {least:g} up, read as {default:g}")
+            self.remark(f"whose {key} is not a number from {least:g} up, read as {default:g}")
             return default
         return found
 
@@ -74,7 +74,7 @@ class Fields:
         """Text without blanks around it, of a number too; the default for a list or an object (with a remark)."""
         value = self.raw(key)
         if isinstance(value, (list, dict)):
-            self.remark(f"whose {key} is no text, read as {default!r}")
+            self.remark(f"whose {key} is not text, read as {default!r}")
             return default
         return default if value is None else clean(str(value)).strip()
 
@@ -95,7 +95,7 @@ class Fields:
         if isinstance(value, dict):
             return value
         if value:
-            self.remark(f"whose {key} is no object, left out")
+            self.remark(f"whose {key} is not an object, left out")
         return {}
 
     def items(self) -> list[str]:
@@ -103,7 +103,7 @@ class Fields:
         return [item.strip() for item in self.text("catchall").split(",") if item.strip()]
 
     def options(self) -> dict[str, Any]:
-        """Flat options of `params`, with those of `uconfig`, its nested form, that `params` lacks."""
+        """Flat options of `params`, and of its nested form `uconfig` where `params` lacks them."""
         return {**flat(self.object("uconfig")), **flat(self.object("params"))}
 
     def has_option(self, key: str) -> bool:

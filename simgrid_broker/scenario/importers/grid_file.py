@@ -53,7 +53,7 @@ def _is_short(values: Collection) -> bool:
 def write_grid(grid: Mapping, path: Path, remarks: Sequence[str]) -> None:
     """Write `grid`, a dict of YAML shape, with `remarks` (the origin first) as a comment at the head.
 
-    The file appears whole or not at all, and its values read back as exactly those of `grid`. Raises OutputError.
+    The file is written atomically, and reading it gives exactly the values of `grid`. Raises OutputError.
     """
     laid_out = {"grid": with_units(grid)}
     body = yaml.dump(laid_out, Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)

@@ -64,7 +64,7 @@ def _without_header(lines: Lines, tally: Tally) -> pd.DataFrame:
         parts.append(_typed(rows, numbers, COLUMNS, bad))
     bad.stop()
     if n_short:
-        tally.say(f"records with fewer than {len(COLUMNS)} fields, the others taken to be unknown: {n_short}")
+        tally.say(f"records with fewer than {len(COLUMNS)} fields, the others count as unknown: {n_short}")
     return pd.concat(parts, ignore_index=True)
 
 

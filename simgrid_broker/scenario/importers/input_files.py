@@ -30,7 +30,7 @@ class BadLines:
         self._more = 0
 
     def add(self, line: int | None, key: str, value: object, expected: str, nearest: tuple[str, ...] = ()) -> None:
-        """Note that `value` stands where `expected` should."""
+        """Note a `value` that is not as `expected`."""
         if len(self._problems) < N_PROBLEMS:
             self._problems.append(Problem(self._file, line, key, value, expected, nearest))
         else:
@@ -143,7 +143,7 @@ class JsonFile:
     repeated: tuple[str, ...]
 
     def line(self, *keys: str) -> int | None:
-        """Line at which the last of nested `keys` stands, or None if the text does not show it."""
+        """Line of the last of nested `keys`, or None if the text does not contain it."""
         position = 0
         for key in keys:
             position = self.text.find(json.dumps(key, ensure_ascii=False), position)
@@ -152,7 +152,7 @@ class JsonFile:
         return line_at(self.text, position)
 
     def objects(self, what: str) -> Mapping[str, Mapping]:
-        """The value as an object of objects; raises InputFileError if it is not one, `what` says what each is."""
+        """The value as an object of objects; raises InputFileError if it is not one. what: noun for each of them."""
         if not isinstance(self.value, dict):
             refuse(self.path, 1, "", None, f"an object with {what} by name was expected, not {_kind(self.value)}")
         bad = BadLines(self.path)
@@ -164,7 +164,7 @@ class JsonFile:
 
 
 def read_json(path: Path) -> JsonFile:
-    """Value of a JSON file; control characters within strings are let pass and the last of repeated keys counts.
+    """Value of a JSON file; control characters within strings are accepted, and the last of repeated keys counts.
 
     NaN and Infinity, which are not JSON, become these words. Raises InputFileError with line and column for anything
     else that is not JSON.

@@ -25,7 +25,7 @@ KB_PER_MB = 1000.0
 """Memory is recorded in kB per processor."""
 
 RECORDS_HEADER = ("MaxRecords", "MaxJobs")
-"""Header keys that say how many records the whole log has."""
+"""Header keys that give the number of records of the whole log."""
 
 
 def read_swf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def read_swf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
 
 
 def header_values(comments: tuple[str, ...]) -> dict[str, str]:
-    """Values of `; Key: value` lines, wherever they stand; of a repeated key the first value."""
+    """Values of `; Key: value` lines; of a repeated key the first value."""
     found: dict[str, str] = {}
     for comment in comments:
         key, colon, value = comment.partition(":")
@@ -69,7 +69,7 @@ def _numbers(lines: Lines, tally: Tally) -> np.ndarray:
         parts.append(number_columns(rows, numbers, COLUMNS[:width], bad))
     bad.stop()
     if width < len(COLUMNS):
-        tally.say(f"the records have {width} of {len(COLUMNS)} fields; the others are taken to be unknown")
+        tally.say(f"the records have {width} of {len(COLUMNS)} fields; the others count as unknown")
     values = np.concatenate([part for part in parts if len(part)])
     return np.pad(values, ((0, 0), (0, len(COLUMNS) - width)), constant_values=UNKNOWN)
 

@@ -78,7 +78,7 @@ def finite_number(field: str) -> float | None:
 
 def _checked(rows: Sequence[Sequence[str]], numbers: Sequence[int], names: Sequence[str],
              bad: BadLines) -> np.ndarray:
-    """`number_columns` field by field, noting what is no number."""
+    """`number_columns` field by field, noting fields that are not numbers."""
     values = np.full((len(rows), len(names)), UNKNOWN)
     for r, (row, number) in enumerate(zip(rows, numbers, strict=True)):
         for c, (field, name) in enumerate(zip(row, names, strict=True)):

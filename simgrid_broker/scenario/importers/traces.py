@@ -62,7 +62,7 @@ def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = 
     """Tasks of a trace, and remarks on what could not be used or was assumed.
 
     format: one of `FORMATS`, None = guess from name and content; sites: names of the scenario's sites, for traces with
-    input; share: leaf of all tasks, -1 = by tagging; limit: first records to read; the other arguments are those of
+    input; share: leaf of all tasks, -1 = by tagging; limit: first records to read; other arguments: as of
     `tasks_of_records`. Raises InputFileError with every line that cannot be read.
     """
     path, tally = Path(path), Tally()
@@ -79,7 +79,7 @@ def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = 
 def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
     """Tasks of a scenario's trace that arrive within its duration, and remarks.
 
-    Raises InputFileError for the file and ScenarioError for a share that is no leaf.
+    Raises InputFileError for the file and ScenarioError for a share that is not a leaf.
     """
     tasks, remarks = read_trace(
         trace.file, trace.format, sites=tuple(scenario.grid.sites), share=_leaf(trace.share, scenario),
@@ -121,7 +121,7 @@ def _format_of_line(line: str) -> str | None:
 
 
 def _leaf(name: str | None, scenario: Scenario) -> int:
-    """Number of a leaf share, -1 for None; raises ScenarioError for a name that is no leaf."""
+    """Number of a leaf share, -1 for None; raises ScenarioError for a name that is not a leaf."""
     leaves = leaf_names(scenario)
     if name is not None and name not in leaves:
         raise ScenarioError([Problem(None, None, "workload.trace.share", name, "must be a leaf of the share tree",
@@ -133,7 +133,7 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
                      memory_per_core: float = 2000.0, time_scale: float = 1.0) -> TaskList:
     """One task of one job for each record that can be replayed, sorted by arrival, the first at 0.
 
-    records: columns of `RECORD`, those that are missing get its value. corepower: HS06 per core of the machines of the
+    records: columns of `RECORD`; a missing column gets its value there. corepower: HS06 per core of the machines of the
     trace; share: leaf of all tasks, -1 = by tagging; memory_per_core: MB of jobs that recorded none; time_scale: the
     times between submissions are multiplied by it. Raises InputFileError if no record can be replayed.
     """
@@ -160,7 +160,7 @@ def _processors(records: pd.DataFrame) -> np.ndarray:
 
 
 def _replayable(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:
-    """The records of jobs that ran, and remarks on those that did not or did not end well."""
+    """The records of jobs that ran; remarks on jobs that did not run or did not end well."""
     left = np.zeros(len(records), bool)
     for wrong, what in (
         (~(records["run_s"] > 0), "records left out because the job never ran (run time 0 or unknown)"),
@@ -186,10 +186,10 @@ def _parts_of_jobs(records: pd.DataFrame) -> pd.Series:
 
 
 def _in_order(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:
-    """The records sorted by submit time, those of one instant in the order of the file."""
+    """The records sorted by submit time, records of one instant in the order of the file."""
     n_before = int((np.diff(records["submit_s"]) < 0).sum())
     if n_before:
-        tally.say(f"the records are not in the order of their submit times and were sorted: {n_before} stand after a "
+        tally.say(f"the records are not in the order of their submit times and were sorted: {n_before} follow a "
                   "later one")
     return records.sort_values("submit_s", kind="stable", ignore_index=True)
 
