@@ -78,7 +78,7 @@ def task_number(run: "Run", task: str) -> int:
         raise BadArgument("--task", task, f"{len(named)} tasks have this name; choose one by number: {first}")
     known = dict.fromkeys(tasks.name.dropna().astype(str))
     raise BadArgument("--task", task, f"unknown task; the run has {count(len(numbers), 'task')}",
-                 nearest(task, known) or nearest(task, numbers))
+                      nearest(task, known) or nearest(task, numbers))
 
 
 def candidate_names(run: "Run", option: str, name: str) -> frozenset[str]:
@@ -88,7 +88,7 @@ def candidate_names(run: "Run", option: str, name: str) -> frozenset[str]:
     names = frozenset(each for each, queue in owner.items() if name in (each, queue))
     if not names:
         raise BadArgument(option, name, "unknown PanDA queue, pseudo-queue or site of the run",
-                     nearest(name, dict.fromkeys((*owner.values(), *owner))))
+                          nearest(name, dict.fromkeys((*owner.values(), *owner))))
     return names
 
 
@@ -142,7 +142,7 @@ def _decisions_of(run: "Run", task: int, at_s: float | None) -> "pd.DataFrame":
     later = rows[rows.time_s >= at_s]
     if not len(later):
         raise BadArgument("--at", format_seconds(at_s), "the last recorded decision of the task was at "
-                     + format_seconds(rows.time_s.max()))
+                          + format_seconds(rows.time_s.max()))
     return later[later.decision == later.decision.iloc[0]]
 
 

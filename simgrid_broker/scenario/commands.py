@@ -62,8 +62,7 @@ def task_of_command(scenario: Scenario) -> Iterator[Finding]:
             if isinstance(task, int) and task < 1:
                 yield Finding((*key, "task"), task, "expected the number of a task, 1 or above")
             elif isinstance(task, str) and task not in names and work.trace is None:
-                yield Finding((*key, "task"), task, "unknown campaign or group of users",
-                              nearest(task, names))
+                yield Finding((*key, "task"), task, "unknown campaign or group of users", nearest(task, names))
 
 
 def impossible_command(scenario: Scenario) -> Iterator[Finding]:

@@ -150,8 +150,7 @@ def _unknown(name: str, value: object) -> Finding:
     bare = name.rpartition(".")[2]
     elsewhere = tuple(match.entry.name for match in find(bare))
     spellings = [entry.name for entry in REGISTRY] if "." in name else [entry.key for entry in REGISTRY]
-    return Finding(("gdpconfig", name), value, "unknown key",
-                   elsewhere or nearest(name, spellings))
+    return Finding(("gdpconfig", name), value, "unknown key", elsewhere or nearest(name, spellings))
 
 
 def _bool(value, unit: str) -> bool:

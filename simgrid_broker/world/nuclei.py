@@ -17,7 +17,6 @@ DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
 
 
-
 class Burden:
     """Load of the nuclei during one turn of the task broker.
 

@@ -76,8 +76,7 @@ def finite_number(field: str) -> float | None:
     return value if np.isfinite(value) else None
 
 
-def _checked(rows: Sequence[Sequence[str]], numbers: Sequence[int], names: Sequence[str],
-             bad: BadLines) -> np.ndarray:
+def _checked(rows: Sequence[Sequence[str]], numbers: Sequence[int], names: Sequence[str], bad: BadLines) -> np.ndarray:
     """`number_columns` field by field, noting fields that are not numbers."""
     values = np.full((len(rows), len(names)), UNKNOWN)
     for r, (row, number) in enumerate(zip(rows, numbers, strict=True)):

@@ -137,8 +137,7 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     trace; share: leaf of all tasks, -1 = by tagging; memory_per_core: MB of jobs that recorded none; time_scale: the
     times between submissions are multiplied by it. Raises InputFileError if no record can be replayed.
     """
-    records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()},
-                           index=records.index)
+    records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()}, index=records.index)
     records = _replayable(records.assign(processors=_processors(records)), tally)
     if records.empty:
         refuse(path, None, "", None, "; ".join(("at least one record of a job that ran was expected",
