@@ -22,8 +22,11 @@ SOURCES = {
                "policy/job_brokerage/*.py"),
     "fabric": ("bundle.py", "luck.py", "names.py", "units.py", "schema/*.py", "world/*.py", "fabric/*.py"),
 }
-"""Files with compiled functions and the constants and tables compiled into them: of policies, including rules of other
-packages, and all others."""
+"""Files whose changes make compiled code out of date: that of policies, and all other.
+
+They hold the constants, tables and functions that compiled code of another file uses; `compose` adds the files of rules
+of other packages. Numba itself notices changes of the function's own file and of the columns of a record.
+"""
 
 
 def compiled(function: F) -> F:

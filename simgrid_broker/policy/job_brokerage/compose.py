@@ -111,15 +111,18 @@ def _refusals(names: Sequence[str], begin: int) -> Iterable[str]:
 def _fingerprints(functions: Iterable[Callable]) -> list[str]:
     """Files outside this package in which rules, and the compiled functions that they name, are written, with a digest.
 
-    The folder of compiled code follows the sources of this package only, and Numba notices changes of one file only.
+    A function is named as `f` or `module.f`. The folder of compiled code follows the sources of this package only, and
+    Numba notices changes of one file only; changed constants of further files are not noticed.
     """
     todo, seen = [getattr(function, "py_func", function) for function in functions], set()
     while todo:
         function = todo.pop()
         if function not in seen and not function.__code__.co_filename.startswith(str(PACKAGE)):
             seen.add(function)
-            known = function.__globals__
-            named = (known[name] for name in function.__code__.co_names if name in known)
+            names, known = function.__code__.co_names, function.__globals__
+            named = [known[name] for name in names if name in known]
+            named += [vars(module)[name] for module in named if isinstance(module, ModuleType)
+                      for name in names if name in vars(module)]
             todo += [callee.py_func for callee in named if hasattr(callee, "py_func")]
     files = {Path(function.__code__.co_filename) for function in seen}
     return [f"{file}: {_digest(file.read_bytes())}" for file in sorted(files) if file.exists()]
