@@ -16,11 +16,12 @@ def test_a_new_world_is_sound_and_empty():
     assert bench.arrays.pools["free_cores"].tolist() == [100, 8]
 
 
-def test_what_only_the_run_may_write_is_reset():
-    used = dict(next_chunk=3, n_finished=2, n_failed=1, retry_class=5, n_alive=9, used_hs06s=1.0, frozen_s=7.0)
-    task = Bench(None, used).arrays.tasks[0]
-    assert [task[name] for name in used if name != "frozen_s"] == [0] * 6
-    assert np.isnan(task["frozen_s"])
+def test_what_only_the_run_may_write_begins_as_the_sheet_says():
+    task = Bench(None, {}).arrays.tasks[0]
+    written_by_the_run = ("next_chunk", "n_retry", "n_alive", "n_finished", "n_failed", "n_attempts", "failed_attempts",
+                          "lost_walltime_s", "used_hs06s", "retry_class")
+    assert [task[name] for name in written_by_the_run] == [0] * len(written_by_the_run)
+    assert np.isnan(task["frozen_s"]) and task["nucleus"] == -1
 
 
 def test_the_list_of_tasks_is_not_written_to():
