@@ -8,6 +8,7 @@ one: the jobs of a task form a chain instead of a long list of siblings that mus
 """
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.world.arrays import Arrays
 
 
 @compiled
@@ -70,7 +71,7 @@ def rank(settings, job):
 
 
 @compiled
-def put_activated(world, row):
+def put_activated(world: Arrays, row):
     """Insert an activated job into the heap of its pseudo-queue and share."""
     jobs = world.jobs
     job = jobs[row]
@@ -86,14 +87,14 @@ def put_activated(world, row):
 
 
 @compiled
-def forget_newest(world, queue, share, row):
+def forget_newest(world: Arrays, queue, share, row):
     """Forget a leaving job as the newest one, so that no job is put below it."""
     if world.newest_activated[queue, share] == row:
         world.newest_activated[queue, share] = -1
 
 
 @compiled
-def take_best(world, queue, share):
+def take_best(world: Arrays, queue, share):
     """Remove the best activated job of a pseudo-queue and share, which must exist, and return its row."""
     jobs = world.jobs
     row = world.activated[queue, share]
@@ -103,7 +104,7 @@ def take_best(world, queue, share):
 
 
 @compiled
-def take_out(world, row):
+def take_out(world: Arrays, row):
     """Remove an activated job from any place in its heap."""
     jobs = world.jobs
     job = jobs[row]

@@ -7,6 +7,7 @@ from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import enqueue, join, new_transfer, take_space
 from simgrid_broker.fabric.submission import retry_by_server
 from simgrid_broker.names import EXPRESS_PRIORITY, JOBS_PER_SUBDATASET, Cause, JobStatus, TransferKind
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import is_merge_job
 from simgrid_broker.world.transitions import move
 
@@ -17,13 +18,13 @@ OUTPUT = int(TransferKind.OUTPUT)
 
 
 @compiled
-def is_express(world, task):
+def is_express(world: Arrays, task):
     """Whether FTS transfers the output of a task as Express: it is urgent or of high priority."""
     return task["priority"] > EXPRESS_PRIORITY or task["processing_type"] == world.settings[0]["urgent"]
 
 
 @compiled
-def stays(world, job, site):
+def stays(world: Arrays, job, site):
     """Whether the output of a job is not transferred: no nucleus, no output, or already in the nucleus' storage.
 
     Source: lifecycle reference, section 7.4.
@@ -36,7 +37,7 @@ def stays(world, job, site):
 
 
 @compiled
-def add_job(world, row, bunch, now):
+def add_job(world: Arrays, row, bunch, now):
     """Handle one ended payload; returns the output bunch in use, as `set_up_job` does for input.
 
     A job at its nucleus fails if the storage there is full, because its stage-out fails.
@@ -73,7 +74,7 @@ def add_job(world, row, bunch, now):
 
 
 @compiled
-def add_jobs(world, order, now):
+def add_jobs(world: Arrays, order, now):
     """Handle the jobs in the inbox in the given order, (k,) positions, while the outbox has room.
 
     Returns the number of handled jobs; the caller empties the inbox.
@@ -94,7 +95,7 @@ def add_jobs(world, order, now):
     return done
 
 
-def by_task_and_site(arrays) -> np.ndarray:
+def by_task_and_site(arrays: Arrays) -> np.ndarray:
     """Positions in the Adder's inbox grouped by task and site, otherwise in order; (n_holding,)."""
     rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
     return np.lexsort((arrays.queues["site"][arrays.jobs["queue"][rows]], arrays.jobs["task"][rows]))

@@ -3,19 +3,20 @@
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
 from simgrid_broker.names import MOST_ATTEMPTS, JobStatus
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import push_retry, take_retry
 
 FAILED = int(JobStatus.FAILED)
 
 
 @compiled
-def rule_of(world, job):
+def rule_of(world: Arrays, job):
     """The retry rule for the failure of a job, a row of RETRY_RULE."""
     return world.retry_rules[world.tasks[job["task"]]["retry_class"], job["cause"]]
 
 
 @compiled
-def failures_after(world, job, status):
+def failures_after(world: Arrays, job, status):
     """Failures of the input that count for maxFailure, after an attempt that ended with `status`.
 
     Only failed jobs count, and not those whose error is of class system; source: lifecycle reference, 3.2 and 3.4.
@@ -25,7 +26,7 @@ def failures_after(world, job, status):
 
 
 @compiled
-def limit_after(world, job, status):
+def limit_after(world: Arrays, job, status):
     """Limit of attempts that retry rules set to the input after an attempt with final `status`; 0 = no limit."""
     limit = job["attempt_limit"]
     if status != FAILED:
@@ -35,7 +36,7 @@ def limit_after(world, job, status):
 
 
 @compiled
-def may_try_again(world, job, failures, limit):
+def may_try_again(world: Arrays, job, failures, limit):
     """Whether an input may be tried again: while attemptNr < maxAttempt and failedAttempt < maxFailure.
 
     Source: lifecycle reference, section 3.2.
@@ -47,7 +48,7 @@ def may_try_again(world, job, failures, limit):
 
 
 @compiled
-def retry_of(world, job, failures, limit):
+def retry_of(world: Arrays, job, failures, limit):
     """Row of `retries` for the next attempt at the input of a job, not yet in a list."""
     row = take_retry(world, job["task"])
     retry = world.retries[row]
@@ -57,7 +58,7 @@ def retry_of(world, job, failures, limit):
 
 
 @compiled
-def put_lesson(world, job, retry):
+def put_lesson(world: Arrays, job, retry):
     """Hand a failed job to the retry module; `retry`: row of `retries` that waits for its answer, -1 = none.
 
     The pilot kills a payload at its memory limit, so the limit counts as the measured memory.
@@ -74,7 +75,7 @@ def put_lesson(world, job, retry):
 
 
 @compiled
-def learned(world, place, level):
+def learned(world: Arrays, place, level):
     """Queue the input of the lesson at `place` for its next attempt, with the ramCount of `level`."""
     lesson = world.lessons[place]
     levels = world.ram_levels[lesson["task"]]

@@ -6,11 +6,12 @@ site that drains for a larger slot. Cores and memory are counted for the whole s
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.events import PILOT_ASKS, schedule
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import push_submission, take_worker
 
 
 @compiled
-def oldest_that_fits(world, pool):
+def oldest_that_fits(world: Arrays, pool):
     """Pseudo-queue whose oldest waiting worker starts next in a pool; -1 if none can start."""
     best = -1
     best_s = 0.0
@@ -30,7 +31,7 @@ def oldest_that_fits(world, pool):
 
 
 @compiled
-def start_workers(world, pool_number, now):
+def start_workers(world: Arrays, pool_number, now):
     """Start waiting workers of a pool while the next one fits."""
     state = world.state[0]
     pool = world.pools[pool_number]
@@ -49,7 +50,7 @@ def start_workers(world, pool_number, now):
 
 
 @compiled
-def free_slot(world, number):
+def free_slot(world: Arrays, number):
     """Return the slot of a worker of a pseudo-queue to its pool, without starting another worker."""
     queue = world.pseudo_queues[number]
     pool = world.pools[queue["pool"]]
@@ -60,14 +61,14 @@ def free_slot(world, number):
 
 
 @compiled
-def end_worker(world, number, now):
+def end_worker(world: Arrays, number, now):
     """End a worker of a pseudo-queue and start the next waiting ones."""
     free_slot(world, number)
     start_workers(world, world.pseudo_queues[number]["pool"], now)
 
 
 @compiled
-def submit(world, numbers, counts, now):
+def submit(world: Arrays, numbers, counts, now):
     """Submit `counts[k]` workers of pseudo-queue `numbers[k]`, then start those that fit."""
     for k in range(len(numbers)):
         if counts[k] > 0:

@@ -5,6 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import is_merge_job, push_retry, take_retry
 from simgrid_broker.world.transitions import change_share, move
 
@@ -17,7 +18,7 @@ GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"),
 """Consecutive input pieces that exhausted their attempts, with the state carried into the next attempt."""
 
 
-def jobs_of(arrays, task_rows, *statuses, among=None) -> np.ndarray:
+def jobs_of(arrays: Arrays, task_rows, *statuses, among=None) -> np.ndarray:
     """Rows of the live jobs of tasks in order of creation; only jobs in `statuses`, if any.
 
     among: a known result of this function for these and other tasks, to avoid a search.
@@ -36,7 +37,7 @@ def jobs_of(arrays, task_rows, *statuses, among=None) -> np.ndarray:
 
 
 @compiled
-def find_jobs(world, wanted, rows):
+def find_jobs(world: Arrays, wanted, rows):
     """Write the rows of all live jobs of the tasks in `wanted`, (n_tasks,) bool, to `rows`; returns their number."""
     found = 0
     for row in range(len(world.jobs)):
@@ -49,7 +50,7 @@ def find_jobs(world, wanted, rows):
 
 
 @compiled
-def throttle_jobs(world, rows, now):
+def throttle_jobs(world: Arrays, rows, now):
     """Throttle activated jobs, so that no pilot gets them."""
     for row in rows:
         take_out(world, row)
@@ -57,7 +58,7 @@ def throttle_jobs(world, rows, now):
 
 
 @compiled
-def activate_jobs(world, rows, now):
+def activate_jobs(world: Arrays, rows, now):
     """Activate throttled jobs, so that pilots get them again."""
     for row in rows:
         move(world, row, ACTIVATED, now)
@@ -65,7 +66,7 @@ def activate_jobs(world, rows, now):
 
 
 @compiled
-def set_priority(world, rows, priority):
+def set_priority(world: Arrays, rows, priority):
     """Change the priority of live jobs; activated ones move in their heap."""
     for row in rows:
         job = world.jobs[row]
@@ -78,7 +79,7 @@ def set_priority(world, rows, priority):
 
 
 @compiled
-def lift(world, rows, points):
+def lift(world: Arrays, rows, points):
     """Raise the priority of activated jobs and move them in their heaps."""
     for row in rows:
         take_out(world, row)
@@ -87,7 +88,7 @@ def lift(world, rows, points):
 
 
 @compiled
-def set_share(world, rows, share):
+def set_share(world: Arrays, rows, share):
     """Change the share of live jobs; activated ones move to its heap."""
     for row in rows:
         if world.jobs[row]["status"] == ACTIVATED:
@@ -99,7 +100,7 @@ def set_share(world, rows, share):
 
 
 @compiled
-def try_again(world, task_row, given_up):
+def try_again(world: Arrays, task_row, given_up):
     """Queue pieces of input that were given up, (k,) of GIVEN_UP, for another attempt; the caller makes room.
 
     Each keeps its failures, last job, and raised ramCount.
@@ -115,7 +116,7 @@ def try_again(world, task_row, given_up):
         world.tasks[task_row]["n_failed"] -= piece["n_chunks"]
 
 
-def waiting_retries(arrays, task_row: int) -> np.ndarray:
+def waiting_retries(arrays: Arrays, task_row: int) -> np.ndarray:
     """Pieces of a task's input that await another attempt, (k,) rows of `retries`."""
     found = []
     for row in arrays.ram_levels["head"][task_row].tolist():
@@ -125,7 +126,7 @@ def waiting_retries(arrays, task_row: int) -> np.ndarray:
     return arrays.retries[np.array(found, np.int64)]
 
 
-def nothing_left(arrays, task_row: int) -> None:
+def nothing_left(arrays: Arrays, task_row: int) -> None:
     """Notify the PostProcessor that a task has no input left; the caller makes room."""
     state = arrays.state[0]
     arrays.done_tasks[state["n_done_tasks"]] = task_row
@@ -133,7 +134,7 @@ def nothing_left(arrays, task_row: int) -> None:
 
 
 @compiled
-def look_at_owners(world, owner_of_task, since, jobs, cores, done, activated, highest):
+def look_at_owners(world: Arrays, owner_of_task, since, jobs, cores, done, activated, highest):
     """Count the live jobs of tasks whose owner is not -1, by owner.
 
     owner_of_task: (n_tasks,); jobs, cores: running, starting and sent, (n_owners,); done, activated, highest:

@@ -8,7 +8,7 @@ from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.rows import is_merge_job, push_retry, release_job
 from simgrid_broker.world.transitions import leave, move
 
@@ -19,7 +19,7 @@ NONE = int(Cause.NONE)
 
 
 @compiled
-def account(world, job, status, carried_on):
+def account(world: Arrays, job, status, carried_on):
     """Record the end of an attempt in its task: the chunk is processed, waits for another attempt, or is given up.
 
     carried_on: the server has already made another attempt. Failed and closed attempts both count towards
@@ -45,7 +45,7 @@ def account(world, job, status, carried_on):
 
 
 @compiled
-def give_back(world, job, status):
+def give_back(world: Arrays, job, status):
     """Queue the input of a job for another attempt, or give it up; a retry rule may consult the retry module first."""
     failures, limit = failures_after(world, job, status), limit_after(world, job, status)
     if status == FAILED and is_bad(job["cause"]):
@@ -63,7 +63,7 @@ def give_back(world, job, status):
 
 
 @compiled
-def archive(world, row, carried_on):
+def archive(world: Arrays, row, carried_on):
     """Remove a job that has just ended: update its task, copy it to the outbox, release its row.
 
     carried_on: another attempt at its input was already made.
@@ -81,7 +81,7 @@ def archive(world, row, carried_on):
 
 
 @compiled
-def leave_transfer(world, row):
+def leave_transfer(world: Arrays, row):
     """Remove a job from the list of jobs that await its transfer."""
     job = world.jobs[row]
     if job["transfer"] < 0:
@@ -99,7 +99,7 @@ def leave_transfer(world, row):
 
 
 @compiled
-def take_back(world, row, status, cause, now):
+def take_back(world: Arrays, row, status, cause, now):
     """End a live job by force with `status` (failed, closed or cancelled) and release its resources."""
     job = world.jobs[row]
     old, last_heard_s = job["status"], job["modification_s"]
@@ -121,7 +121,7 @@ def take_back(world, row, status, cause, now):
 
 
 @compiled
-def take_back_all(world, rows, status, cause, now):
+def take_back_all(world: Arrays, rows, status, cause, now):
     """End the jobs in `rows`, (k,), by force while the outbox has room; returns their number."""
     state = world.state[0]
     done = 0

@@ -6,6 +6,7 @@ cache. The heap is empty only if there is no event at all.
 """
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.world.arrays import Arrays
 
 PILOT_ASKS, PILOT_LEAVES = 0, 1
 """A worker with a slot requests a job; a pilot without a job releases its slot; row = pseudo-queue."""
@@ -29,7 +30,7 @@ def earlier(one, other):
 
 
 @compiled
-def put_near(world, time, sequence, kind, row):
+def put_near(world: Arrays, time, sequence, kind, row):
     """Insert an event, which is already counted, into the heap."""
     state = world.state[0]
     heap = world.events
@@ -46,7 +47,7 @@ def put_near(world, time, sequence, kind, row):
 
 
 @compiled
-def bring_near(world):
+def bring_near(world: Arrays):
     """Move the earliest far event and those within NEAR_S after it into the empty heap."""
     state = world.state[0]
     far = world.far_events
@@ -66,7 +67,7 @@ def bring_near(world):
 
 
 @compiled
-def schedule(world, time, kind, row):
+def schedule(world: Arrays, time, kind, row):
     """Schedule an event and return its sequence number; the caller makes room."""
     state = world.state[0]
     state["sequence"] += 1
@@ -84,7 +85,7 @@ def schedule(world, time, kind, row):
 
 
 @compiled
-def remove_first(world):
+def remove_first(world: Arrays):
     """Remove the earliest event from the heap; the caller reads it first."""
     state = world.state[0]
     heap = world.events

@@ -6,12 +6,13 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import free_slot, start_workers
 from simgrid_broker.fabric.network import admit, catch_up
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import Arrays
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 
 
 @compiled
-def site_goes_down(world, site, now):
+def site_goes_down(world: Arrays, site, now):
     """Stop a site: its workers and payloads end, no worker starts, its links stop.
 
     PanDA counts the jobs of these payloads as running until their heartbeat times out.
@@ -34,7 +35,7 @@ def site_goes_down(world, site, now):
 
 
 @compiled
-def site_comes_back(world, site, now):
+def site_comes_back(world: Arrays, site, now):
     """End one outage of a site; it is up when all its outages are over."""
     world.sites[site]["down"] -= 1
     for number in range(len(world.queues)):
@@ -48,7 +49,7 @@ def site_comes_back(world, site, now):
 
 
 @compiled
-def link_goes_down(world, source, destination, now):
+def link_goes_down(world: Arrays, source, destination, now):
     """Stop a link; its transfers keep their order."""
     link = world.links[source * len(world.sites) + destination]
     catch_up(link, now)
@@ -56,7 +57,7 @@ def link_goes_down(world, source, destination, now):
 
 
 @compiled
-def link_comes_back(world, source, destination, now):
+def link_comes_back(world: Arrays, source, destination, now):
     """End one outage of a link or of one of its sites; the link resumes when all are over."""
     number = source * len(world.sites) + destination
     link = world.links[number]

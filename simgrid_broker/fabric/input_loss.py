@@ -5,6 +5,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.attempts import may_try_again, retry_of
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.input_files import file_of
 from simgrid_broker.world.rows import push_retry
 
@@ -13,7 +14,7 @@ INPUT_LOSS = STREAMS["input_loss"]
 
 
 @compiled
-def condition(world, task_row, piece):
+def condition(world: Arrays, task_row, piece):
     """INPUT_LOST or INPUT_BROKEN if the file of a piece is, else NONE; the random draw is keyed by the file."""
     loss = world.input_loss[task_row]
     if loss["lost"] <= 0 and loss["broken"] <= 0:
@@ -26,7 +27,7 @@ def condition(world, task_row, piece):
 
 
 @compiled
-def first_bad(world, job):
+def first_bad(world: Arrays, job):
     """The first piece of a job's input that is lost or broken, -1 if none is."""
     loss = world.input_loss[job["task"]]
     if loss["lost"] > 0 or loss["broken"] > 0:
@@ -43,7 +44,7 @@ def is_bad(cause):
 
 
 @compiled
-def skip_bad(world, job, failures, limit):
+def skip_bad(world: Arrays, job, failures, limit):
     """Give up the bad piece of a job, and queue the pieces before and after it again, in at most two runs.
 
     The caller makes room.
@@ -58,7 +59,7 @@ def skip_bad(world, job, failures, limit):
 
 
 @compiled
-def give_run_back(world, job, begin, count, failures, limit):
+def give_run_back(world: Arrays, job, begin, count, failures, limit):
     """Queue `count` pieces of a failed job from `begin` on for another attempt, or give them up if none is left."""
     if count <= 0:
         return

@@ -8,6 +8,7 @@ from simgrid_broker.fabric.submission import begin_attempt, put_pending
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.units import GB
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.transitions import move
 
 FINISHED, NONE, PAYLOAD_ERROR = int(JobStatus.FINISHED), int(Cause.NONE), int(Cause.PAYLOAD_ERROR)
@@ -22,7 +23,7 @@ MERGE_ORDER = np.dtype([
 
 
 @compiled
-def make_merge_job(world, orders, members):
+def make_merge_job(world: Arrays, orders, members):
     """Make the merge job of `orders`, (1,) of MERGE_ORDER, for the output of the jobs in rows `members`, (n,).
 
     Its chunk, which keys its random draws, is that of the first member. Returns its row; the job is pending.
@@ -51,7 +52,7 @@ def make_merge_job(world, orders, members):
 
 
 @compiled
-def finish_merged(world, rows, now):
+def finish_merged(world: Arrays, rows, now):
     """Finish the jobs in `rows`, (k,), whose output was merged, while the outbox has room; returns their number."""
     state = world.state[0]
     done = 0

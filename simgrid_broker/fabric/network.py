@@ -14,6 +14,7 @@ from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.events import LINK_DUE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import release_transfer, take_transfer
 from simgrid_broker.world.transitions import move
 
@@ -37,7 +38,7 @@ def catch_up(link, now):
 
 
 @compiled
-def set_due(world, number, now):
+def set_due(world: Arrays, number, now):
     """Schedule an event for the next end on a link, unless one at the same or an earlier time is scheduled."""
     link = world.links[number]
     head = link["active_head"]
@@ -51,7 +52,7 @@ def set_due(world, number, now):
 
 
 @compiled
-def insert_active(world, link, row):
+def insert_active(world: Arrays, link, row):
     """Insert a transfer into the active ones of a link, in the order of their ends."""
     transfers = world.transfers
     tag = transfers[row]["finish_tag"]
@@ -66,7 +67,7 @@ def insert_active(world, link, row):
 
 
 @compiled
-def admit(world, number, now):
+def admit(world: Arrays, number, now):
     """Start waiting transfers of a link that is up, in order, up to the limit of active files."""
     link = world.links[number]
     while link["waiting_head"] >= 0 and link["down"] == 0:
@@ -105,7 +106,7 @@ def count_queued(link, transfer, files):
 
 
 @compiled
-def enqueue(world, row, now):
+def enqueue(world: Arrays, row, now):
     """Queue a transfer at its link, and start it if the limit of active files allows."""
     transfer = world.transfers[row]
     number = transfer["link"]
@@ -123,7 +124,7 @@ def enqueue(world, row, now):
 
 
 @compiled
-def link_due(world, number, now):
+def link_due(world: Arrays, number, now):
     """End the complete transfers of a link, and start waiting ones."""
     link = world.links[number]
     if now < link["due_s"]:
@@ -148,7 +149,7 @@ def link_due(world, number, now):
 
 
 @compiled
-def take_space(world, storage_number, size):
+def take_space(world: Arrays, storage_number, size):
     """Take `size` bytes of a storage, deleting expired data if free space is too low; False if it is full."""
     storage = world.storages[storage_number]
     wanted = size + storage["min_free_bytes"] - storage["free_bytes"]
@@ -165,7 +166,7 @@ def take_space(world, storage_number, size):
 
 
 @compiled
-def arrives(world, transfer):
+def arrives(world: Arrays, transfer):
     """Delay before a transfer is repeated, s; negative if it has arrived."""
     link = world.links[transfer["link"]]
     seed = world.settings[0]["seed"]
@@ -188,7 +189,7 @@ def time_moved_s(link, transfer, now):
 
 
 @compiled
-def transfer_done(world, row, now):
+def transfer_done(world: Arrays, row, now):
     """Handle the callback of a transfer: its jobs continue, or it is repeated."""
     transfer = world.transfers[row]
     if transfer["n_jobs"] == 0:
@@ -217,7 +218,7 @@ def transfer_done(world, row, now):
 
 
 @compiled
-def record_transfer(world, row, now):
+def record_transfer(world: Arrays, row, now):
     """Copy an ended transfer to the outbox and release its row."""
     state = world.state[0]
     world.transfers[row]["ended_s"] = now
@@ -227,7 +228,7 @@ def record_transfer(world, row, now):
 
 
 @compiled
-def new_transfer(world, kind, source, destination, jeditaskid, now):
+def new_transfer(world: Arrays, kind, source, destination, jeditaskid, now):
     """Row of an empty transfer between two sites."""
     row = take_transfer(world)
     transfer = world.transfers[row]
@@ -243,7 +244,7 @@ def new_transfer(world, kind, source, destination, jeditaskid, now):
 
 
 @compiled
-def join(world, row, job_row, size, files):
+def join(world: Arrays, row, job_row, size, files):
     """Attach a job to a transfer and add its bytes and files."""
     transfer = world.transfers[row]
     job = world.jobs[job_row]

@@ -9,6 +9,7 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, PILOT_LEAVES, schedule
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
@@ -23,7 +24,7 @@ PILOT_RSS_GRACE = 2.0
 
 
 @compiled
-def get_job(world, number, now):
+def get_job(world: Arrays, number, now):
     """Remove and return the best activated job for a pilot of a pseudo-queue; -1 if there is none.
 
     Order: share furthest below its target, then priority, then age (Global Shares paper, section 2.3), unless the
@@ -42,7 +43,7 @@ def get_job(world, number, now):
 
 
 @compiled
-def best_of_first_share(world, number):
+def best_of_first_share(world: Arrays, number):
     """Best job of the most under-served share with activated jobs; -1 if there is none."""
     for share in world.share_order:
         if world.activated[number, share] >= 0:
@@ -51,7 +52,7 @@ def best_of_first_share(world, number):
 
 
 @compiled
-def best_of_all_shares(world, number, by_age):
+def best_of_all_shares(world: Arrays, number, by_age):
     """Best of the first jobs of all shares, by rank and age or by age alone; -1 if there is none."""
     jobs, best = world.jobs, -1
     for share in range(world.activated.shape[1]):
@@ -65,7 +66,7 @@ def best_of_all_shares(world, number, by_age):
 
 
 @compiled
-def is_sloppy(world, best, oldest):
+def is_sloppy(world: Arrays, best, oldest):
     """Whether a request is served by age; the random draw is keyed by the two jobs to choose from."""
     settings, one, other = world.settings[0], world.jobs[best], world.jobs[oldest]
     pair = world.tasks[one["task"]]["luck"] ^ (world.tasks[other["task"]]["luck"] << 1)
@@ -81,7 +82,7 @@ def stage_time(site, size):
 
 
 @compiled
-def settle(world, job):
+def settle(world: Arrays, job):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
     The random draws of the job were made at its creation; memory and wall time are compared with the slot.
@@ -111,7 +112,7 @@ def settle(world, job):
 
 
 @compiled
-def start_payload(world, row, pilot_start, now):
+def start_payload(world: Arrays, row, pilot_start, now):
     """Send a job to a pilot and start its payload."""
     job = world.jobs[row]
     move(world, row, SENT, now)
@@ -123,7 +124,7 @@ def start_payload(world, row, pilot_start, now):
 
 
 @compiled
-def pilot_asks(world, number, now):
+def pilot_asks(world: Arrays, number, now):
     """A new pilot requests a job; without one it leaves after `empty_pilot`."""
     if world.pools[world.pseudo_queues[number]["pool"]]["closed"]:
         end_worker(world, number, now)
@@ -137,7 +138,7 @@ def pilot_asks(world, number, now):
 
 
 @compiled
-def next_job(world, number, pilot_start, now):
+def next_job(world: Arrays, number, pilot_start, now):
     """A pilot whose job has ended requests another within its `timefloor`, else leaves.
 
     Source: lifecycle reference, section 5.6; with a `timefloor` of 0 it runs one job.
@@ -152,7 +153,7 @@ def next_job(world, number, pilot_start, now):
 
 
 @compiled
-def hold(world, row, now):
+def hold(world: Arrays, row, now):
     """Put a job whose payload has ended into the inbox of the Adder."""
     state = world.state[0]
     move(world, row, HOLDING, now)
@@ -163,7 +164,7 @@ def hold(world, row, now):
 
 
 @compiled
-def payload_ends(world, row, sequence, now):
+def payload_ends(world: Arrays, row, sequence, now):
     """Handle the end of a payload, unless the event is stale; the pilot continues."""
     job = world.jobs[row]
     if job["panda_id"] == 0 or job["due_sequence"] != sequence:

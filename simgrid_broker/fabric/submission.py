@@ -21,7 +21,7 @@ from simgrid_broker.names import (
     JobStatus,
     TransferKind,
 )
-from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.input_files import (
     bytes_of,
     events_of,
@@ -52,7 +52,7 @@ RETRY_PRIORITY_LOSS = 10
 
 
 @compiled
-def throw_dice(world, job, task, site):
+def throw_dice(world: Arrays, job, task, site):
     """Set the true values of a job, independent of policies: work and memory of its chunk, failure of its attempt."""
     seed = world.settings[0]["seed"]
     work = task["work_hs06s_per_event"] * task["n_events_per_job"]
@@ -70,7 +70,7 @@ def throw_dice(world, job, task, site):
 
 
 @compiled
-def priority_of(world, task_row):
+def priority_of(world: Arrays, task_row):
     """Priority of the next job of a task: that of the task, more for scouts; deployed: lower by a user's live jobs.
 
     Source: lifecycle reference, sections 2.6 and 3.5; the documentation states only that scouts have more.
@@ -89,7 +89,7 @@ def priority_of(world, task_row):
 
 
 @compiled
-def fill(world, row, task_row, number, ramcount_mb, resource_type):
+def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     """Fill a new row with the values of the task and the slot."""
     job, task, pseudo = world.jobs[row], world.tasks[task_row], world.pseudo_queues[number]
     queue = world.queues[pseudo["queue"]]
@@ -114,7 +114,7 @@ def fill(world, row, task_row, number, ramcount_mb, resource_type):
 
 
 @compiled
-def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, resource_type, now):
+def begin_attempt(world: Arrays, task_row, number, chunk, attempt, ramcount_mb, resource_type, now):
     """Row of a new, pending job: an attempt at a chunk of a task, at a pseudo-queue.
 
     resource_type: type of the job at a queue for every type.
@@ -135,7 +135,7 @@ def begin_attempt(world, task_row, number, chunk, attempt, ramcount_mb, resource
 
 
 @compiled
-def give_files(world, row, n_pieces, closed_by):
+def give_files(world: Arrays, row, n_pieces, closed_by):
     """Assign `n_pieces` pieces of input to a new job of a task with files, and set its sizes and true values.
 
     Work is the sum over its pieces, memory the maximum. A file counts once, even if only some of its events are read.
@@ -167,7 +167,7 @@ def give_files(world, row, n_pieces, closed_by):
 
 
 @compiled
-def remember(world, row, retry, level):
+def remember(world: Arrays, row, retry, level):
     """Copy the retry state, a row of `retries`, into a new job."""
     job = world.jobs[row]
     job["old_panda_id"], job["ram_level"] = retry["old_panda_id"], level
@@ -175,7 +175,7 @@ def remember(world, row, retry, level):
 
 
 @compiled
-def put_pending(world, row):
+def put_pending(world: Arrays, row):
     """Put a new job into the inbox of the Setupper."""
     state = world.state[0]
     inbox = world.pending[state["n_pending"]]
@@ -184,7 +184,7 @@ def put_pending(world, row):
 
 
 @compiled
-def make_job(world, order, n_pieces, closed_by):
+def make_job(world: Arrays, order, n_pieces, closed_by):
     """Make the next job of an order, from pieces of input that await another attempt, else from new ones.
 
     An order covers input of one ramCount; new input has the ramCount of the task; source: lifecycle reference, 2.3. A
@@ -214,14 +214,14 @@ def make_job(world, order, n_pieces, closed_by):
 
 
 @compiled
-def cut_jobs(world, orders, jobs):
+def cut_jobs(world: Arrays, orders, jobs):
     """Make jobs from the next pieces of input of a task; orders: (1,) of ORDERED; jobs: one per job, (k,) of CUT."""
     for k in range(len(jobs)):
         make_job(world, orders[0], jobs[k]["count"], jobs[k]["closed_by"])
 
 
 @compiled
-def retry_by_server(world, row, now):
+def retry_by_server(world: Arrays, row, now):
     """Retry a failed analysis job at the same queue, at a lower priority; returns whether it is retried.
 
     Source: lifecycle reference, section 3.5. If the retry rule raises memory or CPU time, JEDI retries the input
@@ -250,7 +250,7 @@ def retry_by_server(world, row, now):
 
 
 @compiled
-def make_jobs(world, orders):
+def make_jobs(world: Arrays, orders):
     """Make the jobs of all `orders`, (k,) of ORDERED, while their tasks have input; the caller makes room."""
     for k in range(len(orders)):
         order = orders[k]
@@ -263,7 +263,7 @@ def make_jobs(world, orders):
 
 
 @compiled
-def best_source(world, task_row, destination):
+def best_source(world: Arrays, task_row, destination):
     """Source site of a task's input (-1 = none), and the fraction of the input missing at the destination.
 
     The source is the most complete replica, among equal ones the closest to the destination, with a link that is up.
@@ -291,7 +291,7 @@ def best_source(world, task_row, destination):
 
 
 @compiled
-def set_up_job(world, row, bunch, now):
+def set_up_job(world: Arrays, row, bunch, now):
     """Define a job; activate it if its input is at the site, else attach it to a transfer. Returns the bunch in use.
 
     A job without a source for its input stays assigned until a timeout closes it. bunch: transfer of the previous job,
@@ -326,7 +326,7 @@ def set_up_job(world, row, bunch, now):
 
 
 @compiled
-def set_up_jobs(world, now):
+def set_up_jobs(world: Arrays, now):
     """Set up every job in the inbox of the Setupper, in order of creation; the caller makes room."""
     state = world.state[0]
     bunch = -1

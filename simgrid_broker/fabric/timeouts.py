@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.rows import is_merge_job
 
 PENDING, HOLDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.HOLDING), int(JobStatus.RUNNING)
@@ -22,7 +22,7 @@ RULE = np.dtype([
 
 
 @compiled
-def since(world, row, clock):
+def since(world: Arrays, row, clock):
     """Start of the limit of a rule with `clock` for a job, s; never for a payload that sends heartbeats."""
     job = world.jobs[row]
     if clock == ENTERED:
@@ -53,7 +53,7 @@ def rules_by_status(rules: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def breaks(world, row, rule, limit, now):
+def breaks(world: Arrays, row, rule, limit, now):
     """Whether a live job exceeds the limit of a rule for its status at its queue."""
     job = world.jobs[row]
     if job["priority"] < rule["priority_at_least"] or job["priority"] >= rule["priority_below"]:
@@ -64,7 +64,7 @@ def breaks(world, row, rule, limit, now):
 
 
 @compiled
-def overdue(world, rules, of_status, limits, shortest, least, for_label, now, rows, broken):
+def overdue(world: Arrays, rules, of_status, limits, shortest, least, for_label, now, rows, broken):
     """Fill `rows` and `broken` with each overdue job and the first rule that it exceeds; returns their number.
 
     rules: (k,) of RULE; of_status: `rules_by_status` of them; limits: (k, n_queues), s, the limit of each rule at each

@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.arrays import Arrays
 
 INACTIVE_AFTER_S = 2 * HOUR
 """A queue is inactive if no job has started within this time, s; source: PanDA brokerage documentation, step 2."""
@@ -17,7 +18,7 @@ S = JobStatus
 RUNNING, TRANSFERRING = int(S.RUNNING), int(S.TRANSFERRING)
 
 
-def activity(arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
+def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
     """Columns of `views.LOAD` over all shares, (n_queues,) each.
 
     by_share: (n_shares, n_status, n_queues) jobs. Before the run every queue had pilots and started jobs. A queue has
@@ -33,7 +34,7 @@ def activity(arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
         n_pilot=workers + (now - queues["lastpilot_s"] <= PILOTS_OF_S), **_of_jobs(arrays))
 
 
-def _of_jobs(arrays) -> dict[str, np.ndarray]:
+def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:
     """Columns without a counter, from a pass over the jobs; needed only for closed storages or tasks with diskIO."""
     unwritable = _unwritable(arrays)
     if not unwritable.any() and not arrays.tasks["diskio"].any():
@@ -44,7 +45,7 @@ def _of_jobs(arrays) -> dict[str, np.ndarray]:
     return dict(transferring_unwritable=transferring, diskio=diskio / np.maximum(running, 1))
 
 
-def _unwritable(arrays) -> np.ndarray:
+def _unwritable(arrays: Arrays) -> np.ndarray:
     """Sites whose storage receives no files, (n_sites,) bool; source: brokerage reference, 2.2."""
     storage = arrays.sites["storage"]
     closed = np.zeros(len(storage), bool)
@@ -53,7 +54,7 @@ def _unwritable(arrays) -> np.ndarray:
 
 
 @compiled
-def look_at_jobs(world, unwritable, transferring, running, diskio):
+def look_at_jobs(world: Arrays, unwritable, transferring, running, diskio):
     """Count jobs transferring to unwritable sites and running jobs, and sum disk traffic per core, by queue."""
     for row in range(len(world.jobs)):
         job = world.jobs[row]

@@ -5,6 +5,7 @@ import numpy as np
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_TYPE, Cause, TaskStatus
 from simgrid_broker.scenario.link_table import link_table
+from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.world import arrays, queue_tables
@@ -22,7 +23,7 @@ OUTBOX_ROWS = 131_072
 """Ended attempts and transfers that are kept before they must be written."""
 
 
-def build(scenario, task_list) -> World:
+def build(scenario: Scenario, task_list) -> World:
     """World of a scenario at time 0: nothing runs, no task has arrived.
 
     Raises ScenarioError if an incident is about a task that never comes.
@@ -55,7 +56,7 @@ def build(scenario, task_list) -> World:
     return World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
 
 
-def _input_loss(scenario, task_list) -> np.ndarray:
+def _input_loss(scenario: Scenario, task_list) -> np.ndarray:
     """Lost and broken parts of the input of each task, (n_tasks,) of INPUT_LOSS, as its stream says."""
     loss, names = np.zeros(len(task_list.rows), arrays.INPUT_LOSS), task_list.vocabularies["task_names"]
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
@@ -64,13 +65,13 @@ def _input_loss(scenario, task_list) -> np.ndarray:
     return loss
 
 
-def _with_queues_of_commands(scenario, preassigned: tuple[str, ...]) -> tuple[str, ...]:
+def _with_queues_of_commands(scenario: Scenario, preassigned: tuple[str, ...]) -> tuple[str, ...]:
     """The words for pre-assigned queues, with those to which commands reassign tasks."""
     wanted = [incident.queue for incident in scenario.incidents if incident.command == "reassign" and incident.queue]
     return tuple(dict.fromkeys((*preassigned, *wanted)))
 
 
-def only_tasks_that_come(scenario, arrival_s: np.ndarray, names: tuple[str, ...]) -> None:
+def only_tasks_that_come(scenario: Scenario, arrival_s: np.ndarray, names: tuple[str, ...]) -> None:
     """Refuse what is said of tasks that do not exist; which there are is known only when they have been drawn."""
     n_tasks = len(arrival_s)
     problems = [_unknown_task(scenario, f"record.tasks[{position}]", task, n_tasks, names)
@@ -92,17 +93,17 @@ def _comes(task: int | str, n_tasks: int, names: tuple[str, ...]) -> bool:
     return 1 <= task <= n_tasks if isinstance(task, int) else task in names
 
 
-def _unknown_task(scenario, key: str, task: int | str, n_tasks: int, names: tuple[str, ...]) -> Problem:
+def _unknown_task(scenario: Scenario, key: str, task: int | str, n_tasks: int, names: tuple[str, ...]) -> Problem:
     return _problem(scenario, key, task, f"expected the name of a task, or the number of one that arrives within the "
                     f"run, 1 to {n_tasks}", nearest(str(task), names))
 
 
-def _problem(scenario, key: str, value, expected: str, close: tuple[str, ...] = ()) -> Problem:
+def _problem(scenario: Scenario, key: str, value, expected: str, close: tuple[str, ...] = ()) -> Problem:
     origin = scenario.origin(key)
     return Problem(origin.file, origin.line, key, value, expected, close)
 
 
-def _grid_tables(scenario) -> dict[str, np.ndarray]:
+def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     grid = scenario.grid
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
@@ -113,7 +114,7 @@ def _grid_tables(scenario) -> dict[str, np.ndarray]:
                 storages=STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid)))
 
 
-def _links(scenario) -> np.ndarray:
+def _links(scenario: Scenario) -> np.ndarray:
     dense = link_table(scenario)
     table = LINKS.empty(dense["bandwidth"].size)
     for name, values in dense.items():
@@ -143,7 +144,7 @@ def first_job_rows(total_cores: int) -> int:
     return max(FIRST_ROWS, total_cores * 5 // 4)
 
 
-def _settings(scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
+def _settings(scenario: Scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
     agents = scenario.agents
     processing_types = vocabularies["processing_types"]
     urgent = processing_types.index(EXPRESS_TYPE) if EXPRESS_TYPE in processing_types else -1
@@ -183,7 +184,7 @@ def no_retry_rules(n_classes: int = 1) -> np.ndarray:
     return np.zeros((n_classes, len(Cause)), arrays.RETRY_RULE)
 
 
-def vocabularies(scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
+def vocabularies(scenario: Scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
     """Meaning of every kind of code in the tables."""
     queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
     sites = tuple(scenario.grid.sites)

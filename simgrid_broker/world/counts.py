@@ -9,7 +9,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.activity import activity
-from simgrid_broker.world.arrays import N_STATUS
+from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.groups import account_of, of_accounts
 
 PENDING = int(JobStatus.PENDING)
@@ -84,7 +84,7 @@ def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return by_group, by_type
 
 
-def take_snapshot(arrays, now: float, orders=(), by_queue: bool = False) -> Snapshot:
+def take_snapshot(arrays: Arrays, now: float, orders=(), by_queue: bool = False) -> Snapshot:
     """Read the current counts; by_queue: also the counts of every queue by resource type.
 
     Pending and ordered jobs, which the statistics do not contain, keep counting as placed; orders: orders of the

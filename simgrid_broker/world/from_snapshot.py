@@ -7,11 +7,12 @@ views are taken of them as of those of a run.
 import numpy as np
 
 from simgrid_broker.names import JobStatus, TaskStatus, TransferKind
-from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
+from simgrid_broker.scenario.snapshot import TASK_BROKERAGE, Snapshot
 from simgrid_broker.scenario.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
 from simgrid_broker.schema.tasks import Chain, TaskClaims
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.build import build
 from simgrid_broker.world.counts import Snapshot as Statistics
 from simgrid_broker.world.counts import take_snapshot
@@ -22,7 +23,7 @@ COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= 
 """Statuses of the jobs that a snapshot counts; those that are pending are among the placed ones."""
 
 
-def world_of(snapshot) -> World:
+def world_of(snapshot: Snapshot) -> World:
     """World at the moment of a checked snapshot; row k is task k of the snapshot, other rows come behind."""
     world = build(snapshot.scenario(), _task_list(snapshot))
     world.state["now_s"] = snapshot.time
@@ -32,7 +33,7 @@ def world_of(snapshot) -> World:
     return world
 
 
-def statistics_of(world, snapshot) -> Statistics:
+def statistics_of(world: World, snapshot: Snapshot) -> Statistics:
     """What JEDI knew at the moment of the snapshot, jobs placed since it last looked included."""
     at = snapshot.time if snapshot.statistics_at is None else snapshot.statistics_at
     statistics = take_snapshot(world.arrays, at, by_queue=True)
@@ -43,29 +44,29 @@ def statistics_of(world, snapshot) -> Statistics:
     return statistics
 
 
-def _told_activity(world, snapshot) -> dict[str, np.ndarray]:
+def _told_activity(world: World, snapshot: Snapshot) -> dict[str, np.ndarray]:
     """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each."""
     told = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
     return {column.name: np.array([column.of(each) for each in told], column.dtype) for column in QUEUE_NUMBERS}
 
 
-def _task_list(snapshot) -> TaskList:
+def _task_list(snapshot: Snapshot) -> TaskList:
     """Rows of the tasks, of the work that other tasks owe to nuclei, and of the parents that the tasks name."""
     tasks = list(snapshot.tasks.values())
     claims = tasks + [TaskClaims(n_jobs=1, events_per_job=1, cputime=work.hs06sec,
                                  **work.model_dump(exclude={"hs06sec"})) for work in snapshot.work]
-    children = [k for k, task in enumerate(tasks) if task.parent is not None]
-    rows = new_rows(len(claims) + len(children))
+    parents = {k: task.parent for k, task in enumerate(tasks) if task.parent is not None}
+    rows = new_rows(len(claims) + len(parents))
     sites, shares = list(snapshot.grid.sites), [leaf.name for leaf in leaf_shares(snapshot.shares)]
     names = dict(sites=sites, shares=shares)
     vocabularies = fill(rows[:len(claims)], claims, TaskClaims, names)
-    fill(rows[len(claims):], [tasks[k].parent for k in children], Chain, names)
+    fill(rows[len(claims):], list(parents.values()), Chain, names)
     rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
     rows["status"][:len(tasks)] = [TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
                                    for task in tasks]
     rows["frozen_s"][:len(tasks)] = [snapshot.time - task.frozen_for if task.frozen_for else np.nan for task in tasks]
     rows["status"][len(tasks):], rows["status"][len(claims):] = TaskStatus.RUNNING, TaskStatus.DONE
-    rows["parent"][children] = len(claims) + 1 + np.arange(len(children))      # numbered by row, from 1
+    rows["parent"][list(parents)] = len(claims) + 1 + np.arange(len(parents))      # numbered by row, from 1
     for words in vocabularies.values():
         words.setdefault("", len(words))
     site, fraction, tape = _replicas(snapshot, sites, len(rows))
@@ -73,7 +74,7 @@ def _task_list(snapshot) -> TaskList:
                     replica_tape=tape)
 
 
-def _replicas(snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _replicas(snapshot: Snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Site, part of the input, and whether it is on tape, of the replicas of `n` tasks, (n, most replicas) each."""
     found = [[(sites.index(name), part, is_tape) for name, at in task.input.items()
               for part, is_tape in ((at.disk, False), (at.tape, True)) if part > 0] for task in snapshot.tasks.values()]
@@ -86,7 +87,7 @@ def _replicas(snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarra
     return site, fraction, tape
 
 
-def _fill_counts(world, snapshot) -> None:
+def _fill_counts(world: World, snapshot: Snapshot) -> None:
     """Jobs and cores by queue, share and resource type."""
     arrays, words = world.arrays, world.vocabularies
     queues, shares, types = ({name: number for number, name in enumerate(words[kind])}
@@ -98,14 +99,14 @@ def _fill_counts(world, snapshot) -> None:
         arrays.running_cores[at] = row.running * _slot(arrays, at[0], at[2])
 
 
-def _slot(arrays, queue: int, resource_type: int) -> int:
+def _slot(arrays: Arrays, queue: int, resource_type: int) -> int:
     """Cores of a slot of a resource type at a PanDA queue."""
     pseudo = arrays.pseudo_queues
     mine = pseudo[(pseudo["queue"] == queue) & np.isin(pseudo["resource_type"], (resource_type, -1))]
     return int(mine["corecount"][0]) if len(mine) else int(arrays.queues["corecount"][queue])
 
 
-def _fill_queues(world, snapshot) -> None:
+def _fill_queues(world: World, snapshot: Snapshot) -> None:
     """Last starts, cores, which the first share takes, and workers, which a queue's first pseudo-queue takes."""
     arrays, queues = world.arrays, world.vocabularies["queues"]
     arrays.queues["laststart_s"] = snapshot.time
@@ -121,7 +122,7 @@ def _fill_queues(world, snapshot) -> None:
             arrays.pseudo_queues["n_running"][row] = told.workers_running
 
 
-def _fill_traffic(world, snapshot) -> None:
+def _fill_traffic(world: World, snapshot: Snapshot) -> None:
     """What brokers know of links, and one transfer of output for each site to which any is on its way."""
     sites, files = world.vocabularies["sites"], dict[str, int]()
     for link in snapshot.links:

@@ -8,10 +8,11 @@ Resource queue, counted from 1; k = 0: in no Resource queue. Without Resource qu
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.world.arrays import Arrays
 
 
 @compiled
-def group_of(world, job):
+def group_of(world: Arrays, job):
     """Group of a live job."""
     n_shares = len(world.hs06_milli)
     if world.counts.shape[1] == n_shares:
@@ -21,7 +22,7 @@ def group_of(world, job):
     return np.int64(job["share"]) + (special if special < world.counts.shape[1] else 0)
 
 
-def n_special(arrays) -> int:
+def n_special(arrays: Arrays) -> int:
     """Number of Resource queues."""
     return arrays.counts.shape[1] // len(arrays.hs06_milli) - 1
 
@@ -42,7 +43,7 @@ def of_accounts(numbers: np.ndarray, n_shares: int, axis: int = 0) -> np.ndarray
     return np.moveaxis(np.concatenate([ahead[:n_shares], special]), 0, axis)
 
 
-def account_of(arrays, row: int) -> int:
+def account_of(arrays: Arrays, row: int) -> int:
     """Account of a task's jobs in JEDI: its share, or n_shares + k for the k-th Resource queue from 0."""
     special = n_special(arrays)
     if special and 0 <= (work_queue := int(arrays.tasks["work_queue"][row])) < special:
@@ -50,7 +51,7 @@ def account_of(arrays, row: int) -> int:
     return int(arrays.tasks["share"][row])
 
 
-def in_resource_queue(arrays, tasks: np.ndarray) -> np.ndarray:
+def in_resource_queue(arrays: Arrays, tasks: np.ndarray) -> np.ndarray:
     """Whether each task belongs to a Resource queue, (n,) bool; tasks: rows, (n,)."""
     work_queue = arrays.tasks["work_queue"][tasks]
     return (work_queue >= 0) & (work_queue < n_special(arrays))

@@ -7,6 +7,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
 from simgrid_broker.views import PIECE
+from simgrid_broker.world.arrays import Arrays
 
 FILE_EVENTS, FILE_SIZE = STREAMS["file_events"], STREAMS["file_size"]
 
@@ -22,13 +23,13 @@ def spread_factor(seed, stream, task, chunk, sigma):
 
 
 @compiled
-def is_cut(world, task_row):
+def is_cut(world: Arrays, task_row):
     """Whether the jobs of a task are cut from files; otherwise all have one size."""
     return world.splitting[task_row]["n_files"] > 0
 
 
 @compiled
-def inputs_to_use(world, task_row):
+def inputs_to_use(world: Arrays, task_row):
     """Inputs of a task available for jobs: JEDI's nFilesToBeUsed, limited to the scouts until they are assessed.
 
     Source: lifecycle reference, section 2.7.
@@ -38,7 +39,7 @@ def inputs_to_use(world, task_row):
 
 
 @compiled
-def look_at_input(world, rows, waiting, cut):
+def look_at_input(world: Arrays, rows, waiting, cut):
     """Fill `waiting` and `cut` for the tasks in `rows`, (n,).
 
     waiting: (n, N_RAM_LEVELS) pieces that await jobs, by level of ramCount, new ones at the level of the task; cut:
@@ -88,7 +89,7 @@ def last_file_of(split, piece):
 
 
 @compiled
-def events_of(world, task_row, piece):
+def events_of(world: Arrays, task_row, piece):
     """Events of a piece."""
     split, task = world.splitting[task_row], world.tasks[task_row]
     if split["events_per_piece"] > 0:
@@ -98,7 +99,7 @@ def events_of(world, task_row, piece):
 
 
 @compiled
-def bytes_of(world, task_row, piece, events):
+def bytes_of(world: Arrays, task_row, piece, events):
     """Size of a piece with `events` events, in proportion to the file (lifecycle reference, 2.6)."""
     split, task = world.splitting[task_row], world.tasks[task_row]
     factor = spread_factor(world.settings[0]["seed"], FILE_SIZE, task, file_of(split, piece), split["size_spread"])
@@ -114,7 +115,7 @@ def boundary_of(split, piece):
 
 
 @compiled
-def fill_pieces(world, task_row, level, pieces):
+def fill_pieces(world: Arrays, task_row, level, pieces):
     """Fill `pieces`, (k,) of PIECE, with input of a task at one level of ramCount that awaits jobs; returns the number.
 
     Retried pieces come first, in the order of their list; new input has the ramCount of the task.
@@ -137,7 +138,7 @@ def fill_pieces(world, task_row, level, pieces):
 
 
 @compiled
-def fill_piece(world, task_row, piece, retry, record):
+def fill_piece(world: Arrays, task_row, piece, retry, record):
     """Fill one record of PIECE."""
     events = events_of(world, task_row, piece)
     record["unit"], record["retry"], record["events"] = piece, retry, events
@@ -145,7 +146,7 @@ def fill_piece(world, task_row, piece, retry, record):
     record["boundary"] = boundary_of(world.splitting[task_row], piece)
 
 
-def pieces_at_once(arrays, task_row: int) -> int:
+def pieces_at_once(arrays: Arrays, task_row: int) -> int:
     """Number of pieces in the smallest job of a task: nFilesPerJob, else 1.
 
     Source: lifecycle reference, section 2.6 (precedence).
@@ -154,7 +155,7 @@ def pieces_at_once(arrays, task_row: int) -> int:
     return 1 if split["neventsperjob"] else max(1, int(split["nfilesperjob"]))
 
 
-def waiting_pieces(arrays, task_row: int, level: int, most: int) -> np.ndarray:
+def waiting_pieces(arrays: Arrays, task_row: int, level: int, most: int) -> np.ndarray:
     """Input of a task at one level of ramCount that awaits jobs, at most `most` pieces, (k,) of PIECE."""
     pieces = np.zeros(most, PIECE)
     return pieces[:fill_pieces(arrays, task_row, level, pieces)]

@@ -5,13 +5,14 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.recount import Recount, recount
 
 ACTIVATED, MERGING = int(JobStatus.ACTIVATED), int(JobStatus.MERGING)
 ASSIGNED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.TRANSFERRING)
 
 
-def counts_equal_recount(arrays, found: Recount):
+def counts_equal_recount(arrays: Arrays, found: Recount):
     """Counts by queue, share, resource type, status and by user equal the recount."""
     if not np.array_equal(found.counts, arrays.counts):
         yield f"counts differ from a recount in {np.count_nonzero(found.counts != arrays.counts)} places"
@@ -25,7 +26,7 @@ def jobs_stand_in_tables(_arrays, found: Recount):
         yield f"{found.n_outside[0]} jobs belong to a queue, share, user or task that does not exist"
 
 
-def usage_equals_recount(arrays, found: Recount):
+def usage_equals_recount(arrays: Arrays, found: Recount):
     """Power in use by share and running cores by queue and by user equal the recount."""
     if not np.array_equal(found.hs06_milli, arrays.hs06_milli):
         yield "power in use by share differs from a recount"
@@ -35,7 +36,7 @@ def usage_equals_recount(arrays, found: Recount):
         yield "running cores by user differ from a recount"
 
 
-def slots_are_used_once(arrays, _found):
+def slots_are_used_once(arrays: Arrays, _found):
     """Free cores and memory of each batch system plus those of its workers equal its total, and are not negative."""
     pseudo = arrays.pseudo_queues
     cores, memory = np.zeros(len(arrays.pools)), np.zeros(len(arrays.pools))
@@ -49,13 +50,13 @@ def slots_are_used_once(arrays, _found):
         yield f"batch system {pool}: memory held and free does not add up"
 
 
-def payloads_hold_slots(arrays, found: Recount):
+def payloads_hold_slots(arrays: Arrays, found: Recount):
     """No pseudo-queue runs more payloads than it has workers."""
     for number in np.flatnonzero(found.payloads > arrays.pseudo_queues["n_running"]):
         yield f"pseudo-queue {number} runs more payloads than it has workers"
 
 
-def no_input_is_lost(arrays, found: Recount):
+def no_input_is_lost(arrays: Arrays, found: Recount):
     """Every chunk of every task is new, alive, waiting for another attempt, processed or given up."""
     tasks, alive = arrays.tasks, found.alive
     made = tasks["next_chunk"]
@@ -67,7 +68,7 @@ def no_input_is_lost(arrays, found: Recount):
         yield f"task {tasks[row]['jeditaskid']}: {alive[row]} jobs are alive, {tasks[row]['n_alive']} are counted"
 
 
-def attempts_stay_below_limit(arrays, found: Recount):
+def attempts_stay_below_limit(arrays: Arrays, found: Recount):
     """No live job, except merge jobs, has more attempts or failures than its task and the retry rules allow."""
     jobs = arrays.jobs
     rows = found.rows[jobs["n_chunks"][found.rows] > 0]
@@ -79,7 +80,7 @@ def attempts_stay_below_limit(arrays, found: Recount):
         yield f"job {job['panda_id']} tries an input again that has failed {job['failures']} times"
 
 
-def retries_wait_in_lists(arrays, _found):
+def retries_wait_in_lists(arrays: Arrays, _found):
     """Input that awaits another attempt is in exactly one list of its task, and the retry module's inbox is empty."""
     waiting = arrays.ram_levels["waiting"].sum(axis=1)
     runs = arrays.splitting["n_files"] > 0
@@ -90,7 +91,7 @@ def retries_wait_in_lists(arrays, _found):
         yield f"{arrays.state[0]['n_lessons']} failed jobs were not looked at by the retry module"
 
 
-def space_is_not_negative(arrays, _found):
+def space_is_not_negative(arrays: Arrays, _found):
     """No storage is overdrawn."""
     storages = arrays.storages
     for number in np.flatnonzero((storages["free_bytes"] < 0) | (storages["expired_bytes"] < 0)):
@@ -115,7 +116,7 @@ def visit(jobs, roots, seen, stack):
                     height += 1
 
 
-def activated_jobs_can_be_found(arrays, found: Recount):
+def activated_jobs_can_be_found(arrays: Arrays, found: Recount):
     """Every activated job is in the heap of its pseudo-queue and share, once."""
     jobs = arrays.jobs
     seen, stack = np.zeros(len(jobs), np.int32), np.zeros(2 * len(jobs) + 2, np.int32)
@@ -126,7 +127,7 @@ def activated_jobs_can_be_found(arrays, found: Recount):
         yield f"{np.count_nonzero(seen != wanted)} activated jobs are missing from the heaps or stand there wrongly"
 
 
-def newest_jobs_stand_where_they_are_said_to(arrays, _found):
+def newest_jobs_stand_where_they_are_said_to(arrays: Arrays, _found):
     """The newest job noted for a pseudo-queue and share is activated and belongs to them."""
     queue, share = np.nonzero(arrays.newest_activated >= 0)
     newest = arrays.jobs[arrays.newest_activated[queue, share]]
@@ -136,7 +137,7 @@ def newest_jobs_stand_where_they_are_said_to(arrays, _found):
         yield f"pseudo-queue {number}: the job that is said to have been activated last is not among its own"
 
 
-def files_in_line(arrays, row) -> tuple[int, int, int]:
+def files_in_line(arrays: Arrays, row) -> tuple[int, int, int]:
     """Files, output files and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
     files = output = bunches = 0
     while row >= 0:
@@ -147,7 +148,7 @@ def files_in_line(arrays, row) -> tuple[int, int, int]:
     return files, output, bunches
 
 
-def links_add_up(arrays, _found):
+def links_add_up(arrays: Arrays, _found):
     """Files of each link equal those of its transfers; active files respect the limit, except for a single bunch."""
     links = arrays.links
     busy = (links["active_head"] >= 0) | (links["queued_files"] != 0) | (links["active_files"] != 0)
@@ -163,7 +164,7 @@ def links_add_up(arrays, _found):
             yield f"link {number}: files of output that are queued are not those that are counted"
 
 
-def moving_jobs_have_a_transfer(arrays, found: Recount):
+def moving_jobs_have_a_transfer(arrays: Arrays, found: Recount):
     """Every job that awaits input or moves output belongs to a transfer in progress, and is counted there.
 
     Jobs without a source for their input have no transfer and are excluded.
@@ -182,7 +183,7 @@ def moving_jobs_have_a_transfer(arrays, found: Recount):
         yield f"transfer {arrays.transfers[row]['transfer_id']}: {known[row]} jobs await it, another number is counted"
 
 
-def rows_are_free_or_in_use(arrays, found: Recount):
+def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
     """Every row of the growing tables is either in use or free."""
     state = arrays.state[0]
     for name, used in (("jobs", len(found.rows)),
@@ -192,7 +193,7 @@ def rows_are_free_or_in_use(arrays, found: Recount):
             yield f"{name}: {used} rows in use and {state[f'n_free_{name}']} free of {len(getattr(arrays, name))}"
 
 
-def merge_jobs_have_reason(arrays, found: Recount):
+def merge_jobs_have_reason(arrays: Arrays, found: Recount):
     """Merge jobs and jobs that wait to be merged exist only in tasks whose output is merged."""
     jobs = arrays.jobs
     rows = found.rows[(jobs["status"][found.rows] == MERGING) | (jobs["n_chunks"][found.rows] == 0)]
@@ -209,13 +210,13 @@ INVARIANTS = (
 """The checks of a world: functions of its arrays and the recount that yield a message for every violation."""
 
 
-def broken(arrays) -> list[str]:
+def broken(arrays: Arrays) -> list[str]:
     """Messages of all broken invariants; empty if the world is consistent."""
     found = recount(arrays)
     return [message for invariant in INVARIANTS for message in invariant(arrays, found)]
 
 
-def check(arrays) -> None:
+def check(arrays: Arrays) -> None:
     """Raise InvariantBroken with all messages, if there are any."""
     messages = broken(arrays)
     if messages:

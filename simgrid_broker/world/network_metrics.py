@@ -13,6 +13,7 @@ from simgrid_broker import views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.schema import LINKS
 from simgrid_broker.units import DAY, HOUR, MB, WEEK
+from simgrid_broker.world.arrays import Arrays
 
 WINDOWS = {"mbps_hour": HOUR, "mbps_day": DAY, "mbps_week": WEEK}
 """Column of `views.LINK` to the length of its window, s; source: PanDA brokerage documentation, Network Weight."""
@@ -62,7 +63,7 @@ class NetworkMetrics:
     table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown.
     """
 
-    def __init__(self, arrays):
+    def __init__(self, arrays: Arrays):
         n = len(arrays.sites)
         self.table = views.records(views.LINK, n * (n + 1)).reshape(n + 1, n)
         self.readings: list[Reading] = []
@@ -81,12 +82,12 @@ class NetworkMetrics:
         """Links from each site to a nucleus (-1 = none), (n_sites,) of `views.LINK`; updated in place."""
         return self.table[nucleus]
 
-    def read_queues(self, arrays) -> None:
+    def read_queues(self, arrays: Arrays) -> None:
         """Read the numbers of output files that wait or move on each link to a nucleus."""
         copy_queues(arrays.links, self.table, self.mapped, self.nuclei)
         self._know()
 
-    def read_throughput(self, arrays, now: float) -> None:
+    def read_throughput(self, arrays: Arrays, now: float) -> None:
         """Average the throughput of each link over every window that ends now; NaN without arrivals.
 
         A window begins at the latest reading that is at least as old as its length; before the first, the counters are

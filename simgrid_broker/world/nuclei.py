@@ -25,7 +25,7 @@ class Burden:
     of the columns that do not change during the turn, by kind of task.
     """
 
-    def __init__(self, world, rows):
+    def __init__(self, world: World, rows):
         self.world = world
         tasks = world.arrays.tasks
         rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
@@ -34,7 +34,7 @@ class Burden:
         self.work = claimed_work(tasks, rows, left)
         self.total = self._by_nucleus(np.ones(len(rows), bool))
         self.files, self.bytes = output_on_the_way(world)
-        self.first, self.shown = {}, {}
+        self.first, self.shown = dict[int, np.ndarray](), dict[tuple, dict]()
 
     def at_first(self, label: int) -> np.ndarray:
         """Work of the tasks of a prodSourceLabel at the start of the turn, (n_sites,), HS06 s."""
@@ -75,7 +75,7 @@ def claimed_work(tasks: np.ndarray, rows: np.ndarray, n_jobs) -> np.ndarray:
     return n_jobs * tasks["n_events_per_job"][rows] * np.where(cputime > 0, cputime, DEFAULT_CPUTIME_HS06S)
 
 
-def output_on_the_way(world) -> tuple[np.ndarray, np.ndarray]:
+def output_on_the_way(world: World) -> tuple[np.ndarray, np.ndarray]:
     """Files and bytes of output waiting for or in transfer to each site, (n_sites,) each."""
     transfers, n_sites = world.arrays.transfers, len(world.arrays.sites)
     rows = np.flatnonzero((transfers["transfer_id"] > 0) & (transfers["kind"] == TransferKind.OUTPUT))
@@ -84,7 +84,7 @@ def output_on_the_way(world) -> tuple[np.ndarray, np.ndarray]:
     return files, size
 
 
-def candidates(world, row: int) -> np.ndarray:
+def candidates(world: World, row: int) -> np.ndarray:
     """Candidates for the nucleus of a task, (n,): nuclei, bare satellites for full chains, and its pre-assigned site.
 
     Source: brokerage reference, T0 and T1.
@@ -96,7 +96,7 @@ def candidates(world, row: int) -> np.ndarray:
     return found if t["nucleus"] < 0 or t["nucleus"] in found else np.append(found, t["nucleus"])
 
 
-def nuclei(world, row: int, burden: Burden, can_run=None) -> views.Nuclei:
+def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei:
     """Candidates of task brokerage for one task; can_run: as in `views.Nuclei`, with the sites as first argument.
 
     RW is the work of all tasks in the documented edition; in the deployed edition it is the work at the start of the
@@ -131,7 +131,7 @@ def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:
     return burden.shown[kind]
 
 
-def _input_at(world, row: int, site: np.ndarray) -> dict:
+def _input_at(world: World, row: int, site: np.ndarray) -> dict:
     """Columns of the view on the input of a task at the sites `site`, and whether it is complete."""
     t, counted = world.arrays.tasks[row], counted_inputs(world, row)
     disk, held = (part[site] * counted for part in input_parts(world, row))
@@ -141,7 +141,7 @@ def _input_at(world, row: int, site: np.ndarray) -> dict:
                 complete_replica=_complete_replica(world, row, PASSES[world.scenario.edition]))
 
 
-def _storages(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _storages(world: World, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows of the storages for the output of a task at each candidate, and whether they exist, (n,) each.
 
     A full chain writes to the secondary nucleus of a candidate, if any; source: brokerage reference, T5.
@@ -154,7 +154,7 @@ def _storages(world, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return world.arrays.storages[np.maximum(number, 0)], number >= 0
 
 
-def _complete_replica(world, row: int, passes: np.ndarray) -> bool:
+def _complete_replica(world: World, row: int, passes: np.ndarray) -> bool:
     """Whether a site that sends files has a complete replica on disk or tape, or no replica is known."""
     arrays = world.arrays
     known = replicas(world, row)

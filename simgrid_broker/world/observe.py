@@ -10,8 +10,10 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import n_special
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
+from simgrid_broker.world.world import World
 
 S = JobStatus
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
@@ -22,7 +24,7 @@ PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([Tr
 and TEST."""
 NUMBERS = [name for name, column in views.TASK_FIELDS.items() if column.seen in ("i8", "f8")]
 FLAGS = [(name, column.name) for name, column in views.TASK_FIELDS.items() if column.seen == "?"]
-WORDS = [(name, column.name, column.codes) for name, column in views.TASK_FIELDS.items() if column.seen == "U"]
+WORDS = [(name, column.name, column.codes or "") for name, column in views.TASK_FIELDS.items() if column.seen == "U"]
 """Fields of `views.Task` with the columns that they show, and for words the vocabulary."""
 seen_numbers = itemgetter(*(TASKS.columns.index(views.TASK_FIELDS[name]) for name in NUMBERS))
 """The values of `NUMBERS` from those of a row."""
@@ -32,7 +34,7 @@ HALF = 1 << PRIORITY_BITS - 1
 """What lifts every priority, turned round, above 0."""
 
 
-def queues(world) -> views.Queues:
+def queues(world: World) -> views.Queues:
     """Candidates of job brokerage: every pseudo-queue with its queue's description."""
     arrays, nouns = world.arrays, tuple(world.scenario.grid.queues.values())
     pseudo = arrays.pseudo_queues
@@ -52,7 +54,7 @@ def values_of(table: np.ndarray, row: int) -> dict:
     return dict(zip(table.dtype.names or (), table[row].item(), strict=True))
 
 
-def task(world, row: int) -> views.Task:
+def task(world: World, row: int) -> views.Task:
     """A task as the brokers may know it; where jobs are cut from files, with the smallest job."""
     values, words = world.arrays.tasks[row].item(), world.vocabularies
     t = dict(zip(TASKS.dtype.names or (), values, strict=True))
@@ -81,7 +83,7 @@ def task(world, row: int) -> views.Task:
     return views.Task.of(fields)
 
 
-def counted_inputs(world, row: int) -> float:
+def counted_inputs(world: World, row: int) -> float:
     """Inputs of a task that task brokerage counts, in jobs: none if no replica is known, else all or the master's part.
 
     Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
@@ -92,7 +94,7 @@ def counted_inputs(world, row: int) -> float:
     return int(t["n_jobs"]) * (1.0 - float(t["secondary_fraction"]) * int(t["taskbrokeronmaster"]))
 
 
-def stats(world, snapshot, account: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
+def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:
     """What JEDI knows of the grid for one share and nucleus; jobs made since the snapshot count as placed.
 
     account: the share, or n_shares + k for the k-th Resource queue, which has no numbers by resource type (`groups`).
@@ -106,7 +108,7 @@ def stats(world, snapshot, account: int, nucleus: int = -1, resource_type: int |
     return views.Stats(snapshot.taken_at, load, snapshot.store, world.network.links_to(nucleus))
 
 
-def _load(world, snapshot, account: int, resource_type: int | None) -> np.ndarray:
+def _load(world: World, snapshot, account: int, resource_type: int | None) -> np.ndarray:
     """Job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
     queues, numbers = world.arrays.queues, snapshot.by_share[account]
     if snapshot.load_of_all is None:
@@ -126,7 +128,7 @@ def _load(world, snapshot, account: int, resource_type: int | None) -> np.ndarra
     return load
 
 
-def stores(world) -> np.ndarray:
+def stores(world: World) -> np.ndarray:
     """The storage that takes each site's output, (n_sites,) of STORE."""
     arrays = world.arrays
     number, passes = arrays.sites["storage"], PASSES[world.scenario.edition]
@@ -139,7 +141,7 @@ def stores(world) -> np.ndarray:
 
 
 @compiled
-def generating(world, rows, n_types, n_shares, n_special, found, keys):
+def generating(world: Arrays, rows, n_types, n_shares, n_special, found, keys):
     """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
 
     Their order by key is by account (share or Resource queue), resource type and priority, the highest first; a
@@ -160,7 +162,7 @@ def generating(world, rows, n_types, n_shares, n_special, found, keys):
     return n
 
 
-def tasks_by_work_queue(world, rows) -> dict[tuple[int, int], np.ndarray]:
+def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]:
     """Rows of the tasks of which jobs can be made now, by account and resource type, the highest priority first.
 
     Accounts are those of `groups`: the shares without the tasks of Resource queues, then these.
@@ -176,14 +178,14 @@ def tasks_by_work_queue(world, rows) -> dict[tuple[int, int], np.ndarray]:
             zip(place[begins].tolist(), begins, [*begins[1:], n], strict=False)}
 
 
-def replicas(world, row: int) -> list[tuple[int, float, int]]:
+def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
     """Site, part of the input and whether it is on tape, of each replica of a task."""
     arrays = world.arrays
     return [replica for replica in zip(arrays.replica_site[row].tolist(), arrays.replica_fraction[row].tolist(),
                                        arrays.replica_tape[row].tolist(), strict=True) if replica[0] >= 0]
 
 
-def input_parts(world, row: int) -> tuple[np.ndarray, np.ndarray]:
+def input_parts(world: World, row: int) -> tuple[np.ndarray, np.ndarray]:
     """Part of a task's input at each site on disk, and on disk or tape, (n_sites,) each, 0 to 1.
 
     Of several replicas the best counts, so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
@@ -196,7 +198,7 @@ def input_parts(world, row: int) -> tuple[np.ndarray, np.ndarray]:
     return disk, np.maximum(disk, tape)
 
 
-def job_input(world, row: int) -> tuple[np.ndarray, np.ndarray] | None:
+def job_input(world: World, row: int) -> tuple[np.ndarray, np.ndarray] | None:
     """`input_parts` of a task whose jobs read something that lies somewhere, else None."""
     arrays = world.arrays
     if arrays.tasks["input_bytes_per_job"][row] <= 0 or arrays.replica_site[row].max() < 0:
@@ -213,7 +215,7 @@ def locality(task: views.Task, parts: tuple[np.ndarray, np.ndarray] | None, n_jo
     return views.Locality(total, files, disk, disk, anywhere, anywhere)
 
 
-def share_usage(world) -> np.ndarray:
+def share_usage(world: World) -> np.ndarray:
     """Power in use by each leaf share, (n_shares,), HS06."""
     return world.arrays.hs06_milli * 1e-3
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import Arrays
 
 DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
 ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
@@ -29,7 +30,7 @@ class QueuedWork(NamedTuple):
 
 
 @compiled
-def max_walltime(world, job):
+def max_walltime(world: Arrays, job):
     """maxWalltime of a job, s: its task's claim at this power; else, and for merge jobs, the limit of the queue."""
     task = world.tasks[job["task"]]
     if task["cputime"] <= 0 or job["n_chunks"] == 0:
@@ -40,7 +41,7 @@ def max_walltime(world, job):
         job["hs06_milli"] * 1e-3 * task["cpuefficiency"] / 100.0)
 
 
-def max_walltimes(arrays, rows: np.ndarray) -> np.ndarray:
+def max_walltimes(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
     """`max_walltime` of the jobs in `rows`, (n,), s."""
     jobs = arrays.jobs[rows]
     tasks = arrays.tasks[jobs["task"]]
@@ -50,7 +51,7 @@ def max_walltimes(arrays, rows: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_known):
+def look_at_queued(world: Arrays, n_special, walltime_s, priority, n_highest, n_jobs, n_known):
     """Fill the three tables of `QueuedWork`, initialised with 0, NO_PRIORITY and 0, and count jobs.
 
     n_jobs: jobs whose wall time counts; n_known: jobs with a wall time; both initialised with 0.
@@ -77,7 +78,7 @@ def look_at_queued(world, n_special, walltime_s, priority, n_highest, n_jobs, n_
             n_highest[account, kind] += job["priority"] == priority[account, kind]
 
 
-def queued_work(arrays) -> QueuedWork:
+def queued_work(arrays: Arrays) -> QueuedWork:
     """Current `QueuedWork` of all accounts and resource types."""
     special = arrays.counts.shape[1] // len(arrays.hs06_milli) - 1
     shape = len(arrays.hs06_milli) + special, arrays.counts.shape[2]

@@ -6,6 +6,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import in_resource_queue
 
 SENT, RUNNING = int(JobStatus.SENT), int(JobStatus.RUNNING)
@@ -26,19 +27,19 @@ class Recount(NamedTuple):
     pieces: np.ndarray             # (n_tasks,), chunks of the jobs
 
 
-def live(arrays) -> np.ndarray:
+def live(arrays: Arrays) -> np.ndarray:
     """Rows of the jobs that are alive."""
     return np.flatnonzero(arrays.jobs["panda_id"])
 
 
-def first_groups(arrays) -> np.ndarray:
+def first_groups(arrays: Arrays) -> np.ndarray:
     """Group of share 0 for the jobs of each task, (n_tasks,): 0 unless the task is in a Resource queue."""
     tasks = np.arange(len(arrays.tasks))
     number = arrays.tasks["work_queue"].astype(np.int64) + 1
     return len(arrays.hs06_milli) * in_resource_queue(arrays, tasks) * number
 
 
-def recount(arrays) -> Recount:
+def recount(arrays: Arrays) -> Recount:
     """Sum the rows of the live jobs."""
     n_tasks = len(arrays.tasks)
     found = Recount(

@@ -1,10 +1,11 @@
 """Allocation and release of rows of the growing tables; callers make room first (`World.make_room`)."""
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.world.arrays import Arrays
 
 
 @compiled
-def take_job(world):
+def take_job(world: Arrays):
     """Allocate a row of `jobs`."""
     state = world.state[0]
     state["n_free_jobs"] -= 1
@@ -18,7 +19,7 @@ def is_merge_job(job):
 
 
 @compiled
-def release_job(world, row):
+def release_job(world: Arrays, row):
     """Release a row of `jobs`; panda_id 0 marks it as free."""
     state = world.state[0]
     world.jobs[row]["panda_id"] = 0
@@ -27,7 +28,7 @@ def release_job(world, row):
 
 
 @compiled
-def take_transfer(world):
+def take_transfer(world: Arrays):
     """Allocate a row of `transfers`, with a new transfer_id."""
     state = world.state[0]
     state["n_free_transfers"] -= 1
@@ -38,7 +39,7 @@ def take_transfer(world):
 
 
 @compiled
-def release_transfer(world, row):
+def release_transfer(world: Arrays, row):
     """Release a row of `transfers`; transfer_id 0 marks it as free."""
     state = world.state[0]
     world.transfers[row]["transfer_id"] = 0
@@ -47,7 +48,7 @@ def release_transfer(world, row):
 
 
 @compiled
-def take_retry(world, task_row):
+def take_retry(world: Arrays, task_row):
     """Allocate a row of `retries` for one piece of a task's input; the caller fills it.
 
     The caller may extend it to consecutive pieces.
@@ -61,7 +62,7 @@ def take_retry(world, task_row):
 
 
 @compiled
-def push_retry(world, task_row, row, level):
+def push_retry(world: Arrays, task_row, row, level):
     """Queue a filled row of `retries` in the list of its task and level of ramCount."""
     same = world.ram_levels[task_row, level]
     world.retries[row]["next"] = same["head"]
@@ -70,7 +71,7 @@ def push_retry(world, task_row, row, level):
 
 
 @compiled
-def pop_retry(world, task_row, level):
+def pop_retry(world: Arrays, task_row, level):
     """Remove and return the next row of `retries` of a task and level of ramCount; the list must not be empty.
 
     The row is free, but keeps its content until it is allocated again.
@@ -87,7 +88,7 @@ def pop_retry(world, task_row, level):
 
 
 @compiled
-def push_submission(world, pseudo_queue, count, now):
+def push_submission(world: Arrays, pseudo_queue, count, now):
     """Queue `count` workers of a pseudo-queue in the batch system."""
     state = world.state[0]
     queue = world.pseudo_queues[pseudo_queue]
@@ -106,7 +107,7 @@ def push_submission(world, pseudo_queue, count, now):
 
 
 @compiled
-def take_worker(world, pseudo_queue):
+def take_worker(world: Arrays, pseudo_queue):
     """Remove the oldest waiting worker of a pseudo-queue from the batch system's list, which must not be empty."""
     state = world.state[0]
     queue = world.pseudo_queues[pseudo_queue]

@@ -5,6 +5,7 @@ import numpy as np
 from simgrid_broker.errors import ForbiddenMove
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.world.states import TASK
+from simgrid_broker.world.world import World
 
 T = TaskStatus
 
@@ -13,13 +14,13 @@ TASK_MOVES = TASK.pairs
 BROKEN = T.BROKEN
 
 
-def register(world, row: int, now: float) -> None:
+def register(world: World, row: int, now: float) -> None:
     """Set the first status of a task that arrives."""
     world.arrays.tasks["status"][row] = T.REGISTERED
     world.arrays.task_times[row, T.REGISTERED] = now
 
 
-def set_status(world, row: int, status: TaskStatus, now: float) -> None:
+def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
     """Move a task to `status`; raises ForbiddenMove if the move is not allowed."""
     tasks = world.arrays.tasks
     old = tasks["status"][row].item()
@@ -31,7 +32,7 @@ def set_status(world, row: int, status: TaskStatus, now: float) -> None:
     world.arrays.task_times[row, status] = now
 
 
-def story(world, row: int) -> str:
+def story(world: World, row: int) -> str:
     """History of a task for an error message: last entry into each status, in order of time."""
     moments = sorted((time, status) for status, time in enumerate(world.arrays.task_times[row]) if not np.isnan(time))
     return "\n".join(f"  {time:14.3f} s  {T(status).word}" for time, status in moments)

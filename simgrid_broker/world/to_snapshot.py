@@ -16,6 +16,7 @@ from simgrid_broker.views import UNKNOWN
 from simgrid_broker.world.from_snapshot import COUNTED
 from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
 from simgrid_broker.world.observe import replicas, values_of
+from simgrid_broker.world.world import World
 
 T = TaskStatus
 ORDER = (
@@ -31,7 +32,7 @@ FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 """Keys of a grid that say what it was made of; a snapshot has it written out."""
 
 
-def snapshot_of(world, statistics, live_rows, config_changes=None) -> dict:
+def snapshot_of(world: World, statistics, live_rows, config_changes=None) -> dict:
     """Snapshot of a world in which brokers know `statistics`, with all numbers of every queue; plain values.
 
     live_rows: rows of the live tasks; config_changes: gdpconfig as changed since the start, by name.
@@ -52,7 +53,7 @@ def snapshot_of(world, statistics, live_rows, config_changes=None) -> dict:
         tasks={str(world.arrays.tasks["jeditaskid"][row]): _task(world, row) for row in chosen.tolist()})
 
 
-def waiting(world, live_rows) -> np.ndarray:
+def waiting(world: World, live_rows) -> np.ndarray:
     """Rows of the live tasks that wait for either brokerage, the highest priority first."""
     tasks = world.arrays.tasks[live_rows]
     has_input = tasks["n_retry"] + tasks["n_jobs"] > tasks["next_chunk"]
@@ -65,7 +66,7 @@ def _said(part) -> dict:
     return part.model_dump(mode="json", exclude_defaults=True)
 
 
-def _grid(world) -> dict:
+def _grid(world: World) -> dict:
     """The grid with storages and statuses of queues as they are now."""
     arrays, grid = world.arrays, world.scenario.grid
     said = _said(grid)
@@ -79,7 +80,7 @@ def _grid(world) -> dict:
     return plain
 
 
-def _jobs(world, statistics) -> list[dict]:
+def _jobs(world: World, statistics) -> list[dict]:
     """Job numbers by queue, share and resource type, where there are any."""
     words, counts = world.vocabularies, statistics.by_queue[:, :len(world.vocabularies["shares"]), :, list(COUNTED)]
     rows = []
@@ -91,7 +92,7 @@ def _jobs(world, statistics) -> list[dict]:
     return rows
 
 
-def _placed(world, statistics) -> list[dict]:
+def _placed(world: World, statistics) -> list[dict]:
     """Jobs made since the numbers were read."""
     words = world.vocabularies
     return [dict(queue=words["queues"][queue], share=words["shares"][share],
@@ -99,7 +100,7 @@ def _placed(world, statistics) -> list[dict]:
             for share, queue in zip(*np.nonzero(statistics.placed[:len(words["shares"])]), strict=True)]
 
 
-def _queues(world, statistics) -> dict[str, dict]:
+def _queues(world: World, statistics) -> dict[str, dict]:
     """What is known of all PanDA queues."""
     arrays, names, known = world.arrays, world.vocabularies["queues"], statistics.activity
     running = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(names))
@@ -115,7 +116,7 @@ def _queues(world, statistics) -> dict[str, dict]:
     return plain
 
 
-def _links(world) -> list[dict]:
+def _links(world: World) -> list[dict]:
     """What brokers know of links, where that is more than how close the sites are."""
     table, sites = world.network.table[:-1], world.vocabularies["sites"]
     told = table["known"] & ((table["closeness"] == UNKNOWN["closeness"]) | ~np.isnan(table["mbps_week"])
@@ -128,14 +129,14 @@ def _links(world) -> list[dict]:
     return rows
 
 
-def _nuclei(world) -> dict[str, dict]:
+def _nuclei(world: World) -> dict[str, dict]:
     """Output on its way to sites."""
     files, size = output_on_the_way(world)
     return {name: dict(queued_files=int(files[k]), queued_bytes=float(size[k])) for k, name in
             enumerate(world.vocabularies["sites"]) if files[k] or world.arrays.sites["nucleus"][k]}
 
 
-def _work(world, live_rows, chosen) -> list[dict]:
+def _work(world: World, live_rows, chosen) -> list[dict]:
     """Work that the open tasks beside the chosen ones owe to nuclei, by nucleus, label, share and priority."""
     tasks, words = world.arrays.tasks, world.vocabularies
     rows = np.setdiff1d(live_rows, chosen)
@@ -150,7 +151,7 @@ def _work(world, live_rows, chosen) -> list[dict]:
             for (nucleus, label, share, priority), work in sorted(sums.items()) if work > 0]
 
 
-def _task(world, row: int) -> dict:
+def _task(world: World, row: int) -> dict:
     """What brokers may know of a task, under the names of a snapshot."""
     task, words = values_of(world.arrays.tasks, row), world.vocabularies
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
@@ -171,7 +172,7 @@ def _claims(sheet, task: dict, words) -> dict:
             if value is not None or sheet.model_fields[key].default is not None}
 
 
-def _input(world, row: int) -> dict[str, dict]:
+def _input(world: World, row: int) -> dict[str, dict]:
     """Parts of a task's input by site, on disk and on tape."""
     found: dict[str, dict] = {}
     for site, part, is_tape in replicas(world, row):

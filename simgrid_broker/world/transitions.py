@@ -5,6 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import ForbiddenMove
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import group_of
 from simgrid_broker.world.states import JOB
 
@@ -29,7 +30,7 @@ def executing(status):
 
 
 @compiled
-def enter(world, row, status, now):
+def enter(world: Arrays, row, status, now):
     """Count a new job in its first status."""
     job = world.jobs[row]
     job["status"] = status
@@ -40,7 +41,7 @@ def enter(world, row, status, now):
 
 
 @compiled
-def move(world, row, status, now):
+def move(world: Arrays, row, status, now):
     """Move a job to `status`; returns success. A forbidden move changes nothing and is recorded as a fault."""
     job = world.jobs[row]
     old = job["status"]
@@ -68,7 +69,7 @@ def move(world, row, status, now):
 
 
 @compiled
-def change_share(world, row, share):
+def change_share(world: Arrays, row, share):
     """Change the share of a live job; an activated one must not be in a heap."""
     job = world.jobs[row]
     status, queue, resource_type = job["status"], job["queue"], job["resource_type"]
@@ -86,14 +87,14 @@ def change_share(world, row, share):
 
 
 @compiled
-def leave(world, row):
+def leave(world: Arrays, row):
     """Remove a job whose attempt has ended from the counts."""
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] -= 1
     world.user_counts[job["user"], job["status"]] -= 1
 
 
-def story(arrays, row: int) -> str:
+def story(arrays: Arrays, row: int) -> str:
     """History of a job for an error message, a line per status in order of time."""
     job = arrays.jobs[row]
     moments = sorted((time, status) for status, time in enumerate(arrays.job_times[row]) if not np.isnan(time))
@@ -101,7 +102,7 @@ def story(arrays, row: int) -> str:
     return "\n".join([head] + [f"  {time:14.3f} s  {S(status).word}" for time, status in moments])
 
 
-def raise_fault(arrays):
+def raise_fault(arrays: Arrays):
     """Raise ForbiddenMove with the job's history if compiled code recorded a fault."""
     state = arrays.state[0]
     if state["fault_row"] >= 0:

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.recount import live
 
 ROWS_AT_ONCE = 1 << 15
 
 
-def unfinished_jobs(arrays, now: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def unfinished_jobs(arrays: Arrays, now: float) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Rows and transition times of all live jobs, in batches, without the outcome drawn for them.
 
     Run times end now, or at the outage for jobs lost with their site.
@@ -27,7 +28,7 @@ def unfinished_jobs(arrays, now: float) -> Iterator[tuple[np.ndarray, np.ndarray
         yield jobs, times
 
 
-def unfinished_transfers(arrays) -> np.ndarray:
+def unfinished_transfers(arrays: Arrays) -> np.ndarray:
     """Rows of all transfers that wait or are in progress, in order of submission."""
     transfers = arrays.transfers[arrays.transfers["transfer_id"] != 0]
     return transfers[np.argsort(transfers["transfer_id"])]

@@ -9,6 +9,7 @@ import numpy as np
 
 from simgrid_broker.names import EVENT_SERVICE_QUEUE
 from simgrid_broker.scenario.criteria import parse, passes, variables_of
+from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work_queues import (
     RESOURCE,
     active,
@@ -20,6 +21,7 @@ from simgrid_broker.scenario.work_queues import (
 )
 from simgrid_broker.schema.tasks import VOCABULARY_OF
 from simgrid_broker.world.share_tree import leaf_shares
+from simgrid_broker.world.world import World
 
 NO_QUEUE = -1
 
@@ -48,7 +50,7 @@ class AlignedQueue(NamedTuple):
 class WorkQueueMap:
     """Maps tasks to work queues: the first, by order, whose criteria a task passes."""
 
-    def __init__(self, scenario):
+    def __init__(self, scenario: Scenario):
         names = queue_names(scenario.work_queues)
         self.codes = {name: code for code, name in enumerate(names)}
         self.criteria = [(self.codes[queue.name], parse(queue.criteria, variables_of(queue.variables)))
@@ -63,7 +65,7 @@ class WorkQueueMap:
         return next((code for code, tree in self.criteria if passes(tree, task)), NO_QUEUE)
 
 
-def attributes(world, row: int) -> dict:
+def attributes(world: World, row: int) -> dict:
     """Attributes of a task for criteria."""
     task, words = world.arrays.tasks[row], world.vocabularies
     texts = dict(prodSourceLabel="label", workingGroup="working_group", processingType="processing_type",
@@ -74,7 +76,7 @@ def attributes(world, row: int) -> dict:
                         currentPriority=float(task["priority"]), ramCount=float(task["ramcount"]))
 
 
-def aligned_queues(scenario) -> list[AlignedQueue]:
+def aligned_queues(scenario: Scenario) -> list[AlignedQueue]:
     """Queues for which jobs are generated: leaf shares, or normal queues and partitions; then the Resource queues.
 
     A partition is one queue, independent of its sub queues; a Resource queue covers all resource types.
@@ -96,7 +98,7 @@ def aligned_queues(scenario) -> list[AlignedQueue]:
                     for k, name in enumerate(special)]
 
 
-def stretchable_nodes(world) -> np.ndarray | None:
+def stretchable_nodes(world: World) -> np.ndarray | None:
     """Stretchable nodes of the share tree, (n_nodes,) bool; None if shares are not work queues (L1)."""
     if not by_queue(world.scenario):
         return None
