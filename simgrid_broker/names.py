@@ -29,22 +29,9 @@ class Word(IntEnum):
 class JobStatus(Word):
     """Status of a job (one attempt); source: JEDI TWiki, job status; lifecycle reference, section 3.1."""
 
-    PENDING = 0
-    DEFINED = 1
-    WAITING = 2
-    ASSIGNED = 3
-    THROTTLED = 4
-    ACTIVATED = 5
-    SENT = 6
-    STARTING = 7
-    RUNNING = 8
-    HOLDING = 9
-    MERGING = 10
-    TRANSFERRING = 11
-    FINISHED = 12
-    FAILED = 13
-    CLOSED = 14
-    CANCELLED = 15
+    PENDING, DEFINED, WAITING, ASSIGNED, THROTTLED, ACTIVATED, SENT, STARTING = range(8)
+    RUNNING, HOLDING, MERGING, TRANSFERRING = range(8, 12)
+    FINISHED, FAILED, CLOSED, CANCELLED = range(12, 16)
 
 
 JOB_ENDS = (JobStatus.FINISHED, JobStatus.FAILED, JobStatus.CLOSED, JobStatus.CANCELLED)
@@ -61,38 +48,11 @@ DEFINED_TABLE = (JobStatus.PENDING, JobStatus.DEFINED, JobStatus.WAITING, JobSta
 class TaskStatus(Word):
     """Status of a JEDI task; source: JEDI TWiki, task status; lifecycle reference, section 2.8."""
 
-    REGISTERED = 0
-    DEFINED = 1
-    ASSIGNING = 2
-    READY = 3
-    PENDING = 4
-    SCOUTING = 5
-    SCOUTED = 6
-    RUNNING = 7
-    THROTTLED = 8
-    PAUSED = 9
-    EXHAUSTED = 10
-    PREPARED = 11
-    DONE = 12
-    FINISHED = 13
-    FAILED = 14
-    ABORTED = 15
-    BROKEN = 16
-    STAGING = 17
-    STAGED = 18
-    TOPREPROCESS = 19
-    PREPROCESSING = 20
-    MERGING = 21
-    PASSED = 22
-    ABORTING = 23
-    TOABORT = 24
-    FINISHING = 25
-    TOBROKEN = 26
-    TORETRY = 27
-    TOINCEXEC = 28
-    REREFINE = 29
-    TOREASSIGN = 30
-    REASSIGNING = 31
+    REGISTERED, DEFINED, ASSIGNING, READY, PENDING, SCOUTING, SCOUTED, RUNNING = range(8)
+    THROTTLED, PAUSED, EXHAUSTED, PREPARED = range(8, 12)
+    DONE, FINISHED, FAILED, ABORTED, BROKEN = range(12, 17)
+    STAGING, STAGED, TOPREPROCESS, PREPROCESSING, MERGING, PASSED = range(17, 23)
+    ABORTING, TOABORT, FINISHING, TOBROKEN, TORETRY, TOINCEXEC, REREFINE, TOREASSIGN, REASSIGNING = range(23, 32)
 
 
 TASK_ENDS = (TaskStatus.DONE, TaskStatus.FINISHED, TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
@@ -114,26 +74,13 @@ class TaskCommand(Word):
     simulator does not have.
     """
 
-    ABORT = 0
-    FINISH = 1
-    RETRY = 2
-    PAUSE = 3
-    RESUME = 4
-    REASSIGN = 5
-    AVALANCHE = 6
-    INCEXEC = 7
+    ABORT, FINISH, RETRY, PAUSE, RESUME, REASSIGN, AVALANCHE, INCEXEC = range(8)
 
 
 class QueueStatus(Word):
     """Status of a PanDA queue in CRIC; source: formats reference, section 1.1."""
 
-    ONLINE = 0
-    BROKEROFF = 1
-    TEST = 2
-    OFFLINE = 3
-    STANDBY = 4
-    PAUSED = 5
-    MAINTENANCE = 6
+    ONLINE, BROKEROFF, TEST, OFFLINE, STANDBY, PAUSED, MAINTENANCE = range(7)
 
 
 class ClosedBy(Word):
@@ -162,72 +109,41 @@ class Cause(Word):
     lifecycle reference, section 3.3, and the timeout rules of the PanDA brokerage documentation).
     """
 
-    NONE = 0
-    SITE_ERROR = 1
-    PAYLOAD_ERROR = 2
-    MEMORY_EXCEEDED = 3
-    WALLTIME_EXCEEDED = 4
-    TRANSFER_ERROR = 5
-    LOST_HEARTBEAT = 6
-    TIMEOUT_PENDING = 7
-    TIMEOUT_DEFINED = 8
-    TIMEOUT_ASSIGNED = 9
-    TIMEOUT_THROTTLED = 10
-    TIMEOUT_ACTIVATED = 11
-    TIMEOUT_STARTING = 12
-    TIMEOUT_SENT = 13
-    TIMEOUT_RUNNING = 14
-    TIMEOUT_HOLDING = 15
-    TIMEOUT_TRANSFERRING = 16
-    FAST_REBROKERAGE = 17
-    REASSIGNED = 18
-    TIMEOUT_WAITING = 19
-    TIMEOUT_MERGING = 20
-    ANALYSIS_REBROKERAGE = 21
-    TASK_ABORTED = 22
-    TASK_FINISHED = 23
-    INPUT_LOST = 24
-    INPUT_BROKEN = 25
-    MERGE_FAILED = 26
+    NONE, SITE_ERROR, PAYLOAD_ERROR, MEMORY_EXCEEDED, WALLTIME_EXCEEDED, TRANSFER_ERROR, LOST_HEARTBEAT = range(7)
+    TIMEOUT_PENDING, TIMEOUT_DEFINED, TIMEOUT_ASSIGNED, TIMEOUT_THROTTLED, TIMEOUT_ACTIVATED = range(7, 12)
+    TIMEOUT_STARTING, TIMEOUT_SENT, TIMEOUT_RUNNING, TIMEOUT_HOLDING, TIMEOUT_TRANSFERRING = range(12, 17)
+    FAST_REBROKERAGE, REASSIGNED, TIMEOUT_WAITING, TIMEOUT_MERGING, ANALYSIS_REBROKERAGE = range(17, 22)
+    TASK_ABORTED, TASK_FINISHED, INPUT_LOST, INPUT_BROKEN, MERGE_FAILED = range(22, 27)
 
 
 class FullChain(Word):
     """Task parameter fullChain; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
 
-    NONE = 0
-    ONLY = 1
-    REQUIRE = 2
-    CAPABLE = 3
+    NONE, ONLY, REQUIRE, CAPABLE = range(4)
 
 
 class InputLan(Word):
     """Task parameter allowInputLAN; source: brokerage reference, sections 2.3 (P13) and 8.2."""
 
-    NONE = 0
-    USE = 1
-    ONLY = 2
+    NONE, USE, ONLY = range(3)
 
 
 class BareNucleus(Word):
     """CRIC's option bareNucleus; source: PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain."""
 
-    NO = 0
-    ALLOW = 1
-    ONLY = 2
+    NO, ALLOW, ONLY = range(3)
 
 
 class TransferKind(Word):
     """What a transfer carries: inputs to the computing site, or outputs to the nucleus."""
 
-    INPUT = 0
-    OUTPUT = 1
+    INPUT, OUTPUT = range(2)
 
 
 class DecisionKind(Word):
     """Which broker took a decision."""
 
-    TASK_BROKERAGE = 0
-    JOB_BROKERAGE = 1
+    TASK_BROKERAGE, JOB_BROKERAGE = range(2)
 
 
 KNOWN_RESOURCE_TYPES = (
@@ -254,10 +170,7 @@ EDITIONS = ("documented", "deployed")
 class RetryAction(Word):
     """What the retry module does about an error; source: lifecycle reference, section 3.4."""
 
-    NO_RETRY = 0
-    LIMIT_RETRY = 1
-    INCREASE_MEMORY = 2
-    INCREASE_CPUTIME = 3
+    NO_RETRY, LIMIT_RETRY, INCREASE_MEMORY, INCREASE_CPUTIME = range(4)
 
 
 class PandaError(NamedTuple):
