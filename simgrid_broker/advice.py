@@ -38,8 +38,7 @@ def readers() -> dict[GdpconfigKey, tuple[str, ...]]:
     for info in walk_packages(policy.__path__, f"{policy.__name__}."):
         module, short = import_module(info.name), info.name.partition(".")[2]
         named |= {f"{short}.{name}": set(_keys_named(thing)) for name, thing in vars(module).items()
-                  if isinstance(_plain(thing), FunctionType) and thing.__module__ == module.__name__
-                  and name[0] != "_"}
+                  if isinstance(_plain(thing), FunctionType) and thing.__module__ == module.__name__ and name[0] != "_"}
     general = {(entry.component, entry.key): entry for entry in REGISTRY}
     for keys in named.values():
         keys |= {general[fallback] for key in keys if (fallback := (key.component, key.prefix)) in general}

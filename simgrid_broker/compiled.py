@@ -17,11 +17,9 @@ import numpy as np
 
 PACKAGE = Path(__file__).parent
 F = TypeVar("F", bound=Callable[..., Any])
-SOURCES = {
-    "policy": ("names.py", "units.py", "views.py", "policy/pilots.py", "policy/resource_types.py",
-               "policy/job_brokerage/*.py"),
-    "fabric": ("bundle.py", "luck.py", "names.py", "units.py", "schema/*.py", "world/*.py", "fabric/*.py"),
-}
+SOURCES = {"policy": ("names.py", "units.py", "views.py", "policy/pilots.py", "policy/resource_types.py",
+                      "policy/job_brokerage/*.py"),
+           "fabric": ("bundle.py", "luck.py", "names.py", "units.py", "schema/*.py", "world/*.py", "fabric/*.py")}
 """Files whose changes make compiled code out of date: that of policies, and all other.
 
 They hold the constants, tables and functions that compiled code of another file uses; `compose` adds the files of rules

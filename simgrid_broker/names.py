@@ -146,15 +146,13 @@ class DecisionKind(Word):
     TASK_BROKERAGE, JOB_BROKERAGE = range(2)
 
 
-KNOWN_RESOURCE_TYPES = (
-    "SCORE_LOMEM", "SCORE", "SCORE_HIMEM", "SCORE_VHIMEM", "MCORE_LOMEM", "MCORE", "MCORE_HIMEM", "MCORE_VHIMEM",
-)
+KNOWN_RESOURCE_TYPES = ("SCORE_LOMEM", "SCORE", "SCORE_HIMEM", "SCORE_VHIMEM", "MCORE_LOMEM", "MCORE", "MCORE_HIMEM",
+                        "MCORE_VHIMEM")
 """Resource types that PanDA and its pilots name; source: lifecycle reference, section 1.5."""
 
 PROCESSING_GROUPS = {
     **{name: name for name in ("evgen", "simul", "reprocessing", "mcore", "group", "deriv", "pile", "merge")},
-    **{name: "test" for name in ("prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb")},
-}
+    **{name: "test" for name in ("prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb")}}
 """Processing type to the group that `fairsharepolicy` addresses; anything else is `others`; brokerage reference, 6."""
 
 PRODUCTION_LABELS = ("managed", "test")
@@ -201,10 +199,9 @@ is recorded as its most common error.
 RAM_LIMITS_MB = (1000, 2000, 3000, 4000, 6000, 8000)
 """Values that the retry module raises ramCount to; source: JEDI TWiki, Memory increase in job retry."""
 
-GROUP_ATTRIBUTES = {
-    "userName": "user", "workingGroup": "working_group", "processingType": "processing_type", "campaign": "campaign",
-    "taskName": "name", "transPath": "transpath", "gshare": "share", "prodSourceLabel": "label", "nucleus": "nucleus",
-}
+GROUP_ATTRIBUTES = {"userName": "user", "workingGroup": "working_group", "processingType": "processing_type",
+                    "campaign": "campaign", "taskName": "name", "transPath": "transpath", "gshare": "share",
+                    "prodSourceLabel": "label", "nucleus": "nucleus"}
 """Attributes of tasks that GROUPBYATTR may name, and their columns."""
 
 USED = "+use"

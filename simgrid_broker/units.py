@@ -17,18 +17,14 @@ MB, GB, TB = 1e6, 1e9, 1e12
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 """Sizes in bytes."""
 
-TIME_UNITS = {
-    "ms": 1e-3, **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), MINUTE), **dict.fromkeys(("h", "hour", "hours"), HOUR),
-    **dict.fromkeys(("d", "day", "days"), DAY), **dict.fromkeys(("w", "week", "weeks"), WEEK),
-}
+TIME_UNITS = {"ms": 1e-3, **dict.fromkeys(("s", "sec", "second", "seconds"), 1.0),
+              **dict.fromkeys(("m", "min", "minute", "minutes"), MINUTE), **dict.fromkeys(("h", "hour", "hours"), HOUR),
+              **dict.fromkeys(("d", "day", "days"), DAY), **dict.fromkeys(("w", "week", "weeks"), WEEK)}
 """Unit of time to seconds."""
 
-SIZE_UNITS = {
-    **{f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P", "E"))},
-    **{f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
-    "KB": 1000.0,
-}
+SIZE_UNITS = {**{f"{prefix}B": 1000.0**power for power, prefix in enumerate(("", "k", "M", "G", "T", "P", "E"))},
+              **{f"{prefix}iB": 1024.0**power for power, prefix in enumerate(("K", "M", "G", "T", "P", "E"), start=1)},
+              "KB": 1000.0}
 """Unit of size to bytes."""
 
 BIT_UNITS = {f"{prefix}{bit}": 1000.0**power / 8

@@ -212,10 +212,9 @@ STORE = np.dtype([("present", "?"), ("usable_bytes", "f8"), *((activity, "?") fo
 usable: free and expired, less what must stay free (brokerage reference, 0.2).
 """
 
-LINK = np.dtype([
-    ("in_nucleus", "?"), ("sharing", "?"), ("known", "?"), *((column.name, column.seen) for column in LINKS.seen),
-    *((column.name, column.seen) for column in LINK_NUMBERS),
-])
+LINK = np.dtype([("in_nucleus", "?"), ("sharing", "?"), ("known", "?"),
+                 *((column.name, column.seen) for column in LINKS.seen),
+                 *((column.name, column.seen) for column in LINK_NUMBERS)])
 """The way from a site to a nucleus.
 
 in_nucleus: the site is the nucleus; sharing: it is not, but has the nucleus' storage; known: there is a record of the

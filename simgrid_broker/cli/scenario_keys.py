@@ -20,10 +20,9 @@ from simgrid_broker.schema.part import Part
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 
-PARSED = {
-    units.seconds: ("time", "s"), units.minutes: ("time", "min"), units.bytes_: ("size", "bytes"),
-    units.megabytes: ("size", "MB"), units.bytes_per_second: ("rate", "bytes/s"), units.fraction: ("fraction", ""),
-}
+PARSED = {units.seconds: ("time", "s"), units.minutes: ("time", "min"), units.bytes_: ("size", "bytes"),
+          units.megabytes: ("size", "MB"), units.bytes_per_second: ("rate", "bytes/s"),
+          units.fraction: ("fraction", "")}
 """Kind of value and unit of a bare number, by the function that reads it."""
 
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "file", Any: "anything"}

@@ -88,10 +88,9 @@ def cut_jobs(run: Run) -> pd.DataFrame:
     if len(tasks):
         jobs = selected_jobs(run, columns, lambda rows: rows.jeditaskid.isin(tasks) & window.holds(rows.pending_s))
     names = run.table("tasks", ["jeditaskid", "name"]).set_index("jeditaskid").name.astype(object)
-    table = pd.DataFrame({
-        "name": jobs.jeditaskid.map(names), "queue": jobs.queue.astype(object),
-        "closed_by": jobs.closed_by.astype(object), "files": jobs.n_input_files, "events": jobs.n_events,
-        "input": jobs.input_bytes / 1e9, "jobs": 1})
+    table = pd.DataFrame({"name": jobs.jeditaskid.map(names), "queue": jobs.queue.astype(object),
+                          "closed_by": jobs.closed_by.astype(object), "files": jobs.n_input_files,
+                          "events": jobs.n_events, "input": jobs.input_bytes / 1e9, "jobs": 1})
     groups = table.groupby(["name", "queue", "closed_by"])
     table = groups[["files", "events", "input"]].mean().join(groups.jobs.sum()).reset_index()
     units = {"jobs": "jobs", "files": "files", "events": "events", "input": "GB"}

@@ -113,8 +113,7 @@ def factor(name: str, **description: Any) -> Callable[[OfCase], FactorFunction]:
     return _marking(Factor(name=name, **description))
 
 
-def candidate_factor(name: str, *, plain: bool = False,
-                     **description: Any) -> Callable[[OfCandidate], FactorFunction]:
+def candidate_factor(name: str, *, plain: bool = False, **description: Any) -> Callable[[OfCandidate], FactorFunction]:
     """Make a function of one candidate a compiled factor, which returns a number; arguments as above."""
     return _marking(Factor(name=name, per_candidate=True, **description), plain)
 

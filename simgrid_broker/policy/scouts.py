@@ -145,10 +145,9 @@ def measure(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> Measure
     first = Jobs(*(column[:FIRST_JOBS] for column in jobs)) if edition == "documented" else jobs
     cputime, cputime_s = measured_cputime(first, claims, cfg, edition)
     cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
-    return Measured(
-        cputime, cputime_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
-        measured_iointensity(first), claims.diskio if cap is None else min(claims.diskio, float(cap)),
-        measured_output(jobs), float(np.median(efficiencies(jobs))))
+    return Measured(cputime, cputime_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
+                    measured_iointensity(first), claims.diskio if cap is None else min(claims.diskio, float(cap)),
+                    measured_output(jobs), float(np.median(efficiencies(jobs))))
 
 
 def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> tuple[float | None, float]:

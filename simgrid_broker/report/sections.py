@@ -81,8 +81,7 @@ def cores(view: Context) -> Section:
     capacity = metrics.core_capacity(view.run)
     about: dict[str, tuple[str, dict]] = {
         "share": ("Running cores by share", dict(order=list(view.colours), colours=view.colours)),
-        "site": ("Running cores by site", dict(most=12)),
-        "resource_type": ("Running cores by resource type", {})}
+        "site": ("Running cores by site", dict(most=12)), "resource_type": ("Running cores by resource type", {})}
     blocks = [plot_or_note(Plot(
         f"cores_by_{by}", title, metrics.running_cores(view.run, by),
         partial(stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),

@@ -22,11 +22,9 @@ THROTTLED_FROM = 6
 LIVE, HELD, ENDING, ENDED, ABORTED = "at work", "paused", "finishing", "over", "aborted"
 """What a task can be as far as commands go; `at work` has exhausted tasks in it, `paused` throttled ones."""
 
-EFFECT = {
-    "abort": ((LIVE, HELD, ENDING), ABORTED), "finish": ((LIVE, HELD), ENDING), "pause": ((LIVE, ENDING), HELD),
-    "resume": ((HELD,), LIVE), "reassign": ((LIVE,), LIVE), "avalanche": ((LIVE,), LIVE),
-    "incexec": ((LIVE, ENDED, ABORTED), LIVE),
-}
+EFFECT = {"abort": ((LIVE, HELD, ENDING), ABORTED), "finish": ((LIVE, HELD), ENDING), "pause": ((LIVE, ENDING), HELD),
+          "resume": ((HELD,), LIVE), "reassign": ((LIVE,), LIVE), "avalanche": ((LIVE,), LIVE),
+          "incexec": ((LIVE, ENDED, ABORTED), LIVE)}
 """Where a command can be carried out, and what the task is then; source: lifecycle reference, section 2.8."""
 
 RETRY = {"documented": ((LIVE, ENDED), LIVE), "deployed": ((LIVE, ENDED, ABORTED), LIVE)}

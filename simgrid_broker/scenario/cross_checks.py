@@ -159,7 +159,5 @@ def _takes(leaf, stream) -> bool:
 
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
-    no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all,
-    cut_off, setting_without_match, option_of_full_chain,
-    option_no_number, software_without_transhome, software_unknown,
-)
+    no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all, cut_off,
+    setting_without_match, option_of_full_chain, option_no_number, software_without_transhome, software_unknown)

@@ -12,10 +12,8 @@ from simgrid_broker.scenario.yaml_lines import Document, read_yaml
 EXTENDS = "extends"
 """Key at the top of a file that names the file on which it builds, or several, later ones over earlier ones."""
 
-FILES: tuple[Key, ...] = (
-    ("grid", "pandaqueues"), ("grid", "rses"), ("grid", "closeness"), ("workload", "trace", "file"),
-    ("grid", "software"),
-)
+FILES: tuple[Key, ...] = (("grid", "pandaqueues"), ("grid", "rses"), ("grid", "closeness"),
+                          ("workload", "trace", "file"), ("grid", "software"))
 """Keys whose values are files."""
 
 

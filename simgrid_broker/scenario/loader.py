@@ -127,8 +127,7 @@ def _cross_findings(checked: Validation, draft: Draft, failed: bool) -> list[Fin
     checked.whole._origins = draft.origins()
     unread = {found.key for found in checked.findings}
     return [Finding(checked.old_key(found.key), found.value, found.expected, found.nearest)
-            for found in FINDINGS[checked.model](checked.whole)
-            if not (found.of_absence and (checked.gone or failed))
+            for found in FINDINGS[checked.model](checked.whole) if not (found.of_absence and (checked.gone or failed))
             and not (failed and found.key[0] in ("grid", "incidents"))
             and not any(key[:len(other)] == other for other in map(checked.old_key, found.depends_on) for key in unread)
             and (found.unknown or found.value) not in list(checked.gone)]

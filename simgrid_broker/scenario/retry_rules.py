@@ -30,8 +30,7 @@ class RetryRule(Part):
     errorsource: SourceName = Field(description="Column of the job that holds the error code")
     errorcode: int = Field(description="Error code")
     errordiag: str | None = Field(None, description="Regular expression for the diagnostics, matched from their start")
-    retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime"] = Field(
-        description="Action")
+    retryaction: Literal["no_retry", "limit_retry", "increase_memory", "increase_cputime"] = Field(description="Action")
     parameters: RetryParameters = Field(RetryParameters(), description="Parameters of the action")
     architecture: str | None = Field(None, description="Only for tasks with this architecture")
     release: str | None = Field(None, description="Only for tasks with this transHome")

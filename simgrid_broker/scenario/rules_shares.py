@@ -113,7 +113,5 @@ def _shares_in(members: Mapping[str, str]) -> list[str]:
     return [members[name] for name in ("gshare", "queue", "queueOrNone") if members.get(name)]
 
 
-SHARE_RULES: Rules = (
-    share_twice, share_below_nothing, siblings_of_nothing, bad_expression, unknown_resource_type, bounds_upside_down,
-    wrong_setting, setting_of_unknown_share,
-)
+SHARE_RULES: Rules = (share_twice, share_below_nothing, siblings_of_nothing, bad_expression, unknown_resource_type,
+                      bounds_upside_down, wrong_setting, setting_of_unknown_share)

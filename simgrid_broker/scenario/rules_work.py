@@ -175,8 +175,6 @@ def _fields_given(incident: Incident) -> list[str]:
             if name not in ("at", "what") and getattr(incident, name) is not None]
 
 
-WORK_RULES = (
-    warm_up_too_long, load_without_work, too_many_tasks, incident_fields, incident_status, incident_on_link_to_itself,
-    incident_values, incident_after_the_end, incident_ends_too_early, snapshot_after_the_end, parents_of_campaigns,
-    queues_of_work, *COMMAND_RULES,
-)
+WORK_RULES = (warm_up_too_long, load_without_work, too_many_tasks, incident_fields, incident_status,
+              incident_on_link_to_itself, incident_values, incident_after_the_end, incident_ends_too_early,
+              snapshot_after_the_end, parents_of_campaigns, queues_of_work, *COMMAND_RULES)

@@ -148,11 +148,10 @@ def _sites(spec: SyntheticGrid, places: dict, cores: dict[Pool, int], storages: 
     sites = {}
     for k, (name, (tier, region)) in enumerate(places.items()):
         near = [site for site in endpoint_of if places[site][1] == region] or list(endpoint_of)
-        sites[name] = {
-            "tier": tier, "region": region, "cores": int(cores[Pool(name, "site")]), "nucleus": name in nuclei,
-            "memory_per_core": memory[k],
-            "failure_rate": float(failures[k] if tier > 1 else min(failures[k], LARGE_SITE_FAILURES)),
-            "stage_in_rate": round(float(rates[k])), "storage": endpoint_of.get(name, endpoint_of[near[0]])}
+        sites[name] = {"tier": tier, "region": region, "cores": int(cores[Pool(name, "site")]),
+                       "nucleus": name in nuclei, "memory_per_core": memory[k],
+                       "failure_rate": float(failures[k] if tier > 1 else min(failures[k], LARGE_SITE_FAILURES)),
+                       "stage_in_rate": round(float(rates[k])), "storage": endpoint_of.get(name, endpoint_of[near[0]])}
     return sites
 
 

@@ -26,8 +26,7 @@ _SCALARS = (
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "str": str, "null": lambda text: None, "bool": lambda text: text.lower() == "true", "int": int,
-    "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
-}
+    "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan"))}
 
 
 class _Loader(yaml.CSafeLoader):

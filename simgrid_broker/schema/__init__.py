@@ -18,11 +18,9 @@ from simgrid_broker.schema.series import (
 from simgrid_broker.schema.splitting import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
 
-RECORDED = {
-    "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "transfers": TRANSFERS, "decisions": DECISIONS,
-    "candidates": CANDIDATES, "factors": FACTORS, "refusals": REFUSALS,
-    "shares": SHARES, "queues": QUEUE_SERIES, "links": LINK_SERIES, "storages": STORAGE_SERIES,
-}
+RECORDED = {"jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "transfers": TRANSFERS, "decisions": DECISIONS,
+            "candidates": CANDIDATES, "factors": FACTORS, "refusals": REFUSALS, "shares": SHARES,
+            "queues": QUEUE_SERIES, "links": LINK_SERIES, "storages": STORAGE_SERIES}
 """The tables that a run leaves as Parquet, by the name of the file."""
 
 WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LINKS, STORAGES, TRANSFERS, JOBS, TASKS,

@@ -27,11 +27,10 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.n
     queues, of_all = arrays.queues, by_share.sum(axis=0)
     laststart = np.maximum(queues["laststart_s"], 0.0)
     workers = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(queues))
-    return dict(
-        running_all=of_all[S.RUNNING], activated_all=of_all[S.ACTIVATED], starting_all=of_all[S.STARTING],
-        transferring=of_all[S.TRANSFERRING], cores_running=arrays.running_cores.sum(axis=(1, 2)),
-        cores_starting=of_all[S.STARTING] * queues["corecount"], inactive=now - laststart > INACTIVE_AFTER_S,
-        n_pilot=workers + (now - queues["lastpilot_s"] <= PILOTS_OF_S), **_of_jobs(arrays))
+    return dict(running_all=of_all[S.RUNNING], activated_all=of_all[S.ACTIVATED], starting_all=of_all[S.STARTING],
+                transferring=of_all[S.TRANSFERRING], cores_running=arrays.running_cores.sum(axis=(1, 2)),
+                cores_starting=of_all[S.STARTING] * queues["corecount"], inactive=now - laststart > INACTIVE_AFTER_S,
+                n_pilot=workers + (now - queues["lastpilot_s"] <= PILOTS_OF_S), **_of_jobs(arrays))
 
 
 def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:

@@ -71,10 +71,8 @@ LESSON = np.dtype([
 ])
 """A failed job as the retry module sees it, before its input may be tried again."""
 
-ORDERED = np.dtype([
-    ("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4"),
-    ("ram_level", "i2"), ("resource_type", "i2"),
-])
+ORDERED = np.dtype([("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4"),
+                    ("ram_level", "i2"), ("resource_type", "i2")])
 """Jobs that the JobGenerator has placed and the server has yet to make: `count` of a task at a pseudo-queue."""
 
 INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])

@@ -186,8 +186,7 @@ def moving_jobs_have_a_transfer(arrays: Arrays, found: Recount):
 def rows_are_free_or_in_use(arrays: Arrays, found: Recount):
     """Every row of the growing tables is either in use or free."""
     state = arrays.state[0]
-    for name, used in (("jobs", len(found.rows)),
-                       ("transfers", np.count_nonzero(arrays.transfers["transfer_id"])),
+    for name, used in (("jobs", len(found.rows)), ("transfers", np.count_nonzero(arrays.transfers["transfer_id"])),
                        ("retries", arrays.tasks["n_retry"].sum())):
         if used + state[f"n_free_{name}"] != len(getattr(arrays, name)):
             yield f"{name}: {used} rows in use and {state[f'n_free_{name}']} free of {len(getattr(arrays, name))}"

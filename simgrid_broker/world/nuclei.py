@@ -109,9 +109,8 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei
     if edition == "deployed":
         work = burden.at_first(t["label"])
         priority_work = burden.of_share(t["label"], t["share"], t["priority"])[site]
-    return views.Nuclei(
-        **shown, **_input_at(world, row, site), remaining_work_hs06s=work[site], priority_work_hs06s=priority_work,
-        can_run=None if can_run is None else partial(can_run, site))
+    return views.Nuclei(**shown, **_input_at(world, row, site), remaining_work_hs06s=work[site],
+                        priority_work_hs06s=priority_work, can_run=None if can_run is None else partial(can_run, site))
 
 
 def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:

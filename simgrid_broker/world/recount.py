@@ -77,10 +77,9 @@ def add_up(jobs, first_group, found):
 def belongs(job, first_group, found):
     """Whether all rows that a job refers to exist; otherwise compiled code would write outside the arrays."""
     n_queues, _, n_types, n_status = found.counts.shape
-    return (within(job["queue"], n_queues) and within(job["resource_type"], n_types)
-            and within(job["status"], n_status) and within(job["task"], len(first_group))
-            and within(job["share"], len(found.hs06_milli)) and within(job["user"], len(found.user_cores))
-            and within(job["pseudo_queue"], len(found.payloads)))
+    return (within(job["queue"], n_queues) and within(job["resource_type"], n_types) and within(job["status"], n_status)
+            and within(job["task"], len(first_group)) and within(job["share"], len(found.hs06_milli))
+            and within(job["user"], len(found.user_cores)) and within(job["pseudo_queue"], len(found.payloads)))
 
 
 @compiled

@@ -41,12 +41,11 @@ def snapshot_of(world: World, statistics, live_rows, config_changes=None) -> dic
     chosen = waiting(world, live_rows)[:scenario.record.snapshot_tasks]
     now = float(world.state["now_s"])
     changes = dict(config_changes or {})
-    plain = dict(
-        name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at, edition=scenario.edition,
-        gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
-        policies=scenario.policies.model_dump(exclude_defaults=True),
-        resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
-        shares=[_said(share) for share in world.shares], grid=_grid(world))
+    plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at,
+                 edition=scenario.edition, gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
+                 policies=scenario.policies.model_dump(exclude_defaults=True),
+                 resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
+                 shares=[_said(share) for share in world.shares], grid=_grid(world))
     return plain | dict(
         jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=_queues(world, statistics),
         links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen),
@@ -95,8 +94,7 @@ def _jobs(world: World, statistics) -> list[dict]:
 def _placed(world: World, statistics) -> list[dict]:
     """Jobs made since the numbers were read."""
     words = world.vocabularies
-    return [dict(queue=words["queues"][queue], share=words["shares"][share],
-                 jobs=int(statistics.placed[share, queue]))
+    return [dict(queue=words["queues"][queue], share=words["shares"][share], jobs=int(statistics.placed[share, queue]))
             for share, queue in zip(*np.nonzero(statistics.placed[:len(words["shares"])]), strict=True)]
 
 

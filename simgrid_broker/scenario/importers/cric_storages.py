@@ -60,9 +60,8 @@ def read_storages(objects: Mapping[str, Fields], tiers: Mapping[str, str], rses:
     unread = {each.role for each in relations} - {READ, WRITE}
     if unread:
         tally.say(f"roles of storages that brokerage does not read: {', '.join(sorted(unread))}")
-    endpoints = None if rses is None or listed else {
-        clean(name): Fields(clean(name), values, tally, "storages")
-        for name, values in rses.objects("a DDM endpoint").items()}
+    endpoints = None if rses is None or listed else {clean(name): Fields(clean(name), values, tally, "storages")
+                                                     for name, values in rses.objects("a DDM endpoint").items()}
     read = (each for each in relations if each.role not in unread)
     relations = _active(dict.fromkeys(read), endpoints, tally)
     kind = {rse: _type(rse, endpoints) for rse in dict.fromkeys(each.rse for each in relations)}

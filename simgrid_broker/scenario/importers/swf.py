@@ -12,11 +12,9 @@ import pandas as pd
 from simgrid_broker.scenario.importers.input_files import BadLines, Tally, refuse
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN, Lines, chunks, number_columns, read_lines
 
-COLUMNS = (
-    "job number", "submit time", "wait time", "run time", "processors allocated", "CPU time used", "memory used",
-    "processors requested", "time requested", "memory requested", "status", "user", "group", "executable", "queue",
-    "partition", "preceding job", "think time",
-)
+COLUMNS = ("job number", "submit time", "wait time", "run time", "processors allocated", "CPU time used", "memory used",
+           "processors requested", "time requested", "memory requested", "status", "user", "group", "executable",
+           "queue", "partition", "preceding job", "think time")
 
 N_LEAST = 5
 """Fields that a file must have at least: the job up to its processors."""
@@ -100,8 +98,7 @@ def _of_width(rows: list[list[str]], numbers: list[int], width: int,
 
 def _records(values: np.ndarray) -> pd.DataFrame:
     used, requested = (np.where(memory > 0, memory / KB_PER_MB, UNKNOWN) for memory in (values[:, 6], values[:, 9]))
-    return pd.DataFrame({
-        "job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],
-        "requested_processors": values[:, 7], "requested_s": values[:, 8], "used_mb": used, "requested_mb": requested,
-        "status": values[:, 10], "user": values[:, 11], "group": values[:, 12],
-    })
+    return pd.DataFrame(
+        {"job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],
+         "requested_processors": values[:, 7], "requested_s": values[:, 8], "used_mb": used, "requested_mb": requested,
+         "status": values[:, 10], "user": values[:, 11], "group": values[:, 12]})

@@ -81,10 +81,9 @@ def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
 
     Raises InputFileError for the file and ScenarioError for a share that is not a leaf.
     """
-    tasks, remarks = read_trace(
-        trace.file, trace.format, sites=tuple(scenario.grid.sites), share=_leaf(trace.share, scenario),
-        corepower=trace.corepower, memory_per_core=trace.memory_per_core, limit=trace.limit,
-        time_scale=trace.time_scale)
+    tasks, remarks = read_trace(trace.file, trace.format, sites=tuple(scenario.grid.sites),
+                                share=_leaf(trace.share, scenario), corepower=trace.corepower,
+                                memory_per_core=trace.memory_per_core, limit=trace.limit, time_scale=trace.time_scale)
     within = tasks.rows["arrival_s"] < scenario.duration
     if not within.all():
         remarks.append(f"jobs left out because they arrive after the end of the scenario: {(~within).sum()}")
