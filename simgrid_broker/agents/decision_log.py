@@ -15,7 +15,7 @@ from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
-from simgrid_broker.schema import CANDIDATES, DECISIONS, FACTORS, REFUSALS
+from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS
 from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.counts import tally
 from simgrid_broker.world.world import World

@@ -8,16 +8,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
-from simgrid_broker.policy.user_caps import (
-    LONG_JOB_S,
-    Boost,
-    boosted,
-    boosts,
-    caps,
-    may_matter,
-    over_and_below,
-    owners,
-)
+from simgrid_broker.policy import user_caps
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.queued_work import max_walltimes
 
@@ -42,7 +33,7 @@ class PriorityMassage:
         tasks = world.arrays.tasks
         analysis = np.isin(words["labels"], ANALYSIS_LABELS)[tasks["label"]]
         named = np.array([bool(word) for word in words["working_groups"]])
-        self.owner_of_task, self.is_group = owners(tasks["user"], tasks["working_group"], named, analysis)
+        self.owner_of_task, self.is_group = user_caps.owners(tasks["user"], tasks["working_group"], named, analysis)
         self.users = np.unique(tasks["user"][analysis])
         self.most_cores = int(world.arrays.pseudo_queues["corecount"].max(initial=1))
         self.ended: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []     # owner, queue and time
@@ -60,15 +51,15 @@ class PriorityMassage:
 
     def look(self) -> None:
         """Throttle, release and boost jobs according to the current counts."""
-        limits, arrays = caps(self.control.cfg), self.control.arrays
-        if not self.deployed and not may_matter(arrays.user_counts[self.users], arrays.user_cores[self.users],
-                                                self.most_cores, limits):
+        limits, arrays = user_caps.caps(self.control.cfg), self.control.arrays
+        if not self.deployed and not user_caps.may_matter(arrays.user_counts[self.users], arrays.user_cores[self.users],
+                                                          self.most_cores, limits):
             return
         jobs, cores, done, activated, highest = self._count()
-        over, below = over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
+        over, below = user_caps.over_and_below(jobs, cores, self.is_group, limits, self.control.edition)
         self._throttle(over, below)
         if self.deployed:
-            self._boost(boosts(done, activated, highest))
+            self._boost(user_caps.boosts(done, activated, highest))
 
     def _count(self) -> tuple[np.ndarray, ...]:
         """By owner: running jobs and cores; by owner and queue: recent jobs, activated jobs, their highest priority."""
@@ -103,14 +94,14 @@ class PriorityMassage:
         if over.any():
             rows = self._jobs(S.ACTIVATED, over)
             if self.deployed:
-                rows = rows[max_walltimes(arrays, rows) > LONG_JOB_S]
+                rows = rows[max_walltimes(arrays, rows) > user_caps.LONG_JOB_S]
             control.fabric.hold_back(rows, control.now)
         if below.any() and arrays.user_counts[:, S.THROTTLED].any():
             rows = self._jobs(S.THROTTLED, below)
             paused = arrays.tasks["status"][arrays.jobs["task"][rows]] == TaskStatus.PAUSED
             control.fabric.release(rows[~paused], control.now)
 
-    def _boost(self, wanted: list[Boost]) -> None:
+    def _boost(self, wanted: list[user_caps.Boost]) -> None:
         """Raise the priority of activated jobs of owners who got little."""
         if not wanted:
             return
@@ -118,5 +109,5 @@ class PriorityMassage:
         chosen[[boost.owner for boost in wanted]] = True
         rows = self._jobs(S.ACTIVATED, chosen)
         columns = self.owner_of_task[jobs["task"][rows]], jobs["queue"][rows], jobs["priority"][rows]
-        for positions, points in boosted(wanted, *columns):
+        for positions, points in user_caps.boosted(wanted, *columns):
             self.control.fabric.lift(rows[positions], points)

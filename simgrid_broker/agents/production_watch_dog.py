@@ -11,18 +11,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.task_commando import pause
 from simgrid_broker.fabric.commands import jobs_of, waiting_retries
 from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus
-from simgrid_broker.policy.task_watchdogs import (
-    ATTEMPTS_A_STEP,
-    BOOST_PRIORITY,
-    EXPRESS,
-    LOOK_AGAIN_S,
-    may_pause,
-    nearly_done,
-    pauses,
-    remaining_jobs,
-    throttle_step,
-    throttled_for_s,
-)
+from simgrid_broker.policy import task_watchdogs as rules
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.task_transitions import set_status
@@ -48,7 +37,7 @@ class ProductionWatchDog:
         self.may_pause = False
         self.n_throttled: dict[int, int] = {}
         self.until_s: dict[int, float] = {}
-        self.express = words["shares"].index(EXPRESS) if EXPRESS in words["shares"] else -1
+        self.express = words["shares"].index(rules.EXPRESS) if rules.EXPRESS in words["shares"] else -1
 
     def cycle(self) -> None:
         """Release tasks that were throttled long enough; boost, pause and throttle others."""
@@ -58,14 +47,15 @@ class ProductionWatchDog:
         rows = rows[self.production[tasks["label"][rows]]]
         of_files = self.control.arrays.splitting["n_files"][rows] > 0        # a job of them has several chunks
         tried_again = tasks["n_attempts"][rows] - np.where(of_files, 0, tasks["next_chunk"][rows])
-        for row in rows[(tasks["max_attempt"][rows] > ATTEMPTS_A_STEP) & (tried_again >= ATTEMPTS_A_STEP - 1)].tolist():
+        many = (tasks["max_attempt"][rows] > rules.ATTEMPTS_A_STEP) & (tried_again >= rules.ATTEMPTS_A_STEP - 1)
+        for row in rows[many].tolist():
             self._throttle(row)
-        if self.control.now - self.looked_s < LOOK_AGAIN_S:
+        if self.control.now - self.looked_s < rules.LOOK_AGAIN_S:
             return
         self.looked_s = self.control.now
         self._boost(rows)
         if self.cfg is not self.control.cfg:
-            self.cfg, self.may_pause = self.control.cfg, may_pause(self.control.cfg)
+            self.cfg, self.may_pause = self.control.cfg, rules.may_pause(self.control.cfg)
         if self.may_pause:
             self._pause(rows)
 
@@ -73,15 +63,15 @@ class ProductionWatchDog:
         """Give tasks that are nearly done, and their jobs, priority 900 and the share Express."""
         control, tasks = self.control, self.control.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
-        rows = rows[nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
-        low = rows[tasks["priority"][rows] < BOOST_PRIORITY]
+        rows = rows[rules.nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
+        low = rows[tasks["priority"][rows] < rules.BOOST_PRIORITY]
         slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
         changed = np.union1d(low, slow)
         for row in changed.tolist():
             control.books.ledger.changes(row)
         jobs = jobs_of(control.arrays, changed)
         if len(low):
-            control.fabric.set_priority(low, BOOST_PRIORITY, jobs)
+            control.fabric.set_priority(low, rules.BOOST_PRIORITY, jobs)
         if len(slow):
             control.fabric.set_share(slow, self.express, jobs)
 
@@ -101,9 +91,9 @@ class ProductionWatchDog:
             if task["status"] != T.RUNNING:
                 continue
             n_jobs = int(self._jobs(np.array([row]))[0])
-            left = int(remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
-            if pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
-                      control.books.ledger.failure_rates(row), control.cfg, control.edition):
+            left = int(rules.remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
+            if rules.pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
+                            control.books.ledger.failure_rates(row), control.cfg, control.edition):
                 running = control.books.live_tasks.in_status(T.RUNNING)
                 same = running[(tasks["processing_type"][running] == task["processing_type"])
                                & (tasks["label"][running] == task["label"])]
@@ -117,11 +107,11 @@ class ProductionWatchDog:
         n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
         attempts = np.concatenate([jobs["attempt"], waiting["attempt"]]) - 1
         failures = int(jobs["failures"].sum()) + int(waiting["failures"].sum())
-        step = throttle_step(int(attempts.max(initial=0)), failures / max(len(attempts) + n_new, 1),
-                             self.n_throttled.get(row, 0), control.edition)
+        step = rules.throttle_step(int(attempts.max(initial=0)), failures / max(len(attempts) + n_new, 1),
+                                   self.n_throttled.get(row, 0), control.edition)
         if step:
             self.n_throttled[row] = step
-            self.until_s[row] = control.now + throttled_for_s(step)
+            self.until_s[row] = control.now + rules.throttled_for_s(step)
             return_to(control.world, row)
             set_status(control.world, row, T.THROTTLED, control.now)
 

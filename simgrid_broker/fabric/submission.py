@@ -5,40 +5,23 @@ from typing import Any
 
 import numpy as np
 
+from simgrid_broker import names
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import (
-    CLOSENESS_BLOCKED,
-    COMPLETE,
-    JUMP_OVER_PRIORITY,
-    MISSING_CLOSENESS,
-    USER_PRIORITY,
-    Cause,
-    JobStatus,
-    TransferKind,
-)
+from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.input_files import (
-    bytes_of,
-    events_of,
-    file_of,
-    inputs_to_use,
-    is_cut,
-    last_file_of,
-    spread_factor,
-)
 from simgrid_broker.world.rows import is_merge_job, pop_retry, take_job
 from simgrid_broker.world.transitions import enter, move
 
-PENDING, DEFINED = int(JobStatus.PENDING), int(JobStatus.DEFINED)
-ASSIGNED, ACTIVATED, FAILED = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.FAILED)
-MERGING = int(JobStatus.MERGING)
-NONE, SITE_ERROR, PAYLOAD_ERROR = int(Cause.NONE), int(Cause.SITE_ERROR), int(Cause.PAYLOAD_ERROR)
-INPUT = int(TransferKind.INPUT)
+PENDING, DEFINED = int(names.JobStatus.PENDING), int(names.JobStatus.DEFINED)
+ASSIGNED, ACTIVATED, FAILED = int(names.JobStatus.ASSIGNED), int(names.JobStatus.ACTIVATED), int(names.JobStatus.FAILED)
+MERGING = int(names.JobStatus.MERGING)
+NONE, SITE_ERROR, PAYLOAD_ERROR = int(names.Cause.NONE), int(names.Cause.SITE_ERROR), int(names.Cause.PAYLOAD_ERROR)
+INPUT = int(names.TransferKind.INPUT)
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
 
 JOBS_PER_BUNCH = 20
@@ -56,8 +39,8 @@ def throw_dice(world: Arrays, job, task, site):
     """Set the true values of a job, independent of policies: work and memory of its chunk, failure of its attempt."""
     seed = world.settings[0]["seed"]
     work = task["work_hs06s_per_event"] * task["n_events_per_job"]
-    job["work_hs06s"] = work * spread_factor(seed, WORK, task, job["chunk"], task["work_spread"])
-    memory = spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
+    job["work_hs06s"] = work * input_files.spread_factor(seed, WORK, task, job["chunk"], task["work_spread"])
+    memory = input_files.spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = NONE
     bad = condition(world, job["task"], job["chunk"])
@@ -79,13 +62,13 @@ def priority_of(world: Arrays, task_row):
     if world.scout_inputs[task_row] > 0:
         return np.int32(max(SCOUT_PRIORITY, task["priority"] + 1))
     user_labels = world.settings[0]["user_labels"]
-    if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= JUMP_OVER_PRIORITY:
+    if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= names.JUMP_OVER_PRIORITY:
         return task["priority"]
     n_jobs = 0
     for status in range(N_STATUS):
         if status != MERGING:
             n_jobs += world.user_counts[task["user"], status]
-    return np.int32(USER_PRIORITY - n_jobs / JOBS_PER_PRIORITY)
+    return np.int32(names.USER_PRIORITY - n_jobs / JOBS_PER_PRIORITY)
 
 
 @compiled
@@ -146,12 +129,12 @@ def give_files(world: Arrays, row, n_pieces, closed_by):
     all_events, size, work, memory, n_files = 0.0, 0.0, 0.0, 0.0, 0
     last_file: Any = np.int64(-1)
     for piece in range(job["chunk"], job["chunk"] + n_pieces):
-        file, events = np.int64(file_of(split, piece)), events_of(world, job["task"], piece)
+        file, events = np.int64(input_files.file_of(split, piece)), input_files.events_of(world, job["task"], piece)
         all_events += events
-        size += bytes_of(world, job["task"], piece, events)
-        work += events * spread_factor(seed, WORK, task, file, task["work_spread"])
-        memory = max(memory, spread_factor(seed, MEMORY, task, file, task["memory_spread"]))
-        end = np.int64(last_file_of(split, piece))
+        size += input_files.bytes_of(world, job["task"], piece, events)
+        work += events * input_files.spread_factor(seed, WORK, task, file, task["work_spread"])
+        memory = max(memory, input_files.spread_factor(seed, MEMORY, task, file, task["memory_spread"]))
+        end = np.int64(input_files.last_file_of(split, piece))
         n_files += end - max(file - 1, last_file)
         last_file = end
     secondary = math.ceil(np.float64(split["secondary_ratio"]) * n_pieces)
@@ -208,7 +191,7 @@ def make_job(world: Arrays, order, n_pieces, closed_by):
         task = world.tasks[task_row]
         row = begin_attempt(world, task_row, number, task["next_chunk"], 1, ramcount_mb, resource_type, now)
         task["next_chunk"] += n_pieces
-    if is_cut(world, task_row):
+    if input_files.is_cut(world, task_row):
         give_files(world, row, n_pieces, closed_by)
     put_pending(world, row)
 
@@ -241,7 +224,7 @@ def retry_by_server(world: Arrays, row, now):
     retry["priority"] = job["priority"] - RETRY_PRIORITY_LOSS
     retry["old_panda_id"], retry["ram_level"] = job["panda_id"], job["ram_level"]
     retry["failures"], retry["attempt_limit"] = failures, limit
-    if is_cut(world, job["task"]):
+    if input_files.is_cut(world, job["task"]):
         give_files(world, again, job["n_chunks"], job["closed_by"])
     move(world, again, DEFINED, now)
     move(world, again, ACTIVATED, now)
@@ -257,7 +240,7 @@ def make_jobs(world: Arrays, orders):
         task = world.tasks[order["task"]]
         left = np.int64(world.ram_levels[order["task"], order["ram_level"]]["waiting"])
         if order["ram_level"] == 0:
-            left += max(0, inputs_to_use(world, order["task"]) - task["next_chunk"])
+            left += max(0, input_files.inputs_to_use(world, order["task"]) - task["next_chunk"])
         for _ in range(min(order["count"], left)):
             make_job(world, order, 1, 0)
 
@@ -280,12 +263,12 @@ def best_source(world: Arrays, task_row, destination):
             here = max(here, fraction)
             continue
         closeness = world.links[site * n_sites + destination]["closeness"]
-        if closeness == CLOSENESS_BLOCKED:
+        if closeness == names.CLOSENESS_BLOCKED:
             continue
-        distance = np.float64(closeness) if closeness >= 0 else MISSING_CLOSENESS
+        distance = np.float64(closeness) if closeness >= 0 else names.MISSING_CLOSENESS
         if fraction > best_fraction or (fraction == best_fraction and distance < best_distance):
             best, best_fraction, best_distance = site, fraction, distance
-    if not any_replica or here >= COMPLETE:
+    if not any_replica or here >= names.COMPLETE:
         return -1, 0.0
     return best, 1.0 - here
 

@@ -21,18 +21,11 @@ from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
 from simgrid_broker.metrics.summary import jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
-from simgrid_broker.metrics.tasks import (
-    cut_jobs,
-    first_jobs,
-    stopped_tasks,
-    task_turnaround,
-    tasks_by_status,
-    tasks_without_place,
-)
+from simgrid_broker.metrics.tasks import cut_jobs, stopped_tasks, task_turnaround, tasks_by_status, tasks_without_place
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.traffic import link_use, storage_series, storage_use, traffic_series, transfer_summary
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
-from simgrid_broker.metrics.waiting import waiting_times
+from simgrid_broker.metrics.waiting import first_jobs, waiting_times
 from simgrid_broker.metrics.window import Window, window_of
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",

@@ -1,4 +1,4 @@
-"""Turnaround and status of tasks, tasks that never got a job, jobs cut from files, and waiting for the first job."""
+"""Turnaround and status of tasks, tasks that never got a job, and jobs cut from files."""
 
 import numpy as np
 import pandas as pd
@@ -18,8 +18,6 @@ ON_HOLD = (TaskStatus.PENDING.word, TaskStatus.ASSIGNING.word)
 """Statuses of a task that waits for a broker to find a candidate."""
 
 NO_CAMPAIGN = "(no campaign)"
-
-ARRIVAL_BINS = 8
 
 
 def task_turnaround(run: Run, by: str = "campaign") -> pd.DataFrame:
@@ -95,24 +93,3 @@ def cut_jobs(run: Run) -> pd.DataFrame:
     table = groups[["files", "events", "input"]].mean().join(groups.jobs.sum()).reset_index()
     units = {"jobs": "jobs", "files": "files", "events": "events", "input": "GB"}
     return tidy(table, ["name", "queue", "closed_by"], units, window)
-
-
-def first_jobs(run: Run) -> pd.DataFrame:
-    """Time from the arrival of tasks to the start of their first job, by work queue, task stream and arrival.
-
-    Dimensions work_queue, name (task stream), arrived (start of a bin of an eighth of the run, h). Metrics: came and
-    started, tasks; wait_p50 of the started tasks, h. Empty without tasks of work queues.
-    """
-    tasks = run.table("tasks", ["jeditaskid", "name", "work_queue", "arrival_s"])
-    tasks = tasks[tasks.work_queue.notna()].astype({"work_queue": object, "name": object})
-    units = {"came": "tasks", "started": "tasks", "wait_p50": "h"}
-    dimensions = ["work_queue", "name", "arrived"]
-    if not len(tasks):
-        return tidy(pd.DataFrame(columns=[*dimensions, *units]), dimensions, units, "the whole run")
-    jobs = run.table("jobs", ["jeditaskid", "running_s"])
-    started = tasks.jeditaskid.map(jobs.groupby("jeditaskid").running_s.min())
-    width_s = run.end_s / ARRIVAL_BINS
-    tasks["arrived"] = np.minimum(tasks.arrival_s // width_s, ARRIVAL_BINS - 1) * width_s / HOUR
-    tasks["wait"] = (started - tasks.arrival_s) / HOUR
-    table = tasks.groupby(dimensions).wait.agg(came="size", started="count", wait_p50="median").reset_index()
-    return tidy(table, dimensions, units, "the whole run")

@@ -1,4 +1,4 @@
-"""Waiting times of jobs from activated to running."""
+"""Waiting times of jobs from activated to running, and of tasks for their first job."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -14,6 +14,8 @@ from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
 QUANTILES = (5, 25, 50, 75, 95)
+
+ARRIVAL_BINS = 8
 
 UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "started": "jobs", "still_waiting": "jobs",
          "still_waiting_p50": "h", "taken_back": "jobs"}
@@ -42,6 +44,27 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
         return tidy(table, [], UNITS, window)
     table.insert(0, by, list(pieces))
     return tidy(table[table[["started", "still_waiting", "taken_back"]].any(axis=1)], [by], UNITS, window)
+
+
+def first_jobs(run: Run) -> pd.DataFrame:
+    """Time from the arrival of tasks to the start of their first job, by work queue, task stream and arrival.
+
+    Dimensions work_queue, name (task stream), arrived (start of a bin of an eighth of the run, h). Metrics: came and
+    started, tasks; wait_p50 of the started tasks, h. Empty without tasks of work queues.
+    """
+    tasks = run.table("tasks", ["jeditaskid", "name", "work_queue", "arrival_s"])
+    tasks = tasks[tasks.work_queue.notna()].astype({"work_queue": object, "name": object})
+    units = {"came": "tasks", "started": "tasks", "wait_p50": "h"}
+    dimensions = ["work_queue", "name", "arrived"]
+    if not len(tasks):
+        return tidy(pd.DataFrame(columns=[*dimensions, *units]), dimensions, units, "the whole run")
+    jobs = run.table("jobs", ["jeditaskid", "running_s"])
+    started = tasks.jeditaskid.map(jobs.groupby("jeditaskid").running_s.min())
+    width_s = run.end_s / ARRIVAL_BINS
+    tasks["arrived"] = np.minimum(tasks.arrival_s // width_s, ARRIVAL_BINS - 1) * width_s / HOUR
+    tasks["wait"] = (started - tasks.arrival_s) / HOUR
+    table = tasks.groupby(dimensions).wait.agg(came="size", started="count", wait_p50="median").reset_index()
+    return tidy(table, dimensions, units, "the whole run")
 
 
 def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:

@@ -6,20 +6,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
+from simgrid_broker.scenario import locate
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.cross_checks import findings
 from simgrid_broker.scenario.expand_grid import SOURCES, expanded
 from simgrid_broker.scenario.extend import missing_files, read
-from simgrid_broker.scenario.locate import (
-    COMMAND_LINE,
-    PYTHON,
-    Assignment,
-    Draft,
-    Finding,
-    in_order,
-    keys_of,
-    problems_of,
-)
+from simgrid_broker.scenario.locate import Assignment, Draft, Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_snapshot import snapshot_findings
 from simgrid_broker.scenario.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
@@ -41,8 +33,8 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
     the file that contains them. Raises ScenarioError with all problems.
     """
     draft, problems = read(Path(path))
-    assignments = [] if seed is None else [Assignment("seed", seed, COMMAND_LINE)]
-    assignments += [] if until is None else [Assignment("duration", until, COMMAND_LINE)]
+    assignments = [] if seed is None else [Assignment("seed", seed, locate.COMMAND_LINE)]
+    assignments += [] if until is None else [Assignment("duration", until, locate.COMMAND_LINE)]
     assignments += _assignments(overrides, problems)
     return resolve(replace(draft, assignments=tuple(assignments)), Scenario, problems)
 
@@ -80,9 +72,9 @@ def resolve(draft: Draft, model: type[W], problems: Iterable[Problem] = ()) -> W
     late = [assignment for assignment in draft.assignments if not _is_early(assignment)]
     complete = _assigned(expansion.draft, late, problems, model)
     checked = validated(complete.values, model)
-    problems += problems_of(complete, [*checked.findings, *_cross_findings(checked, complete, expansion.failed)])
+    problems += locate.problems_of(complete, [*checked.findings, *_cross_findings(checked, complete, expansion.failed)])
     if problems or checked.whole is None:
-        raise model.error(in_order(problems))
+        raise model.error(locate.in_order(problems))
     checked.whole._draft, checked.whole._remarks = draft, tuple(expansion.remarks)
     return checked.whole
 
@@ -96,7 +88,8 @@ def changed(whole: W, values: Mapping[str, object]) -> W:
 def rebuilt(model: type[W], values: Mapping[str, object]) -> W:
     """The `model` with these values, whose grid needs no expansion. Raises ScenarioError."""
     plain_values = plain(values)
-    return resolve(Draft(plain_values, dict.fromkeys(keys_of(plain_values), PYTHON), expanded=True), model)
+    marks = dict.fromkeys(locate.keys_of(plain_values), locate.PYTHON)
+    return resolve(Draft(plain_values, marks, expanded=True), model)
 
 
 def _is_early(assignment: Assignment) -> bool:

@@ -1,26 +1,18 @@
 """Every table and every noun of the grid, each column and attribute described once."""
 
 from simgrid_broker import names
+from simgrid_broker.schema import series
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.grid import LINKS, SITES, STORAGES, TRANSFERS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
 from simgrid_broker.schema.queues import POOLS, PSEUDO_QUEUES, QUEUES
-from simgrid_broker.schema.series import (
-    CANDIDATES,
-    DECISIONS,
-    FACTORS,
-    LINK_SERIES,
-    QUEUE_SERIES,
-    REFUSALS,
-    SHARES,
-    STORAGE_SERIES,
-)
 from simgrid_broker.schema.splitting import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
 
-RECORDED = {"jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "transfers": TRANSFERS, "decisions": DECISIONS,
-            "candidates": CANDIDATES, "factors": FACTORS, "refusals": REFUSALS, "shares": SHARES,
-            "queues": QUEUE_SERIES, "links": LINK_SERIES, "storages": STORAGE_SERIES}
+RECORDED = {
+    "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "transfers": TRANSFERS, "decisions": series.DECISIONS,
+    "candidates": series.CANDIDATES, "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
+    "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES, "storages": series.STORAGE_SERIES}
 """The tables that a run leaves as Parquet, by the name of the file."""
 
 WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LINKS, STORAGES, TRANSFERS, JOBS, TASKS,
@@ -36,5 +28,4 @@ FIXED_WORDS = {
 """Vocabularies that do not depend on the scenario."""
 
 __all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
-           "SPLITTING", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS", "SHARES",
-           "QUEUE_SERIES", "LINK_SERIES", "STORAGE_SERIES", "DECISIONS", "CANDIDATES", "FACTORS", "REFUSALS"]
+           "SPLITTING", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS"]

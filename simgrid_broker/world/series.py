@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from simgrid_broker.names import JOB_QUEUED, JobStatus
-from simgrid_broker.schema import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
+from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
 from simgrid_broker.world.counts import sums_by_group
 from simgrid_broker.world.groups import of_shares
 from simgrid_broker.world.world import World

@@ -1,7 +1,4 @@
-"""Reads the job records of CGSim, real PanDA jobs in a CSV file, for replay.
-
-Source: formats reference, section 14.
-"""
+"""Reads the job records of CGSim, real PanDA jobs in a CSV file, for replay. Source: formats reference, section 14."""
 
 import csv
 import io

@@ -1,7 +1,4 @@
-"""Reads the standard workload format (SWF) of the Parallel Workloads Archive.
-
-Source: formats reference, section 12.
-"""
+"""Reads the standard workload format (SWF) of the Parallel Workloads Archive. Source: formats reference, section 12."""
 
 from collections import Counter
 from pathlib import Path

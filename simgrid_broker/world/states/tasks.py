@@ -1,7 +1,4 @@
-"""The state machine of JEDI tasks.
-
-Source: JEDI TWiki, task status; lifecycle reference, sections 2.7 to 2.13.
-"""
+"""The state machine of JEDI tasks. Source: JEDI TWiki, task status; lifecycle reference, sections 2.7 to 2.13."""
 
 from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskStatus, Word
 from simgrid_broker.world.states.machine import Machine, Move
