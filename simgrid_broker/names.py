@@ -246,8 +246,8 @@ COMPLETE = 0.999999
 COMPENSATION = 0.9
 """Fraction of its task's memory claim that a job asks for; source: PanDA brokerage documentation, memory."""
 
-CORES_OF_ANY = 8
-"""Cores that a job with core count 0 (any) uses on average; source: lifecycle reference, section 1.5."""
+ANY_CORES, CORES_OF_ANY = 0, 8
+"""Core count of jobs that take any number of cores, and what they use on average; source: lifecycle reference, 1.5."""
 
 TYPICAL_FILES, MOST_FILES_OF_JOB = 5, 1000
 """Files of a job by default, and at most with secondary ones; source: lifecycle reference, sections 2.3 and 2.6."""

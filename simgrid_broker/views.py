@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import cached_property
+from math import nan
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -100,9 +101,9 @@ TASK_FIELDS = {column.seen_as or column.name: column for column in TASKS.seen}
 """Field of a task's view to the column of the task that it shows."""
 
 SeenTask: Any = make_dataclass("SeenTask", frozen=True, fields=[
-    (name, type(_ZERO[column.seen]), _ZERO[column.seen] if column.none is None else column.none)
+    (name, type(_ZERO[column.seen]), nan if column.unknown else column.none or _ZERO[column.seen])
     for name, column in TASK_FIELDS.items()])
-"""What is seen of a task as its sheet has it (`schema.tasks`); 0 and empty mean what the sheet says of them."""
+"""What is seen of a task as its sheet has it (`schema.tasks`); NaN = unknown, other zeros are as the sheet says."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +128,8 @@ class Task(SeenTask):
     nucleus_bare: int = 0          # names.BareNucleus of the nucleus
     preassigned: tuple[int, ...] = ()  # PanDA queues that the task names; () = brokerage finds some
     premerge: Premerge | None = None   # where the files of a merge job lie; None = brokerage finds a queue
-    mergeramcount: float = 0.0     # MB of a merge job; 0 = unknown
-    mergecorecount: int = 0        # cores of a merge job; 0 = as `corecount`
+    mergeramcount: float = nan     # MB of a merge job; NaN = unknown
+    mergecorecount: int | None = None  # cores of a merge job, 0 = any; None = as `corecount`
     job_cloning: bool = False      # an event service task whose jobs are clones
     jumbo_events: int = -1         # events that are ready for jumbo jobs; -1 = it makes none
     dynamic_events: bool = False   # a job has as many events as fit its queue

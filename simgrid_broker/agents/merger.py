@@ -7,6 +7,7 @@ Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, 2.
 """
 
 from dataclasses import dataclass, replace
+from math import nan
 
 import numpy as np
 
@@ -178,9 +179,9 @@ class Merger:
         place = np.zeros(len(world.arrays.sites))
         place[world.arrays.queues["site"][merge.queue]] = 1.0
         view = Task.of(vars(whole) | dict(
-            is_merging=True, mergeramcount=float(rule.mergeRamCount), mergecorecount=rule.mergeCoreCount,
+            is_merging=True, mergeramcount=rule.mergeRamCount or nan, mergecorecount=rule.mergeCoreCount or None,
             premerge=Premerge(merge.queue, float(control.now - changed), max(0.0, control.now - merge.stuck_at)),
-            ramcount=0.0, baseramcount=0.0, cputime=0.0, walltime_s_per_mib=0.0,
+            ramcount=nan, baseramcount=0.0, cputime=nan, walltime_s_per_mib=nan,
             resource_type=whole.resource_type if found == UNDEFINED else found,
             input_bytes_per_job=size, output_bytes_per_job=size, n_jobs=1, total_input_bytes=size,
             n_files_per_job=int(jobs["n_output_files"].sum()), n_events_per_job=int(jobs["n_events"].sum())))

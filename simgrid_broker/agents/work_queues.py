@@ -89,7 +89,7 @@ class WorkQueues:
         """View of a task for inputs with a raised ramCount: memory and resource type are those of their jobs."""
         known = self.raised.get((row, level))
         if known is None or known[0] is not task:
-            ramcount = max(task.ramcount, RAM_LIMITS_MB[level - 1])
+            ramcount = float(np.fmax(task.ramcount, RAM_LIMITS_MB[level - 1]))       # an unknown one is less
             bounds = tuple(self.control.world.scenario.resource_types.values())
             found = resource_type_of(bounds, task.corecount, ramcount, task.ramunit, task.baseramcount)
             known = task, Task.of(vars(task) | dict(

@@ -2,9 +2,10 @@
 PanDA's `ResourceSpec` and `JobUtils`."""
 
 from collections.abc import Sequence
+from math import isnan
 from typing import Any
 
-from simgrid_broker.names import COMPENSATION, CORES_OF_ANY
+from simgrid_broker.names import ANY_CORES, COMPENSATION, CORES_OF_ANY
 
 PER_CORE_UNITS = ("MBPerCore", "MBPerCoreFixed")
 UNDEFINED = -1
@@ -15,7 +16,7 @@ def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: flo
     """Index of the first type that fits a task, UNDEFINED if none does.
 
     bounds: objects with mincore, maxcore, minrampercore and maxrampercore, inclusive, MB, None = open. corecount:
-    None = 1, 0 = any; ramcount in `ramunit`, baseramcount in MB. Source: lifecycle reference, section 1.5.
+    None = 1; ramcount in `ramunit`, baseramcount in MB. Source: lifecycle reference, section 1.5.
     """
     cores = _cores(corecount)
     total = ramcount * cores + baseramcount if ramunit in PER_CORE_UNITS else ramcount + baseramcount
@@ -29,8 +30,12 @@ def resource_type_of_job(bounds: Sequence[Any], corecount: int | None, minramcou
 
 
 def job_ramcount(ramcount: float, ramunit: str, baseramcount: float, corecount: int) -> int:
-    """Memory that a job asks for, MB, compensation included; source: lifecycle reference, section 1.5."""
-    total = ramcount * corecount + baseramcount if ramunit in PER_CORE_UNITS else ramcount
+    """Memory that a job asks for, MB, compensation included, of which an unknown ramcount (NaN) is no part.
+
+    Source: lifecycle reference, section 1.5.
+    """
+    claimed = 0.0 if isnan(ramcount) else ramcount
+    total = claimed * corecount + baseramcount if ramunit in PER_CORE_UNITS else claimed
     return int(total * COMPENSATION)
 
 
@@ -46,7 +51,7 @@ def job_corecount(task_corecount: int, queue_corecount: int) -> int:
 
 
 def _cores(corecount: int | None) -> int:
-    return 1 if corecount is None else corecount or CORES_OF_ANY
+    return 1 if corecount is None else CORES_OF_ANY if corecount == ANY_CORES else corecount
 
 
 def _first_match(bounds: Sequence[Any], cores: int, ram_per_core: float) -> int:

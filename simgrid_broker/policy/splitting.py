@@ -116,9 +116,9 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
         least_output_bytes=least, offset_bytes=offset, copies_input=bool(copies),
         respects_boundary=bool(splitting.respects_boundary), output_per_event=float(splitting.output_per_event),
         secondary_ratio=float(splitting.secondary_ratio), secondary_bytes=float(splitting.secondary_bytes),
-        cputime=float(task.cputime if by_work else 0), cores=float(max(queues.corecount[number], 1)),
+        cputime=task.cputime if by_work else math.nan, cores=float(max(queues.corecount[number], 1)),
         corepower=float(queues.corepower[number]), efficiency=task.cpuefficiency / 100,
-        base_s=float(task.basewalltime_s), s_per_mib=0.0 if by_work else float(task.walltime_s_per_mib),
+        base_s=float(task.basewalltime_s), s_per_mib=math.nan if by_work else task.walltime_s_per_mib,
         consumers=float(task.n_es_consumers if task.event_service else 1), whole_seconds=edition == "deployed")
 
 
@@ -233,12 +233,12 @@ def step_length(pieces, first, limits):
 def piece_walltime(events, size, limits):
     """Wall time that a piece of input adds to its job, s: cpuTime x events / (cores x corepower x cpuEfficiency).
 
-    Without cpuEfficiency it adds nothing, without CPU time in HS06 s it is wall time x MiB / cores. The deployed
-    edition rounds down file by file. Source: JEDI TWiki, HS06sPerEvent; lifecycle reference, section 2.6.
+    Where either claim is unknown it adds nothing; without CPU time in HS06 s it is wall time x MiB / cores. The
+    deployed edition rounds down file by file. Source: JEDI TWiki, HS06sPerEvent; lifecycle reference, section 2.6.
     """
-    if limits.s_per_mib > 0:
+    if not math.isnan(limits.s_per_mib):
         return limits.s_per_mib * (size / MIB) / limits.cores
-    if limits.efficiency <= 0:
+    if math.isnan(limits.cputime) or math.isnan(limits.efficiency):
         return 0.0
     seconds = limits.cputime * events / limits.cores / limits.corepower / limits.efficiency
     return math.floor(seconds) if limits.whole_seconds else seconds
@@ -246,11 +246,12 @@ def piece_walltime(events, size, limits):
 
 @compiled
 def expected_walltime(seconds, limits):
-    """Wall time of a job whose pieces take `seconds`, s; 0 = unknown. Consumers of event service share it."""
-    if limits.cputime <= 0 and limits.s_per_mib <= 0:
-        return 0.0
-    base = 0.0 if limits.s_per_mib > 0 else limits.base_s
-    return (base + seconds) / limits.consumers
+    """Wall time of a job whose pieces take `seconds`, s; NaN = unknown. Consumers of event service share it."""
+    if not math.isnan(limits.s_per_mib):
+        return seconds / limits.consumers
+    if math.isnan(limits.cputime):
+        return math.nan
+    return (limits.base_s + seconds) / limits.consumers
 
 
 @compiled

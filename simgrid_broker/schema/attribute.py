@@ -26,7 +26,7 @@ def attribute(default: Any, description: str, *, zero: float | None = None, zero
               none: float | None = None, scale: Callable[[Any], float] | float = 1,
               code: Callable[[Any], Any] | None = None, column: str = "", dtype: str = "f8", unit: str = "",
               source: str = "CRIC", codes: str | None = None, recorded: bool = True, seen: str = "", seen_as: str = "",
-              hidden: bool = False, **limits) -> Any:
+              hidden: bool = False, unknown: bool = False, **limits) -> Any:
     """A key of a scenario, `...` as its default if it must be given, that is also a column of the noun's table.
 
     zero: value stored where 0 is written (inf = unlimited, NaN = as `zero_means` says), also said behind the
@@ -55,7 +55,7 @@ def attribute(default: Any, description: str, *, zero: float | None = None, zero
     means = zero_means or ("unlimited" if zero == inf else f"{zero:g}" if zero is not None else "")
     field = Field(default, description=description + (f"; 0 = {means}" if means else ""), **limits)
     field.metadata.append(Column(column, dtype, unit, source, description, means or "zero", codes, recorded, hidden,
-                                 seen, seen_as, none=none, of=stored, back=back))
+                                 seen, seen_as, none=none, unknown=unknown, of=stored, back=back))
     return field
 
 

@@ -15,9 +15,9 @@ class Column:
     `codes` names the vocabulary that integer codes of this column refer to (`queues`, `shares`, `job_status`, ...);
     `recorded` says whether the column reaches the Parquet file; `hidden` marks truth that no decision may see; `seen`
     is the dtype in the view of a decision (`U`: the text), empty if no view has it, `seen_as` its name there if it has
-    another; `none` is the value of what is unknown, if not 0. `key` names the attribute of the scenario's noun from
-    which `of` takes the value (for a vocabulary of names, the name), and `back` makes of a stored value what is
-    written; columns without are filled by the simulation.
+    another; `none` is the value of what is unknown, if not 0; `unknown` says that 0 is, which decisions see as NaN.
+    `key` names the attribute of the scenario's noun from which `of` takes the value (for a vocabulary of names, the
+    name), and `back` makes of a stored value what is written; columns without are filled by the simulation.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Column:
     seen: str = ""
     seen_as: str = ""
     none: float | None = None
+    unknown: bool = False
     key: str = ""
     of: Any = None
     back: Any = None

@@ -188,7 +188,7 @@ class QueueNumbers(Part):
     transferring_unwritable: int = attribute(0, "Jobs whose output waits for a nucleus that takes none", ge=0,
                                              dtype="i8", unit="jobs", source="PanDA", seen="i8")
     diskio: float = attribute(0, "Measured disk traffic of running jobs, kB/s per core", ge=0, unit="kB/s per core",
-                              source="PanDA", seen="f8", zero_means="unknown")
+                              source="PanDA", seen="f8", zero=nan, none=nan, zero_means="unknown")
 
 
 QUEUE_NUMBERS = columns_of(QueueNumbers)

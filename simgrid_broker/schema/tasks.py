@@ -26,6 +26,7 @@ CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
 """Outbound networks and IP stacks; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
 number = partial(attribute, source=PARAMETER, dtype="i2")
+claim = partial(number, zero_means="no claim", unknown=True, ge=0, seen="f8")
 flag = partial(attribute, False, source=PARAMETER, dtype="i2", seen="?", recorded=False)
 word = partial(attribute, source=JEDI, dtype="i2")
 
@@ -62,10 +63,9 @@ class TaskParameters(Part):
                                       source=PARAMETER + " workDiskCount")
     files_per_job: int = number(1, "Input files of a job, or of a piece of input", ge=0, unit="files", dtype="i4",
                                 column="n_input_files", source=PARAMETER + " nFilesPerJob")
-    cpuefficiency: float = number(90, "CPU efficiency that the task claims, %", zero_means="no claim", ge=0, le=100,
-                                  unit="%", source=PARAMETER + " cpuEfficiency", dtype="f4", seen="f8")
-    diskIO: float = number(0, "Disk traffic of a job, kB/s", zero_means="no claim", ge=0, unit="kB/s", dtype="f4",
-                           source=JEDI, seen="f8")
+    cpuefficiency: float = claim(90, "CPU efficiency that the task claims, %", le=100, unit="%",
+                                 source=PARAMETER + " cpuEfficiency", dtype="f4")
+    diskIO: float = claim(0, "Disk traffic of a job, kB/s", unit="kB/s", dtype="f4", source=JEDI)
 
     architecture: str = word("", "Platform, base image, CPU and GPU asked for, as a string "
                              "(`x86_64-el9-gcc13-opt#x86_64&nvidia:vram>=40960`) or JSON", codes="architectures",
@@ -79,9 +79,8 @@ class TaskParameters(Part):
                                  column="preassigned", codes="preassigned", code=",".join)
     maxCoreCount: int = number(0, "Most cores of a slot", zero=inf, none=inf, ge=0, le=MOST_CORES_OF_JOB,
                              unit="cores", dtype="f4", seen="f8", recorded=False)
-    walltime: float = number(0, "Wall time of a MiB of input, s, claimed instead of CPU time",
-                             zero_means="CPU time is claimed", ge=0, unit="s/MiB", column="walltime_s_per_mib",
-                             dtype="f4", seen="f8", recorded=False)
+    walltime: float = claim(0, "Wall time of a MiB of input, s, claimed instead of CPU time", unit="s/MiB",
+                            zero_means="CPU time is claimed", column="walltime_s_per_mib", dtype="f4", recorded=False)
     allowInputLAN: Literal["use", "only"] | None = number(
         "use", "Whether jobs may or must read from the storage where a queue can; null = brokerage counts on copies",
         codes="input_lan", code=lambda word: InputLan.of(word or "none"), seen="U", recorded=False)
@@ -157,12 +156,12 @@ class TaskClaims(ProductionParameters, TaskParameters):
                              source=JEDI + " nFilesFinished")
     n_failed: int = number(0, "Jobs or pieces that used up their attempts", ge=0, unit="jobs", dtype="i4",
                            source=JEDI + " nFilesFailed")
-    cputime: float = number(0, "CPU work of one event that the task claims, HS06 s", zero_means="no claim", ge=0,
-                            unit="HS06 s", source=PARAMETER + " cpuTime", dtype="f8", seen="f8")
-    ramcount: Megabytes = number(0, "Memory asked for, MB in `ramunit`", zero_means="no claim", ge=0, unit="MB",
-                                 source=PARAMETER + " ramCount", column="ramcount", dtype="f4", seen="f8")
-    iointensity: float = number(0, "Input and output rate of the payload, kB/s per core", zero_means="unknown", ge=0,
-                                unit="kB/s", source=PARAMETER + " ioIntensity", dtype="f4", seen="f8")
+    cputime: float = claim(0, "CPU work of one event that the task claims, HS06 s", unit="HS06 s",
+                           source=PARAMETER + " cpuTime", dtype="f8")
+    ramcount: Megabytes = claim(0, "Memory asked for, MB in `ramunit`", unit="MB", source=PARAMETER + " ramCount",
+                                column="ramcount", dtype="f4")
+    iointensity: float = claim(0, "Input and output rate of the payload, kB/s per core", zero_means="unknown",
+                               unit="kB/s", source=PARAMETER + " ioIntensity", dtype="f4")
     input_per_job: Bytes = number(0, "Input of one job, or of a piece on average, bytes", ge=0, unit="bytes",
                                   column="input_bytes_per_job", dtype="f8", source="JEDI_Dataset_Contents fsize")
     output_per_job: Bytes = number(0, "Output of one job, or of a piece on average, bytes", ge=0, unit="bytes",

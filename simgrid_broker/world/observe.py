@@ -1,6 +1,6 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
-from math import isnan
+from math import isnan, nan
 from operator import itemgetter
 
 import numpy as np
@@ -26,6 +26,8 @@ NUMBERS = [name for name, column in views.TASK_FIELDS.items() if column.seen in 
 FLAGS = [(name, column.name) for name, column in views.TASK_FIELDS.items() if column.seen == "?"]
 WORDS = [(name, column.name, column.codes or "") for name, column in views.TASK_FIELDS.items() if column.seen == "U"]
 """Fields of `views.Task` with the columns that they show, and for words the vocabulary."""
+CLAIMS = [name for name, column in views.TASK_FIELDS.items() if column.unknown]
+"""Fields in which NaN takes the place of a stored 0."""
 seen_numbers = itemgetter(*(TASKS.columns.index(views.TASK_FIELDS[name]) for name in NUMBERS))
 """The values of `NUMBERS` from those of a row."""
 PRIORITY_BITS = 33
@@ -76,6 +78,8 @@ def task(world: World, row: int) -> views.Task:
         jumbo_events=t["n_events_per_job"] * n_jobs if t["n_jumbo_jobs"] else -1,
         dynamic_events=t["mingranularity"] > 0, cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent",
         nucleus_bare=int(world.arrays.sites["bare_nucleus"][nucleus]) if nucleus >= 0 else 0)
+    for name in CLAIMS:
+        fields[name] = fields[name] or nan
     for name, column in FLAGS:
         fields[name] = t[column] != 0
     for name, column, codes in WORDS:

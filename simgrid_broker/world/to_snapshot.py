@@ -104,7 +104,7 @@ def _queues(world: World, statistics) -> dict[str, dict]:
     running = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(names))
     running = np.minimum(running, statistics.workers)
     columns = dict(workers_submitted=statistics.workers - running, workers_running=running)
-    columns |= {name: known[name] for name in QueueNumbers.model_fields if name in known}
+    columns |= {name: np.nan_to_num(known[name]) for name in QueueNumbers.model_fields if name in known}
     plain: dict[str, dict] = {name: {} for name in names}
     for column, numbers in columns.items():
         for name, number in zip(names, numbers.tolist(), strict=True):

@@ -44,9 +44,9 @@ def task(**fields):
     """A task of single-core simulation that fits everywhere."""
     plain = dict(
         jeditaskid=0, share=0, gshare="MC 16", prodsourcelabel="managed", processingtype="simul", workinggroup="",
-        currentpriority=100, corecount=1, resource_type=0, ramcount=0.0, ramunit="MBPerCore", baseramcount=0.0,
+        currentpriority=100, corecount=1, resource_type=0, ramunit="MBPerCore", baseramcount=0.0,
         cputime=100.0, cpuefficiency=100.0, basewalltime_s=0.0, n_events_per_job=100, n_files_per_job=1,
-        input_bytes_per_job=0.0, output_bytes_per_job=0.0, workdisk_bytes=0.0, iointensity=0.0, n_jobs=100,
+        input_bytes_per_job=0.0, output_bytes_per_job=0.0, workdisk_bytes=0.0, n_jobs=100,
         total_input_bytes=0.0)
     return Task(**plain | fields)
 

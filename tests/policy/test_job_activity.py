@@ -1,5 +1,7 @@
 """What goes on at a queue: boundaries of the criteria about starts, pilots, pledges, disks and transfers."""
 
+from math import nan
+
 import pytest
 from policy_builders import candidate, cfg, queues, stats, task
 
@@ -57,8 +59,8 @@ def test_inactive(fields, load, expected):
     pytest.param(dict(diskio=600), dict(maxdiskio=500.0), 501, BOTH, id="both are above the limit"),
     pytest.param(dict(diskio=600), dict(maxdiskio=500.0), 500, NONE, id="the queue is at the limit"),
     pytest.param(dict(diskio=500), dict(maxdiskio=500.0), 501, NONE, id="the task is at the limit"),
-    pytest.param(dict(diskio=0), dict(maxdiskio=500.0), 501, NONE, id="nothing is known of the task"),
-    pytest.param(dict(diskio=600), dict(maxdiskio=500.0), 0, NONE, id="nothing is known of the queue"),
+    pytest.param(dict(diskio=nan), dict(maxdiskio=500.0), 501, NONE, id="nothing is known of the task"),
+    pytest.param(dict(diskio=600), dict(maxdiskio=500.0), nan, NONE, id="nothing is known of the queue"),
     pytest.param(dict(diskio=600), dict(), 501, BOTH, id="gdpconfig's limit, where the queue has none"),
     pytest.param(dict(diskio=400), dict(), 501, NONE, id="and the task below it"),
     pytest.param(dict(diskio=4007, corecount=8), dict(maxdiskio=500.0, corecount=8), 501, NONE,

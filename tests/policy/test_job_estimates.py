@@ -1,5 +1,7 @@
 """What jobs are expected to need: merge jobs, event service, dynamic numbers of events, direct reading, wall time."""
 
+from math import nan
+
 import pytest
 from policy_builders import answer_about_one, task
 
@@ -23,7 +25,7 @@ def figures(rule, fields, edition=None, **columns):
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({"mergeramcount": 3000}, 3600, 2700, id="D49 mergeRamCount is of a job, the base only as documented"),
     pytest.param({"mergeramcount": 1000}, 2700, 1800, id="D49 at least 2000 MB"),
-    pytest.param({"mergeramcount": 0}, 4500, 900, id="D49 unknown: ramCount, in the code of the whole job"),
+    pytest.param({"mergeramcount": nan}, 4500, 900, id="D49 unknown: ramCount, in the code of the whole job"),
 ])
 def test_d49_memory_of_merge_jobs(fields, documented, deployed):
     merging = dict(is_merging=True, ramcount=1000, baseramcount=1000, corecount=4) | fields
@@ -33,10 +35,18 @@ def test_d49_memory_of_merge_jobs(fields, documented, deployed):
     assert figures(r.too_little_memory, normal, corecount=4)[0] == pytest.approx(4500)
 
 
+@pytest.mark.parametrize("mergeramcount", [1000, 3000])
+def test_d49_merge_jobs_of_a_task_without_ramcount(mergeramcount):
+    merging = dict(is_merging=True, mergeramcount=mergeramcount)
+    assert figures(r.too_little_memory, merging, maxrss_mb=9e9)[0] == 0.9 * max(mergeramcount, 2000)
+    assert refused(r.too_little_memory, merging, maxrss_mb=1)
+    assert not refused(r.too_little_memory, merging | dict(mergeramcount=nan), maxrss_mb=1)
+
+
 @pytest.mark.parametrize(("fields", "queue", "refuses"), [
     pytest.param({"mergecorecount": 8}, 1, True, id="merge jobs of eight cores"),
     pytest.param({"mergecorecount": 8}, 8, False, id="at a multi-core queue"),
-    pytest.param({"mergecorecount": 0}, 8, True, id="unset: as coreCount"),
+    pytest.param({"mergecorecount": None}, 8, True, id="unset: as coreCount"),
     pytest.param({"mergecorecount": 8, "is_merging": False}, 8, True, id="it does not concern other jobs"),
 ])
 def test_cores_of_merge_jobs(fields, queue, refuses):
@@ -106,7 +116,7 @@ def test_walltime_without_hs06(fields, columns, seconds):
 
 
 def test_d54_without_any_walltime_only_the_code_minds_the_lower_limit():
-    unknown = dict(cputimeunit="", walltime_s_per_mib=0.0)
+    unknown = dict(cputimeunit="", walltime_s_per_mib=nan)
     for short, _ in WALLTIME:
         assert not refused(short, unknown, maxtime_s=1.0)
     assert not refused(r.too_much_walltime, unknown, mintime_s=1.0)
@@ -134,7 +144,7 @@ def test_dynamic_number_of_events(fields, columns, short, long):
 
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({}, None, None, id="a CPU time in HS06 s"),
-    pytest.param({"cputime": 0.0}, "-min_walltime", "-min_walltime", id="no CPU time"),
+    pytest.param({"cputime": nan}, "-min_walltime", "-min_walltime", id="no CPU time"),
     pytest.param({"cputimeunit": "sPerEvent"}, "-min_walltime", "-min_walltime", id="a unit that is none"),
     pytest.param({"cputimeunit": "sPerEvent", "walltime_s_per_mib": 1.0}, None, "-min_walltime",
                  id="D53 a wall time does not help where the unit of the CPU time is none"),
@@ -145,7 +155,7 @@ def test_dynamic_number_of_events(fields, columns, short, long):
     pytest.param({"is_merging": True}, None, "-min_walltime", id="D53 merge jobs"),
     pytest.param({"is_scout": True}, "-scout_walltime", "-scout_walltime", id="scouts"),
     pytest.param({"is_scout": True, "preassigned": (0,)}, None, None, id="scouts at a queue that the task names"),
-    pytest.param({"is_scout": True, "preassigned": (0,), "cputime": 0.0}, "-scout_walltime", "-scout_walltime",
+    pytest.param({"is_scout": True, "preassigned": (0,), "cputime": nan}, "-scout_walltime", "-scout_walltime",
                  id="unless their wall time is unknown"),
 ])
 def test_d53_who_needs_a_day(fields, documented, deployed):

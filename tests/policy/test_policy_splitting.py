@@ -86,14 +86,14 @@ def test_limits_of_time(edition, hours, maxtime_s, expected):
     pytest.param({}, 1000, id="cpuTime x events / corepower"),
     pytest.param(dict(basewalltime_s=600.0), 1600, id="baseWalltime once per job"),
     pytest.param(dict(cpuefficiency=50.0), 2000, id="cpuEfficiency"),
-    pytest.param(dict(cpuefficiency=0.0, basewalltime_s=600.0), 600, id="cpuEfficiency 0 leaves baseWalltime"),
-    pytest.param(dict(cputime=0.0, basewalltime_s=600.0), 0, id="nothing is known without cpuTime"),
+    pytest.param(dict(cpuefficiency=math.nan, basewalltime_s=600.0), 600, id="no cpuEfficiency: baseWalltime"),
+    pytest.param(dict(cputime=math.nan, basewalltime_s=600.0), math.nan, id="nothing is known without cpuTime"),
     pytest.param(dict(cputimeunit="", walltime_s_per_mib=30.0), 60, id="walltime x MB without CPU time"),
     pytest.param(dict(event_service=True, n_es_consumers=4), 250, id="consumers of event service share it"),
 ])
 def test_expected_walltime(fields, seconds):
     bound = limits(task_=task(**fields))
-    assert expected_walltime(piece_walltime(100.0, 2.0 * MIB, bound), bound) == pytest.approx(seconds)
+    assert expected_walltime(piece_walltime(100.0, 2.0 * MIB, bound), bound) == pytest.approx(seconds, nan_ok=True)
 
 
 @pytest.mark.parametrize(("edition", "seconds"), [

@@ -203,6 +203,7 @@ def test_input_size_threshold(total, documented, deployed):
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({}, False, False, id="much input read fast must be local"),
     pytest.param({"iointensity": 200.0}, True, True, id="read slowly it need not"),
+    pytest.param({"iointensity": np.nan}, True, True, id="nor at an unknown speed"),
     pytest.param({"iointensity": 201.0}, False, False, id="just too fast"),
     pytest.param({"iointensity": 200.0, "total_input_bytes": 1e13}, True, True, id="up to 10 TB"),
     pytest.param({"iointensity": 200.0, "total_input_bytes": 1.1e13}, False, False, id="but not 11 TB"),
@@ -250,7 +251,7 @@ def test_d15_the_code_weighs_work_of_the_share_and_priority():
 @pytest.mark.parametrize(("fields", "lifted", "documented", "deployed"), [
     pytest.param({}, (), 0.25, 0.25, id="much is read: data count"),
     pytest.param({"iointensity": 200.0}, (), 1, 1, id="little is read: data do not"),
-    pytest.param({"iointensity": 0.0}, (), 1, 0.25, id="D14 unknown intensity counts in the code"),
+    pytest.param({"iointensity": np.nan}, (), 1, 0.25, id="D14 unknown intensity counts in the code"),
     pytest.param({"total_input_bytes": 0.0}, (), 1, 1, id="no input"),
     pytest.param({}, (locality.DATA_LOCALITY,), 0.25, 1, id="the code drops data terms with the check"),
 ])

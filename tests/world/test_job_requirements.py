@@ -1,6 +1,6 @@
 """What job brokerage sees of what tasks ask for and of what queues demand."""
 
-from math import inf
+from math import inf, nan
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def seen(**said):
 @pytest.mark.parametrize(("said", "fields"), [
     pytest.param({}, dict(allowinputlan="use", uselocalio=False, ipconnectivity="", event_service=False,
                           n_es_consumers=1, max_attempt_es=0, jumbo_events=-1, merge_output=False, maxcorecount=inf,
-                          dynamic_events=False, cputimeunit="HS06sPerEvent", walltime_s_per_mib=0.0, diskio=0.0),
+                          dynamic_events=False, cputimeunit="HS06sPerEvent", walltime_s_per_mib=nan, diskio=nan),
                  id="a plain task"),
     pytest.param(dict(allowinputlan=InputLan.ONLY, uselocalio=1), dict(allowinputlan="only", uselocalio=True),
                  id="direct reading only"),

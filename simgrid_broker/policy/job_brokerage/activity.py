@@ -42,12 +42,13 @@ def inactive(task, queue, load, link, store, numbers):
 def disk_io(task, queue, load, link, store, numbers):
     """Refuse queues whose running jobs exceed the limit of disk traffic per core, to tasks that exceed it as well.
 
+    Unknown traffic, of a queue or a task, exceeds nothing.
     The figure of a multi-core task is divided, in whole numbers, by the cores of the queue (deployed edition).
     """
     limit = task["MAX_DISKIO_DEFAULT"] if np.isnan(queue["maxdiskio"]) else queue["maxdiskio"]
-    if not load["diskio"] > limit:         # true of nearly all queues: the division takes as long as all other rules
-        return False, load["diskio"], limit
     value = task["diskio"]
+    if not load["diskio"] > limit or np.isnan(value):      # nearly always: the division is as long as all other rules
+        return False, load["diskio"], limit
     if task["corecount"] > 1 and queue["corecount"] > 0:
         value = value // queue["corecount"]
     return value > limit, load["diskio"], limit

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from simgrid_broker.names import ANALYSIS_LABELS, VERY_HIGH_PRIORITY, QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, VERY_HIGH_PRIORITY, QueueStatus
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, above, criterion
@@ -80,7 +80,7 @@ def core_count_mismatch(case: JobCase) -> np.ndarray:
     if is_single(task, case.queues):
         return np.zeros(case.n_candidates, bool)
     cores = cores_of_job(case)
-    if cores > 1 or (cores == 0 and (task.is_scout or task.currentpriority >= VERY_HIGH_PRIORITY)):
+    if cores > 1 or (cores == ANY_CORES and (task.is_scout or task.currentpriority >= VERY_HIGH_PRIORITY)):
         return ~multi_core
     return multi_core if cores == 1 else np.zeros(case.n_candidates, bool)
 
@@ -95,6 +95,6 @@ def too_many_cores(case: JobCase) -> np.ndarray | Answer:
 
 
 def cores_of_job(case: JobCase) -> int:
-    """Cores that a job asks for, 0 = any: mergeCoreCount of merge jobs if it is set, else coreCount."""
+    """Cores that a job asks for or ANY_CORES: mergeCoreCount of merge jobs if it is set, else coreCount."""
     task = case.task
-    return task.mergecorecount if task.is_merging and task.mergecorecount else task.corecount
+    return task.mergecorecount if task.is_merging and task.mergecorecount is not None else task.corecount

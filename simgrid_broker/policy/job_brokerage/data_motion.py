@@ -13,8 +13,9 @@ DISK_CLASS, TAPE_CLASS, REFUSED = range(3)
 
 @compiled
 def reads_much(task):
-    """Whether a task with input has more ioIntensity than IO_INTENSITY_CUTOFF."""
-    return task["total_bytes"] > 0 and task["iointensity"] > task["IO_INTENSITY_CUTOFF"]
+    """Whether a task with input has a known ioIntensity above IO_INTENSITY_CUTOFF."""
+    intensity = task["iointensity"]
+    return task["total_bytes"] > 0 and not np.isnan(intensity) and intensity > task["IO_INTENSITY_CUTOFF"]
 
 
 @compiled
@@ -59,9 +60,9 @@ def io_class(task, queue, load, link, store, numbers):
 @candidate_criterion("-max_io_intensity", panda="selection for IO intensity", editions=("deployed",),
                      source="brokerage reference, 2.3 P23 (D23)")
 def too_intense(task, queue, load, link, store, numbers):
-    """Refuse queues whose max_io_intensity is below the task's ioIntensity, except for merging."""
+    """Refuse queues whose max_io_intensity is below the task's ioIntensity, if that is known, except for merging."""
     intensity, limit = task["iointensity"], queue["max_io_intensity"]
-    return intensity > limit and not task["is_merging"], intensity, limit
+    return not np.isnan(intensity) and intensity > limit and not task["is_merging"], intensity, limit
 
 
 @candidate_criterion("-non_local", panda="use_only_local_data", cap=True, source="brokerage reference, 10.3 rule 2",

@@ -6,7 +6,7 @@ import math
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import COMPENSATION
+from simgrid_broker.names import ANY_CORES, COMPENSATION
 from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import MIB
 from simgrid_broker.views import Task
@@ -35,7 +35,7 @@ def of_task(task: Task, edition: str) -> dict:
         ram_mb=memory_asked_mb(task), ram_per_core=per_core,
         base_ram_mb=0.0 if deployed and not per_core else task.baseramcount,
         scratch_bytes=max(MIN_OUTPUT_BYTES[edition], task.output_bytes_per_job) + work_space_bytes(task, edition),
-        single_core=task.corecount in (0, 1) and not task.event_service, reads_lan=reads_lan(task),
+        single_core=task.corecount in (ANY_CORES, 1) and not task.event_service, reads_lan=reads_lan(task),
         counts_hs06=counts_hs06(task), walltime_is_known=walltime_is_known(task),
         wants_a_day=wants_a_day(task) if deployed else not walltime_is_known(task), **_work_of_jobs(task))
 
@@ -56,16 +56,17 @@ def _work_of_jobs(task: Task) -> dict:
 def memory_asked_mb(task: Task) -> float:
     """Figure from which the memory of a job is estimated, MB, in ramUnit: mergeRamCount for merge jobs, else ramCount.
 
-    0 = unknown. Source: brokerage reference, section 8.1; the documentation does not speak of merge jobs.
+    NaN = unknown. Source: brokerage reference, section 8.1; the documentation does not speak of merge jobs.
     """
-    if task.is_merging and task.mergeramcount:
-        return max(task.mergeramcount, task.ramcount, MIN_MERGE_MB)
-    return task.ramcount
+    if not task.is_merging or math.isnan(task.mergeramcount):
+        return task.ramcount
+    known = MIN_MERGE_MB if math.isnan(task.ramcount) else max(task.ramcount, MIN_MERGE_MB)
+    return max(task.mergeramcount, known)
 
 
 def counts_per_core(task: Task, edition: str) -> bool:
     """Whether it is per core: mergeRamCount is of a whole job, in the deployed edition every figure of merge jobs."""
-    of_job = task.is_merging and (edition == "deployed" or task.mergeramcount)
+    of_job = task.is_merging and (edition == "deployed" or not math.isnan(task.mergeramcount))
     return task.ramunit in PER_CORE_UNITS and not of_job
 
 
@@ -88,7 +89,7 @@ def reads_lan(task: Task) -> bool:
 
 def walltime_is_known(task: Task) -> bool:
     """Whether the wall time of a job can be estimated."""
-    return bool(task.cputime if counts_hs06(task) else task.walltime_s_per_mib)
+    return not math.isnan(task.cputime if counts_hs06(task) else task.walltime_s_per_mib)
 
 
 def input_mib(task: Task) -> float:
@@ -99,13 +100,10 @@ def input_mib(task: Task) -> float:
 def work(task: Task, n_events: int) -> float:
     """CPU work of a job of `n_events` as the task claims it, HS06 s; without a CPU time in HS06 s wall time x cores, s.
 
-    0 or NaN = unknown. The events of an event service task are shared by its consumers, and tried several times.
+    NaN = unknown. The events of an event service task are shared by its consumers, and tried several times.
     Source: brokerage reference, section 8.3.
     """
-    if counts_hs06(task):
-        need = task.cputime * n_events
-    else:
-        need = task.walltime_s_per_mib * input_mib(task) if task.walltime_s_per_mib else math.nan
+    need = task.cputime * n_events if counts_hs06(task) else task.walltime_s_per_mib * input_mib(task)
     if task.event_service and not task.job_cloning:
         attempts = task.max_attempt_es + 1 if task.max_attempt_es else DEFAULT_ES_ATTEMPTS
         need = need / (task.n_es_consumers * attempts)
@@ -117,8 +115,8 @@ def wants_a_day(task: Task) -> bool:
 
     It does for merge jobs, for tasks without wall time and units, and without a usable CPU time.
     """
-    says_nothing = not (task.walltime_s_per_mib or task.walltimeunit or task.cputimeunit)
-    unusable = task.cputimeunit != "" and not (counts_hs06(task) and task.cputime)
+    says_nothing = math.isnan(task.walltime_s_per_mib) and not (task.walltimeunit or task.cputimeunit)
+    unusable = task.cputimeunit != "" and not (counts_hs06(task) and walltime_is_known(task))
     return task.is_merging or says_nothing or unusable
 
 
@@ -190,12 +188,12 @@ def most_work(task, queue):
 def walltime_s(task, queue, need):
     """Wall time of a job with CPU work `need`: need / (C x P x cpuEfficiency) + baseTime, s.
 
-    cpuEfficiency 0 leaves only the base time; without a CPU time in HS06 s it is need / C. Source: PanDA brokerage
-    documentation, production job brokerage; JEDI TWiki, HS06sPerEvent; brokerage reference, section 8.3.
+    Without cpuEfficiency only the base time is left; without a CPU time in HS06 s it is need / C. Source: PanDA
+    brokerage documentation, production job brokerage; JEDI TWiki, HS06sPerEvent; brokerage reference, section 8.3.
     """
     if not task["counts_hs06"]:
         return need / cores(queue)
-    if task["cpuefficiency"] == 0:
+    if np.isnan(task["cpuefficiency"]):
         return task["basewalltime_s"]
     return need / (cores(queue) * queue["corepower"] * (task["cpuefficiency"] / 100)) + task["basewalltime_s"]
 
@@ -204,9 +202,12 @@ def walltime_s(task, queue, need):
 def work_limit(task, queue, limit_s):
     """Scaled limit of the deployed edition: work that fits into `limit_s` at a candidate; inf stays inf.
 
-    Whole HS06 s, or wall time x cores, s, without a CPU time in HS06 s (D52, D54).
+    Whole HS06 s, or wall time x cores, s, without a CPU time in HS06 s (D52, D54); 0 if
+    cpuEfficiency is unknown.
     """
     if not task["counts_hs06"] or np.isinf(limit_s):
         return limit_s * cores(queue)
+    if np.isnan(task["cpuefficiency"]):
+        return 0.0
     time_s = limit_s - task["basewalltime_s"]
     return np.trunc(time_s * cores(queue) * queue["corepower"] * task["cpuefficiency"] / 100)

@@ -1,6 +1,7 @@
 """What job brokerage is asked: the case of static rules, the records of compiled ones, and how they are filled."""
 
 from dataclasses import dataclass
+from math import isnan
 from operator import attrgetter
 from struct import Struct
 from typing import NamedTuple
@@ -53,7 +54,7 @@ TASK = np.dtype([
     ("label_test", "?"),             # `test` is in the prodSourceLabel
     ("complete_somewhere", "?"),     # a complete replica of the input exists,
     ("no_remote_source", "?"),       # but none at a storage that sends files to other sites
-    ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; 0 = unknown
+    ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; NaN = unknown
     ("input_bytes_per_job", "f8"), ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"),
     ("counts_hs06", "?"), ("walltime_is_known", "?"),
     ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
@@ -145,7 +146,8 @@ def t1_value(task: Task, edition: str) -> float:
     deployed = edition == "deployed"
     high = task.currentpriority >= T1_BOOST_PRIORITY
     boosted = (not task.event_service or task.job_cloning) and (high or task.is_scout) if deployed else high
-    heavy = task.iointensity > HEAVY_IO if deployed else task.iointensity >= HEAVY_IO
+    above = task.iointensity > HEAVY_IO if deployed else task.iointensity >= HEAVY_IO
+    heavy = above and not isnan(task.iointensity)
     value = max(task.t1weight, 1) if task.t1weight else (T1_OF_HEAVY_IO if heavy else 1)
     return max(value, T1_BOOST) if boosted else value
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage import estimates
 from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion
@@ -20,14 +22,14 @@ DEPLOYED: Any = {"source": SECTION_8, "editions": ("deployed",)}
 def too_little_memory(task, queue, load, link, store, numbers):
     """Refuse queues whose memory limit is below the estimate; a task without a memory figure passes (D49)."""
     need = estimates.memory_mb(task, queue)
-    return task["ram_mb"] != 0 and need > queue["maxrss_mb"], need, queue["maxrss_mb"]
+    return not np.isnan(task["ram_mb"]) and need > queue["maxrss_mb"], need, queue["maxrss_mb"]
 
 
 @candidate_criterion("-highmemory", panda="selection for memory", **BOTH)
 def too_much_memory(task, queue, load, link, store, numbers):
     """Refuse queues that are reserved for jobs with more memory than the estimate (D49)."""
     need = estimates.memory_mb(task, queue)
-    return task["ram_mb"] != 0 and need < queue["minrss_mb"], need, queue["minrss_mb"]
+    return not np.isnan(task["ram_mb"]) and need < queue["minrss_mb"], need, queue["minrss_mb"]
 
 
 @candidate_criterion("-disk", panda="selection for scratch disk", **DOCUMENTED)
@@ -100,6 +102,11 @@ def too_much_walltime(task, queue, load, link, store, numbers):
 
 @candidate_criterion("-longwalltime", panda="selection for walltime", **DEPLOYED)
 def too_much_walltime_deployed(task, queue, load, link, store, numbers):
-    """Refuse queues with a mintime whose scaled value is above the work of a job, or whose work is not known (D54)."""
+    """Refuse queues with a mintime whose scaled value is above the work of a job (D54).
+
+    Unknown work is below any value above 0; the answer gives it as 0 where it would be in HS06 s.
+    """
     need, limit = estimates.most_work(task, queue), estimates.work_limit(task, queue, queue["mintime_s"])
-    return queue["mintime_s"] > 0 and not need >= limit, need, limit
+    if not task["walltime_is_known"]:
+        return queue["mintime_s"] > 0 and limit > 0, 0.0 if task["counts_hs06"] else need, limit
+    return queue["mintime_s"] > 0 and need < limit, need, limit

@@ -1,5 +1,7 @@
 """Data locality: how much of the input a nucleus must hold, and when the check is lifted."""
 
+from math import isnan
+
 import numpy as np
 
 from simgrid_broker.gdpconfig import taskbrokerage
@@ -74,5 +76,6 @@ def _checked(case: TaskCase, is_large: bool) -> np.ndarray:
 def _light_input(case: TaskCase) -> bool:
     """Whether the task neither reads much nor has much to read."""
     most_bytes = case.cfg.value(taskbrokerage.MIN_INPUT_SIZE_WITH_LOCAL_DATA) * case.terms.gigabyte
-    return (case.task.iointensity <= case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA)
+    intensity = case.task.iointensity
+    return ((isnan(intensity) or intensity <= case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA))
             and case.task.total_input_bytes <= most_bytes)

@@ -1,5 +1,7 @@
 """The weight of a nucleus: remaining work, local input, free space (D12 to D15)."""
 
+from math import isnan
+
 import numpy as np
 
 from simgrid_broker.gdpconfig import taskbrokerage
@@ -36,11 +38,12 @@ def remaining_work_deployed(case: TaskCase) -> np.ndarray:
 def local_input(case: TaskCase) -> np.ndarray | float:
     """localInputSize / totalInputSize for tasks that read much; 1 for others and without input (D14).
 
-    In the deployed edition it is 1 if the locality check was lifted, and an I/O intensity of 0 is unknown and counts as
-    much.
+    In the deployed edition it is 1 if the locality check was lifted, and an unknown I/O intensity counts as much.
     """
-    unknown = case.edition == "deployed" and case.task.iointensity == 0
-    reads_much = unknown or case.task.iointensity > case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA)
+    if isnan(case.task.iointensity):
+        reads_much = case.edition == "deployed"
+    else:
+        reads_much = case.task.iointensity > case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA)
     return input_fraction(case) if _counts_input(case) and reads_much else ONE
 
 
