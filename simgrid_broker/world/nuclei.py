@@ -132,7 +132,8 @@ def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:
 
 def _input_at(world: World, row: int, site: np.ndarray) -> dict:
     """Columns of the view on the input of a task at the sites `site`, and whether it is complete."""
-    t, counted = world.arrays.tasks[row], counted_inputs(world, row)
+    t = world.arrays.tasks[row]
+    counted = counted_inputs(world, row, t)
     disk, held = (part[site] * counted for part in input_parts(world, row))
     input_bytes = float(t["input_bytes_per_job"])
     return dict(local_input_bytes=held * input_bytes, local_input_files=held * int(t["n_input_files"]),

@@ -2,6 +2,7 @@
 
 from math import isnan, nan
 from operator import itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def task(world: World, row: int) -> views.Task:
     values, words = world.arrays.tasks[row].item(), world.vocabularies
     t = dict(zip(TASKS.dtype.names or (), values, strict=True))
     n_jobs, nucleus = t["n_jobs"] - t["n_finished"] - t["n_failed"], t["nucleus"]
-    counted, at_once = counted_inputs(world, row), pieces_at_once(world.arrays, row)
+    counted, at_once = counted_inputs(world, row, t), pieces_at_once(world.arrays, row)
     parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
     named = words["preassigned"][t["preassigned"]]
     fields = dict(
@@ -87,12 +88,11 @@ def task(world: World, row: int) -> views.Task:
     return views.Task.of(fields)
 
 
-def counted_inputs(world: World, row: int) -> float:
-    """Inputs of a task that task brokerage counts, in jobs: none if no replica is known, else all or the master's part.
+def counted_inputs(world: World, row: int, t: Any) -> float:
+    """Inputs of the task `t` that task brokerage counts, in jobs: all or the master's part; without replica none.
 
     Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
     """
-    t = world.arrays.tasks[row]
     if max(world.arrays.replica_site[row].tolist()) < 0:
         return 0.0
     return int(t["n_jobs"]) * (1.0 - float(t["secondary_fraction"]) * int(t["taskbrokeronmaster"]))
