@@ -2,21 +2,10 @@
 
 from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference
-from simgrid_broker.metrics.explain import (
-    USED,
-    by_rule,
-    criteria,
-    explain,
-    factors,
-    funnels,
-    queue_of,
-    refusal_counts,
-    refusals_over_time,
-    stretches,
-)
+from simgrid_broker.metrics.explain import by_rule, criteria, decisions, explain, factors, funnels, queue_of, stretches
 from simgrid_broker.metrics.failures import RULES, failures, rule_losses
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
-from simgrid_broker.metrics.refusals import brokerage_funnel, decisions, refusal_rates, refusals
+from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusal_rates, refusals, refusals_over_time
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
 from simgrid_broker.metrics.summary import jobs_by_status, summary
@@ -27,6 +16,7 @@ from simgrid_broker.metrics.traffic import link_use, storage_series, storage_use
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
 from simgrid_broker.metrics.waiting import first_jobs, waiting_times
 from simgrid_broker.metrics.window import Window, window_of
+from simgrid_broker.names import USED
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
            "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",

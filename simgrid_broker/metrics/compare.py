@@ -7,7 +7,7 @@ import pandas as pd
 from simgrid_broker.metrics.attempts import attempts, rebrokerage
 from simgrid_broker.metrics.failures import failures, rule_losses
 from simgrid_broker.metrics.progress import time_in_phase
-from simgrid_broker.metrics.refusals import refusals
+from simgrid_broker.metrics.refusal import refusals
 from simgrid_broker.metrics.shares import share_compliance
 from simgrid_broker.metrics.summary import summary
 from simgrid_broker.metrics.tasks import task_turnaround

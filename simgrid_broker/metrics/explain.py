@@ -1,15 +1,16 @@
-"""Recorded decisions of the brokers over the whole run, by task and by queue.
+"""Recorded decisions of the brokers, by task and by queue.
 
 Candidates are pseudo-queues or, for task brokerage, sites; `queue` is the PanDA queue of a pseudo-queue, or the site
 itself. A candidate that no rule refused has the tag USED.
 """
 
-from collections.abc import Callable, Collection, Sequence
-from functools import partial
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.tidy import tidy
+from simgrid_broker.metrics.window import window_of
 from simgrid_broker.names import USED, DecisionKind
 from simgrid_broker.records import Run
 
@@ -44,6 +45,17 @@ def explain(run: Run, task: int | None = None) -> pd.DataFrame:
     rows["nearness"] = rows.distance / size.where(size > 0)
     places = ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs", "candidate", "queue", "tag", "order"]
     return rows[[*places, "weight", "value", "limit", "distance", "nearness"]]
+
+
+def decisions(run: Run) -> pd.DataFrame:
+    """Recorded decisions by kind; metrics decisions, without_candidate (all candidates refused), placed (jobs)."""
+    window = window_of(run)
+    rows = run.table("decisions", ["time_s", "kind", "n_kept", "n_jobs"])
+    rows = rows[window.holds(rows.time_s)].assign(without_candidate=rows.n_kept == 0)
+    groups = rows.astype({"kind": object}).groupby("kind")
+    table = groups.agg(decisions=("n_kept", "size"), without_candidate=("without_candidate", "sum"),
+                       placed=("n_jobs", "sum")).reset_index()
+    return tidy(table, ["kind"], {"decisions": "decisions", "without_candidate": "decisions", "placed": "jobs"}, window)
 
 
 def factors(run: Run, decisions: Collection[int]) -> pd.DataFrame:
@@ -82,45 +94,6 @@ def by_rule(rows: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["kind", "candidate", "decisions"], ascending=[True, True, False], ignore_index=True)
 
 
-def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
-    """How often each rule was the first to refuse a queue or site (None = all), over all decisions, recorded or not.
-
-    by: further columns of refusals to group by. Columns: kind, `by`, tag, count and part (% of the count of the same
-    kind and `by`), largest first. A PanDA queue counts once per pseudo-queue.
-    """
-    columns = ["kind", *by, "tag"]
-    table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue))
-    return _with_parts(table, list(by))
-
-
-def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd.DataFrame:
-    """As `refusal_counts`, in `bins` equal intervals of the run: columns kind, start_s, end_s, tag, count and part."""
-    edges = np.linspace(0, run.end_s, bins + 1)
-
-    def chosen(rows: pd.DataFrame) -> pd.DataFrame:
-        rows = _about(rows, queue)
-        place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts precede time_s
-        return rows.assign(start_s=edges[place], end_s=edges[place + 1])
-    table = sums_of_refusals(run, ["kind", "start_s", "end_s", "tag"], {"kind", "tag", "time_s", "candidate"}, chosen)
-    return _with_parts(table, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
-
-
-def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
-                     chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-    """Counts of refusals summed by the columns `by`, which include tag (USED where no rule refused); names as text.
-
-    The refusals of a long run outnumber its jobs, so the table is read in batches. chosen(rows): selects rows of a
-    batch and adds columns; columns: the columns to read, in addition to `count`.
-    """
-    pieces = []
-    for rows in run.batches("refusals", [*sorted(columns), "count"]):
-        rows = chosen(rows)
-        rows = rows.assign(tag=rows.tag.cat.add_categories([USED]).fillna(USED))
-        sums = rows.groupby(list(by), observed=True, sort=False)["count"].sum().reset_index()
-        pieces.append(sums.astype({name: object for name in sums.select_dtypes("category")}))
-    return pd.concat(pieces).groupby(list(by))["count"].sum().reset_index()
-
-
 def queue_of(run: Run) -> dict[str, str]:
     """PanDA queue of each pseudo-queue by name; sites map to themselves."""
     words = run.manifest["vocabularies"]
@@ -152,14 +125,3 @@ def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     table = groups.agg(start_s=("time_s", "min"), end_s=("time_s", "max"), decisions=("decision", "size")).reset_index()
     order = rows.assign(rank=rows.nearness.fillna(2.0)).sort_values(["rank", "time_s"], kind="stable")
     return table.merge(order[[*by, "time_s", "value", "limit", "distance", "nearness"]].drop_duplicates(by), on=by)
-
-
-def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
-    return rows if queue is None else rows[rows.candidate == queue]
-
-
-def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Counts by kind, `by` and tag with their % of the same kind and `by`, largest first."""
-    table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
-    return table.sort_values(["kind", *by, "count", "tag"], ascending=[True, *[True] * len(by), False, True],
-                             ignore_index=True)

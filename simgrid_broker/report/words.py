@@ -12,8 +12,7 @@ SUMMARY_LABELS = {
     "wait_p50": "Waiting time, median", "wait_p75": "Waiting time, 75 %", "wait_p95": "Waiting time, 95 %",
     "started": "Jobs that started", "still_waiting": "Jobs activated, still waiting at the end",
     "still_waiting_p50": "Waiting so far of these, median", "taken_back": "Jobs withdrawn before start",
-    "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above target",
-}
+    "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above target"}
 
 COLUMN_LABELS = {
     "share": "Share", "delivered": "Delivered, %", "target": "Target, %", "difference": "Difference",
@@ -45,8 +44,7 @@ REASONS = {
     "over_cpu_consumption": "the scouts use more CPUs than they have",
     "short_execution": "the scouts are too short",
     "scout_success": "too few scouts succeeded",
-    "no_scout": "no scout succeeded",
-}
+    "no_scout": "no scout succeeded"}
 """Meaning of errorDialog for tasks stopped because of their scouts."""
 
 

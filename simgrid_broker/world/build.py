@@ -168,8 +168,7 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         pending=np.zeros(FIRST_ROWS, arrays.WAITING), holding=np.zeros(FIRST_ROWS, arrays.WAITING),
         done_jobs=JOBS.empty(OUTBOX_ROWS), done_times=np.full((OUTBOX_ROWS, arrays.N_STATUS), np.nan),
         done_transfers=TRANSFERS.empty(OUTBOX_ROWS), done_tasks=np.zeros(FIRST_ROWS, np.int32),
-        lessons=np.zeros(FIRST_ROWS, arrays.LESSON),
-    )
+        lessons=np.zeros(FIRST_ROWS, arrays.LESSON))
 
 
 def _ram_levels(n_tasks: int) -> np.ndarray:
@@ -200,5 +199,4 @@ def vocabularies(scenario: Scenario, task_list, tables) -> dict[str, tuple[str, 
         storages=tuple(scenario.grid.storages),
         shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),
         work_queues=queue_names(scenario.work_queues),
-        resource_types=types, **FIXED_WORDS,
-    )
+        resource_types=types, **FIXED_WORDS)

@@ -204,8 +204,7 @@ INVARIANTS = (
     counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once, payloads_hold_slots,
     no_input_is_lost, attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, links_add_up, moving_jobs_have_a_transfer,
-    merge_jobs_have_reason, rows_are_free_or_in_use,
-)
+    merge_jobs_have_reason, rows_are_free_or_in_use)
 """The checks of a world: functions of its arrays and the recount that yield a message for every violation."""
 
 

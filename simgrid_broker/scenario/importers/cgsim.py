@@ -102,8 +102,7 @@ def _hosts(file: JsonFile, name: str, values: Mapping, bad: BadLines) -> Iterato
             "cores": _quantity(file, name, "cores", group.get("cores"), {"": 1}, bad),
             "speed": _quantity(file, name, "speed", group.get("speed"), SPEEDS, bad),
             "ram": _quantity(file, name, "ram", group.get("ram") or memory, SIZES, bad),
-            "read_bw": _quantity(file, name, "read_bw", disk.get("read_bw", 0), RATES, bad),
-        }
+            "read_bw": _quantity(file, name, "read_bw", disk.get("read_bw", 0), RATES, bad)}
 
 
 def _quantity(file: JsonFile, name: str, key: str, value: object, scales: Mapping[str, float], bad: BadLines) -> float:

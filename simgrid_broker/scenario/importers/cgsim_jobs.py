@@ -20,8 +20,7 @@ COLUMNS = (
     "jobstatus", "jobname", "cpuconsumptiontime", "computingsite", "cpuconversion", "job_walltime", "job_queuetime",
     "cpu_eff", "destinationdblock", "destinationse", "sourcesite", "transfertype", "corecount", "ninputdatafiles",
     "inputfilebytes", "noutputdatafiles", "outputfilebytes", "piloterrorcode", "exeerrorcode", "ddmerrorcode",
-    "jobdispatchererrorcode", "taskbuffererrorcode", "pilottiming", "files_info",
-)
+    "jobdispatchererrorcode", "taskbuffererrorcode", "pilottiming", "files_info")
 """Names of the columns, in any order and case; others are ignored."""
 
 NEEDED = ("pandaid", "creationtime", "corecount")
@@ -112,8 +111,7 @@ def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
         "cpu_efficiency": efficiency,
         "input_bytes": max(0.0, number["inputfilebytes"]) or sum(sizes),
         "n_input_files": max(0.0, number["ninputdatafiles"]) or len(sizes),
-        "output_bytes": max(0.0, number["outputfilebytes"]),
-    }
+        "output_bytes": max(0.0, number["outputfilebytes"])}
 
 
 def _run_s(line: int, row: Mapping[str, str], walltime_core_s: float, cores: float, bad: BadLines) -> float:

@@ -31,8 +31,7 @@ OPTIONS = (
     "use_only_local_data", "disableReassign", "jobChunkSize", "bareNucleus", "secondaryNucleus", "allowed_processing",
     "excluded_processing", "allow_no_pilot", "max_io_intensity", "unified_dispatch",
     "resource_type_limits", "ups_core_target", "nQueueLimit", "maxWorkers", "maxNewWorkersPerCycle", "job_minramcount",
-    "job_maxwalltime", "allow_altstageout", "pilot_walltime_grace", "pilot_rss_grace",
-)
+    "job_maxwalltime", "allow_altstageout", "pilot_walltime_grace", "pilot_rss_grace")
 """Beginnings of the options that brokerage, pilot streaming and pilots know; source: formats reference, section 1.4."""
 
 PER_CORE = "per_core_attr"

@@ -17,8 +17,7 @@ COLUMNS = (
     "JobID", "SubmitTime", "WaitTime", "RunTime", "NProcs", "AverageCPUTimeUsed", "UsedMemory", "ReqNProcs", "ReqTime",
     "ReqMemory", "Status", "UserID", "GroupID", "ExecutableID", "QueueID", "PartitionID", "OrigSiteID",
     "LastRunSiteID", "JobStructure", "JobStructureParams", "UsedNetwork", "UsedLocalDiskSpace", "UsedResources",
-    "ReqPlatform", "ReqNetwork", "ReqLocalDiskSpace", "ReqResources", "VOID", "ProjectID",
-)
+    "ReqPlatform", "ReqNetwork", "ReqLocalDiskSpace", "ReqResources", "VOID", "ProjectID")
 """Names of the 29 fields, in order; identifiers may be text."""
 
 NUMBERS = COLUMNS[1:11]
@@ -134,5 +133,4 @@ def _records(fields: pd.DataFrame) -> pd.DataFrame:
         "job": fields["JobID"], "submit_s": number("SubmitTime"), "run_s": number("RunTime"),
         "processors": number("NProcs"), "requested_processors": number("ReqNProcs"),
         "requested_s": number("ReqTime"), "used_mb": memory("UsedMemory"), "requested_mb": memory("ReqMemory"),
-        "status": number("Status"), "user": identifier("UserID"), "group": identifier("GroupID"),
-    })
+        "status": number("Status"), "user": identifier("UserID"), "group": identifier("GroupID")})

@@ -33,8 +33,7 @@ RECORD = {
     "job": "", "submit_s": UNKNOWN, "run_s": UNKNOWN, "processors": UNKNOWN, "requested_processors": UNKNOWN,
     "requested_s": UNKNOWN, "used_mb": UNKNOWN, "requested_mb": UNKNOWN, "status": UNKNOWN, "user": "", "group": "",
     "label": "user", "priority": 1000.0, "cpu_efficiency": 1.0, "input_bytes": 0.0, "n_input_files": 0.0,
-    "output_bytes": 0.0, "site": -1,
-}
+    "output_bytes": 0.0, "site": -1}
 """Columns of a table of records and what holds where a format has none.
 
 job, user, group: number or text; processors per job; used_mb, requested_mb: MB per processor; status: as in SWF;

@@ -1,8 +1,12 @@
-"""Refusals and decisions of the brokers in the window."""
+"""Refusals of the brokers, in the window or over the whole run."""
 
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.explain import JOB_BROKERAGE, criteria, sums_of_refusals
+from simgrid_broker.metrics.explain import JOB_BROKERAGE, criteria
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.names import USED
@@ -49,6 +53,45 @@ def brokerage_funnel(run: Run) -> pd.DataFrame:
     return tidy(table, ["share", "tag"], {"left": "candidates"}, window_of(run))
 
 
+def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
+    """How often each rule was the first to refuse a queue or site (None = all), over all decisions, recorded or not.
+
+    by: further columns of refusals to group by. Columns: kind, `by`, tag, count and part (% of the count of the same
+    kind and `by`), largest first. A PanDA queue counts once per pseudo-queue.
+    """
+    columns = ["kind", *by, "tag"]
+    table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue))
+    return _with_parts(table, list(by))
+
+
+def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd.DataFrame:
+    """As `refusal_counts`, in `bins` equal intervals of the run: columns kind, start_s, end_s, tag, count and part."""
+    edges = np.linspace(0, run.end_s, bins + 1)
+
+    def chosen(rows: pd.DataFrame) -> pd.DataFrame:
+        rows = _about(rows, queue)
+        place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts precede time_s
+        return rows.assign(start_s=edges[place], end_s=edges[place + 1])
+    table = sums_of_refusals(run, ["kind", "start_s", "end_s", "tag"], {"kind", "tag", "time_s", "candidate"}, chosen)
+    return _with_parts(table, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
+
+
+def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
+                     chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
+    """Counts of refusals summed by the columns `by`, which include tag (USED where no rule refused); names as text.
+
+    The refusals of a long run outnumber its jobs, so the table is read in batches. chosen(rows): selects rows of a
+    batch and adds columns; columns: the columns to read, in addition to `count`.
+    """
+    pieces = []
+    for rows in run.batches("refusals", [*sorted(columns), "count"]):
+        rows = chosen(rows)
+        rows = rows.assign(tag=rows.tag.cat.add_categories([USED]).fillna(USED))
+        sums = rows.groupby(list(by), observed=True, sort=False)["count"].sum().reset_index()
+        pieces.append(sums.astype({name: object for name in sums.select_dtypes("category")}))
+    return pd.concat(pieces).groupby(list(by))["count"].sum().reset_index()
+
+
 def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
     """Counts of one broker in the window by column `by` and tag, and the position of the tag's rule (step)."""
     rows = _in_window(run, by)
@@ -64,12 +107,12 @@ def _in_window(run: Run, by: str) -> pd.DataFrame:
     return sums_of_refusals(run, columns, {*columns, "time_s"}, lambda rows: rows[window.covers(rows.time_s)])
 
 
-def decisions(run: Run) -> pd.DataFrame:
-    """Recorded decisions by kind; metrics decisions, without_candidate (all candidates refused), placed (jobs)."""
-    window = window_of(run)
-    rows = run.table("decisions", ["time_s", "kind", "n_kept", "n_jobs"])
-    rows = rows[window.holds(rows.time_s)].assign(without_candidate=rows.n_kept == 0)
-    groups = rows.astype({"kind": object}).groupby("kind")
-    table = groups.agg(decisions=("n_kept", "size"), without_candidate=("without_candidate", "sum"),
-                       placed=("n_jobs", "sum")).reset_index()
-    return tidy(table, ["kind"], {"decisions": "decisions", "without_candidate": "decisions", "placed": "jobs"}, window)
+def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
+    return rows if queue is None else rows[rows.candidate == queue]
+
+
+def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Counts by kind, `by` and tag with their % of the same kind and `by`, largest first."""
+    table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
+    return table.sort_values(["kind", *by, "count", "tag"], ascending=[True, *[True] * len(by), False, True],
+                             ignore_index=True)
