@@ -30,10 +30,7 @@ def resource_type_of_job(bounds: Sequence[Any], corecount: int | None, minramcou
 
 
 def job_ramcount(ramcount: float, ramunit: str, baseramcount: float, corecount: int) -> int:
-    """Memory that a job asks for, MB, compensation included, of which an unknown ramcount (NaN) is no part.
-
-    Source: lifecycle reference, section 1.5.
-    """
+    """Memory that a job asks for, MB, with compensation; an unknown ramcount adds none. Source: section 1.5."""
     claimed = 0.0 if isnan(ramcount) else ramcount
     total = claimed * corecount + baseramcount if ramunit in PER_CORE_UNITS else claimed
     return int(total * COMPENSATION)

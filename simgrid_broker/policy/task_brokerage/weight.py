@@ -40,10 +40,9 @@ def local_input(case: TaskCase) -> np.ndarray | float:
 
     In the deployed edition it is 1 if the locality check was lifted, and an unknown I/O intensity counts as much.
     """
-    if isnan(case.task.iointensity):
-        reads_much = case.edition == "deployed"
-    else:
-        reads_much = case.task.iointensity > case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA)
+    intensity = case.task.iointensity
+    reads_much = (case.edition == "deployed" if isnan(intensity)
+                  else intensity > case.cfg.value(taskbrokerage.MIN_IO_INTENSITY_WITH_LOCAL_DATA))
     return input_fraction(case) if _counts_input(case) and reads_much else ONE
 
 
