@@ -1,7 +1,4 @@
-"""PanDA's vocabulary and the constants that several packages share.
-
-Statuses, causes and kinds are `IntEnum`s whose lower-case member names are PanDA's own spellings.
-"""
+"""PanDA's vocabulary, in which `IntEnum`s have its spelling in lower case, and constants that packages share."""
 
 from enum import IntEnum
 from typing import NamedTuple, Self
@@ -141,7 +138,7 @@ class TransferKind(Word):
 
 
 class DecisionKind(Word):
-    """Which broker took a decision."""
+    """The broker that made a decision."""
 
     TASK_BROKERAGE, JOB_BROKERAGE = range(2)
 
@@ -220,10 +217,7 @@ Source: PanDA brokerage documentation, production job brokerage; lifecycle refer
 """
 
 USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500
-"""Priority of the first job of a user, and the lowest at which jobs take the priority of their task.
-
-Source: lifecycle reference, section 3.5.
-"""
+"""Priority of a user's first job, and the lowest at which jobs take that of their task; lifecycle reference, 3.5."""
 
 HIGH_PRIORITY, VERY_HIGH_PRIORITY = 800, 900
 """Lowest priority at which timeouts are shorter and unsafe queues are avoided; lowest treated like scouts.

@@ -21,10 +21,7 @@ Process = Generator[simpy.Event, object, None]
 
 
 class Control:
-    """Clock, world, fabric, policies, brokers, books and recorder: all that an agent can reach.
-
-    env: SimPy's environment over the fabric; periods: the `agents` section of the scenario.
-    """
+    """All that an agent can reach; env: SimPy's environment; periods: the `agents` section of the scenario."""
 
     def __init__(self, env: simpy.Environment, world: World, fabric: Fabric, in_force: InForce, recorder: Recorder):
         self.env, self.world, self.fabric, self.recorder = env, world, fabric, recorder

@@ -2,7 +2,6 @@
 
 Fast and analysis rebrokerage run between the stages of the rules: in the deployed edition between rows 10 and 12, and
 23 and 25, of its list. Transferring jobs are checked here too, although PanDA leaves them to the datasetManager.
-
 Source: PanDA brokerage documentation, Timeout Rules; lifecycle reference, section 4.
 """
 

@@ -1,9 +1,8 @@
 """Internal merging: makes merge jobs of output that waits at a site, and finishes jobs whose output was merged.
 
 In PanDA the Closer prepares the input of merge jobs and the JobGenerator makes them without asking the throttler; here
-one process does both, at the period of the JobGenerator.
-
-Source: JEDI TWiki, Internal Merging and Output merging; lifecycle reference, 2.14 and 4.2 (row 27).
+one process does both, at the period of the JobGenerator. Source: JEDI TWiki, Internal Merging and Output merging;
+lifecycle reference, 2.14 and 4.2 (row 27).
 """
 
 from dataclasses import dataclass, replace

@@ -10,10 +10,7 @@ GROUP = "simgrid_broker.agents"
 
 
 def own_agents(names: Iterable[str], functions: Iterable[Callable]) -> list[plugins.Plugin]:
-    """Agents by the names of their entry points, then agents that are given as functions.
-
-    Raises PluginError for an agent that is missing, cannot be imported or is not a generator function.
-    """
+    """Agents by entry point, then those given; raises PluginError unless each is a generator function."""
     found = [plugins.load(GROUP, name) for name in names]
     found += [plugins.Plugin(getattr(each, "__name__", repr(each)), each, f"given to simulate, of module "
                              f"{getattr(each, '__module__', '?')}") for each in functions]

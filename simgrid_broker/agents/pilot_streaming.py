@@ -37,10 +37,7 @@ def pilot_streaming(control: Control) -> Process:
 
 
 def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Pseudo-queue and cores of the worker of each queue and type, (n_queues, n_types); -1 and 0 = no such worker.
-
-    The single worker of a queue that is not unified is in the first column.
-    """
+    """Pseudo-queue and cores of workers, (n_queues, n_types), -1 and 0 = none; type 0 where queues are not unified."""
     shape = arrays.counts.shape[0], arrays.counts.shape[2]
     numbers, cores = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
     pseudo = arrays.pseudo_queues

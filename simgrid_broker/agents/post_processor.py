@@ -1,7 +1,4 @@
-"""JEDI's PostProcessor: gives tasks with nothing left, and tasks under a command to end, their final status.
-
-Source: lifecycle reference, section 2.8, final status.
-"""
+"""JEDI's PostProcessor: ends tasks that have nothing left or were told to end; lifecycle reference, section 2.8."""
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import TaskStatus

@@ -1,7 +1,4 @@
-"""Scouts: measures tasks with their first jobs, then lets them continue, exhausts or breaks them.
-
-Simplified: scouts are counted as chunks of input, not as jobs.
-"""
+"""Scouts: measures tasks with their first chunks of input (JEDI: jobs); continues, exhausts or breaks them."""
 
 import numpy as np
 

@@ -1,7 +1,4 @@
-"""The server's Setupper: defines new jobs, and activates them or lets them await their input.
-
-Source: lifecycle reference, sections 3.1 and 7.2.
-"""
+"""The server's Setupper: defines new jobs, activates them or lets them await input; lifecycle reference, 3.1, 7.2."""
 
 from simgrid_broker.agents.control import Control, Process
 

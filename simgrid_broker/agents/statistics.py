@@ -1,7 +1,4 @@
-"""Job statistics that brokers, throttler and dispatch read; PanDA rebuilds JOBS_SHARE_STATS once a minute.
-
-Source: lifecycle reference, section 1.3.
-"""
+"""Job statistics that brokers, throttler and dispatch read, as old as JOBS_SHARE_STATS; lifecycle reference, 1.3."""
 
 import numpy as np
 

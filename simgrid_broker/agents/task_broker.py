@@ -1,7 +1,4 @@
-"""JEDI's TaskBroker: assigns production tasks to nuclei.
-
-Source: PanDA brokerage documentation, production task brokerage; brokerage reference, section 1.1.
-"""
+"""JEDI's TaskBroker: assigns nuclei; PanDA brokerage documentation, task brokerage; brokerage reference, 1.1."""
 
 import numpy as np
 

@@ -48,10 +48,7 @@ class TaskLedger:
                 self.efficiencies.setdefault(task, []).append(efficiency)
 
     def given_up(self, row: int, lost: bool = False) -> np.ndarray:
-        """Pieces of a task's input that used up their attempts, in order, (k,) of GIVEN_UP; lost: include lost files.
-
-        Broken files are never included.
-        """
+        """Pieces of input given up, (k,) of GIVEN_UP; lost: include lost files; broken ones are never included."""
         left_out = {Cause.INPUT_BROKEN} if lost else {Cause.INPUT_BROKEN, Cause.INPUT_LOST}
         self.fabric.empty_outboxes()
         arrays = self.world.arrays

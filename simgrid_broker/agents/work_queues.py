@@ -1,9 +1,7 @@
-"""Work queues of the JobGenerator: their tasks, job numbers and queued work, each as old as PanDA's statistics are.
-
-Sources: lifecycle reference, sections 1.6, 2.3 and 2.4.
-"""
+"""Work queues of the JobGenerator and their numbers, each as old as in PanDA; lifecycle reference, 1.6, 2.3, 2.4."""
 
 import math
+from itertools import product
 
 import numpy as np
 
@@ -41,10 +39,7 @@ class WorkQueues:
         """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
         if self.control.now - self.read_at >= self.age_s:
             self._read()
-        if len(queue.accounts) == len(queue.types) == 1:
-            return self.tasks.get((queue.accounts[0], queue.types[0]), NOTHING)
-        found = [self.tasks[key] for key in ((account, kind) for account in queue.accounts for kind in queue.types)
-                 if key in self.tasks]
+        found = [self.tasks[key] for key in product(queue.accounts, queue.types) if key in self.tasks]
         if len(found) < 2:
             return found[0] if found else NOTHING
         rows = np.concatenate(found)

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from math import inf
 from typing import Any, ClassVar
 
@@ -90,10 +90,15 @@ class Component:
         return [entry for entry in vars(cls).values() if isinstance(entry, GdpconfigKey)]
 
 
-def key(type: str, default: Any, unit: str, meaning: str, *, spelled: str = "", zero_is_unset: bool = False,
+def key(type: str, default: Any, unit: str, meaning: str, *, of: str = "", spelled: str = "", unset: int | None = None,
         at_least: float = 0, at_most: float = inf, editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
-    """A key as an attribute of its component; spelled: PanDA's spelling of a family, or what follows the name in it."""
-    return GdpconfigKey(type, default, unit, meaning, spelled, zero_is_unset, at_least, at_most, editions)
+    """A key of a component; of: placeholders behind the name of a family; spelled: it in full; unset=0: 0 is unset."""
+    spelled = f"_{of}" if of else spelled
+    return GdpconfigKey(type, default, unit, meaning, spelled, unset == 0, at_least, at_most, editions)
+
+
+real, count = partial(key, "float"), partial(key, "int")
+"""Keys whose value is a number, and a whole number."""
 
 
 def _pattern(part: str) -> str:

@@ -2,7 +2,7 @@
 
 from math import inf
 
-from simgrid_broker.gdpconfig.key import Component, key
+from simgrid_broker.gdpconfig.key import Component, count, key, real
 from simgrid_broker.names import TYPICAL_FILES
 
 SOURCE = "lifecycle reference, section"
@@ -12,8 +12,8 @@ DEPLOYED = ("deployed",)
 class jobdispatch(Component, app="pandaserver", source=f"{SOURCE} 1.4 and 8.1"):
     """Dispatch of jobs to pilots."""
 
-    SLOPPY_DISPATCH_RATIO = key("int", 10, "%", "Dispatch ignores shares if a random number from 0 to 99 is not above "
-                                "this", zero_is_unset=True, at_least=-inf, editions=DEPLOYED)
+    SLOPPY_DISPATCH_RATIO = count(10, "%", "Dispatch ignores shares if a random number from 0 to 99 is not above "
+                                  "this", unset=0, at_least=-inf, editions=DEPLOYED)
 
 
 class meanrss(Component, app="pandaserver", source=f"{SOURCE} 5.2 and 8.1"):
@@ -26,70 +26,64 @@ class pandaserver_dbproxy(Component, app="pandaserver", name="dbproxy", source=f
     """Database of the PanDA server."""
 
     USER_JOB_PRIO_BOOST_DICTS = key("json", None, "", "Priority boosts: list of {name, type, prio, expire}")
-    MAX_ACTIVE_TASKS_PER_USER = key("int", None, "tasks", "Active tasks of a user above which none is accepted",
-                                    spelled="_<label>")
-    AES_MINEVENTSFORMCORE = key("int", None, "event ranges", "Fewest ranges of a multi-core job; default: corecount")
+    MAX_ACTIVE_TASKS_PER_USER = count(None, "tasks", "Active tasks of a user above which none is accepted",
+                                      of="<label>")
+    AES_MINEVENTSFORMCORE = count(None, "event ranges", "Fewest ranges of a multi-core job; default: corecount")
 
 
 class watcher(Component, app="pandaserver", source=f"{SOURCE} 4.1 and 8.2"):
     """Heartbeats."""
 
-    HEARTBEAT_TIMEOUT_production = key("float", 2, "h", "Silence after which a production job is lost",
-                                       zero_is_unset=True)
-    HEARTBEAT_TIMEOUT_analysis = key("float", 2, "h", "Silence after which an analysis job is lost",
-                                     zero_is_unset=True, editions=DEPLOYED)
-    HEARTBEAT_TIMEOUT_OF_WORKFLOW = key("float", None, "h", "Silence after which a job is lost at queues of this CRIC "
-                                        "workflow", spelled="HEARTBEAT_TIMEOUT_<workflow>")
+    HEARTBEAT_TIMEOUT_production = real(2, "h", "Silence after which a production job is lost", unset=0)
+    HEARTBEAT_TIMEOUT_analysis = real(2, "h", "Silence after which an analysis job is lost", unset=0, editions=DEPLOYED)
+    HEARTBEAT_TIMEOUT_OF_WORKFLOW = real(None, "h", "Silence after which a job is lost at queues of this CRIC "
+                                         "workflow", spelled="HEARTBEAT_TIMEOUT_<workflow>")
 
 
 class job_timeout(Component, app="pandaserver", source=f"{SOURCE} 4.1, 4.2 and 8.2"):
     """Timeouts of jobs."""
 
-    TIMEOUT_holding = key("float", 48, "h", "Time in holding after which a job fails", zero_is_unset=True)
-    TIMEOUT_defined = key("float", 4, "h", "Time in defined after which a job is withdrawn", zero_is_unset=True)
+    TIMEOUT_holding = real(48, "h", "Time in holding after which a job fails", unset=0)
+    TIMEOUT_defined = real(4, "h", "Time in defined after which a job is withdrawn", unset=0)
 
 
 class rebroker(Component, app="pandaserver", source=f"{SOURCE} 4.4, 4.5 and 8.2"):
     """Fast rebrokerage and rebrokerage of analysis jobs."""
 
-    ANALY_TIMEOUT = key("float", 12, "h", "Wait after which an analysis job is brokered again")
-    ANALY_TIMEOUT_OF_GROUP = key("float", None, "h", "Wait after which a job of a working group is brokered again",
-                                 spelled="ANALY_TIMEOUT_<workingGroup>", zero_is_unset=True)
-    FAST_REBRO_THRESHOLD_NQNR_RATIO = key("float", 3, "ratio", "Queued over running jobs above which fast rebrokerage "
-                                          "withdraws jobs", zero_is_unset=True)
-    FAST_REBRO_THRESHOLD_NQUEUE_FRAC = key("float", 0.3, "fraction", "Fraction of the share's queued jobs above which "
-                                           "fast rebrokerage withdraws jobs", zero_is_unset=True)
-    FAST_REBRO_THRESHOLD_NQUEUE = key("int", None, "jobs", "Queued jobs above which fast rebrokerage withdraws jobs; "
-                                      "off for shares without this key", spelled="_<gshare>", zero_is_unset=True)
+    ANALY_TIMEOUT = real(12, "h", "Wait after which an analysis job is brokered again")
+    ANALY_TIMEOUT_OF_GROUP = real(None, "h", "Wait after which a job of a working group is brokered again",
+                                  spelled="ANALY_TIMEOUT_<workingGroup>", unset=0)
+    FAST_REBRO_THRESHOLD_NQNR_RATIO = real(3, "ratio", "Queued over running jobs above which fast rebrokerage "
+                                           "withdraws jobs", unset=0)
+    FAST_REBRO_THRESHOLD_NQUEUE_FRAC = real(0.3, "fraction", "Fraction of the share's queued jobs above which fast "
+                                            "rebrokerage withdraws jobs", unset=0)
+    FAST_REBRO_THRESHOLD_NQUEUE = count(None, "jobs", "Queued jobs above which fast rebrokerage withdraws jobs; off "
+                                        "for shares without this key", of="<gshare>", unset=0)
 
 
 class jobgen(Component, app="jedi", source=f"{SOURCE} 2 and 8.3"):
     """Job generation."""
 
     JOB_SUBMISSION = key("bool", True, "", "False stops job generation")
-    NTASKS = key("int", 50, "tasks", "Tasks of a cycle", spelled="_<queue>", zero_is_unset=True)
-    NFILES = key("int", 5000, "files", "Files of a task in a cycle", spelled="_<queue>", zero_is_unset=True)
-    GROUPBYATTR = key("str", None, "", "Attribute of tasks whose values take turns in job generation, such as userName",
-                      spelled="_<queue>")
-    TYPNFILES = key("int", TYPICAL_FILES, "files", "Typical files of a job",
-                    spelled="_<label>_<queueOrNone>_<type>", zero_is_unset=True)
-    MERGE_JOB_MAX_WALLTIME = key("float", None, "h", "Wall time of merge jobs; default: the queue's maxtime",
-                                 spelled="_<label>")
-    BUILD_JOB_MAX_WALLTIME = key("float", None, "h", "Wall time of build jobs; default: the queue's maxtime")
+    NTASKS = count(50, "tasks", "Tasks of a cycle", of="<queue>", unset=0)
+    NFILES = count(5000, "files", "Files of a task in a cycle", of="<queue>", unset=0)
+    GROUPBYATTR = key("str", None, "", "Attribute of tasks whose values take turns in job generation, such as "
+                      "userName", of="<queue>")
+    TYPNFILES = count(TYPICAL_FILES, "files", "Typical files of a job", of="<label>_<queueOrNone>_<type>", unset=0)
+    MERGE_JOB_MAX_WALLTIME = real(None, "h", "Wall time of merge jobs; default: the queue's maxtime", of="<label>")
+    BUILD_JOB_MAX_WALLTIME = real(None, "h", "Wall time of build jobs; default: the queue's maxtime")
 
 
 class prod_job_throttler(Component, app="jedi", source=f"{SOURCE} 2.4 and 8.3"):
     """Job throttler of production."""
 
-    THROTTLE_THRESHOLD = key("float", 2.0, "ratio", "Queued over running jobs above which generation stops")
-    THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE = key("float", 2.0, "ratio", "Queued over running jobs above which generation "
-                                               "stops while WORK_SHORTAGE is true")
-    NQUEUELIMIT = key("int", None, "jobs", "Queued jobs below which generation never stops; default: four bunches",
-                      spelled="_<queue>[_<rtype>]", zero_is_unset=True)
-    NQUEUECAP = key("int", None, "jobs", "Queued jobs above which generation stops",
-                    spelled="_<queue>[_<rtype>]", zero_is_unset=True)
-    NRUNNINGCAP = key("int", None, "jobs", "Running jobs above which generation stops",
-                      spelled="_<queue>[_<rtype>]", zero_is_unset=True)
+    THROTTLE_THRESHOLD = real(2.0, "ratio", "Queued over running jobs above which generation stops")
+    THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE = real(2.0, "ratio", "Queued over running jobs above which generation stops "
+                                                "while WORK_SHORTAGE is true")
+    NQUEUELIMIT = count(None, "jobs", "Queued jobs below which generation never stops; default: four bunches",
+                        of="<queue>[_<rtype>]", unset=0)
+    NQUEUECAP = count(None, "jobs", "Queued jobs above which generation stops", of="<queue>[_<rtype>]", unset=0)
+    NRUNNINGCAP = count(None, "jobs", "Running jobs above which generation stops", of="<queue>[_<rtype>]", unset=0)
 
 
 class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{SOURCE} 2.4 and 8.3"):
@@ -99,74 +93,61 @@ class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{SOURCE} 2.4 a
 class dbproxy(Component, app="jedi", source=f"{SOURCE} 2.3, 2.7, 8.3 and 8.4"):
     """Order of tasks, and scouts."""
 
-    SUPER_HIGH_PRIO_TASK_RATIO = key("float", 30, "%", "Probability that an express task comes before each group",
-                                     at_most=100)
-    SCOUT_CPUTIME_RANK = key("float", 95, "percentile", "Percentile of the scouts' CPU times that the task gets",
-                             at_most=100, editions=DEPLOYED)
-    SCOUT_RAMCOUNT_RANK = key("float", 75, "percentile", "Percentile of the scouts' memory that the task gets",
-                              at_most=100)
-    SCOUT_RAMCOUNT_MARGIN = key("float", 10, "%", "Margin added to the scouts' memory", editions=DEPLOYED)
-    SCOUT_RAMCOUNT_MIN = key("float", None, "MB", "Least memory that a task gets from its scouts", editions=DEPLOYED)
-    SCOUT_DISK_IO_CAP = key("float", None, "kB/s", "Highest disk I/O that a task gets from its scouts")
-    SCOUT_WRONG_CPUTIME_THRESHOLD = key("float", 2, "ratio", "Measured over claimed CPU time above which a task is "
-                                        "exhausted; 0 or less = off", at_least=-inf)
-    RAM_THR_EXAUSTED = key("float", 4, "GB", "Memory per core above which a task that claimed less is exhausted",
-                           editions=DEPLOYED)
-    SCOUT_MEM_LEAK_PER_CORE = key("float", None, "kB/s", "Memory leak that is logged", spelled="_<label>")
-    SCOUT_SHORT_EXECTIME = key("float", 0, "min", "Length up to which a job is short",
-                               spelled="_<label>", editions=DEPLOYED)
-    SCOUT_NUM_SHORT = key("float", None, "tenths", "Fraction of short jobs that counts",
-                          spelled="_<label>", editions=DEPLOYED)
-    SCOUT_THR_SHORT = key("int", None, "jobs", "Expected jobs from which short jobs count",
-                          spelled="_<label>", editions=DEPLOYED)
-    SCOUT_CHANGE_SR = key("bool", False, "", "Change the split rules of tasks with short jobs",
-                          spelled="_<label>", editions=DEPLOYED)
-    SCOUT_LOW_CPU_EFFICIENCY = key("float", 0, "%", "CPU efficiency below which a job is inefficient",
-                                   spelled="_<label>", editions=DEPLOYED)
-    SCOUT_NUM_CPU_INEFFICIENT = key("float", None, "tenths", "Fraction of inefficient jobs that counts",
-                                    spelled="_<label>", editions=DEPLOYED)
-    SCOUT_THR_CPU_INEFFICIENT = key("int", None, "jobs", "Expected jobs from which inefficient jobs count",
-                                    spelled="_<label>", editions=DEPLOYED)
-    SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED = key(
-        "float", None, "kB/s", "ioIntensity above which inefficient jobs do not exhaust a task",
-        spelled="_<label>", editions=DEPLOYED)
-    SCOUT_MIN_OK_RATE_EXHAUSTED = key(
-        "float", None, "fraction", "Fraction of successful scouts from which a task is exhausted instead of broken",
-        spelled="_<label>")
+    SUPER_HIGH_PRIO_TASK_RATIO = real(30, "%", "Probability that an express task comes before each group", at_most=100)
+    SCOUT_CPUTIME_RANK = real(95, "percentile", "Percentile of the scouts' CPU times that the task gets", at_most=100,
+                              editions=DEPLOYED)
+    SCOUT_RAMCOUNT_RANK = real(75, "percentile", "Percentile of the scouts' memory that the task gets", at_most=100)
+    SCOUT_RAMCOUNT_MARGIN = real(10, "%", "Margin added to the scouts' memory", editions=DEPLOYED)
+    SCOUT_RAMCOUNT_MIN = real(None, "MB", "Least memory that a task gets from its scouts", editions=DEPLOYED)
+    SCOUT_DISK_IO_CAP = real(None, "kB/s", "Highest disk I/O that a task gets from its scouts")
+    SCOUT_WRONG_CPUTIME_THRESHOLD = real(2, "ratio", "Measured over claimed CPU time above which a task is exhausted; "
+                                         "0 or less = off", at_least=-inf)
+    RAM_THR_EXAUSTED = real(4, "GB", "Memory per core above which a task that claimed less is exhausted",
+                            editions=DEPLOYED)
+    SCOUT_MEM_LEAK_PER_CORE = real(None, "kB/s", "Memory leak that is logged", of="<label>")
+    SCOUT_SHORT_EXECTIME = real(0, "min", "Length up to which a job is short", of="<label>", editions=DEPLOYED)
+    SCOUT_NUM_SHORT = real(None, "tenths", "Fraction of short jobs that counts", of="<label>", editions=DEPLOYED)
+    SCOUT_THR_SHORT = count(None, "jobs", "Expected jobs from which short jobs count", of="<label>", editions=DEPLOYED)
+    SCOUT_CHANGE_SR = key("bool", False, "", "Change the split rules of tasks with short jobs", of="<label>",
+                          editions=DEPLOYED)
+    SCOUT_LOW_CPU_EFFICIENCY = real(0, "%", "CPU efficiency below which a job is inefficient", of="<label>",
+                                    editions=DEPLOYED)
+    SCOUT_NUM_CPU_INEFFICIENT = real(None, "tenths", "Fraction of inefficient jobs that counts", of="<label>",
+                                     editions=DEPLOYED)
+    SCOUT_THR_CPU_INEFFICIENT = count(None, "jobs", "Expected jobs from which inefficient jobs count", of="<label>",
+                                      editions=DEPLOYED)
+    SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED = real(None, "kB/s", "ioIntensity above which inefficient jobs do not "
+                                                "exhaust a task", of="<label>", editions=DEPLOYED)
+    SCOUT_MIN_OK_RATE_EXHAUSTED = real(None, "fraction", "Fraction of successful scouts from which a task is "
+                                       "exhausted instead of broken", of="<label>")
 
 
 class retry_task(Component, app="jedi", source=f"{SOURCE} 2.13 and 8.5"):
     """Retries of tasks."""
 
-    TASK_MAX_ATTEMPT = key("int", None, "attempts", "Attempts of a task after which it is exhausted",
-                           spelled="_<label>", zero_is_unset=True)
-    JOB_MAX_ATTEMPT = key("int", None, "attempts", "Attempts of a file from which a retry is rejected",
-                          spelled="_<label>")
-    MAX_FAILED_HEP_SCORE_HOURS = key("float", None, "h", "Failed HEP-score hours that exhaust a task",
-                                     spelled="_<label>", zero_is_unset=True)
-    MAX_FAILED_HEP_SCORE_RATE = key("float", None, "fraction", "Failed fraction of the HEP-score hours that exhausts a "
-                                    "task", spelled="_<label>", zero_is_unset=True)
-    MAX_JOB_FAILURE_RATE = key("float", None, "fraction", "Failed fraction of the jobs that exhausts a task",
-                               spelled="_<label>", zero_is_unset=True)
-    MIN_CPU_EFFICIENCY = key("float", None, "%", "Median CPU efficiency below which a task is exhausted",
-                             spelled="_<label>", zero_is_unset=True)
+    TASK_MAX_ATTEMPT = count(None, "attempts", "Attempts of a task after which it is exhausted", of="<label>", unset=0)
+    JOB_MAX_ATTEMPT = count(None, "attempts", "Attempts of a file from which a retry is rejected", of="<label>")
+    MAX_FAILED_HEP_SCORE_HOURS = real(None, "h", "Failed HEP-score hours that exhaust a task", of="<label>", unset=0)
+    MAX_FAILED_HEP_SCORE_RATE = real(None, "fraction", "Failed fraction of the HEP-score hours that exhausts a task",
+                                     of="<label>", unset=0)
+    MAX_JOB_FAILURE_RATE = real(None, "fraction", "Failed fraction of the jobs that exhausts a task", of="<label>",
+                                unset=0)
+    MIN_CPU_EFFICIENCY = real(None, "%", "Median CPU efficiency below which a task is exhausted", of="<label>", unset=0)
 
 
 class watchdog(Component, app="jedi", source=f"{SOURCE} 2.9, 2.11, 8.2 and 8.5"):
     """Pending tasks and automatic pause."""
 
-    PENDING_TIMEOUT = key("float", 168, "h", "Time in pending after which a task is exhausted", spelled="_<label>")
-    MAX_JOB_FAILURE_RATE_TO_PAUSE = key("float", None, "fraction", "Failed fraction of the jobs that pauses a task",
-                                        spelled="_<label>[_<queue>]")
-    MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE = key(
-        "float", None, "fraction", "Failed fraction of the HEP-score hours that pauses a task",
-        spelled="_<label>[_<queue>]", editions=DEPLOYED)
-    MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE = key(
-        "float", None, "fraction", "Documented name of MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
-        spelled="_<label>[_<queue>]", editions=("documented",))
-    MIN_JOBS_TO_PAUSE = key("int", 1000, "jobs", "Jobs that a task needs to be paused", spelled="_<label>")
-    MIN_REMAINING_JOBS_TO_PAUSE = key("int", 100, "jobs", "Remaining jobs that a task needs to be paused",
-                                      spelled="_<label>")
+    PENDING_TIMEOUT = real(168, "h", "Time in pending after which a task is exhausted", of="<label>")
+    MAX_JOB_FAILURE_RATE_TO_PAUSE = real(None, "fraction", "Failed fraction of the jobs that pauses a task",
+                                         of="<label>[_<queue>]")
+    MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE = real(None, "fraction", "Failed fraction of the HEP-score hours that pauses "
+                                               "a task", of="<label>[_<queue>]", editions=DEPLOYED)
+    MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE = real(None, "fraction", "Documented name of "
+                                              "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE",
+                                              of="<label>[_<queue>]", editions=("documented",))
+    MIN_JOBS_TO_PAUSE = count(1000, "jobs", "Jobs that a task needs to be paused", of="<label>")
+    MIN_REMAINING_JOBS_TO_PAUSE = count(100, "jobs", "Remaining jobs that a task needs to be paused", of="<label>")
 
 
 PAUSING = (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, watchdog.MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE,
@@ -177,57 +158,54 @@ PAUSING = (watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE, watchdog.MAX_HEP_SCORE_FAILUR
 class taskrefiner(Component, app="jedi", source=f"{SOURCE} 2.6, 6.5, 7.5 and 8.5"):
     """Refinement of new tasks."""
 
-    OUTDISKCOUNT_ANALY_KB = key("float", 500, "kB", "Output of an analysis task per MB of input")
-    USER_JOB_TARGET_WALLTIME = key("float", None, "h", "Target wall time of analysis jobs")
-    USER_TASKS_MOVE_INPUT = key("float", None, "%", "Percentage of analysis tasks that may move input", at_most=100)
-    USER_TASKS_MAX_CORE_COUNT = key("int", 16, "cores", "Most cores of an analysis job")
-    USER_TASKS_MESSAGE_DRIVEN_PERCENT = key("float", None, "%", "Percentage of analysis tasks driven by messages",
-                                            at_most=100)
-    USER_TASKS_PUSH_STATUS_CHANGES_PERCENT = key("float", None, "%", "Percentage of analysis tasks that publish their "
-                                                 "changes of status", at_most=100)
-    PROD_TASKS_PUSH_STATUS_CHANGES_PERCENT = key("float", None, "%", "Percentage of production tasks that publish "
-                                                 "their changes of status", at_most=100)
-    USER_MAX_TAPE_INPUT_TB = key("float", 300, "TB", "Input from tape of an analysis task; negative = no limit",
-                                 at_least=-inf)
-    AES_MAXTASKPRIORITY = key("int", None, "priority", "Highest priority of a task for event service", at_least=-inf)
-    AES_MINTASKPRIORITY = key("int", None, "priority", "Lowest priority of a task for event service", at_least=-inf)
-    AES_EVENTPOOLSIZE = key("int", None, "events", "Events that event service keeps waiting")
-    AES_MAXPENDING = key("int", None, "tasks", "Pending tasks of event service")
-    AES_NESCONSUMERS = key("int", 1, "", "Consumers of a task converted to event service")
-    AES_NSITESPERJOB = key("int", None, "sites", "Sites of a job of a task converted to event service")
+    OUTDISKCOUNT_ANALY_KB = real(500, "kB", "Output of an analysis task per MB of input")
+    USER_JOB_TARGET_WALLTIME = real(None, "h", "Target wall time of analysis jobs")
+    USER_TASKS_MOVE_INPUT = real(None, "%", "Percentage of analysis tasks that may move input", at_most=100)
+    USER_TASKS_MAX_CORE_COUNT = count(16, "cores", "Most cores of an analysis job")
+    USER_TASKS_MESSAGE_DRIVEN_PERCENT = real(None, "%", "Percentage of analysis tasks driven by messages", at_most=100)
+    USER_TASKS_PUSH_STATUS_CHANGES_PERCENT = real(None, "%", "Percentage of analysis tasks that publish their changes "
+                                                  "of status", at_most=100)
+    PROD_TASKS_PUSH_STATUS_CHANGES_PERCENT = real(None, "%", "Percentage of production tasks that publish their "
+                                                  "changes of status", at_most=100)
+    USER_MAX_TAPE_INPUT_TB = real(300, "TB", "Input from tape of an analysis task; negative = no limit", at_least=-inf)
+    AES_MAXTASKPRIORITY = count(None, "priority", "Highest priority of a task for event service", at_least=-inf)
+    AES_MINTASKPRIORITY = count(None, "priority", "Lowest priority of a task for event service", at_least=-inf)
+    AES_EVENTPOOLSIZE = count(None, "events", "Events that event service keeps waiting")
+    AES_MAXPENDING = count(None, "tasks", "Pending tasks of event service")
+    AES_NESCONSUMERS = count(1, "", "Consumers of a task converted to event service")
+    AES_NSITESPERJOB = count(None, "sites", "Sites of a job of a task converted to event service")
 
 
 class anal_watchdog(Component, app="jedi", source=f"{SOURCE} 2.10 and 8.6"):
     """Transfers of analysis."""
 
-    USER_PRESTAGE_LIMIT = key("float", 1024, "GB", "Input from tape that a user may have in transfer")
-    USER_TRANSFER_LIMIT = key("float", 1024, "GB", "Input that a user may have in transfer")
+    USER_PRESTAGE_LIMIT = real(1024, "GB", "Input from tape that a user may have in transfer")
+    USER_TRANSFER_LIMIT = real(1024, "GB", "Input that a user may have in transfer")
 
 
 class user_output(Component, app="jedi", source=f"{SOURCE} 8.6"):
     """Output of analysis."""
 
-    OUTPUT_CONTAINER_LIFETIME = key("float", 14, "days", "Lifetime of the output of analysis")
+    OUTPUT_CONTAINER_LIFETIME = real(14, "days", "Lifetime of the output of analysis")
 
 
 class task_withholder(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
     """Tasks withheld for their I/O."""
 
-    LIMIT_IOINTENSITY = key("float", 999999, "kB/s", "ioIntensity from which tasks may be withheld; at least 100",
-                            spelled="_<label>", at_least=100)
-    LIMIT_PRIORITY = key("int", -999999, "priority", "Priority from which tasks are not withheld",
-                         spelled="_<label>", at_least=-inf)
+    LIMIT_IOINTENSITY = real(999999, "kB/s", "ioIntensity from which tasks may be withheld; at least 100",
+                             of="<label>", at_least=100)
+    LIMIT_PRIORITY = count(-999999, "priority", "Priority from which tasks are not withheld", of="<label>",
+                           at_least=-inf)
 
 
 class queue_filler(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
     """Tasks assigned to idle queues."""
 
-    MAX_PREASSIGNED_TASKS = key("int", 3, "tasks", "Tasks assigned to a queue and resource type", spelled="_<label>")
-    MIN_FILES_READY = key("int", 50, "files", "Ready files that a task needs to be assigned", spelled="_<label>")
-    MIN_FILES_READY_FC = key("int", 10, "files", "Ready files that a task in a fat container needs to be assigned",
-                             spelled="MIN_FILES_READY_<label>_FC")
-    MIN_FILES_REMAINING = key("int", 100, "files", "Remaining files that a task needs to be assigned",
-                              spelled="_<label>")
+    MAX_PREASSIGNED_TASKS = count(3, "tasks", "Tasks assigned to a queue and resource type", of="<label>")
+    MIN_FILES_READY = count(50, "files", "Ready files that a task needs to be assigned", of="<label>")
+    MIN_FILES_READY_FC = count(10, "files", "Ready files that a task in a fat container needs to be assigned",
+                               spelled="MIN_FILES_READY_<label>_FC")
+    MIN_FILES_REMAINING = count(100, "files", "Remaining files that a task needs to be assigned", of="<label>")
 
 
 class data_carousel(Component, app="jedi", source=f"{SOURCE} 7.5 and 8.6"):
@@ -239,23 +217,22 @@ class data_carousel(Component, app="jedi", source=f"{SOURCE} 7.5 and 8.6"):
 class task_setup(Component, app="jedi", source=f"{SOURCE} 8.6; PanDA AtlasTaskSetupper"):
     """Output datasets of tasks."""
 
-    DATASET_LIFETIME = key("float", None, "days", "Lifetime of output datasets of a type", spelled="_<datasetType>")
+    DATASET_LIFETIME = real(None, "days", "Lifetime of output datasets of a type", of="<datasetType>")
 
 
 class JumboWatchDog(Component, app="jedi", source=f"{SOURCE} 6.4 and 8.6"):
     """Jumbo jobs."""
 
-    JUMBO_MAX_TASKS = key("int", 1, "tasks", "Tasks with jumbo jobs")
-    JUMBO_MIN_EVENTS_DISABLE = key("int", 100000, "events", "Remaining events below which jumbo jobs are disabled")
-    JUMBO_MIN_EVENTS_ENABLE = key("int", None, "events", "Remaining events that enable jumbo jobs; default: 10 x "
-                                  "JUMBO_MIN_EVENTS_DISABLE")
-    JUMBO_MAX_EVENTS = key("int", None, "events", "Remaining events of all tasks with jumbo jobs; default: "
-                           "JUMBO_MAX_TASKS x JUMBO_MIN_EVENTS_ENABLE / 2")
-    JUMBO_PER_TASK = key("int", 1, "jobs", "Jumbo jobs of a task")
-    JUMBO_PER_SITE = key("int", 1, "jobs", "Jumbo jobs of a task at a site")
-    JUMBO_MAX_CURR_PRIO = key("int", 500, "priority", "Highest priority of tasks that enable jumbo jobs", at_least=-inf)
-    JUMBO_PROG_TO_BOOST = key("float", 95, "%", "Remaining percentage of the events below which a task is boosted",
-                              at_most=100)
-    JUMBO_MAX_FILES_TO_BOOST = key("int", 500, "files", "Remaining files below which a task is boosted")
-    JUMBO_PRIO_DISABLED = key("int", 500, "priority", "Lowest priority of tasks whose jumbo jobs were disabled",
-                              at_least=-inf)
+    JUMBO_MAX_TASKS = count(1, "tasks", "Tasks with jumbo jobs")
+    JUMBO_MIN_EVENTS_DISABLE = count(100000, "events", "Remaining events below which jumbo jobs are disabled")
+    JUMBO_MIN_EVENTS_ENABLE = count(None, "events", "Remaining events that enable jumbo jobs; default: 10 x "
+                                    "JUMBO_MIN_EVENTS_DISABLE")
+    JUMBO_MAX_EVENTS = count(None, "events", "Remaining events of all tasks with jumbo jobs; default: JUMBO_MAX_TASKS "
+                             "x JUMBO_MIN_EVENTS_ENABLE / 2")
+    JUMBO_PER_TASK = count(1, "jobs", "Jumbo jobs of a task")
+    JUMBO_PER_SITE = count(1, "jobs", "Jumbo jobs of a task at a site")
+    JUMBO_MAX_CURR_PRIO = count(500, "priority", "Highest priority of tasks that enable jumbo jobs", at_least=-inf)
+    JUMBO_PROG_TO_BOOST = real(95, "%", "Remaining percentage of the events below which a task is boosted", at_most=100)
+    JUMBO_MAX_FILES_TO_BOOST = count(500, "files", "Remaining files below which a task is boosted")
+    JUMBO_PRIO_DISABLED = count(500, "priority", "Lowest priority of tasks whose jumbo jobs were disabled",
+                                at_least=-inf)

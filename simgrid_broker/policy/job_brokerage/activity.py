@@ -76,10 +76,7 @@ def non_pledged(task, queue, load, link, store, numbers):
 
 @candidate_criterion("-over_pledged", panda="selection for pledge", source=SOURCE + "9")
 def over_pledged(task, queue, load, link, store, numbers):
-    """Refuse queues with a pledge whose running cores exceed it while work is short (D55).
-
-    In the deployed edition cores of starting jobs also count.
-    """
+    """Refuse queues whose running, when deployed also starting, cores exceed their pledge while work is short (D55)."""
     pledge = queue["pledgedcpu"]
     cores = float(load["cores_running"] + (load["cores_starting"] if task["starting_counts"] else 0))
     return task["WORK_SHORTAGE"] and not task["single"] and 0 < pledge < cores, cores, pledge

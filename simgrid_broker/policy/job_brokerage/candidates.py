@@ -18,10 +18,7 @@ OPEN = {"documented": (QueueStatus.ONLINE,), "deployed": (QueueStatus.ONLINE, Qu
 @criterion("-capability", panda="list of preliminary candidates", static=(*NAMED, "prodsourcelabel"),
            source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1")
 def of_the_other_kind(case: JobCase) -> np.ndarray:
-    """Refuse queues for analysis only to production work, and the reverse, unless the task names them.
-
-    PanDA does not list such queues and so logs none.
-    """
+    """Refuse queues for analysis only to production, and the reverse, unless the task names them; PanDA logs none."""
     queues = case.queues
     fits = queues.analysis if case.task.prodsourcelabel in ANALYSIS_LABELS else queues.production
     return ~(fits | is_named(case.task, queues))

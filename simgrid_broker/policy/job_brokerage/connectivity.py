@@ -42,10 +42,7 @@ def too_few_events(case: JobCase) -> np.ndarray | Answer:
 @criterion("-remoteio", panda="selection for direct access", static=("allowinputlan", "is_merging"),
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P13")
 def only_copies(case: JobCase) -> np.ndarray:
-    """Refuse queues that cannot read input from the local storage to tasks that use only direct access.
-
-    The deployed edition spares merge jobs.
-    """
+    """Refuse queues without direct reading to tasks that use nothing else; the deployed edition spares merge jobs."""
     spared = case.edition == "deployed" and case.task.is_merging
     return ~case.queues.direct_io if case.task.allowinputlan == ONLY and not spared else _none(case)
 

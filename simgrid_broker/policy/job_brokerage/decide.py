@@ -190,10 +190,7 @@ def settle(question, answer, n_best):
 
 @compiled
 def rank(question, answer):
-    """Rank the candidates and tag the others; returns the number of candidates in `answer.best`.
-
-    For a hint nothing is ranked, and `refused_by` still holds ranks.
-    """
+    """Rank and tag the candidates and return the number in `answer.best`; for a hint 0, and ranks stay as they are."""
     if question.task[0]["hint"]:
         return 0
     n_best = best_candidates(question, answer)

@@ -126,10 +126,7 @@ def network(task, queue, load, link, store, numbers):
 @candidate_criterion("-lowNetworkWeight", panda="network weight of express tasks", cap=True,
                      source=f"{PRODUCTION}, step 2; brokerage reference, 10.3 rule 4")
 def low_network_weight(task, queue, load, link, store, numbers):
-    """Refuse express tasks links whose network weight is below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER.
-
-    The deployed edition does so only if NW_ACTIVE (D48).
-    """
+    """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER; deployed edition: if NW_ACTIVE (D48)."""
     if not (task["express"] and task["has_nucleus"] and task["NW_ACTIVE"]):
         return False, np.nan, np.nan
     weight, limit = network_weight(task, link), task["NW_THRESHOLD"] * task["NW_WEIGHT_MULTIPLIER"]

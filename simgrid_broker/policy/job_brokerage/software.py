@@ -1,7 +1,4 @@
-"""Criteria about releases, containers, CPUs and GPUs, and the factor of the preferred CPU level.
-
-The check (`policy.software`) runs once for each distinct description of software.
-"""
+"""Criteria on releases, containers, CPUs and GPUs, checked once per distinct description; the CPU preference."""
 
 import numpy as np
 

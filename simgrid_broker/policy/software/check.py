@@ -35,7 +35,7 @@ class Release:
 
 @dataclass(frozen=True)
 class Need:
-    """What a task needs of a queue; release: None = none; impossible: PanDA stumbles over it at every queue."""
+    """What a task needs of a queue; release: None = none; impossible: PanDA fails on it at every queue."""
 
     architecture: Architecture
     release: Release | None
@@ -49,7 +49,8 @@ def need_of(architecture: str, transhome: str, container_name: str, only_tags_fo
             edition: str) -> Need | None:
     """What a task with these parameters needs; None if nothing is checked.
 
-    The code looks only at tasks with a transHome (brokerage reference, 5.4); the documentation knows no such condition.
+    The deployed edition checks only tasks with a transHome (brokerage reference, 5.4); as documented there is no such
+    condition.
     """
     if not (transhome if edition == "deployed" else transhome or architecture or container_name):
         return None
@@ -85,7 +86,7 @@ def entry_of(software: QueueSoftware, edition: str) -> PublishedSoftware | None:
 
 
 def _takes_any(software: QueueSoftware, need: Need, edition: str) -> bool:
-    """Whether a queue is not checked at all; by the code it is, if the task asks for a CPU or GPU (D37)."""
+    """Whether a queue is not checked; the deployed edition checks it for tasks that ask for a CPU or GPU (D37)."""
     if edition == "documented":
         return "ANY" in software.releases
     asked = need.architecture
@@ -107,7 +108,7 @@ def _has_container(published: PublishedSoftware, need: Need, everywhere: Publish
                    edition: str) -> bool:
     """Whether a fat container can be had; source: brokerage reference, 5.3.
 
-    The documentation looks at tags only for tasks that want nothing else, the code for all.
+    As documented, tags count only for tasks that want nothing else; in the deployed edition they count for all tasks.
     """
     name = need.container_name
     if need.only_tags_for_fc or edition == "deployed":
@@ -129,8 +130,8 @@ def _takes_images(published: PublishedSoftware) -> bool:
 def _has_release(published: PublishedSoftware, release: Release, asked: Architecture, edition: str) -> bool:
     """Whether a release or nightly is on CVMFS, or installed with a tag.
 
-    By the code a tag counts only where CVMFS lacks the repository (D41), a base platform needs containers, and a
-    regular expression is no platform that could be installed.
+    In the deployed edition a tag counts only where CVMFS lacks the repository (D41), a base platform needs containers,
+    and a regular expression is no platform that could be installed.
     """
     on_cvmfs = ANY in published.cvmfs or release.cvmfs_tag in published.cvmfs
     if edition == "deployed":
@@ -157,15 +158,12 @@ def resolved_platform(published: PublishedSoftware, platform: str) -> str | None
 
 
 def _unresolved(published: PublishedSoftware, platform: str) -> bool:
-    """Whether a platform is a regular expression that the queue has no platform for.
-
-    A platform counts as a regular expression if it does not match itself; source: brokerage reference, 5.4.
-    """
+    """Whether a regular expression (which does not match itself) matches no platform; brokerage reference, 5.4."""
     return not covers(platform, platform) and resolved_platform(published, platform) is None
 
 
 def _is_pattern(text: str) -> bool:
-    """Whether a text can be taken as a regular expression."""
+    """Whether a text is a regular expression."""
     try:
         pattern(text)
     except BadPattern:

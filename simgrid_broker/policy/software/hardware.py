@@ -16,8 +16,8 @@ NOT_ASKED = (None, WILDCARD)
 Listed = tuple[str, ...] | None
 
 
-class _Stumble(ValueError):
-    """Something that PanDA takes for granted is missing."""
+class _MissingField(ValueError):
+    """A requirement without the field that PanDA reads: PanDA fails on it."""
 
 
 def has_hardware(asked: Architecture, published: tuple[Hardware, ...], gpus: tuple[WorkerNodeGpu, ...],
@@ -29,7 +29,7 @@ def has_hardware(asked: Architecture, published: tuple[Hardware, ...], gpus: tup
     try:
         return ((not asked.cpu_specs or any(_has_cpu(asked.cpu_specs, each, edition) for each in cpu))
                 and (asked.gpu_spec is None or bool(gpu) and _has_gpu(asked.gpu_spec, gpus, edition)))
-    except (_Stumble, BadPattern):
+    except (_MissingField, BadPattern):
         return False
 
 
@@ -48,7 +48,7 @@ def _has_cpu(specs: tuple[CpuSpec, ...], cpu: Hardware, edition: str) -> bool:
 def _has_arch(asked: str | None, listed: Listed, edition: str) -> bool:
     """Whether an architecture is among those of the queue, as a word or as a regular expression for one."""
     if edition == "deployed" and (asked is None or listed is None):
-        raise _Stumble("arch")
+        raise _MissingField("arch")
     return _has_word(asked, listed, edition) or (
         asked not in NOT_ASKED and any(covers(asked, word) for word in listed or ()))
 
@@ -61,7 +61,7 @@ def _has_word(asked: str | None, listed: Listed, edition: str) -> bool:
 
 
 def _has_gpu(asked: GpuSpec, gpus: tuple[WorkerNodeGpu, ...], edition: str) -> bool:
-    """Whether worker nodes reported what is asked for; without reports a queue has any GPU, but no special one."""
+    """Whether worker nodes reported what is asked for; without reports a queue has any GPU, but no specific one."""
     if asked == GpuSpec():
         return True
     if not gpus or (asked.excl and any(starts(asked.model, gpu.model or "") for gpu in gpus)):

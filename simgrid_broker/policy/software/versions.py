@@ -13,7 +13,7 @@ from packaging.version import InvalidVersion, Version
 OPERATORS = {"==": eq, "=": eq, ">=": ge, "<=": le, ">": gt, "<": lt, "!=": ne}
 """Operators of the documentation."""
 UNSUPPORTED = {"documented": (), "deployed": ("!=",)}
-"""Operators that an edition does not know: with them nothing fits; source: D39."""
+"""Operators that an edition does not know, so that no value meets the constraint; source: D39."""
 
 _CONSTRAINT = re.compile(r"([=<>!]+)(.+)", re.DOTALL)
 
@@ -36,7 +36,7 @@ def version(value: str | float) -> Version | None:
 
 
 def satisfies(value: str | float, text: str, edition: str) -> bool:
-    """Whether a value meets a constraint; whatever cannot be read does not."""
+    """Whether a value meets a constraint; False if either cannot be read."""
     wanted, has = constraint(text), version(value)
     if wanted is None or has is None or wanted[0] in UNSUPPORTED[edition]:
         return False
