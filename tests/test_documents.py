@@ -45,7 +45,7 @@ def test_every_agent_and_policy_has_its_place_in_the_fidelity_page():
 
 NO_RULES = {
     "policy/__init__.py", "policy/rule.py", "policy/registry.py", "agents/__init__.py", "agents/books.py",
-    "agents/brokers.py", "agents/control.py", "agents/open_inputs.py", "agents/own.py", "agents/recorder.py",
+    "agents/brokers.py", "agents/control.py", "agents/open_inputs.py", "agents/own.py",
     "agents/decision_log.py", "agents/live_tasks.py", "agents/policies.py", "agents/sampler.py", "agents/snapshots.py",
     "agents/task_source.py", "agents/timeline.py", "agents/setupper.py", "agents/adder.py", "agents/copy_archive.py",
     "agents/post_processor.py",

@@ -1,5 +1,7 @@
 """Books: what agents remember together, beyond the tables of the world."""
 
+from typing import Protocol
+
 import numpy as np
 
 from simgrid_broker.agents.command_book import CommandBook
@@ -7,7 +9,6 @@ from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.open_inputs import OpenInputs
 from simgrid_broker.agents.policies import Policies
-from simgrid_broker.agents.recorder import Recorder
 from simgrid_broker.agents.retry_module import RetryModule
 from simgrid_broker.agents.scouts import Scouts
 from simgrid_broker.agents.task_ledger import TaskLedger
@@ -15,6 +16,18 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.world.series import Series
 from simgrid_broker.world.world import World
+
+
+class Recorder(Protocol):
+    """Takes rows and snapshots; `validate` asks for a check of all invariants at every sample."""
+
+    validate: bool
+
+    def write(self, name: str, rows: np.ndarray, times: np.ndarray | None = None) -> None:
+        """Record rows of a table, with the times of their transitions where it has any."""
+
+    def keep_snapshot(self, values: dict) -> None:
+        """Keep a snapshot for `broker`."""
 
 
 class Books:

@@ -6,10 +6,9 @@ import numpy as np
 import simpy
 
 from simgrid_broker import luck
-from simgrid_broker.agents.books import Books
+from simgrid_broker.agents.books import Books, Recorder
 from simgrid_broker.agents.brokers import Brokers
 from simgrid_broker.agents.policies import InForce, Policies
-from simgrid_broker.agents.recorder import Recorder
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.arrays import Arrays

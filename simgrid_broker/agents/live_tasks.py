@@ -31,8 +31,4 @@ class LiveTasks:
 
     def in_status(self, *statuses: int) -> np.ndarray:
         """Rows of the live tasks in any of these statuses."""
-        found = self.world.arrays.tasks["status"][self.rows]
-        mask = np.zeros(len(found), bool)
-        for status in statuses:
-            mask |= found == int(status)
-        return self.rows[mask]
+        return self.rows[np.isin(self.world.arrays.tasks["status"][self.rows], statuses)]

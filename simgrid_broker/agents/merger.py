@@ -200,14 +200,11 @@ class Merger:
 
     def _set_statuses(self) -> None:
         """Set tasks with only merging left to `merging`, and tasks with other work to `running`."""
-        control, arrays = self.control, self.control.arrays
-        rows = control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
-        rows = rows[arrays.tasks["mergeoutput"][rows] != 0]
-        jobs = arrays.jobs[self._jobs()]
-        others = np.bincount(jobs["task"][jobs["status"] != MERGING], minlength=len(arrays.tasks))
-        tasks = arrays.tasks
-        for row in rows.tolist():
-            left = tasks["next_chunk"][row] < tasks["n_jobs"][row] or tasks["n_retry"][row] or others[row]
-            wanted = T.RUNNING if left or not tasks["n_alive"][row] else T.MERGING
-            if tasks["status"][row] == T.RUNNING and wanted is T.MERGING or left and tasks["status"][row] == T.MERGING:
-                set_status(control.world, row, wanted, control.now)
+        control, tasks = self.control, self.control.arrays.tasks
+        jobs = control.arrays.jobs[self._jobs()]
+        others = np.bincount(jobs["task"][jobs["status"] != MERGING], minlength=len(tasks))
+        left = (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
+        merges = ~left & (tasks["n_alive"] > 0) & (tasks["mergeoutput"] != 0)
+        for row in control.books.live_tasks.in_status(T.RUNNING, T.MERGING).tolist():
+            if merges[row] and tasks["status"][row] == T.RUNNING or left[row] and tasks["status"][row] == T.MERGING:
+                set_status(control.world, row, T.MERGING if merges[row] else T.RUNNING, control.now)

@@ -64,7 +64,7 @@ class TaskLedger:
         return np.array([tuple(run) for run in runs], GIVEN_UP)
 
     def failure_rates(self, row: int) -> tuple[float, float]:
-        """Fraction of a task's ended jobs that failed, and the same of HEP-score hours; NaN = none has ended."""
+        """Fractions of a task's ended jobs and HEP-score hours that failed; NaN = none has ended."""
         if self.of_hs06:
             self.fabric.empty_outboxes()
         task = self.world.arrays.tasks[row]

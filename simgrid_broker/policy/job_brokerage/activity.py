@@ -76,7 +76,7 @@ def non_pledged(task, queue, load, link, store, numbers):
 
 @candidate_criterion("-over_pledged", panda="selection for pledge", source=SOURCE + "9")
 def over_pledged(task, queue, load, link, store, numbers):
-    """Refuse queues whose running, when deployed also starting, cores exceed their pledge while work is short (D55)."""
+    """Refuse queues whose running (deployed: or starting) cores exceed their pledge while work is short (D55)."""
     pledge = queue["pledgedcpu"]
     cores = float(load["cores_running"] + (load["cores_starting"] if task["starting_counts"] else 0))
     return task["WORK_SHORTAGE"] and not task["single"] and 0 < pledge < cores, cores, pledge
