@@ -14,12 +14,8 @@ from simgrid_broker.compiled import compiled
 
 STREAMS = {name: number for number, name in enumerate((
     "work", "memory", "output", "fate", "fate_time", "transfer", "nucleus_draw", "queue_draw", "phase", "site_fate",
-    "decision_record", "task_arrival", "task_draw", "grid_draw", "import_draw", "sloppy",
-    "file_events", "file_size",
-    "task_selection", "inactive_poll",
-    "input_loss",
-    "merge_draw", "merge_fate",
-))}
+    "decision_record", "task_arrival", "task_draw", "grid_draw", "import_draw", "sloppy", "file_events", "file_size",
+    "task_selection", "inactive_poll", "input_loss", "merge_draw", "merge_fate"))}
 """Numbers of the streams: one per kind of random draw."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -18,10 +18,7 @@ NUCLEUS_DRAW = luck.STREAMS["nucleus_draw"]
 
 
 class Brokers:
-    """Job and task brokerage under the policies in use.
-
-    snapshot: job and worker statistics, replaced at each refresh; queues: the candidate queues as CRIC describes them.
-    """
+    """Job and task brokerage; snapshot: statistics, replaced at each refresh; queues: candidates as in CRIC."""
 
     def __init__(self, world: World, policies: Policies, snapshot: Snapshot):
         self.world, self.policies, self.snapshot = world, policies, snapshot

@@ -1,7 +1,4 @@
-"""JEDI's JobSplitter: cuts the files of a task into jobs for the queues that were drawn.
-
-Source: lifecycle reference, sections 2.3, 2.5 and 2.6; PanDA's `JobSplitter` and `InputChunk`.
-"""
+"""JEDI's JobSplitter and InputChunk: cut files into jobs for the queues drawn; lifecycle reference, 2.3, 2.5, 2.6."""
 
 import math
 

@@ -9,10 +9,7 @@ from simgrid_broker.world.world import World
 
 
 class OpenInputs:
-    """Open datasets by row of their task: pieces of input in the end, and how they arrive; closed ones are removed.
-
-    Tasks begin with the files that are present when they arrive, at least one.
-    """
+    """Open datasets by row: pieces in the end, how they arrive; tasks begin with those present, at least one."""
 
     def __init__(self, world: World):
         self.world = world

@@ -46,10 +46,7 @@ def send_on(control: Control, ended: list[int]) -> None:
 
 
 def settled(control: Control, row: int, ended: list[int]) -> bool:
-    """End a task that had nothing left when last seen; returns whether it needs no further look.
-
-    A paused or scouting task, or one without a nucleus, is ended once it leaves that status.
-    """
+    """End a task with nothing left once its status allows; returns whether it needs no further look."""
     world, task = control.world, control.arrays.tasks[row]
     status, old_status = T(task["status"]), T(task["old_status"])
     if task["n_finished"] + task["n_failed"] != task["n_jobs"] or status in SETTLED:

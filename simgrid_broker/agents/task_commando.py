@@ -138,10 +138,6 @@ class TaskCommando:
         if queue is not None:
             set_task(world, row, preassigned=world.vocabularies["preassigned"].index(queue))
 
-    def _pause(self, row: int, given: Given) -> None:
-        """Pause a task and its activated jobs."""
-        pause(self.control, row)
-
     def _resume(self, row: int, given: Given) -> None:
         """Return a task to the status that it had before it was paused."""
         control, tasks = self.control, self.control.arrays.tasks
@@ -149,10 +145,6 @@ class TaskCommando:
         set_status(control.world, row, T(tasks["old_status"][row]), control.now)
         if paused:
             control.fabric.release(jobs_of(control.arrays, [row], S.THROTTLED), control.now)
-
-    def _avalanche(self, row: int, given: Given) -> None:
-        """Let a task make all its jobs without waiting for its scouts."""
-        set_status(self.control.world, row, T.SCOUTED, self.control.now)
 
     def _retry(self, row: int, given: Given) -> str:
         """Retry unprocessed input of a task, and its children; returns why not, empty if it is retried."""
@@ -219,9 +211,10 @@ class TaskCommando:
 
 
 OTHERS: dict[TaskCommand, Callable[[TaskCommando, int, Given], str | None]] = {
-    C.PAUSE: TaskCommando._pause, C.RESUME: TaskCommando._resume, C.AVALANCHE: TaskCommando._avalanche,
-    C.RETRY: TaskCommando._retry, C.INCEXEC: TaskCommando._incexec}
-"""Commands that take effect at once."""
+    C.PAUSE: lambda self, row, given: pause(self.control, row),
+    C.AVALANCHE: lambda self, row, given: set_status(self.control.world, row, T.SCOUTED, self.control.now),
+    C.RESUME: TaskCommando._resume, C.RETRY: TaskCommando._retry, C.INCEXEC: TaskCommando._incexec}
+"""Commands that take effect at once; an avalanche lets a task make all its jobs without waiting for its scouts."""
 
 
 def pause(control: Control, row: int) -> None:

@@ -1,5 +1,7 @@
 """The scenario's timeline: incidents take effect at their times; tasks that arrive by one are in the task list."""
 
+from collections.abc import Callable
+
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.columns import lose_files, restore_files, set_activity, set_queue_status
 from simgrid_broker.world.share_tree import share_tree, with_value
@@ -22,30 +24,14 @@ def _site(control: Control, name: str) -> int:
     return control.world.vocabularies["sites"].index(name)
 
 
+def _link(control: Control, incident) -> tuple[int, int]:
+    return _site(control, incident.source), _site(control, incident.destination)
+
+
 def queue_status(control: Control, incident) -> None:
     """Change the status of a queue in CRIC."""
     set_queue_status(control.world, incident.queue, incident.status)
     control.brokers.refresh_queues()
-
-
-def site_outage(control: Control, incident) -> None:
-    """Begin the outage of a site."""
-    control.fabric.site_goes_down(_site(control, incident.site), control.now)
-
-
-def site_recovery(control: Control, incident) -> None:
-    """End the outage of a site."""
-    control.fabric.site_comes_back(_site(control, incident.site), control.now)
-
-
-def link_outage(control: Control, incident) -> None:
-    """Begin the outage of a link."""
-    control.fabric.link_goes_down(_site(control, incident.source), _site(control, incident.destination), control.now)
-
-
-def link_recovery(control: Control, incident) -> None:
-    """End the outage of a link."""
-    control.fabric.link_comes_back(_site(control, incident.source), _site(control, incident.destination), control.now)
 
 
 def share_target(control: Control, incident) -> None:
@@ -53,11 +39,6 @@ def share_target(control: Control, incident) -> None:
     world = control.world
     world.shares = with_value(world.shares, incident.share, float(incident.value))
     world.tree = share_tree(world.shares)
-
-
-def gdpconfig(control: Control, incident) -> None:
-    """Change the value of a key of gdpconfig."""
-    control.policies.set_config(incident.key, incident.value)
 
 
 def task_priority(control: Control, incident) -> None:
@@ -73,16 +54,6 @@ def task_share(control: Control, incident) -> None:
     for row in control.books.commands.change(incident, control.now):
         control.books.ledger.changes(row)
         control.fabric.set_share([row], share)
-
-
-def task_command(control: Control, incident) -> None:
-    """Give a command, which the TaskCommando carries out in its next cycle."""
-    control.books.commands.give(incident, control.now)
-
-
-def storage_status(control: Control, incident) -> None:
-    """Change the status of an activity of an endpoint in CRIC; transfers and jobs continue."""
-    set_activity(control.world, incident.storage, incident.activity, incident.status)
 
 
 def storage_status_ends(control: Control, incident) -> None:
@@ -101,12 +72,19 @@ def file_recovery(control: Control, incident) -> None:
     restore_files(control.world, *control.books.lost_files.pop(id(incident)))
 
 
-EFFECTS = {"queue_status": queue_status, "site_outage": site_outage, "link_outage": link_outage,
-           "share_target": share_target, "gdpconfig": gdpconfig, "task_priority": task_priority,
-           "storage_status": storage_status, "task_command": task_command, "task_share": task_share,
-           "file_loss": file_loss}
-"""Effect of the beginning of an incident, by its kind."""
+EFFECTS: dict[str, Callable] = {
+    "queue_status": queue_status, "share_target": share_target, "task_priority": task_priority,
+    "task_share": task_share, "file_loss": file_loss,
+    "site_outage": lambda control, incident: control.fabric.site_goes_down(_site(control, incident.site), control.now),
+    "link_outage": lambda control, incident: control.fabric.link_goes_down(*_link(control, incident), control.now),
+    "gdpconfig": lambda control, incident: control.policies.set_config(incident.key, incident.value),
+    "storage_status": lambda control, incident: set_activity(
+        control.world, incident.storage, incident.activity, incident.status),       # transfers and jobs continue
+    "task_command": lambda control, incident: control.books.commands.give(incident, control.now)}
+"""Effect of the beginning of an incident, by its kind; the TaskCommando carries out commands in its next cycle."""
 
-ENDS = {"site_outage": site_recovery, "link_outage": link_recovery, "storage_status": storage_status_ends,
-        "file_loss": file_recovery}
+ENDS: dict[str, Callable] = {
+    "site_outage": lambda control, incident: control.fabric.site_comes_back(_site(control, incident.site), control.now),
+    "link_outage": lambda control, incident: control.fabric.link_comes_back(*_link(control, incident), control.now),
+    "storage_status": storage_status_ends, "file_loss": file_recovery}
 """Effect of the end of an incident, by its kind."""

@@ -68,10 +68,7 @@ class WorkQueues:
             lambda kind, of: luck.uniforms(self.control.seed, "task_selection", number, cycle, 3 * of + kind))]
 
     def view(self, row: int, level: int = 0) -> tuple:
-        """View of a task for the broker and its input by site, kept until the task changes.
-
-        level: to which the ramCount of the input was raised, 0 = the task's own.
-        """
+        """View of a task and its input by site, kept until it changes; level: of ramCount, 0 = the task's own."""
         world = self.control.world
         state = self.changing[row].item(), self.control.books.scouts.changes[row]
         known = self.views.get(row)

@@ -6,10 +6,7 @@ from simgrid_broker.views import KEPT, Verdict
 
 
 def chances_of_nuclei(verdict: Verdict) -> np.ndarray:
-    """Probability that each candidate is drawn as nucleus, (n,): its fraction of the weights; the first if all are 0.
-
-    Source: brokerage reference, section 1.4.
-    """
+    """Probability of each nucleus, (n,): its part of the weights; the first if all are 0; brokerage reference, 1.4."""
     kept = verdict.refused_by == KEPT
     weight = np.where(kept, verdict.weight, 0.0)
     if weight.sum() > 0:

@@ -50,8 +50,7 @@ ZERO_SHARE_FIELDS = ("processingtype", "workinggroup", "gshare", "currentpriorit
 def zero_share(case: JobCase) -> np.ndarray:
     """Refuse queues whose `fairsharepolicy` gives the task nothing.
 
-    The deployed edition spares work of the shares `test` and `validation`, unless it names a single queue and is not
-    managed.
+    The deployed edition spares work of the shares `test` and `validation` unless it names one queue and is not managed.
     """
     policies, task = case.queues.fairsharepolicy, case.task
     is_test = case.edition == "deployed" and task.gshare in TEST_SHARES

@@ -112,8 +112,7 @@ def smallest_behind(ranks: np.ndarray) -> np.ndarray:
 
 
 DOCUMENTED = JobBrokerage(
-    edition="documented",
-    funnel=Funnel((
+    edition="documented", funnel=Funnel((
         preliminary.not_preassigned, candidates.of_the_other_kind, candidates.named_test, candidates.not_open,
         network.link_blocked, network.link_full, network.nucleus_full, activity.inactive, activity.opportunistic,
         candidates.zero_share,
@@ -134,8 +133,7 @@ DOCUMENTED = JobBrokerage(
 """Source of the order: PanDA brokerage documentation, production job brokerage."""
 
 DEPLOYED = JobBrokerage(
-    edition="deployed",
-    funnel=Funnel((
+    edition="deployed", funnel=Funnel((
         preliminary.not_preassigned, candidates.of_the_other_kind, candidates.not_open,
         network.nucleus_closed_deployed, network.nucleus_full_deployed, network.link_blocked_deployed,
         network.link_full_deployed, activity.opportunistic, activity.inactive,

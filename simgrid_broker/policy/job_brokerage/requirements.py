@@ -42,10 +42,7 @@ def too_little_scratch(task, queue, load, link, store, numbers):
 
 @candidate_criterion("-disk", panda="selection for scratch disk", **DEPLOYED)
 def too_little_scratch_deployed(task, queue, load, link, store, numbers):
-    """Refuse queues whose maxwdir is below the disk usage; only single-core tasks get a part of it (D50).
-
-    Event service tasks get all of it, whatever their cores.
-    """
+    """Refuse queues whose maxwdir, for single-core tasks but event service per core, is below the disk usage (D50)."""
     limit = queue["maxwdir_mb"] / (estimates.slot_cores(queue) if task["single_core"] else 1)
     need = estimates.scratch_deployed_mib(task, queue)
     return need > limit, need, limit

@@ -94,10 +94,7 @@ class Architecture:
 
 
 class MalformedArchitecture(ValueError):
-    """Part of an architecture parameter that does not do what it says.
-
-    field: attribute in the words of the JSON form, "" = the whole; position: character, counted from 0.
-    """
+    """Part of a text that does not do what it says; field: as in JSON, "" = the whole; position: character from 0."""
 
     def __init__(self, field: str, position: int, reason: str):
         super().__init__(field, position, reason)

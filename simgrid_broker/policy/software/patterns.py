@@ -27,10 +27,7 @@ def pattern(text: str, ignore_case: bool = False) -> re.Pattern:
 
 
 def starts(text: str, value: str) -> bool:
-    """Whether the expression matches from the start of `value`, whatever the case. Raises BadPattern.
-
-    Source: PanDA brokerage documentation, GPU requirements (`re.match`, case-insensitive).
-    """
+    """Whether it matches from the start of `value`, whatever the case (GPU requirements). Raises BadPattern."""
     return pattern(text, True).match(value) is not None
 
 
