@@ -42,9 +42,7 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             *waiting,
             f"          still waiting at the end: {value['still_waiting']}, "
             f"withdrawn before start: {value['taken_back']}",
-            *_out_of_memory(run),
-            *_lost(run),
-            *_tasks(run),
+            *_out_of_memory(run), *_lost(run), *_tasks(run),
             f"shares    power above target: {value['share_misplaced']} %",
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per second of wall-clock time"]
 

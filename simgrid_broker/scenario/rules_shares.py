@@ -14,7 +14,7 @@ TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transp
 """Fields of a share that are regular expressions."""
 
 WORK_QUEUES_BESIDE_SHARES = (EVENT_SERVICE_QUEUE,)
-"""Work queues that gdpconfig may name and that are no shares; source: lifecycle reference, section 1.6."""
+"""Work queues that gdpconfig may name and that are not shares; source: lifecycle reference, section 1.6."""
 
 
 def shares_with_keys(shares: tuple[Share, ...], key: tuple = ("shares",)) -> Iterator[tuple[tuple, Share]]:

@@ -43,7 +43,7 @@ def load_without_work(scenario: Scenario) -> Iterator[Finding]:
     """Jobs that are to keep cores busy have work."""
     for key, stream in streams_with_keys(scenario):
         if is_load_without_work(stream):
-            yield Finding((*key, "offered_cores"), stream.offered_cores, "jobs without work are no load: their "
+            yield Finding((*key, "offered_cores"), stream.offered_cores, "jobs without work are not a load: their "
                           "hs06sec_per_event or basewalltime must be above 0", depends_on=(key,))
 
 

@@ -116,8 +116,7 @@ def network_weight(task, link):
     return importance * queued_weight(task, link) + (1 - importance) * throughput_weight(task, link)
 
 
-@candidate_factor("network", panda="network weight",
-                  source=f"{PRODUCTION}, step 3; brokerage reference, 7 and 10.1")
+@candidate_factor("network", panda="network weight", source=f"{PRODUCTION}, step 3; brokerage reference, 7 and 10.1")
 def network(task, queue, load, link, store, numbers):
     """The network weight; 1 for tasks without nucleus and, in the deployed edition, without NW_ACTIVE (D48)."""
     return network_weight(task, link) if task["has_nucleus"] and task["NW_ACTIVE"] else 1.0
@@ -143,8 +142,7 @@ def nucleus_closed(task, queue, load, link, store, numbers):
     return task["has_nucleus"] and not at_nucleus(link) and not usable, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", panda="selection for files to the nucleus", temporary=True,
-                     **DOCUMENTED)
+@candidate_criterion("-links_full", panda="selection for files to the nucleus", temporary=True, **DOCUMENTED)
 def nucleus_full(task, queue, load, link, store, numbers):
     """Refuse every queue if more files than NQUEUED_NUC_CAP_FOR_JOBS wait for the nucleus (D25)."""
     files, cap = float(task["nucleus_queued_files"]), float(task["NQUEUED_NUC_CAP_FOR_JOBS"])
@@ -189,8 +187,7 @@ def nucleus_closed_deployed(task, queue, load, link, store, numbers):
     return first_hit(task, link) == DEST_BLACKLISTED, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", panda="selection for links to the nucleus", temporary=True,
-                     **DEPLOYED)
+@candidate_criterion("-links_full", panda="selection for links to the nucleus", temporary=True, **DEPLOYED)
 def nucleus_full_deployed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei for which NQUEUED_NUC_CAP_FOR_JOBS files or more wait (D25)."""
     files, cap = float(task["nucleus_queued_files"]), float(task["NQUEUED_NUC_CAP_FOR_JOBS"])
@@ -203,8 +200,7 @@ def link_blocked_deployed(task, queue, load, link, store, numbers):
     return first_hit(task, link) == LINK_BLOCKED, float(link["closeness"]), float(MIN_CLOSENESS)
 
 
-@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", temporary=True,
-                     **DEPLOYED)
+@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", temporary=True, **DEPLOYED)
 def link_full_deployed(task, queue, load, link, store, numbers):
     """Refuse queues with NQUEUED_SAT_CAP files or more on their link to the nucleus (D26)."""
     return first_hit(task, link) == LINK_FULL, waiting_files(task, link), float(task["NQUEUED_SAT_CAP"])

@@ -80,7 +80,7 @@ def astorages_relations(objects: Mapping[str, Fields]) -> list[Relation]:
     for name, fields in objects.items():
         for role, names in fields.object("astorages").items():
             if not isinstance(names, list):
-                fields.remark("with a role in astorages that is no list of storages")
+                fields.remark("with a role in astorages that is not a list of storages")
                 continue
             rses = (clean(rse) for rse in names if isinstance(rse, str) and rse)
             found += [_relation(rse, name, fields.text("atlas_site"), role, order)

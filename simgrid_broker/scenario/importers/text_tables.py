@@ -43,7 +43,7 @@ def read_lines(path: Path, comment: str, limit: int | None = None) -> Lines:
             data.append(line)
             numbers.append(number)
     if not data:
-        refuse(path, None, "", None, f"at least one record was expected beside the comments ({comment})")
+        refuse(path, None, "", None, f"at least one record was expected in addition to the comments ({comment})")
     return Lines(path, tuple(comments), data, numbers)
 
 
@@ -51,8 +51,8 @@ def number_columns(rows: Sequence[Sequence[str]], numbers: Sequence[int], names:
                    bad: BadLines) -> np.ndarray:
     """Numbers of the fields, (n_rows, n_names); each row must have as many fields as `names`.
 
-    numbers: line of each row; names: what a field is called in an error. A field that is no finite number is added
-    to `bad` and becomes `UNKNOWN`.
+    numbers: line of each row; names: what a field is called in an error. A field that is not a finite number is
+    added to `bad` and becomes `UNKNOWN`.
     """
     try:
         values = np.array([list(map(float, row)) for row in rows])
@@ -71,7 +71,7 @@ def chunks(lines: Lines):
 
 
 def finite_number(field: str) -> float | None:
-    """The number that a field holds, or None if it holds anything else; "nan" and "inf" are no numbers."""
+    """The number that a field holds, or None if it holds anything else; "nan" and "inf" are not numbers."""
     value = float(field) if _NUMBER.fullmatch(field) else np.inf
     return value if np.isfinite(value) else None
 
