@@ -50,7 +50,7 @@ def _objects(name: str, entry: Mapping, key: str, tally: Tally) -> list[dict]:
     value = entry.get(key) or []
     listed = value if isinstance(value, list) else [value]
     found = [each for each in listed if isinstance(each, dict)]
-    tally.count_all(f"{key} of queues that are not objects, left out", [name] * (len(listed) - len(found)))
+    tally.count_all(f"{key} of queues that are no objects, left out", [name] * (len(listed) - len(found)))
     return found
 
 
