@@ -14,12 +14,11 @@ from pathlib import Path
 from simgrid_broker.advice import readers
 from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
-from simgrid_broker.cli.states import diagram, moves
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section, first_sentence
 from simgrid_broker.gdpconfig import REGISTRY
 from simgrid_broker.schema import RECORDED
-from simgrid_broker.world.states import MACHINES
+from simgrid_broker.world.states import MACHINES, Machine, Move
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -114,6 +113,30 @@ def states() -> str:
     for machine, section in zip(MACHINES, states_of(), strict=True):
         pieces += [_markdown(section, 2), f"```mermaid\n{diagram(machine)}\n```\n", _markdown(moves(machine), 3)]
     return "\n".join(pieces)
+
+
+def moves(machine: Machine) -> Section:
+    """The moves of a machine, with the agent that makes each and its condition."""
+    rows = tuple((whence(move), move.new.word, move.by, move.when) for move in machine.moves)
+    head = ("from", "to", "by", "when")
+    return Section(f"Moves of a {machine.title}", "Who makes each move, and when.", head, rows, machine.title)
+
+
+def whence(move: Move) -> str:
+    """The statuses from which a move is allowed, as text."""
+    return move.whence or ", ".join(old.word for old in move.old)
+
+
+def diagram(machine: Machine) -> str:
+    """A machine as a Mermaid state diagram; moves from almost every status have one arrow from a group."""
+    lines = ["stateDiagram-v2", "    direction LR"]
+    groups = tuple(dict.fromkeys(move.whence for move in machine.moves if move.whence))
+    lines += [f'    state "{text}" as group{number}' for number, text in enumerate(groups)]
+    arrows = []
+    for move in machine.moves:
+        olds = [f"group{groups.index(move.whence)}"] if move.whence else [old.word for old in move.old]
+        arrows += [f"    {old} --> {move.new.word}" for old in olds if old != move.new.word]
+    return "\n".join([*lines, *dict.fromkeys(arrows)])
 
 
 def tables() -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from simgrid_broker.cli.reference import broker_rules
+from simgrid_broker.world.states import MACHINES, TASK
 
 ROOT = Path(__file__).parents[1]
 FIDELITY = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
@@ -61,3 +62,17 @@ NO_RULES = {
 ])
 def test_cells_read_as_they_are(writer, cell, text):
     assert writer._plain(cell) == text
+
+
+@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
+def test_a_diagram_has_every_arrow_of_its_table(machine, writer):
+    arrows = set(re.findall(r"(\w+) --> (\w+)", writer.diagram(machine)))
+    grouped = {move.new.word for move in machine.moves if move.whence}
+    drawn = {(old.word, new.word) for old, new in machine.pairs}
+    assert {pair for pair in arrows if not pair[0].startswith("group")} <= drawn
+    assert {new for old, new in drawn if (old, new) not in arrows} <= grouped
+
+
+def test_moves_from_almost_every_status_have_one_arrow(writer):
+    assert sum(line.endswith("--> aborting") for line in writer.diagram(TASK).splitlines() if "group" in line) == 1
+    assert "registered --> aborting" not in writer.diagram(TASK)

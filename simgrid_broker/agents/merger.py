@@ -20,7 +20,6 @@ from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world import observe
 from simgrid_broker.world.build import PMERGE
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.merge_rules import merge_rule
 from simgrid_broker.world.task_transitions import set_status
 
 T = TaskStatus
@@ -137,7 +136,7 @@ class Merger:
         """Plan the merge jobs of outputs at one place."""
         control, arrays = self.control, self.control.arrays
         jobs, queue = arrays.jobs[rows], int(arrays.jobs["queue"][rows[0]])
-        limits = merging.merge_limits(merge_rule(control.world, task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
+        limits = merging.merge_limits(control.world.merge_rule(task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
                                       float(arrays.tasks["workdiskcount_mb"][task]) * 1e6, control.edition)
         outputs = merging.Unmerged(jobs["n_output_files"], jobs["output_bytes"], jobs["n_events"])
         for part in merging.cut(outputs, limits):
@@ -169,7 +168,7 @@ class Merger:
     def _view(self, merge: Merge) -> tuple:
         """View of a merge job for the job brokerage, and its input by site."""
         control, world = self.control, self.control.world
-        jobs, rule = world.arrays.jobs[merge.rows], merge_rule(world, merge.task)
+        jobs, rule = world.arrays.jobs[merge.rows], world.merge_rule(merge.task)
         whole = observe.task(world, merge.task)
         cores = rule.mergeCoreCount or whole.corecount
         found = resource_type_of(tuple(world.scenario.resource_types.values()), cores,
@@ -188,7 +187,7 @@ class Merger:
 
     def _order(self, merge: Merge, task: Task, number: int) -> None:
         """Make a merge job at a candidate queue."""
-        control, world, rule = self.control, self.control.world, merge_rule(self.control.world, merge.task)
+        control, world, rule = self.control, self.control.world, self.control.world.merge_rule(merge.task)
         site, there = world.arrays.queues["site"][merge.queue], int(control.brokers.queues.site[number])
         merge.row = control.fabric.make_merge_job(
             (control.now, merge.task, number, merge.attempt, merge.panda_id,

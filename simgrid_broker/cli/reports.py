@@ -22,10 +22,7 @@ Examples:
 
 
 def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run.", show_default=False)]) -> None:
-    """Print the figures of a run and rewrite its report.
-
-    Also works for runs that were interrupted or killed.
-    """
+    """Print the figures of a run and rewrite its report. Also works for runs that were interrupted or killed."""
     from simgrid_broker.records import read_run
     write_and_print(read_run(run))
 

@@ -7,8 +7,7 @@ import numpy as np
 from simgrid_broker.agents.brokers import Brokers
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.task_refiner import Tagger, tag_task
-from simgrid_broker.dry_run.chances import chances_of_nuclei, chances_of_queues
-from simgrid_broker.dry_run.decision import Candidate, Decision, Step
+from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
 from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot import TASK_BROKERAGE

@@ -3,9 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.job_times import end_times, selected_jobs
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import window_of
+from simgrid_broker.metrics.window import end_times, selected_jobs, window_of
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR

@@ -6,12 +6,11 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.failures import failures
-from simgrid_broker.metrics.job_times import end_times
 from simgrid_broker.metrics.shares import share_deviation
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.usage import core_capacity
 from simgrid_broker.metrics.waiting import waiting_times
-from simgrid_broker.metrics.window import Window, window_of
+from simgrid_broker.metrics.window import Window, end_times, window_of
 from simgrid_broker.names import JobStatus
 from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.units import HOUR

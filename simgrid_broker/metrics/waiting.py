@@ -7,9 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.metrics.job_times import end_times
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, window_of
+from simgrid_broker.metrics.window import Window, end_times, window_of
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 

@@ -1,13 +1,7 @@
 """Policies by name: those of the package, and those that other packages offer as entry points.
 
-Another package offers a policy in its `pyproject.toml` as an entry point of the group `simgrid_broker.policies`, called
-`<kind>.<name>`:
-
-    [project.entry-points."simgrid_broker.policies"]
-    "throttle.gentle" = "my_package.policies:gentle_throttle"
-
-It is called like the package's own policy of that kind, and what it returns is checked; a dispatch order is a
-`dispatch.DispatchOrder`.
+An entry point `<kind>.<name>` (README, own policies and agents) is called like the package's own policy of that kind,
+and what it returns is checked; a dispatch order is a `dispatch.DispatchOrder`.
 """
 
 from collections.abc import Callable

@@ -18,15 +18,12 @@ def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: flo
     bounds: objects with mincore, maxcore, minrampercore and maxrampercore, inclusive, MB, None = open. corecount:
     None = 1; ramcount in `ramunit`, baseramcount in MB. Source: lifecycle reference, section 1.5.
     """
-    cores = _cores(corecount)
+    cores = 1 if corecount is None else CORES_OF_ANY if corecount == ANY_CORES else corecount
     total = ramcount * cores + baseramcount if ramunit in PER_CORE_UNITS else ramcount + baseramcount
-    return _first_match(bounds, cores, int(COMPENSATION * (total / cores)))
-
-
-def resource_type_of_job(bounds: Sequence[Any], corecount: int | None, minramcount: float) -> int:
-    """Index of the first type that fits a job, UNDEFINED if none does; minramcount in MB has the compensation in it."""
-    cores = _cores(corecount)
-    return _first_match(bounds, cores, round(minramcount / cores))
+    ram_per_core = int(COMPENSATION * (total / cores))
+    fitting = (index for index, kind in enumerate(bounds) if _within(cores, kind.mincore, kind.maxcore)
+               and _within(ram_per_core, kind.minrampercore, kind.maxrampercore))
+    return next(fitting, UNDEFINED)
 
 
 def job_ramcount(ramcount: float, ramunit: str, baseramcount: float, corecount: int) -> int:
@@ -45,18 +42,6 @@ def job_corecount(task_corecount: int, queue_corecount: int) -> int:
     if task_corecount == 1:
         return 1
     return (task_corecount if queue_corecount == -1 else queue_corecount) or 1
-
-
-def _cores(corecount: int | None) -> int:
-    return 1 if corecount is None else CORES_OF_ANY if corecount == ANY_CORES else corecount
-
-
-def _first_match(bounds: Sequence[Any], cores: int, ram_per_core: float) -> int:
-    for index, type_ in enumerate(bounds):
-        if _within(cores, type_.mincore, type_.maxcore) and _within(
-                ram_per_core, type_.minrampercore, type_.maxrampercore):
-            return index
-    return UNDEFINED
 
 
 def _within(value: float, lowest: float | None, highest: float | None) -> bool:

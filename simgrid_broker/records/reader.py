@@ -10,9 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from simgrid_broker.errors import InputFileError, Problem
-from simgrid_broker.records.folder import runs_near
 from simgrid_broker.records.layout import JOB_END_TIMES, arrow_schema
-from simgrid_broker.records.manifest import MANIFEST, read_manifest
+from simgrid_broker.records.manifest import MANIFEST, read_manifest, runs_near
 from simgrid_broker.schema import RECORDED
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.views import QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import Arrays
@@ -9,7 +10,6 @@ from simgrid_broker.world.network_metrics import NetworkMetrics
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
-
 
 FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions")}
 """Field of the state that counts the free rows of a table."""
@@ -37,6 +37,11 @@ class World:
     def state(self) -> np.void:
         """Counters of the world, one row of `arrays.STATE`."""
         return self.arrays.state[0]
+
+    def merge_rule(self, row: int) -> MergeRule:
+        """The parameters of merging of a task's stream; the defaults if it has no stream."""
+        name, work = self.vocabularies["task_names"][self.arrays.tasks["name"][row]], self.scenario.workload
+        return next((stream for stream in (*work.campaigns, *work.users) if stream.name == name), MergeRule())
 
     def describe_anew(self) -> None:
         """Note a change of a static description of queues, which invalidates cached masks."""

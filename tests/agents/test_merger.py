@@ -1,7 +1,6 @@
 """Internal merging: merge jobs are made, brokered, run, and finish or cancel the jobs whose output they read."""
 
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -22,9 +21,9 @@ from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.world import World
 
 S = JobStatus
-merger_module = import_module("simgrid_broker.agents.merger")          # the package has the function of its name
 LIFE = (task_source, task_refiner, statistics, adder, post_processor, merger, job_generator, setupper, pilot_streaming)
 TASK = dict(label="user", mergeoutput=1, output_bytes_per_job=1e8, n_jobs=6)
 
@@ -34,7 +33,7 @@ class Merging(Stage):
 
     def __init__(self, plan=None, rule=None, *said, agents=LIFE):
         self.rule = rule or dict(merge_failure_rate=0)
-        merger_module.merge_rule = lambda *_: MergeRule(**self.rule)
+        World.merge_rule = lambda *_: MergeRule(**self.rule)
         super().__init__(agents, plan, *(said or (TASK,)))
         self.members, make = {}, self.fabric.make_merge_job
 
@@ -76,7 +75,7 @@ def unmerged(statuses):
 @pytest.fixture(autouse=True)
 def own_rule(monkeypatch):
     """Let the parameters of merging be put back after each test."""
-    monkeypatch.setattr(merger_module, "merge_rule", merger_module.merge_rule)
+    monkeypatch.setattr(World, "merge_rule", World.merge_rule)
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])

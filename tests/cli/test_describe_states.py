@@ -1,11 +1,10 @@
-"""`describe states`, and diagrams of the same tables."""
+"""`describe states`."""
 
 import re
 
 import pytest
 
-from simgrid_broker.cli.states import diagram
-from simgrid_broker.world.states import MACHINES, TASK
+from simgrid_broker.world.states import MACHINES
 
 
 def test_all_machines_are_described(call):
@@ -35,17 +34,3 @@ def test_an_unknown_part_is_reported(call, words, reason):
 def test_final_statuses_are_marked(call):
     lines = call("describe", "states", "job").stdout.splitlines()
     assert [line.split()[0] for line in lines if "- (final)" in line] == ["finished", "failed", "closed", "cancelled"]
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.title)
-def test_a_diagram_has_every_arrow_of_its_table(machine):
-    arrows = set(re.findall(r"(\w+) --> (\w+)", diagram(machine)))
-    grouped = {move.new.word for move in machine.moves if move.whence}
-    drawn = {(old.word, new.word) for old, new in machine.pairs}
-    assert {pair for pair in arrows if not pair[0].startswith("group")} <= drawn
-    assert {new for old, new in drawn if (old, new) not in arrows} <= grouped
-
-
-def test_moves_from_almost_every_status_have_one_arrow():
-    assert sum(line.endswith("--> aborting") for line in diagram(TASK).splitlines() if "group" in line) == 1
-    assert "registered --> aborting" not in diagram(TASK)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.dry_run.chances import chances_of_nuclei, chances_of_queues
+from simgrid_broker.dry_run.decision import chances_of_nuclei, chances_of_queues
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.policy.task_brokerage.broker import draw
 from simgrid_broker.views import KEPT, Verdict

@@ -8,7 +8,7 @@ from small_run import HOUR, job, queue_columns, run_of, share_rows, task_rows
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.metrics.job_times import run_times
+from simgrid_broker.metrics.window import run_times
 from simgrid_broker.names import Cause, JobStatus, TaskStatus
 from simgrid_broker.records import read_run
 

@@ -7,7 +7,6 @@ from simgrid_broker.policy.resource_types import (
     job_corecount,
     job_ramcount,
     resource_type_of,
-    resource_type_of_job,
 )
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, ResourceTypeBounds
 
@@ -29,17 +28,6 @@ SCORE, MCORE, SCORE_HIMEM, MCORE_HIMEM = range(4)
 ])
 def test_type_of_a_task(corecount, ramcount, ramunit, base, expected):
     assert resource_type_of(FOUR, corecount, ramcount, ramunit, base) == expected
-
-
-@pytest.mark.parametrize(("corecount", "ramcount", "expected"), [
-    pytest.param(1, 2000, SCORE, id="at the border"),
-    pytest.param(1, 2000.5, SCORE, id="halves go to the even number"),
-    pytest.param(1, 2001, SCORE_HIMEM, id="above it"),
-    pytest.param(8, 16000, MCORE, id="eight cores"),
-    pytest.param(0, 16008, MCORE_HIMEM, id="0 stands for eight"),
-])
-def test_type_of_a_job(corecount, ramcount, expected):
-    assert resource_type_of_job(FOUR, corecount, ramcount) == expected
 
 
 def test_what_fits_nowhere_is_undefined():
