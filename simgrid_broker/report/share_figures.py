@@ -7,8 +7,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
+import simgrid_broker.report.canvas as canvas
 from simgrid_broker.metrics import NEAR, wide
-from simgrid_broker.report import canvas
 from simgrid_broker.report.canvas import NO_MARKS, Marks
 from simgrid_broker.report.palette import INK, RUN_COLOURS
 from simgrid_broker.report.words import shortened

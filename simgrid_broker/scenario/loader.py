@@ -5,8 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import simgrid_broker.scenario.locate as locate
 from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
-from simgrid_broker.scenario import locate
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.cross_checks import findings
 from simgrid_broker.scenario.expand_grid import SOURCES, expanded
