@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 OVERRIDES = {("pandas.*", "pyarrow.*"), ("numba.*", "llvmlite.*")}
-"""Modules about which mypy is told less or more; the reasons stand beside them in `pyproject.toml`."""
+"""Modules with mypy settings of their own; `pyproject.toml` gives the reason beside each."""
 
 
 def test_mypy_finds_nothing():

@@ -13,7 +13,7 @@ TABLES = {*Arrays.__annotations__}
 
 
 def is_of_world(node, names) -> bool:
-    """Whether an expression reads a table of the world, directly or by a name that stands for one."""
+    """Whether an expression reads a table of the world, directly or through a local name."""
     return any(isinstance(each, ast.Attribute) and each.attr in TABLES and "arrays" in ast.unparse(each.value)
                or isinstance(each, ast.Name) and each.id in names for each in ast.walk(node))
 
