@@ -74,20 +74,12 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
     """The arrays and numbers that the compiled decision reads."""
     known = (prepare(brokerage, task, queues, cfg) if cache is None
              else cache.of_task(prepare, brokerage, task, queues, cfg))
-    funnel, record = brokerage.funnel, known.task
-    record["hint"] = hint
-    if locality is None:
-        record["total_bytes"], record["total_files"] = 0, 0
-        none = column_of(0.0, len(stats.store))
-        data = none, none, none, none
-    else:
-        record["total_bytes"], record["total_files"] = locality.total_bytes, locality.total_files
-        data = locality.disk_bytes, locality.disk_files, locality.any_bytes, locality.any_files
-    if task.nucleus >= 0:
-        nucleus = stats.store[task.nucleus]
-        record["nucleus_writable"], record["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
+    funnel, none = brokerage.funnel, column_of(0.0, len(stats.store))
+    data = ((0.0, 0.0, none, none, none, none) if locality is None else
+            (float(locality.total_bytes), float(locality.total_files), locality.disk_bytes, locality.disk_files,
+             locality.any_bytes, locality.any_files))
     order = brokerage.hint_order if hint else brokerage.order
-    return Question(record, queues.records, stats.load, stats.link, stats.store, *data, known.first,
+    return Question(known.task, hint, queues.records, stats.load, stats.link, stats.store, *data, known.first,
                     known.static_weight, order.ranks, order.later, order.least, order.least_numbers, order.choice_rank,
                     len(funnel.criteria), funnel.never, brokerage.busiest)
 

@@ -20,19 +20,22 @@ TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
 class Question(NamedTuple):
     """Everything that a decision reads.
 
-    task: (1,) of TASK; queues: (n,) of QUEUE; load: (n_queues,) of LOAD; link, store and the fractions of the input:
-    (n_sites,); first: (n,) smallest rank at which a static criterion refuses, `never` = none; static_weight: (n,)
-    product of the static factors. Of the rules about one candidate: ranks: (n_rules,) rank of each criterion; later:
-    (n_rules,) the smallest from each of them on; least: the smallest of all; least_numbers: the smallest of those that
-    need job numbers; choice_rank: that of the choice. n_criteria: of the whole chain; busiest: whether a task that
-    stays at its nucleus uses one queue only.
+    task: (1,) of TASK; hint: whether task brokerage asks; total_bytes, total_files: of the input; queues: (n,) of
+    QUEUE; load: (n_queues,) of LOAD; link, store and the fractions of the input: (n_sites,); first: (n,) smallest rank
+    at which a static criterion refuses, `never` = none; static_weight: (n,) product of the static factors. Of the rules
+    about one candidate: ranks: (n_rules,) rank of each criterion; later: (n_rules,) the smallest from each of them on;
+    least: the smallest of all; least_numbers: the smallest of those that need job numbers; choice_rank: that of the
+    choice. n_criteria: of the whole chain; busiest: whether a task that stays at its nucleus uses one queue only.
     """
 
     task: np.ndarray
+    hint: bool
     queues: np.ndarray
     load: np.ndarray
     link: np.ndarray
     store: np.ndarray
+    total_bytes: float
+    total_files: float
     disk_bytes: np.ndarray
     disk_files: np.ndarray
     any_bytes: np.ndarray
@@ -81,11 +84,15 @@ def workspace(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @compiled
 def begin(question):
-    """Fill in what the task's record holds of all sites: files that wait for its nucleus, and sources of its input.
+    """Fill in what the task's record holds of its input and of sites: its nucleus, files that wait for it, and sources.
 
     Source of the sources: brokerage reference, 2.5 and P1; a site without storage sends files.
     """
     task = question.task[0]
+    task["hint"], task["total_bytes"], task["total_files"] = question.hint, question.total_bytes, question.total_files
+    if task["has_nucleus"]:
+        nucleus = question.store[task["nucleus"]]
+        task["nucleus_writable"], task["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
     task["nucleus_queued_files"] = files_to_nucleus(task, question.link)
     complete, sends = False, False
     if task["asks_for_sources"] and task["total_bytes"] > 0:
