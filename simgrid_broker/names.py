@@ -207,6 +207,9 @@ USED = "+use"
 ROOT_SHARE = "root"
 """Name of the node above all shares."""
 
+TEST_SHARE = "Test"
+"""Share that the deployed edition dispatches with the first one; source: lifecycle reference, section 1.4."""
+
 EVENT_SERVICE_QUEUE = "eventservice"
 """Work queue that is throttled as a whole, not by resource type; source: JEDI TWiki, job throttling."""
 

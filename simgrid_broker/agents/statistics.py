@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy.dispatch import sloppy_fraction
+from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction
 from simgrid_broker.policy.shares import values_in_use
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import take_snapshot
@@ -23,7 +23,8 @@ def statistics(control: Control) -> Process:
         world.network.read_queues(world.arrays)
         if stretchable is not None:
             world.tree = values_in_use(share_tree(world.shares), leaves_with_tasks(control), stretchable)
-        control.fabric.serve_shares(order.shares(world.tree, observe.share_usage(world)))
+        shares = order.shares(world.tree, observe.share_usage(world))
+        control.fabric.serve_shares(shares, share_ranks(world.tree, shares, control.edition))
     yield from control.every(control.periods.statistics, refresh, "statistics")
 
 

@@ -197,9 +197,11 @@ class Fabric:
         for name in RANKED:
             settings[f"rank_by_{name}"] = weights.get(name, 0)
 
-    def serve_shares(self, order: np.ndarray) -> None:
-        """Set the order in which pilots look for jobs of shares, (n_shares,), most under-served first."""
-        self.world.arrays.share_order[:] = order
+    def serve_shares(self, order: np.ndarray, ranks: np.ndarray) -> None:
+        """Set the order of shares, most under-served first, and their ranks in dispatch, (n_shares,) each."""
+        arrays = self.world.arrays
+        arrays.share_order[:], arrays.share_rank[:] = order, ranks
+        arrays.shares_by_rank[:] = order[np.argsort(ranks[order], kind="stable")]
 
     def set_priority(self, task_rows, priority: int, jobs=None) -> None:
         """Change the priority of tasks and of their live jobs; jobs: rows that include these jobs, if known."""

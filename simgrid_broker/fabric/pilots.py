@@ -44,11 +44,19 @@ def get_job(world: Arrays, number, now):
 
 @compiled
 def best_of_first_share(world: Arrays, number):
-    """Best job of the most under-served share with activated jobs; -1 if there is none."""
-    for share in world.share_order:
-        if world.activated[number, share] >= 0:
-            return world.activated[number, share]
-    return -1
+    """Best job of the shares of lowest rank with activated jobs; -1 if there is none."""
+    best, lowest = -1, 0
+    for share in world.shares_by_rank:
+        row = world.activated[number, share]
+        if row < 0:
+            continue
+        if best < 0:
+            best, lowest = row, world.share_rank[share]
+        elif world.share_rank[share] > lowest:
+            break
+        elif comes_before(world.jobs, row, best):
+            best = row
+    return best
 
 
 @compiled

@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.errors import PluginError
 from simgrid_broker.gdpconfig import jobdispatch
-from simgrid_broker.names import RANKED
+from simgrid_broker.names import RANKED, TEST_SHARE
 from simgrid_broker.policy.shares import share_order
 from simgrid_broker.views import Gdpconfig, ShareTree
 
@@ -48,6 +48,18 @@ PRIORITY = DispatchOrder("priority", by_share=False)
 """Priority, then age, whatever the share."""
 AGE = DispatchOrder("age", by_share=False, rank={})
 """First come, first served."""
+
+
+def share_ranks(tree: ShareTree, order: np.ndarray, edition: str) -> np.ndarray:
+    """Rank of each leaf in dispatch, (n_leaves,): its place in the order of shares; equal ranks compete by job.
+
+    In the deployed edition a leaf of the name `Test` has rank 0, like the first. Source: lifecycle reference, 1.4.
+    """
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    if edition == "deployed":
+        ranks[[tree.names[node] == TEST_SHARE for node in tree.leaves]] = 0
+    return ranks
 
 
 def sloppy_fraction(cfg: Gdpconfig, edition: str) -> float:

@@ -115,6 +115,8 @@ class Arrays(Bundle):
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
     newest_activated: np.ndarray   # the same shape, the one that came last; -1 = it has left, or none has come
     share_order: np.ndarray        # (n_shares,), most under-served first
+    share_rank: np.ndarray         # (n_shares,), rank of each share in dispatch; those of equal rank compete by job
+    shares_by_rank: np.ndarray     # (n_shares,), the shares of lower rank first
     counts: np.ndarray             # (n_queues, n_groups, n_resource_types, n_status), jobs; groups as in `groups`
     running_cores: np.ndarray      # (n_queues, n_groups, n_resource_types), cores of running jobs
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs

@@ -48,9 +48,21 @@ def served(bench, queue=0) -> list[int]:
 ])
 def test_share_then_priority_then_age(said, order, expected):
     bench = bench_of(*said)
-    bench.arrays.share_order[:] = ["ABC".index(share) for share in order]
+    bench.fabric.serve_shares(np.array(["ABC".index(share) for share in order]), np.argsort(list(order)))
     assert served(bench) == expected
     bench.check()
+
+
+@pytest.mark.parametrize(("said", "expected"), [
+    pytest.param([("B", 1), ("C", 9)], [1, 0], id="shares of one rank compete by priority"),
+    pytest.param([("C", 1), ("B", 1)], [0, 1], id="then by age"),
+    pytest.param([("A", 9), ("C", 1)], [1, 0], id="the last of the order comes with the first"),
+    pytest.param([("A", 9), ("B", 1), ("C", 2)], [2, 1, 0], id="the third share waits for both"),
+])
+def test_a_share_of_the_first_rank_is_served_with_the_first_share(said, expected):
+    bench = bench_of(*said)
+    bench.fabric.serve_shares(np.array([1, 0, 2]), np.array([1, 0, 0]))
+    assert served(bench) == expected
 
 
 @pytest.mark.parametrize(("settings", "expected"), [
@@ -87,7 +99,7 @@ def test_sloppy_requests_go_by_age_as_often_as_is_said():
     plan = scenario({"HERE": dict(cores=n_jobs)}, shares=THREE_SHARES)
     bench = Bench(plan, dict(n_jobs=n_jobs, share=1), dict(n_jobs=n_jobs, share=0))
     bench.fabric.dispatch_by(share=True, priority=True, sloppy_fraction=0.11)
-    bench.arrays.share_order[:] = [0, 1, 2]
+    bench.fabric.serve_shares(np.arange(3), np.arange(3))
     bench.submit(n_jobs, task=0)                           # older, of the share that is served last
     bench.submit(n_jobs, task=1)
     for _ in range(n_jobs):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from policy_builders import cfg, share_tree
 
 from simgrid_broker.errors import PluginError
-from simgrid_broker.policy.dispatch import DispatchOrder, sloppy_fraction
+from simgrid_broker.policy.dispatch import DispatchOrder, share_ranks, sloppy_fraction
 from simgrid_broker.policy.shares import share_order, targets, usage
 
 PAPER = Path(__file__).parents[2].parent / "shared" / "data" / "shares" / "global_shares_2018-07_rows_derived.json"
@@ -100,6 +100,16 @@ def test_a_dispatch_order_names_each_leaf_once(order):
     tree = share_tree(*((name, None, 1) for name in "ABC"))
     with pytest.raises(PluginError, match="must give each of 3 leaves once"):
         DispatchOrder("mine", share_order=lambda *_: order).shares(tree, np.ones(3))
+
+
+@pytest.mark.parametrize(("edition", "last", "rank"), [
+    pytest.param("deployed", "Test", 0, id="Test has the rank of the first"),
+    pytest.param("documented", "Test", 2, id="the documents know no exception"),
+    pytest.param("deployed", "test", 2, id="another name"),
+])
+def test_rank_of_shares_in_dispatch(edition, last, rank):
+    tree = share_tree(*((name, None, 1) for name in (last, "Simul", "Analysis")))
+    assert share_ranks(tree, np.array([2, 1, 0]), edition).tolist() == [rank, 1, 0]
 
 
 @pytest.mark.parametrize(("ratio", "edition", "expected"), [

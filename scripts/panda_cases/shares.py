@@ -1,0 +1,36 @@
+"""Rows of PanDA's share table as the share tree of the package."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from simgrid_broker.scenario.model import Share
+from simgrid_broker.views import ShareTree
+from simgrid_broker.world.share_tree import share_tree
+
+
+def nested(rows: list[dict]) -> tuple[Share, ...]:
+    """Shares with their children, siblings in the order of the rows."""
+    below = defaultdict(list)
+    for row in rows:
+        below[row["parent"]].append(row)
+
+    def of(parent: str | None) -> tuple[Share, ...]:
+        return tuple(Share(name=row["name"], value=row["value"], children=of(row["name"])) for row in below[parent])
+    return of(None)
+
+
+def tree_and_usage(rows: list[dict], hs_distribution: list[list]) -> tuple[ShareTree, np.ndarray, tuple[str, ...]]:
+    """The tree, the HS06 in use by leaf and the names of the leaves.
+
+    What is used under an unknown name counts as used: it is a leaf without a target.
+    """
+    known = {row["name"] for row in rows}
+    unknown = dict.fromkeys(name for name, *_ in hs_distribution if name not in known)
+    tree = share_tree((*nested(rows), *(Share(name=name, value=0) for name in unknown)))
+    leaves = tuple(tree.names[node] for node in tree.leaves)
+    used = dict.fromkeys(leaves, 0.0)
+    for name, group, hs06 in hs_distribution:
+        if group == "executing" and name in used:
+            used[name] += hs06 or 0.0
+    return tree, np.array(list(used.values())), leaves
