@@ -161,7 +161,8 @@ PICTURES = {
     "flat_shares": Picture(lambda: {"in a tree": scenario("atlas_day"), "side by side": scenario("flat_shares")},
                            flat_shares),
     "fast_rebrokerage": Picture(lambda: {"with fast rebrokerage": scenario("fast_rebrokerage"),
-                                         "without": scenario("fast_rebrokerage", **{THRESHOLD: 0})}, fast_rebrokerage),
+                                         "without": scenario("fast_rebrokerage", **{THRESHOLD: None})},
+                                 fast_rebrokerage),
     "memory_retry": Picture(lambda: {edition: scenario("memory_retry", edition=edition)
                                      for edition in ("documented", "deployed")}, memory_retry),
 }

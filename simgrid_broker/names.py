@@ -213,10 +213,11 @@ TEST_SHARE = "Test"
 EVENT_SERVICE_QUEUE = "eventservice"
 """Work queue that is throttled as a whole, not by resource type; source: JEDI TWiki, job throttling."""
 
-EXPRESS_TYPE, EXPRESS_PRIORITY = "urgent", 1000
-"""Processing type of express tasks, and the priority above which any task is express, from which on as documented.
+EXPRESS_TYPE, EXPRESS_PRIORITY = "urgent", {"documented": 1000, "deployed": 1001}
+"""Processing type of express tasks, and the lowest priority at which any task is express, by edition (D4).
 
-Source: PanDA brokerage documentation, production job brokerage; lifecycle reference, section 7.2.
+Source: PanDA brokerage documentation, production job brokerage; JEDI TWiki, express transfers; lifecycle reference,
+section 7.2.
 """
 
 USER_PRIORITY, JUMP_OVER_PRIORITY = 1000, 1500

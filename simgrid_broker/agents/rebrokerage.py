@@ -26,7 +26,8 @@ def piled_up(control: Control) -> np.ndarray:
     left_alone = rules.queues_left_alone(queues["num_slots"], queues["status"], queues["disable_reassign"],
                                          control.edition)
     excess = rules.jobs_to_take_back(counts[..., JOB_QUEUED].sum(axis=2), counts[..., S.RUNNING],
-                                     control.world.vocabularies["shares"], control.cfg, left_alone)
+                                     control.world.vocabularies["shares"], control.cfg, control.edition,
+                                     left_alone)
     if not excess.any():
         return NO_JOBS
     rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], JOB_QUEUED))

@@ -82,4 +82,4 @@ def withdraw_jobs_of_paused(control: Control) -> None:
 def patience(control: Control, label: str, priority: np.ndarray) -> np.ndarray:
     """Time that tasks of a prodSourceLabel stay pending, by priority, (n,), s."""
     usual = control.periods.pending_analysis if label in ANALYSIS_LABELS else control.periods.pending_production
-    return pending_for_s(label, priority, usual)
+    return pending_for_s(label, priority, usual, control.edition)

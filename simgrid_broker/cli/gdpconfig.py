@@ -67,12 +67,19 @@ def described(match: "Match") -> str:
     from simgrid_broker.advice import readers
     entry = match.entry
     facts = {"meaning": entry.meaning, "default": f"{shown(entry.default)} {entry.unit}".strip(), "type": entry.type,
-             "zero": "the same as not set" if entry.zero_is_unset else "",
+             "zero": described_zero(entry),
              "here": ", ".join(f"<{name}> = {text}" for name, text in match.members.items()),
              "editions": ", ".join(entry.editions) if len(entry.editions) == 1 else "", "source": entry.source,
              "read by": ", ".join(readers().get(entry, ())) or "nothing in the simulator, so it has no effect"}
     lines = [entry.name if entry.key == match.key else f"{entry.component}.{match.key} (of {entry.name})"]
     return "\n".join(lines + [paragraph(f"  {name:<10}{text}", " " * 12) for name, text in facts.items() if text])
+
+
+def described_zero(entry: "GdpconfigKey") -> str:
+    """In which editions a 0 means not set; empty if in none."""
+    if len(entry.zero_is_unset) == 1:
+        return f"the same as not set in the {entry.zero_is_unset[0]} edition"
+    return "the same as not set" if entry.zero_is_unset else ""
 
 
 def shown(default: object) -> str:

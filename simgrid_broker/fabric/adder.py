@@ -6,7 +6,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.network import enqueue, join, new_transfer, take_space
 from simgrid_broker.fabric.submission import retry_by_server
-from simgrid_broker.names import EXPRESS_PRIORITY, JOBS_PER_SUBDATASET, Cause, JobStatus, TransferKind
+from simgrid_broker.names import JOBS_PER_SUBDATASET, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import is_merge_job
 from simgrid_broker.world.transitions import move
@@ -20,7 +20,8 @@ OUTPUT = int(TransferKind.OUTPUT)
 @compiled
 def is_express(world: Arrays, task):
     """Whether FTS transfers the output of a task as Express: it is urgent or of high priority."""
-    return task["priority"] > EXPRESS_PRIORITY or task["processing_type"] == world.settings[0]["urgent"]
+    settings = world.settings[0]
+    return task["priority"] >= settings["express_priority"] or task["processing_type"] == settings["urgent"]
 
 
 @compiled

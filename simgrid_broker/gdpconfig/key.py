@@ -19,9 +19,9 @@ class GdpconfigKey:
     """One key of gdpconfig, or a family of keys with a common beginning.
 
     key: PanDA's spelling; `<gshare>` and the like are placeholders, a part in brackets is optional; type: bool, int,
-    float, str or json; default: value in force when nothing is set, None = off or no limit; zero_is_unset: PanDA takes
-    its default for 0, too; at_least, at_most: range of a number; editions: those that read the key; source: document
-    and section.
+    float, str or json; default: value in force when nothing is set, None = off or no limit; zero_is_unset: editions in
+    which 0 means not set, as in the production code; at_least, at_most: range of a number; editions: those that read
+    the key; source: document and section.
     """
 
     type: str
@@ -29,7 +29,7 @@ class GdpconfigKey:
     unit: str
     meaning: str
     key: str
-    zero_is_unset: bool
+    zero_is_unset: tuple[str, ...]
     at_least: float
     at_most: float
     editions: tuple[str, ...]
@@ -91,10 +91,15 @@ class Component:
 
 
 def key(type: str, default: Any, unit: str, meaning: str, *, of: str = "", spelled: str = "", unset: int | None = None,
-        at_least: float = 0, at_most: float = inf, editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
-    """A key of a component; of: placeholders behind the name of a family; spelled: it in full; unset=0: 0 is unset."""
+        unset_in: tuple[str, ...] = EDITIONS, at_least: float = 0, at_most: float = inf,
+        editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
+    """A key of a component; of: placeholders behind the name of a family; spelled: it in full.
+
+    unset=0: in the editions `unset_in` 0 means not set.
+    """
     spelled = f"_{of}" if of else spelled
-    return GdpconfigKey(type, default, unit, meaning, spelled, unset == 0, at_least, at_most, editions)
+    return GdpconfigKey(type, default, unit, meaning, spelled, unset_in if unset == 0 else (), at_least, at_most,
+                        editions)
 
 
 real, count = partial(key, "float"), partial(key, "int")

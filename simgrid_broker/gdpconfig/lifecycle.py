@@ -54,11 +54,11 @@ class rebroker(Component, app="pandaserver", source=f"{SOURCE} 4.4, 4.5 and 8.2"
     ANALY_TIMEOUT_OF_GROUP = real(None, "h", "Wait after which a job of a working group is brokered again",
                                   spelled="ANALY_TIMEOUT_<workingGroup>", unset=0)
     FAST_REBRO_THRESHOLD_NQNR_RATIO = real(3, "ratio", "Queued over running jobs above which fast rebrokerage "
-                                           "withdraws jobs", unset=0)
+                                           "withdraws jobs", unset=0, unset_in=DEPLOYED)
     FAST_REBRO_THRESHOLD_NQUEUE_FRAC = real(0.3, "fraction", "Fraction of the share's queued jobs above which fast "
-                                            "rebrokerage withdraws jobs", unset=0)
+                                            "rebrokerage withdraws jobs", unset=0, unset_in=DEPLOYED, at_most=1)
     FAST_REBRO_THRESHOLD_NQUEUE = count(None, "jobs", "Queued jobs above which fast rebrokerage withdraws jobs; off "
-                                        "for shares without this key", of="<gshare>", unset=0)
+                                        "for shares without this key", of="<gshare>", unset=0, unset_in=DEPLOYED)
 
 
 class jobgen(Component, app="jedi", source=f"{SOURCE} 2 and 8.3"):

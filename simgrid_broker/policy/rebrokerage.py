@@ -123,20 +123,26 @@ def queues_left_alone(num_slots: np.ndarray, status: np.ndarray, disable_reassig
     return with_slots | (status == QueueStatus.PAUSED) | (disable_reassign != 0)
 
 
-def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str, ...], cfg: Gdpconfig,
+def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str, ...], cfg: Gdpconfig, edition: str,
                       left_alone: np.ndarray | None = None) -> np.ndarray:
     """Jobs to close at each queue and share, (n_queues, n_shares) int64, oldest first.
 
     queued: defined, assigned, activated and starting jobs; running: running jobs; both (n_queues, n_shares).
-    left_alone: (n_queues,) bool, `queues_left_alone`. Shares without a key of their own are exempt. One job fewer than
-    the excess is withdrawn, as in PanDA.
+    left_alone: (n_queues,) bool, `queues_left_alone`. Shares without a key of their own are exempt. The excess over the
+    smallest margin is withdrawn, at least one job; in the deployed edition one job fewer (L27).
     """
     ratio = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQNR_RATIO)
     part = cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE_FRAC)
-    least = np.array([cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE, gshare=share) or np.inf for share in shares])
-    margins = (queued - running * ratio, queued - least, queued - queued.sum(axis=0) * part)
-    excess = np.minimum.reduce(margins)
-    excess = np.where(np.isfinite(excess) & (excess > 0), np.ceil(excess) - 1, 0)
+    own = [cfg.value(rebroker.FAST_REBRO_THRESHOLD_NQUEUE, gshare=share) for share in shares]
+    least = np.array([np.inf if value is None else value for value in own])
+    total = queued.sum(axis=0)
+    excess = np.ceil(np.minimum.reduce((queued - running * ratio, queued - least, queued - total * part)))
+    if edition == "documented":
+        with np.errstate(divide="ignore", invalid="ignore"):          # no running job: larger than any ratio
+            triggered = (queued / running > ratio) & (queued / total > part) & (queued > least)
+        excess = np.where(triggered, np.maximum(excess, 1), 0)
+    else:
+        excess = np.where(np.isfinite(excess) & (excess > 0), excess - 1, 0)
     if left_alone is not None:
         excess[left_alone] = 0
     return excess.astype(np.int64)

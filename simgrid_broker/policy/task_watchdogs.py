@@ -21,8 +21,11 @@ WAIT_FOR_THROTTLED_S = 7200.0
 
 EXHAUSTED_S = {"documented": 10 * DAY, "deployed": 48 * HOUR}
 """Time after which an exhausted task is finished (L16); source: JEDI TWiki, task status; lifecycle reference, 2.8."""
-HURRY_S = ((950, 600.0), (900, 1800.0))
-"""Longest time in pending of managed tasks from a priority on, (priority, s); source: lifecycle reference, 2.9."""
+HURRY_S = {"documented": (), "deployed": ((950, 600.0), (900, 1800.0))}
+"""Longest time in pending of managed tasks from a priority on, (priority, s), by edition (D61).
+
+Source: lifecycle reference, 2.9.
+"""
 
 
 def remaining_jobs(n_files, n_over, n_jobs) -> np.ndarray:
@@ -78,9 +81,12 @@ def throttled_for_s(step: int) -> float:
     return WAIT_FOR_THROTTLED_S * step ** 2
 
 
-def pending_for_s(label: str, priority, usual_s: float) -> np.ndarray:
-    """Time in pending by priority, s, (n,): managed tasks of high priority return earlier."""
-    hurry_s = HURRY_S if label == "managed" else ()
+def pending_for_s(label: str, priority, usual_s: float, edition: str) -> np.ndarray:
+    """Time in pending by priority, s, (n,); deployed: managed tasks of high priority return earlier (D61).
+
+    Source: PanDA brokerage documentation, production job brokerage, last step, which names no exception.
+    """
+    hurry_s = HURRY_S[edition] if label == "managed" else ()
     waits_s = np.full(np.shape(priority), usual_s)
     for at_least, short_s in reversed(hurry_s):
         waits_s = np.where(priority >= at_least, min(short_s, usual_s), waits_s)

@@ -40,10 +40,9 @@ class Setting:
         """(component, key), by which values in force are kept."""
         return self.entry.component, self.key
 
-    @property
-    def is_set(self) -> bool:
-        """Whether the value holds, because PanDA does not take it for unset."""
-        return self.value is not None and not (self.entry.zero_is_unset and self.value == 0)
+    def holds(self, edition: str) -> bool:
+        """Whether the value is one, and not what an edition takes for unset."""
+        return self.value is not None and not (edition in self.entry.zero_is_unset and self.value == 0)
 
 
 def find(name: str) -> tuple[Match, ...]:
@@ -106,17 +105,21 @@ def laid_over(base: Mapping[str, object], over: Mapping[str, object]) -> dict[st
 def in_force(scenario) -> dict[tuple[str, str], object]:
     """Value of each (component, key): all defaults, and over them what `scenario.gdpconfig` sets.
 
-    A 0 that PanDA takes for unset is not set. A member of a family has a value only if it was set; the default of a
-    family is at the key without placeholders, as in ("jobbroker", "NQUEUELIMITSITE").
+    A 0 that the edition takes for unset is not set. A member of a family has a value only if it was set; the default of
+    a family is at the key without placeholders, as in ("jobbroker", "NQUEUELIMITSITE").
     """
-    return DEFAULTS | {setting.target: setting.value for setting in settings(scenario.gdpconfig)[0] if setting.is_set}
+    return DEFAULTS | {setting.target: setting.value for setting in _held(scenario)}
 
 
 def origins_in_force(scenario) -> dict[tuple[str, str], Origin]:
     """Origin of each value in force, by (component, key)."""
-    written = {setting.target: scenario.origin(f"gdpconfig.{setting.name}")
-               for setting in settings(scenario.gdpconfig)[0] if setting.is_set}
+    written = {setting.target: scenario.origin(f"gdpconfig.{setting.name}") for setting in _held(scenario)}
     return dict.fromkeys(DEFAULTS, DEFAULT) | written
+
+
+def _held(scenario) -> list[Setting]:
+    """What a scenario or snapshot sets, without what its edition takes for unset."""
+    return [setting for setting in settings(scenario.gdpconfig)[0] if setting.holds(scenario.edition)]
 
 
 def _split(name: str) -> tuple[str | None, str]:

@@ -37,6 +37,7 @@ SETTINGS = np.dtype([
     *((f"rank_by_{name}", "i4") for name in RANKED),   # weights of the columns of a job in its rank in dispatch
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
     ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = no task has it
+    ("express_priority", "i4"),                  # lowest priority at which output moves as Express
     ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_TYPE, Cause, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_PRIORITY, EXPRESS_TYPE, Cause, TaskStatus
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
@@ -152,7 +152,7 @@ def _settings(scenario: Scenario, vocabularies: dict[str, tuple[str, ...]]) -> n
     analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
     user_labels = analysis if scenario.edition == "deployed" else 0
     return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0, 0, 0, 0, 0.0, urgent,
-                      user_labels)], arrays.SETTINGS)
+                      EXPRESS_PRIORITY[scenario.edition], user_labels)], arrays.SETTINGS)
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:

@@ -22,13 +22,16 @@ def piled_up(n_jobs, gdpconfig, edition="documented", **queue):
     return stage, rows
 
 
-@pytest.mark.parametrize(("n_jobs", "least", "taken"), [
-    pytest.param(20, 20, 0, id="at the threshold nothing is taken"),
-    pytest.param(22, 20, 1, id="one fewer than the excess is taken, as in PanDA"),
-    pytest.param(30, 20, 9, id="the excess over the smallest margin"),
+@pytest.mark.parametrize(("edition", "n_jobs", "least", "taken"), [
+    pytest.param("documented", 20, 20, 0, id="at the threshold nothing is taken"),
+    pytest.param("documented", 21, 20, 1, id="above it what is too much"),
+    pytest.param("documented", 30, 20, 10, id="the excess over the smallest margin"),
+    pytest.param("documented", 3, 0, 3, id="a threshold of 0 leaves none"),
+    pytest.param("deployed", 22, 20, 1, id="L27 the code takes one less than the excess"),
+    pytest.param("deployed", 30, 0, 0, id="and takes a threshold of 0 for none"),
 ])
-def test_the_oldest_jobs_are_taken(n_jobs, least, taken):
-    stage, rows = piled_up(n_jobs, {KEY: least})
+def test_the_oldest_jobs_are_taken(edition, n_jobs, least, taken):
+    stage, rows = piled_up(n_jobs, {KEY: least}, edition)
     assert sorted(taken_back(stage.control).tolist()) == sorted(rows[:taken])
 
 
@@ -41,12 +44,12 @@ def test_the_agent_closes_them_and_their_input_waits_for_another_attempt():
     stage, _ = piled_up(30, {KEY: 20})
     stage.run(2400.0)
     ended = stage.ended()
-    assert len(ended) == 9 and set(ended["status"]) == {S.CLOSED}
-    assert stage.arrays.tasks["n_retry"][0] == 9
+    assert len(ended) == 10 and set(ended["status"]) == {S.CLOSED}
+    assert stage.arrays.tasks["n_retry"][0] == 10
 
 
 @pytest.mark.parametrize(("edition", "rebrokered", "timed_out"), [
-    pytest.param("documented", 4, 5, id="as documented after all rules"),
+    pytest.param("documented", 5, 5, id="as documented after all rules"),
     pytest.param("deployed", 9, 0, id="in the code before the rule of 2 days"),
 ])
 def test_its_turn_among_the_rules(edition, rebrokered, timed_out):
@@ -77,6 +80,6 @@ def test_a_queue_with_a_slot_request_is_left_alone(slots):
 def test_the_timeline_turns_it_on_and_off():
     stage, _ = piled_up(30, {})
     stage.control.policies.set_config(KEY, 20)
-    assert len(taken_back(stage.control)) == 9
-    stage.control.policies.set_config(KEY, 0)
+    assert len(taken_back(stage.control)) == 10
+    stage.control.policies.set_config(KEY, None)
     assert len(taken_back(stage.control)) == 0

@@ -171,10 +171,23 @@ def test_l17_a_task_is_throttled_and_released(edition, others, throttled):
 
 @pytest.mark.parametrize(("label", "priority", "waits_s"), [
     pytest.param("managed", 899, 3600, id="usual"), pytest.param("managed", 900, 1800, id="priority 900"),
-    pytest.param("managed", 950, 600, id="priority 950"), pytest.param("user", 950, 3600, id="only managed tasks"),
+    pytest.param("managed", 949, 1800, id="priority 949"), pytest.param("managed", 950, 600, id="priority 950"),
+    pytest.param("user", 950, 3600, id="only managed tasks"),
 ])
-def test_tasks_of_high_priority_come_back_earlier(label, priority, waits_s):
-    assert pending_for_s(label, priority, 3600.0) == waits_s
+def test_d61_deployed_tasks_of_high_priority_come_back_earlier(label, priority, waits_s):
+    assert pending_for_s(label, priority, 3600.0, "deployed") == waits_s
+    assert pending_for_s(label, priority, 3600.0, "documented") == 3600
+
+
+@pytest.mark.parametrize(("edition", "pending_at_10_min", "pending_at_1_h"), [("documented", True, False),
+                                                                             ("deployed", False, False)])
+def test_d61_a_pending_task_of_priority_950_comes_back(edition, pending_at_10_min, pending_at_1_h):
+    stage = at_work(dict(priority=950), edition=edition)
+    stage.arrays.tasks["old_status"][0] = T.RUNNING
+    set_status(stage.world, 0, T.PENDING, stage.now)
+    for until, is_pending in ((601 + 300.0, pending_at_10_min), (3601 + 300.0, pending_at_1_h)):
+        stage.run(until)
+        assert (stage.task() == "pending") == is_pending
 
 
 @pytest.mark.parametrize(("limit", "hours"), [({}, 168), ({"watchdog.PENDING_TIMEOUT_managed": 10}, 10)])

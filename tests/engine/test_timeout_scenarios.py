@@ -22,7 +22,7 @@ def test_fast_rebrokerage_keeps_a_share_alive(tmp_path):
     plan = load_scenario(SCENARIOS / "fast_rebrokerage.yaml").with_values({"duration": "30h"})
     key = "FAST_REBRO_THRESHOLD_NQUEUE_Simulation"
     on = simulate(plan, folder=tmp_path / "with", validate=True)
-    off = simulate(plan.with_config({key: 0}), folder=tmp_path / "without")
+    off = simulate(plan.with_config({key: None}), folder=tmp_path / "without")
     assert power(on, "Simulation", 26) > 9000 and power(off, "Simulation", 26) < 100
     taken = on.jobs[on.jobs.cause == "fast_rebrokerage"]
     assert set(taken.queue) == {"LARGE"} and set(taken.share) == {"Simulation"} and set(taken.status) == {"closed"}

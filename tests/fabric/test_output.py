@@ -10,10 +10,10 @@ from simgrid_broker.names import Cause
 GB = 1e9
 
 
-def run_far_away(n_jobs, output, storage=None, link=None, **task) -> Bench:
+def run_far_away(n_jobs, output, storage=None, link=None, edition="documented", **task) -> Bench:
     """Jobs that ran at THERE, ended at 101 s and were seen by the Adder; their nucleus is HERE."""
     plan = two_sites(there=dict(cores=1000), link=dict(bandwidth=1e9, max_active_files=10_000) | (link or {}),
-                     storages={"HERE_DISK": dict(site="HERE") | (storage or {})})
+                     storages={"HERE_DISK": dict(site="HERE") | (storage or {})}, edition=edition)
     bench = Bench(plan, dict(n_jobs=n_jobs, nucleus=0, output_bytes_per_job=output) | task)
     bench.submit(n_jobs, queue=1)
     bench.workers(n_jobs, queue=1)
@@ -181,14 +181,16 @@ def test_a_full_outbox_is_written_while_the_adder_works():
     bench.check()
 
 
-@pytest.mark.parametrize(("task", "output", "express"), [
-    pytest.param(dict(), 3, 0, id="production output"),
-    pytest.param(dict(priority=1000), 3, 0, id="priority 1000 is not yet express"),
-    pytest.param(dict(priority=1001), 0, 3, id="above it is"),
-    pytest.param(dict(processing_type="urgent"), 0, 3, id="urgent tasks are"),
+@pytest.mark.parametrize(("edition", "task", "output", "express"), [
+    pytest.param("documented", dict(), 3, 0, id="production output"),
+    pytest.param("documented", dict(priority=999), 3, 0, id="priority 999 is not yet express"),
+    pytest.param("documented", dict(priority=1000), 0, 3, id="D4 priority 1000 is, as documented"),
+    pytest.param("deployed", dict(priority=1000), 3, 0, id="D4 priority 1000 is not yet, in the code"),
+    pytest.param("deployed", dict(priority=1001), 0, 3, id="D4 above it is"),
+    pytest.param("documented", dict(processing_type="urgent"), 0, 3, id="urgent tasks are"),
 ])
-def test_files_that_wait_on_a_link_are_counted_by_activity(task, output, express):
-    bench = run_far_away(3, GB, link=dict(latency=60), **task)
+def test_files_that_wait_on_a_link_are_counted_by_activity(edition, task, output, express):
+    bench = run_far_away(3, GB, link=dict(latency=60), edition=edition, **task)
     counted = ["queued_files", "queued_output", "queued_express"]
     assert bench.link()[counted].tolist() == (3, output, express)
     assert bench.link(0, 1)[counted].tolist() == (0, 0, 0)

@@ -34,10 +34,10 @@ DEFAULT_TEXTS = {"fairsharepolicy": "", "wnconnectivity": "full", "jobseed": "st
 TB = 1e12
 
 
-def cfg(**components):
-    """gdpconfig with defaults; cfg(jobbroker={"KEY": value}) sets keys of a component."""
+def cfg(edition="documented", **components):
+    """gdpconfig of an edition with defaults; cfg(jobbroker={"KEY": value}) sets keys of a component."""
     given = {f"{component}.{key}": value for component, keys in components.items() for key, value in keys.items()}
-    return Gdpconfig(in_force(SimpleNamespace(gdpconfig=given)))
+    return Gdpconfig(in_force(SimpleNamespace(gdpconfig=given, edition=edition)))
 
 
 def task(**fields):

@@ -80,29 +80,50 @@ def test_every_rule_is_well_formed(edition):
 FAST = {"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 50}
 
 
-def taken(queued, running, others=0, config=None, **options):
+def taken(queued, running, others=0, config=None, edition="documented", **options):
     """Jobs taken back of one share at the first of two queues."""
     result = jobs_to_take_back(np.array([[queued], [others]]), np.array([[running], [10**6]]), ("MC 16",),
-                               cfg(rebroker=FAST if config is None else config), **options)
+                               cfg(edition, rebroker=FAST if config is None else config), edition, **options)
     return int(result[0, 0])
 
 
-@pytest.mark.parametrize(("queued", "running", "others", "expected"), [
-    pytest.param(300, 10, 0, 209, id="L27 what is too much for the fraction of all, less one"),
-    pytest.param(300, 99, 0, 2, id="what is above three times the running, less one"),
-    pytest.param(300, 100, 0, 0, id="three times the running is still fine"),
-    pytest.param(60, 0, 0, 9, id="what is above the share's own limit, less one"),
-    pytest.param(50, 0, 0, 0, id="at the limit is still fine"),
-    pytest.param(300, 0, 700, 0, id="30 % of all is still fine"),
-    pytest.param(300, 0, 690, 2, id="more is not"),
+@pytest.mark.parametrize(("queued", "running", "others", "documented", "deployed"), [
+    pytest.param(300, 10, 0, 210, 209, id="what is too much for the fraction of all"),
+    pytest.param(300, 99, 0, 3, 2, id="what is above three times the running"),
+    pytest.param(300, 100, 0, 0, 0, id="three times the running is still fine"),
+    pytest.param(60, 0, 0, 10, 9, id="what is above the share's own limit"),
+    pytest.param(51, 0, 0, 1, 0, id="one more than the limit"),
+    pytest.param(50, 0, 0, 0, 0, id="at the limit is still fine"),
+    pytest.param(300, 0, 700, 0, 0, id="30 % of all is still fine"),
+    pytest.param(300, 0, 699, 1, 0, id="a little more is not"),
+    pytest.param(300, 0, 690, 3, 2, id="more is not"),
 ])
-def test_fast_rebrokerage(queued, running, others, expected):
-    assert taken(queued, running, others) == expected
+def test_l27_fast_rebrokerage_takes_the_excess_in_the_code_one_job_less(queued, running, others, documented, deployed):
+    assert taken(queued, running, others) == documented
+    assert taken(queued, running, others, edition="deployed") == deployed
+
+
+@pytest.mark.parametrize(("key", "queued", "running", "documented", "deployed"), [
+    pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_MC 16", 1, 0, 1, 0, id="one job is more than none"),
+    pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_MC 16", 0, 0, 0, 0, id="no job is not"),
+    pytest.param("FAST_REBRO_THRESHOLD_NQNR_RATIO", 60, 30, 10, 0, id="any queued job is too many for the running"),
+    pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_FRAC", 60, 0, 10, 9, id="any fraction is too large"),
+])
+def test_a_threshold_of_0_is_one_and_in_the_code_not_set(key, queued, running, documented, deployed):
+    config = FAST | {key: 0}
+    assert taken(queued, running, config=config) == documented
+    assert taken(queued, running, config=config, edition="deployed") == deployed
+
+
+def test_a_ratio_exactly_at_the_threshold_is_decided_as_written():
+    config = {"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 1, "FAST_REBRO_THRESHOLD_NQNR_RATIO": 0.29}
+    assert taken(29, 100, config=config) == 0               # 0.29 x 100 is 28.999999999999996 in double precision
+    assert taken(30, 100, config=config) > 0
 
 
 def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_set():
     assert taken(300, 0, config={}) == 0
-    assert taken(300, 0, config={"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 0}) == 0
+    assert taken(300, 0, config={"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 0}, edition="deployed") == 0
     assert taken(300, 0, left_alone=np.array([True, False])) == 0
 
 
@@ -121,5 +142,5 @@ def test_queues_that_fast_rebrokerage_leaves_alone(num_slots, status, disabled, 
 
 def test_fast_rebrokerage_with_other_thresholds():
     config = FAST | {"FAST_REBRO_THRESHOLD_NQNR_RATIO": 10, "FAST_REBRO_THRESHOLD_NQUEUE_FRAC": 0.01}
-    assert taken(300, 29, config=config) == 9
+    assert taken(300, 29, config=config) == 10
     assert taken(300, 30, config=config) == 0

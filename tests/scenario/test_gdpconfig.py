@@ -41,6 +41,7 @@ def test_every_entry_is_complete_and_unique():
         assert entry.type in ("bool", "int", "float", "str", "json")
         assert typed(entry, entry.default) == entry.default
         assert entry.editions and set(entry.editions) <= set(EDITIONS) and entry.at_least < entry.at_most
+        assert set(entry.zero_is_unset) <= set(EDITIONS), entry.name
         assert not entry.zero_is_unset or entry.default != 0, entry.name
 
 
@@ -92,6 +93,13 @@ def test_a_value_of_0_that_means_unset_has_the_origin_of_the_default():
     made = scenario(STORAGE_MIN_FREE_SIZE=0, NQUEUELIMITSITE_Analysis=0)
     assert in_force(made) == DEFAULTS and set(map(str, origins_in_force(made).values())) == {"default"}
     assert in_force(scenario(STORAGE_MIN_FREE_SIZE=3).with_config({"STORAGE_MIN_FREE_SIZE": 0})) == DEFAULTS
+
+
+@pytest.mark.parametrize(("edition", "in_force_then"), [("documented", (0, 0, 0)), ("deployed", (3, 0.3, None))])
+def test_a_threshold_of_fast_rebrokerage_of_0_is_unset_in_the_code_alone(edition, in_force_then):
+    keys = [f"FAST_REBRO_THRESHOLD_{name}" for name in ("NQNR_RATIO", "NQUEUE_FRAC", "NQUEUE_MC simul")]
+    values = in_force(Scenario.from_dict(plain_values() | {"gdpconfig": dict.fromkeys(keys, 0), "edition": edition}))
+    assert tuple(values.get(("rebroker", key)) for key in keys) == in_force_then
 
 
 def test_members_of_a_family_that_are_set():

@@ -132,8 +132,7 @@ def task_record(task: Task, cfg: Gdpconfig, edition: str) -> np.ndarray:
 
 def is_express(task: Task, edition: str) -> bool:
     """Whether a task is express: processing type urgent, or priority 1000 or, in the deployed edition, above (D4)."""
-    limit = EXPRESS_PRIORITY if edition == "documented" else EXPRESS_PRIORITY + 1
-    return task.processingtype == EXPRESS_TYPE or task.currentpriority >= limit
+    return task.processingtype == EXPRESS_TYPE or task.currentpriority >= EXPRESS_PRIORITY[edition]
 
 
 def t1_value(task: Task, edition: str) -> float:
