@@ -10,7 +10,7 @@ from simgrid_broker.agents.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
 from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
-from simgrid_broker.scenario.snapshot import TASK_BROKERAGE
+from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import statistics_of, world_of

@@ -8,7 +8,7 @@ from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
-from simgrid_broker.scenario.rules_grid import GRID_RULES
+from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
@@ -17,7 +17,7 @@ from simgrid_broker.scenario.work_queues import by_queue
 from simgrid_broker.schema.queues import NUMBERS, option_number, option_value
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
-    *GRID_RULES, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, unknown_name)
+    *GRID_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 

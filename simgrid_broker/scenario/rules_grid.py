@@ -128,6 +128,6 @@ def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("grid", key), str(file), "is read together with grid.pandaqueues, which is missing")
 
 
-GRID_RULES: Rules = (storage_of_site, link_to_itself, link_twice, unknown_tier, too_much_space, no_queue, no_nucleus,
+GRID_RULES: Rules = (storage_of_site, link_to_itself, link_twice, unknown_tier, no_queue, no_nucleus,
                      nucleus_without_storage, queue_without_cores, slot_too_large, too_many_cores,
                      import_without_queues)

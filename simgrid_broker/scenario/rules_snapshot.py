@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
+from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_names import unknown_name
@@ -30,6 +31,15 @@ def _twice(part: str, keys: Iterable[tuple[str, ...]]) -> Iterator[Finding]:
         if key in seen:
             yield Finding((part, position), ", ".join(key), "is described a second time")
         seen.add(key)
+
+
+def unknown_lock(snapshot: Snapshot) -> Iterator[Finding]:
+    """A lock is on a PanDA queue, or on one of its resource types."""
+    for position, name in enumerate(snapshot.locked):
+        queue, _, kind = name.partition("/")
+        if queue not in snapshot.grid.queues or (kind and kind not in snapshot.resource_types):
+            yield Finding(("locked", position), name, "unknown candidate; expected a PanDA queue, or QUEUE/TYPE",
+                          nearest(queue, snapshot.grid.queues))
 
 
 def task_numbers(snapshot: Snapshot) -> Iterator[Finding]:
@@ -66,4 +76,5 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
             files[link.destination] = 0
 
 
-SNAPSHOT_RULES = (unknown_name, *GRID_RULES, *SHARE_RULES, numbers_twice, task_numbers, jobs_of_tasks, sums_too_large)
+SNAPSHOT_RULES = (unknown_name, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock, task_numbers, jobs_of_tasks,
+                  sums_too_large)

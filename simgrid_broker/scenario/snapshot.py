@@ -9,16 +9,13 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field
 
 from simgrid_broker.errors import ScenarioError, SnapshotError
-from simgrid_broker.names import PRODUCTION_LABELS
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
+from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.schema.grid import LinkNumbers
 from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName
-from simgrid_broker.schema.part import LATEST, Bytes, Fraction, Part, Seconds
+from simgrid_broker.schema.part import LATEST, Bytes, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
-from simgrid_broker.schema.tasks import Chain, TaskClaims
-
-TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
 
 
 class JobNumbers(Part):
@@ -65,40 +62,6 @@ class AssignedWork(Part):
     priority: int = Field(0, ge=-10000, le=10000, description="Priority of the tasks")
 
 
-class InputAt(Part):
-    """Fractions of a task's input at one site."""
-
-    disk: Fraction = Field(0, description="Fraction on disk")
-    tape: Fraction = Field(0, description="Fraction on tape")
-
-
-class SnapshotTask(TaskClaims):
-    """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
-
-    brokerage: Literal["task_brokerage", "job_brokerage"] | None = Field(
-        None, description="Which broker is asked; default: job brokerage if the task has a nucleus or is not "
-                           "production, else task brokerage")
-    n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
-                                         "default: all that are left")
-    frozen_for: Seconds = Field(0, ge=0, description="Time since brokerage first failed")
-    input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = "
-                                           "no replica is known")
-    parent: Chain | None = Field(None, description="The task that makes the input")
-
-    @property
-    def broker(self) -> str:
-        """Which broker is asked: task_brokerage or job_brokerage."""
-        if self.brokerage is not None:
-            return self.brokerage
-        is_production = self.prodsourcelabel in PRODUCTION_LABELS
-        return TASK_BROKERAGE if is_production and self.nucleus is None else JOB_BROKERAGE
-
-    @property
-    def jobs_left(self) -> int:
-        """Jobs that are neither done nor given up."""
-        return self.n_jobs - self.n_finished - self.n_failed
-
-
 class Snapshot(Whole):
     """A grid at one moment with tasks that wait for brokerage: everything that one decision of a broker depends on."""
 
@@ -120,6 +83,8 @@ class Snapshot(Whole):
     jobs: tuple[JobNumbers, ...] = Field((), description="Numbers of jobs by queue, share and resource type")
     placed: tuple[PlacedJobs, ...] = Field((), description="Jobs that were made since those numbers were read")
     queues: dict[QueueName, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
+    locked: tuple[str, ...] = Field((), description="Candidates that another broker holds a lock on, such as NORTH or "
+                                    "NORTH/SCORE")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")
     nuclei: dict[SiteName, NucleusNumbers] = Field(default_factory=dict, description="Output on its way to nuclei, by "
                                               "site")

@@ -21,10 +21,10 @@ RUCIO = "Rucio"
 ACTIVITIES = ("read_lan", "write_lan", "read_wan", "write_wan")
 """Activities of a DDM endpoint; CRIC has a status for each."""
 
-OFF = {"ON": 0, "OFF": 1, "TEST": 1, "": 2}
+OFF = {"ON": 0, "OFF": 1, "TEST": 1, "PROBING": 2, "AUTO": 2, "": 2}
 """Value of `read_wan_off` and the like by CRIC's status of the activity."""
 
-Usage = Literal["ON", "OFF", "TEST", ""]
+Usage = Literal["ON", "OFF", "TEST", "PROBING", "AUTO", ""]
 
 
 def usage(activity: str, description: str) -> Any:
@@ -171,12 +171,15 @@ class Storage(Part):
     free: Bytes = attribute(..., "Free at the start", ge=0, unit="bytes", source=RUCIO, seen="f8")
     expired: Bytes = attribute(0, "Data that may be deleted when space is needed", ge=0, unit="bytes", source=RUCIO)
     min_free: Bytes = attribute(0, "Free space below which deletion starts", ge=0, unit="bytes", source=RUCIO)
+    unavailable: Bytes = attribute(0, "Free space that is promised elsewhere", ge=0, unit="bytes", source=RUCIO)
     read_wan: Usage = usage("read_wan", "Whether it sends files to other sites; empty = CRIC does not say, which only "
                             "`deployed` takes for ON")
     write_wan: Usage = usage("write_wan", "Whether it receives files from other sites")
     read_lan: Usage = usage("read_lan", "Whether jobs at its site read it")
     write_lan: Usage = usage("write_lan", "Whether jobs at its site write to it")
-    type: str = Field("DATADISK", description="Type in DDM, for the reader only")
+    type: str = Field("DATADISK", description="Type in DDM; production brokerage asks for the status of DATADISK alone")
+    tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
+    blacklisted_read: bool = attribute(False, "Whether no queue takes input from it", dtype="i2", source=CRIC)
 
 
 STORAGES = Table("storages", "one DDM endpoint", (

@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
 from simgrid_broker.schema.column import Column, Table
-from simgrid_broker.schema.named import SiteName
+from simgrid_broker.schema.named import LeafName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
 from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 from simgrid_broker.units import DAY
@@ -79,6 +79,19 @@ def per_slot(queue: "Queue") -> int:
     return queue.corecount if queue.corecount and has_option(queue, "per_core_attr") else 1
 
 
+class QueueEndpoint(Part):
+    """A DDM endpoint that a PanDA queue uses, as CRIC's astorages say."""
+
+    storage: StorageName = Field(description="DDM endpoint")
+    scope: Literal["default", "analysis"] = Field("default", description="Work for which it is used; default = all")
+    read: bool = Field(True, description="Whether jobs take input from it (role read_lan)")
+    write: bool = Field(True, description="Whether jobs put output there (role write_lan)")
+    default_read: bool = Field(False, description="Whether it is the first choice for input")
+    default_write: bool = Field(False, description="Whether it is the first choice for output")
+    is_local: bool = Field(True, description="Whether it is at the site of the queue")
+    order: int = Field(1, ge=0, description="Place among the endpoints; the first comes first")
+
+
 class Queue(Part):
     """A PanDA queue, in CRIC's words."""
 
@@ -130,6 +143,9 @@ class Queue(Part):
                                "where it is more; -1 = not set", ge=-1, unit="jobs", source="PanDA Harvester_Slots",
                                zero_means="starting jobs count")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
+    endpoints: tuple[QueueEndpoint, ...] = Field((), description="DDM endpoints of jobs; default: the storage of the "
+                                                 "site, for input and output")
+    is_cvmfs: bool = attribute(True, "Whether database releases come from CVMFS", dtype="i2", source="CRIC is_cvmfs")
     software: PublishedSoftware | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing "
                                                "= the queue takes no task that asks for software")
     gpus: tuple[WorkerNodeGpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")
@@ -173,11 +189,30 @@ QUEUES = Table("queues", "one PanDA queue", (
     Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),
 ))
 
+class Workers(Part):
+    """Workers of one resource type at a PanDA queue."""
+
+    submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
+    running: int = Field(0, ge=0, description="Workers that hold a slot")
+
+
+class SlotRequest(Part):
+    """A row of Harvester_Slots: jobs that may run at a PanDA queue by proactive assignment."""
+
+    gshare: LeafName | None = Field(None, description="Leaf share; default: any")
+    resource_type: ResourceTypeName | None = Field(None, description="Resource type; default: any")
+    slots: int = Field(ge=0, description="numslots; 0 = starting jobs count as running")
+
+
 class QueueNumbers(Part):
     """What is known of one PanDA queue, all shares together."""
 
     workers_submitted: int = Field(0, ge=0, description="Workers that wait in the batch system")
     workers_running: int = Field(0, ge=0, description="Workers that hold a slot")
+    workers: dict[ResourceTypeName, Workers] = Field(default_factory=dict, description="More workers, by resource type")
+    pull_ups: bool | None = Field(None, description="Whether unified pilot streaming feeds the queue; default: by its "
+                                  "capability and workflow")
+    slot_requests: tuple[SlotRequest, ...] = Field((), description="Rows of Harvester_Slots; they win over `num_slots`")
     n_pilot: int | None = attribute(None, "Pilots that called getJob or updateJob in the last 3 hours; default: "
                                     "unknown", ge=0, dtype="i8", unit="pilots", source="PanDA SiteData", seen="i8",
                                     none=-1)
@@ -185,6 +220,10 @@ class QueueNumbers(Part):
                                       "default: just now")
     cores_running: int | None = Field(None, ge=0, description="Cores of running jobs; default: those of a slot of "
                                       "their resource type for each job in `jobs`")
+    cores_starting: int | None = Field(None, ge=0, description="Cores of starting jobs; default: those of a slot "
+                                       "of the queue for each job in `jobs`")
+    transferring_to: dict[SiteName, int] = Field(default_factory=dict, description="Jobs whose output is on its way, "
+                                                 "by nucleus, of which those of nuclei that take none are spared")
     transferring_unwritable: int = attribute(0, "Jobs whose output waits for a nucleus that takes none", ge=0,
                                              dtype="i8", unit="jobs", source="PanDA", seen="i8")
     diskio: float = attribute(0, "Measured disk traffic of running jobs, kB/s per core", ge=0, unit="kB/s per core",

@@ -59,8 +59,9 @@ class TaskParameters(Part):
         codes="ramunits", code=RAM_UNITS.index, source=PARAMETER + " ramUnit", seen="U")
     baseramcount: Megabytes = number(0, "Memory added once per job, MB", ge=0, unit="MB", column="baseramcount",
                                      source=PARAMETER + " baseRamCount", dtype="f4", seen="f8")
-    workdiskcount: Megabytes = number(500, "Scratch beside input and output, MB", ge=0, unit="MB", dtype="f4",
-                                      source=PARAMETER + " workDiskCount")
+    workdiskcount: Megabytes | None = number(
+        500, "Scratch beside input and output, MB; null = not said", ge=0, unit="MB", dtype="f4",
+        source=PARAMETER + " workDiskCount", none=nan)
     files_per_job: int = number(1, "Input files of a job, or of a piece of input", ge=0, unit="files", dtype="i4",
                                 column="n_input_files", source=PARAMETER + " nFilesPerJob")
     cpuefficiency: float = claim(90, "CPU efficiency that the task claims, %", le=100, unit="%",
@@ -95,7 +96,7 @@ class TaskParameters(Part):
                                column="n_es_consumers", seen="i8", recorded=False)
     maxAttemptES: int = number(0, "Attempts at an event before the last", zero_means="3 in all", ge=0,
                                column="max_attempt_es", seen="i8", recorded=False)
-    nJumboJobs: int = number(0, "Jumbo jobs of a task of event service; brokerage minds them, there are none", ge=0,
+    nJumboJobs: int = number(0, "Jumbo jobs of a task; brokerage minds them, there are none", ge=0,
                              unit="jobs", column="n_jumbo_jobs", recorded=False)
     minGranularity: int = number(0, "Fewest events of a job, for brokerage, where the number of events is dynamic",
                                  zero_means="it is fixed", ge=0, unit="events", dtype="i4",
@@ -116,8 +117,8 @@ class TaskParameters(Part):
     @model_validator(mode="after")
     def parts_of_event_service(self) -> "TaskParameters":
         """Refuse parameters of event service without it, and a largest number of events below the smallest."""
-        if not self.eventService and (self.nJumboJobs or self.nEsConsumers > 1 or self.maxAttemptES):
-            raise ValueError("nEsConsumers, maxAttemptES and nJumboJobs need eventService: true")
+        if not self.eventService and (self.nEsConsumers > 1 or self.maxAttemptES):
+            raise ValueError("nEsConsumers and maxAttemptES need eventService: true")
         if self.maxEventsPerJob is not None and self.maxEventsPerJob < self.minGranularity:
             raise ValueError(f"maxEventsPerJob must not be below minGranularity, {self.minGranularity}")
         return self

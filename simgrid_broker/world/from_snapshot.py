@@ -7,7 +7,8 @@ views are taken of them as of those of a run.
 import numpy as np
 
 from simgrid_broker.names import JobStatus, TaskStatus, TransferKind
-from simgrid_broker.scenario.snapshot import TASK_BROKERAGE, Snapshot
+from simgrid_broker.scenario.snapshot import Snapshot
+from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers

@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.names import QueueStatus, TaskStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
-from simgrid_broker.scenario.snapshot import JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
+from simgrid_broker.scenario.snapshot_task import JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QueueNumbers

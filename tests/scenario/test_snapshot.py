@@ -72,8 +72,11 @@ NORTH = "{queue: NORTH, share: Production, resource_type: MCORE, running: 100, a
     pytest.param("    n_jobs_to_broker: 100", "    n_jobs_to_broker: 501", "tasks.102.n_jobs_to_broker",
                  "must not exceed the jobs that are left, 500", id="more jobs than are left"),
     pytest.param("  102:  ", "  x102:  ", "tasks.x102", "expected a jeditaskid", id="no number"),
-    pytest.param("free: 120 TB", "free: 120 PB", "grid.storages.NORTH_DATADISK.free", "must not exceed total",
-                 id="rules of a scenario's grid hold"),
+    pytest.param("destination: WEST, closeness: 2", "destination: NORTH, closeness: 2",
+                 "grid.links.pairs[0].destination",
+                 "another site", id="rules of a scenario's grid hold"),
+    pytest.param("time: 36h", "time: 36h\nlocked: [NORDEN/SCORE]", "locked[0]", "unknown candidate",
+                 id="a lock on nothing"),
 ])
 def test_one_mistake(changed, old, new, key, said):
     path = changed((old, new))

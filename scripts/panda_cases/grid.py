@@ -1,0 +1,129 @@
+"""The grid of a case as a snapshot: queues, endpoints, shares, statistics, network and gdpconfig, without tasks."""
+
+from panda_cases.shares import nested
+from simgrid_broker.scenario.importers.cric_software import software
+from simgrid_broker.scenario.importers.input_files import Tally
+from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.units import GIB, HOUR
+
+NOW = 30 * 24 * HOUR
+"""Time of every snapshot, s; a case says only how long ago something was."""
+GPU = {"architecture": "microarchitecture", "framework_version": "version"}
+"""Keys of a GPU in a case that a scenario calls otherwise."""
+NUMBERS = ("corecount", "maxrss", "minrss", "meanrss", "maxtime", "mintime", "maxwdir", "maxinputsize", "corepower",
+           "pledgedcpu", "transferringlimit", "maxdiskio")
+TEXTS = ("fairsharepolicy", "catchall", "wnconnectivity", "jobseed")
+PLAIN = ("status", "type", "capability", "workflow", "direct_access_lan", "direct_access_wan", "is_cvmfs", "params",
+         "releases")
+ROLES = {"read": "read_lan", "write": "write_lan"}
+LINK = {"queued_files": "Production Output_queued", "queued_express": "Express_queued", "mbps_hour": "dashb_mbps_1h",
+        "mbps_day": "dashb_mbps_1d", "mbps_week": "dashb_mbps_1w"}
+BOUNDS = ("mincore", "maxcore", "minrampercore", "maxrampercore")
+WORKERS = ("submitted", "running")
+STATUSES = ("defined", "waiting", "assigned", "throttled", "activated", "sent", "starting", "running", "holding",
+            "merging", "transferring")
+
+
+def snapshot(case_grid: dict) -> dict:
+    """The values of a snapshot without tasks, of the deployed edition."""
+    return dict(
+        name="case", time=NOW, edition="deployed", grid=grid(case_grid),
+        shares=[share.model_dump(exclude_defaults=True) for share in nested(case_grid["shares"])],
+        resource_types={name: said(dict(zip(BOUNDS, bounds, strict=True)))
+                        for name, *bounds in case_grid["resource_types"]},
+        gdpconfig={f"{component}.{key}": value for component, keys in case_grid.get("gdpconfig", {}).items()
+                   for key, value in keys.items()},
+        jobs=jobs(case_grid), queues={queue["name"]: numbers(queue, case_grid) for queue in case_grid["queues"]},
+        locked=case_grid.get("locked_queues", []), links=links(case_grid))
+
+
+def said(values: dict) -> dict:
+    """The values that are not null."""
+    return {key: value for key, value in values.items() if value is not None}
+
+
+# ---- what things are -------------------------------------------------------------------------------------------------
+
+def grid(case_grid: dict) -> dict:
+    """Sites, queues, storages and closeness."""
+    published, tally = case_grid.get("software", {}), Tally()
+    known = {name: software(name, entry, tally) for name, entry in published.items()}
+    nuclei = {queue["site"] for queue in case_grid["queues"] if queue["role"] == "nucleus"}
+    found = dict(
+        sites={name: dict(nucleus=name in nuclei, cores=0) for name in sites(case_grid)},
+        queues={row["name"]: queue(row, case_grid, known.get(row["name"])) for row in case_grid["queues"]},
+        storages={row["name"]: storage(row) for row in case_grid["endpoints"]},
+        links={"pairs": [dict(source=source, destination=nucleus, closeness=row["AGIS_closeness"])
+                         for nucleus, rows in case_grid.get("network", {}).items() for source, row in rows.items()
+                         if row.get("AGIS_closeness") is not None and source != nucleus]})
+    return found | ({"software_of_all": known["ALL"]} if "ALL" in known else {})
+
+
+def sites(case_grid: dict) -> list[str]:
+    """Every site that the grid speaks of, those of queues first."""
+    found = [row["site"] for row in (*case_grid["queues"], *case_grid["endpoints"])]
+    for nucleus, rows in case_grid.get("network", {}).items():
+        found += [nucleus, *rows]
+    found += [nucleus for row in case_grid.get("transferring_by_nucleus", {}).values() for nucleus in row]
+    return list(dict.fromkeys(found))
+
+
+def queue(row: dict, case_grid: dict, published: dict | None) -> dict:
+    """A PanDA queue; what CRIC leaves out is 0 or empty."""
+    name, levels = row["name"], case_grid.get("architecture_levels", {})
+    found = {key: row.get(key) or 0 for key in NUMBERS} | {key: row.get(key) or "" for key in TEXTS}
+    found |= said({key: row.get(key) for key in PLAIN})
+    found |= dict(
+        atlas_site=row["site"], endpoints=[endpoint(one) for one in row["endpoints"]], software=published,
+        gpus=[said({GPU.get(key, key): value for key, value in gpu.items()})
+              for gpu in case_grid.get("gpus", {}).get(name, [])],
+        cpu_levels={level: part["pct_within_queue"] / 100 for level, part in levels.get(name, {}).items()})
+    mapping = case_grid.get("storage_mapping")
+    return found | ({} if mapping is None else {"storage_site": mapping.get(name, "")})
+
+
+def endpoint(row: dict) -> dict:
+    """How a queue uses a DDM endpoint."""
+    uses = {use: role in row["roles"] for use, role in ROLES.items()}
+    flags = {key: row[key] == "Y" for key in ("default_read", "default_write", "is_local")}
+    return dict(storage=row["rse"], scope=row["scope"], order=row["order_read"], **uses, **flags)
+
+
+def storage(row: dict) -> dict:
+    """A DDM endpoint; an activity without a status has an empty one."""
+    status, space = row.get("detailed_status") or {}, {key: (row.get(f"space_{key}") or 0) * GIB for key in (
+        "total", "free", "expired", "min_free", "unavailable")}
+    return dict(site=row["site"], type=row["type"], tape=row["is_tape"] == "Y", **space,
+                blacklisted_read=row.get("blacklisted_read") == "Y",
+                **{activity: status.get(activity) or "" for activity in ACTIVITIES})
+
+
+# ---- what is counted -------------------------------------------------------------------------------------------------
+
+def jobs(case_grid: dict) -> list[dict]:
+    """Job numbers; a row without any says that there are statistics."""
+    return [dict(queue=queue, share=share, resource_type=kind, **{status: counts[status] for status in STATUSES
+                                                                  if counts.get(status)})
+            for queue, shares in case_grid.get("job_stats", {}).items() for share, kinds in shares.items()
+            for kind, counts in kinds.items()]
+
+
+def numbers(queue: dict, case_grid: dict) -> dict:
+    """What is known of a queue, all shares together."""
+    name = queue["name"]
+    cores, pilots = (case_grid.get(key, {}).get(name, {}) for key in ("core_stats", "pilots"))
+    workers = case_grid.get("workers", {}).get(name, {})
+    return dict(
+        workers={kind: {status: row.get(status, 0) for status in WORKERS} for kind, row in workers.items()},
+        pull_ups=name in case_grid.get("ups_queues", []),
+        slot_requests=[said(row) for row in queue.get("num_slots") or []],
+        n_pilot=sum(pilots.values()), laststart=NOW - (3 * HOUR if name in case_grid.get("inactive_queues", []) else 0),
+        cores_running=cores.get("running", 0), cores_starting=cores.get("starting", 0),
+        transferring_to=case_grid.get("transferring_by_nucleus", {}).get(name, {}),
+        diskio=case_grid.get("disk_io", {}).get(name) or 0)
+
+
+def links(case_grid: dict) -> list[dict]:
+    """Traffic to each nucleus, of every pair that has a record."""
+    return [dict(source=source, destination=nucleus, **said({key: row.get(word) for key, word in LINK.items()}))
+            for nucleus, rows in case_grid.get("network", {}).items() for source, row in rows.items()]
