@@ -42,8 +42,8 @@ def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path
     out: folder of results, in which the run gets `<scenario>/<run>`; folder: the run's own folder instead; validate:
     check all invariants at every sample; progress(simulation): called 200 times; agents: generator functions of
     `control` that run after those of the package and those that the scenario names. Ctrl-C ends the run early, keeps
-    what is complete and is raised again. Raises OutputError, PluginError, ForbiddenMove, InvariantBroken; a run that
-    cannot begin leaves no folder.
+    what is complete and is raised again. Raises OutputError, PluginError, ForbiddenMove, OutOfRows, InvariantBroken; a
+    run that cannot begin leaves no folder.
     """
     chosen = Path(folder) if folder else new_run_folder(Path(out), scenario.name, scenario.seed)
     try:

@@ -77,6 +77,10 @@ class ForbiddenMove(SimgridBrokerError):
     """A job or task was moved to a status that its current one does not allow: an error of the program."""
 
 
+class OutOfRows(SimgridBrokerError):
+    """Compiled code took more rows of a table than were made free for it: an error of the program."""
+
+
 class InvariantBroken(SimgridBrokerError):
     """The tables contradict themselves: an error of the program; carries one message for each broken invariant."""
 

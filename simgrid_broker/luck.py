@@ -5,6 +5,7 @@ The hash chains the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) ov
 
 import math
 from functools import wraps
+from hashlib import blake2b
 from typing import Any
 
 import numba
@@ -61,6 +62,11 @@ _mix = compiled(_scramble)
 
 def _word(x):
     return np.asarray(x).astype(np.int64).astype(np.uint64)
+
+
+def key_of(name: str) -> int:
+    """Key of what has a name (a stream of tasks, a site, an agent), the same in every process; 64 bits, signed."""
+    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def uniforms(seed: int, stream: str, a, b=0, c=0) -> np.ndarray:

@@ -32,6 +32,7 @@ def test_all_problems_are_told():
     pytest.param(errors.InputFileError([Problem("f", 1, "k", 2, "no")]), id="InputFileError"),
     pytest.param(errors.OutputError("no room"), id="OutputError"),
     pytest.param(errors.ForbiddenMove("job 3: running to pending"), id="ForbiddenMove"),
+    pytest.param(errors.OutOfRows("jobs"), id="OutOfRows"),
     pytest.param(errors.InvariantBroken(["a job is lost", "a core is used twice"]), id="InvariantBroken"),
 ])
 def test_errors_survive_the_way_between_processes(error):

@@ -49,14 +49,13 @@ class Control:
         """Edition of the rules."""
         return self.policies.edition
 
-    def every(self, period: float, work: Callable[[], float | None], name: str, number: int = 0) -> Process:
+    def every(self, period: float, work: Callable[[], float | None], name: str) -> Process:
         """Call `work()` on a period, s, first at a random phase that depends on the seed and the name.
 
         If `work()` returns a delay, s, it replaces the period once. The phase is a multiple of 1/1024 s: sums of whole
         seconds are then exact, and 30 minutes remain 1800 s.
         """
-        key = int(np.frombuffer(name.encode().ljust(8)[:8], np.int64)[0] & 0x7FFFFFFF)
-        phase = float(luck.uniforms(self.seed, "phase", key, number)) * period
+        phase = float(luck.uniforms(self.seed, "phase", luck.key_of(name))) * period
         yield self.env.timeout(np.floor(phase * 1024) / 1024)
         while True:
             yield self.env.timeout(work() or period)

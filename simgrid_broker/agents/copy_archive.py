@@ -32,7 +32,7 @@ def copy_archive(control: Control) -> Process:
             if stage in turns:
                 cause, found = turns[stage]
                 control.fabric.take_back(found(), RESULTS["close"], int(cause), control.now)
-    yield from control.every(control.periods.copy_archive, look, "copyarch")
+    yield from control.every(control.periods.copy_archive, look, "copyarchive")
 
 
 def overdue(control: Control, in_force: Sequence[TimeoutRule]) -> tuple[np.ndarray, np.ndarray]:

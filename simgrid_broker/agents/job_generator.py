@@ -61,7 +61,7 @@ def job_generator(control: Control) -> Process:
     numbers = JobNumbers(control)
     generators = [Generator(control, work_queues, numbers, queue, number)
                   for number, queue in enumerate(aligned_queues(control.world.scenario), start=1)]
-    yield control.env.all_of([control.env.process(control.every(period, each.cycle, "jobgen", each.number))
+    yield control.env.all_of([control.env.process(control.every(period, each.cycle, f"jobgen {each.queue.full_name}"))
                               for each in generators])
 
 

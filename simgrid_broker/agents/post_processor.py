@@ -24,7 +24,7 @@ def post_processor(control: Control) -> Process:
         if ended:
             control.books.end_tasks(ended)
         control.books.scouts.assess(control.now)
-    yield from control.every(control.periods.post_processor, finish, "postproc")
+    yield from control.every(control.periods.post_processor, finish, "postprocessor")
 
 
 def send_on(control: Control, ended: list[int]) -> None:

@@ -22,7 +22,7 @@ T = TaskStatus
 def production_watch_dog(control: Control) -> Process:
     """Check running production tasks."""
     dog = ProductionWatchDog(control)
-    yield from control.every(control.periods.watch_dog, dog.cycle, "prodwatc")
+    yield from control.every(control.periods.watch_dog, dog.cycle, "prodwatchdog")
 
 
 class ProductionWatchDog:

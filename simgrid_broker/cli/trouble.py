@@ -38,7 +38,7 @@ def errors_as_messages() -> Iterator[None]:
         stop("interrupted", INTERRUPTED)
     except (errors.ScenarioError, errors.InputFileError, errors.PluginError) as error:
         stop(error, BAD_INPUT)
-    except (errors.ForbiddenMove, errors.InvariantBroken) as error:
+    except (errors.ForbiddenMove, errors.OutOfRows, errors.InvariantBroken) as error:
         error.add_note(PLEASE_REPORT)
         stop(error, FAILED)
     except errors.SimgridBrokerError as error:

@@ -3,10 +3,11 @@
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.pilots import PILOT_RSS_GRACE
 from simgrid_broker.names import MOST_ATTEMPTS, JobStatus
-from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import push_retry, take_retry
+from simgrid_broker.world.arrays import GROWING, Arrays
+from simgrid_broker.world.rows import next_place, push_retry, take_retry
 
 FAILED = int(JobStatus.FAILED)
+INBOX = GROWING.index("lessons")
 
 
 @compiled
@@ -64,7 +65,10 @@ def put_lesson(world: Arrays, job, retry):
     The pilot kills a payload at its memory limit, so the limit counts as the measured memory.
     """
     state = world.state[0]
-    lesson = world.lessons[state["n_lessons"]]
+    place = next_place(world, state["n_lessons"], len(world.lessons), INBOX)
+    if place < 0:
+        return
+    lesson = world.lessons[place]
     lesson["task"], lesson["retry"], lesson["queue"] = job["task"], retry, job["queue"]
     lesson["cause"], lesson["ram_level"], lesson["n_events"] = job["cause"], job["ram_level"], job["n_events"]
     lesson["corecount"], lesson["hs06_milli"] = job["corecount"], job["hs06_milli"]

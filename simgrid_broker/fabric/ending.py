@@ -8,14 +8,15 @@ from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.rows import is_merge_job, push_retry, release_job
+from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
+from simgrid_broker.world.rows import is_merge_job, next_place, push_retry, release_job
 from simgrid_broker.world.transitions import leave, move
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
 ASSIGNED, ACTIVATED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.TRANSFERRING)
 RUNNING = int(JobStatus.RUNNING)
 NONE = int(Cause.NONE)
+OUTBOX, OUTBOX_OF_TASKS = GROWING.index("done_jobs"), GROWING.index("done_tasks")
 
 
 @compiled
@@ -40,8 +41,10 @@ def account(world: Arrays, job, status, carried_on):
         give_back(world, job, status)
     if task["n_finished"] + task["n_failed"] == task["n_jobs"]:
         state = world.state[0]
-        world.done_tasks[state["n_done_tasks"]] = task_row
-        state["n_done_tasks"] += 1
+        place = next_place(world, state["n_done_tasks"], len(world.done_tasks), OUTBOX_OF_TASKS)
+        if place >= 0:
+            world.done_tasks[place] = task_row
+            state["n_done_tasks"] += 1
 
 
 @compiled
@@ -72,7 +75,9 @@ def archive(world: Arrays, row, carried_on):
     job = world.jobs[row]
     leave(world, row)
     account(world, job, job["status"], carried_on)
-    place = state["n_done_jobs"]
+    place = next_place(world, state["n_done_jobs"], len(world.done_jobs), OUTBOX)
+    if place < 0:
+        return
     world.done_jobs[place] = job
     for status in range(N_STATUS):
         world.done_times[place, status] = world.job_times[row, status]

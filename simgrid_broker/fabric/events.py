@@ -6,7 +6,8 @@ cache. The heap is empty only if there is no event at all.
 """
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import GROWING, Arrays
+from simgrid_broker.world.rows import next_place
 
 PILOT_ASKS, PILOT_LEAVES = 0, 1
 """A worker with a slot requests a job; a pilot without a job releases its slot; row = pseudo-queue."""
@@ -15,6 +16,7 @@ PAYLOAD_ENDS, LINK_DUE = 2, 3
 TRANSFER_DONE, TRANSFER_AGAIN = 4, 5
 """The callback of a transfer; a failed transfer returns to its link; row = transfer."""
 
+EVENTS = GROWING.index("events")
 ARITY = 4
 """Children per node: four events share two cache lines, and the heap is half as deep as with two children."""
 NEAR_S = 600.0
@@ -70,6 +72,8 @@ def bring_near(world: Arrays):
 def schedule(world: Arrays, time, kind, row):
     """Schedule an event and return its sequence number; the caller makes room."""
     state = world.state[0]
+    if next_place(world, state["n_events"], min(len(world.events), len(world.far_events)), EVENTS) < 0:
+        return state["sequence"]
     state["sequence"] += 1
     state["n_events"] += 1
     sequence = state["sequence"]

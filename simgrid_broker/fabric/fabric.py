@@ -75,6 +75,7 @@ class Fabric:
         """
         self.world.make_room(jobs=len(jobs))
         cut_jobs(self.world.arrays, np.array([order], ORDERED), jobs)
+        raise_fault(self.world.arrays)
 
     def make_jobs(self) -> None:
         """Make all ordered jobs, pending since the time of their order."""
@@ -82,6 +83,7 @@ class Fabric:
         self.orders.clear()
         self.world.make_room(jobs=int(orders["count"].sum()))
         make_jobs(self.world.arrays, orders)
+        raise_fault(self.world.arrays)
 
     def set_up_jobs(self, now: float) -> None:
         """Make the ordered jobs, define all pending ones, and activate them or transfer their input."""
@@ -117,6 +119,7 @@ class Fabric:
         """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""
         self.world.make_room(submissions=len(numbers))
         submit(self.world.arrays, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now)
+        raise_fault(self.world.arrays)
 
     def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""
@@ -141,8 +144,10 @@ class Fabric:
     def make_merge_job(self, order: tuple, members) -> int:
         """Make a merge job for the output of the jobs in rows `members`; order: as MERGE_ORDER. Returns its row."""
         self.world.make_room()
-        return int(merging.make_merge_job(self.world.arrays, np.array([order], merging.MERGE_ORDER),
-                                          np.asarray(members, np.int32)))
+        row = int(merging.make_merge_job(self.world.arrays, np.array([order], merging.MERGE_ORDER),
+                                         np.asarray(members, np.int32)))
+        raise_fault(self.world.arrays)
+        return row
 
     def finish_merged(self, rows, now: float) -> None:
         """Finish jobs whose output was merged."""
@@ -219,6 +224,7 @@ class Fabric:
         """Queue pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, for another attempt."""
         self.world.make_room(retries=len(given_up))
         commands.try_again(self.world.arrays, task_row, given_up)
+        raise_fault(self.world.arrays)
 
     def nothing_left(self, task_row: int) -> None:
         """Notify the PostProcessor that a task has no input left."""

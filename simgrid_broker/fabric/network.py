@@ -14,12 +14,13 @@ from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.events import LINK_DUE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import JobStatus, TransferKind
-from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import release_transfer, take_transfer
+from simgrid_broker.world.arrays import GROWING, Arrays
+from simgrid_broker.world.rows import next_place, release_transfer, take_transfer
 from simgrid_broker.world.transitions import move
 
 ACTIVATED, FINISHED = int(JobStatus.ACTIVATED), int(JobStatus.FINISHED)
 INPUT = int(TransferKind.INPUT)
+OUTBOX = GROWING.index("done_transfers")
 TRANSFER_LUCK = STREAMS["transfer"]
 
 MOST_AT_ONCE = 256
@@ -222,7 +223,10 @@ def record_transfer(world: Arrays, row, now):
     """Copy an ended transfer to the outbox and release its row."""
     state = world.state[0]
     world.transfers[row]["ended_s"] = now
-    world.done_transfers[state["n_done_transfers"]] = world.transfers[row]
+    place = next_place(world, state["n_done_transfers"], len(world.done_transfers), OUTBOX)
+    if place < 0:
+        return
+    world.done_transfers[place] = world.transfers[row]
     state["n_done_transfers"] += 1
     release_transfer(world, row)
 

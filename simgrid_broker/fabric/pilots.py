@@ -9,10 +9,12 @@ from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, PILOT_LEAVES, schedule
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import GROWING, Arrays
+from simgrid_broker.world.rows import next_place
 from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
+INBOX = GROWING.index("holding")
 NONE, INPUT_LOST = int(Cause.NONE), int(Cause.INPUT_LOST)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 FATE_TIME, SLOPPY = STREAMS["fate_time"], STREAMS["sloppy"]
@@ -165,7 +167,10 @@ def hold(world: Arrays, row, now):
     """Put a job whose payload has ended into the inbox of the Adder."""
     state = world.state[0]
     move(world, row, HOLDING, now)
-    inbox = world.holding[state["n_holding"]]
+    place = next_place(world, state["n_holding"], len(world.holding), INBOX)
+    if place < 0:
+        return
+    inbox = world.holding[place]
     inbox["panda_id"] = world.jobs[row]["panda_id"]
     inbox["row"] = row
     state["n_holding"] += 1

@@ -13,8 +13,8 @@ from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.world import input_files
-from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.rows import is_merge_job, pop_retry, take_job
+from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
+from simgrid_broker.world.rows import is_merge_job, next_place, pop_retry, take_job
 from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(names.JobStatus.PENDING), int(names.JobStatus.DEFINED)
@@ -22,6 +22,7 @@ ASSIGNED, ACTIVATED, FAILED = int(names.JobStatus.ASSIGNED), int(names.JobStatus
 MERGING = int(names.JobStatus.MERGING)
 NONE, SITE_ERROR, PAYLOAD_ERROR = int(names.Cause.NONE), int(names.Cause.SITE_ERROR), int(names.Cause.PAYLOAD_ERROR)
 INPUT = int(names.TransferKind.INPUT)
+INBOX = GROWING.index("pending")
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
 
 JOBS_PER_BUNCH = 20
@@ -161,7 +162,10 @@ def remember(world: Arrays, row, retry, level):
 def put_pending(world: Arrays, row):
     """Put a new job into the inbox of the Setupper."""
     state = world.state[0]
-    inbox = world.pending[state["n_pending"]]
+    place = next_place(world, state["n_pending"], len(world.pending), INBOX)
+    if place < 0:
+        return
+    inbox = world.pending[place]
     inbox["panda_id"], inbox["row"] = world.jobs[row]["panda_id"], row
     state["n_pending"] += 1
 
@@ -314,6 +318,8 @@ def set_up_jobs(world: Arrays, now):
     state = world.state[0]
     bunch = -1
     for k in range(state["n_pending"]):
+        if state["fault_row"] >= 0:
+            return
         row = world.pending[k]["row"]
         if world.jobs[row]["panda_id"] == world.pending[k]["panda_id"]:
             bunch = set_up_job(world, row, bunch, now)

@@ -4,8 +4,6 @@ A stream is laid out in *even time*, in which its rate is constant, and then str
 by its number, so a longer run has the same arrivals and some more.
 """
 
-from hashlib import blake2b
-
 import numpy as np
 
 from simgrid_broker.luck import uniforms
@@ -14,11 +12,6 @@ from simgrid_broker.units import DAY, MINUTE
 
 _STEP = 5 * MINUTE
 _WEEKDAYS, _DAYS = 5, 7
-
-
-def stream_key(name: str) -> int:
-    """Random key of a stream for a name, the same in every process; 64 bits, signed."""
-    return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
 def even_time(t, payload: Payload) -> np.ndarray:

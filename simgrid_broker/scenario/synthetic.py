@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from simgrid_broker.luck import normal_quantile, uniforms
+from simgrid_broker.luck import key_of, normal_quantile, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS
-from simgrid_broker.scenario.arrivals import bags, poisson_times, stream_key
+from simgrid_broker.scenario.arrivals import bags, poisson_times
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.importers.traces import trace_tasks
 from simgrid_broker.scenario.model import Grid, Scenario
@@ -66,10 +66,10 @@ def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:
     """
     source = first_ancestor(campaign, scenario.workload.campaigns)
     waiting = source.backlog + round(source.tasks_per_s * source.backlog_time)
-    times = poisson_times(source, source.tasks_per_s, scenario.duration, scenario.seed, stream_key(source.name))
+    times = poisson_times(source, source.tasks_per_s, scenario.duration, scenario.seed, key_of(source.name))
     users = (campaign.username,)
-    parts = [_tasks(campaign, scenario, stream_key(f"{campaign.name}{BACKLOG}"), np.zeros(waiting), users),
-             _tasks(campaign, scenario, stream_key(campaign.name), times, users)]
+    parts = [_tasks(campaign, scenario, key_of(f"{campaign.name}{BACKLOG}"), np.zeros(waiting), users),
+             _tasks(campaign, scenario, key_of(campaign.name), times, users)]
     return merged(parts)
 
 
@@ -86,7 +86,7 @@ def _name_parents(rows: np.ndarray, campaigns: Sequence[Campaign]) -> None:
     by_luck = np.argsort(rows["luck"])
     for campaign in campaigns:
         for part in ("", BACKLOG) if campaign.parent is not None else ():
-            own, parents = (_luck_base(stream_key(name + part)) for name in (campaign.name, campaign.parent or ""))
+            own, parents = (_luck_base(key_of(name + part)) for name in (campaign.name, campaign.parent or ""))
             mine = np.flatnonzero(rows["luck"] >> INDEX_BITS == own >> INDEX_BITS)
             place = np.searchsorted(rows["luck"], rows["luck"][mine] - own + parents, sorter=by_luck)
             rows["parent"][mine] = rows["jeditaskid"][by_luck[place]]
@@ -101,7 +101,7 @@ def user_tasks(activity: UserActivity, scenario: Scenario) -> TaskList:
     """Tasks of one group of users: the backlog at the start, then the tasks of the active periods."""
     names = tuple(f"{activity.name}-{rank:04d}" for rank in range(1, activity.users + 1))
     waiting = np.zeros(round(activity.periods_per_s * activity.backlog_time))
-    key, backlog_key = stream_key(activity.name), stream_key(f"{activity.name}/backlog")
+    key, backlog_key = key_of(activity.name), key_of(f"{activity.name}/backlog")
     begins = poisson_times(activity, activity.periods_per_s, scenario.duration, scenario.seed, key)
     _, user, index = bags(activity, waiting, scenario.seed, backlog_key)
     parts = [_tasks(activity, scenario, backlog_key, np.zeros(len(user)), names, index, user)]
@@ -121,7 +121,7 @@ def single_arrivals(scenario: Scenario) -> list[TaskList]:
             continue
         campaign = campaigns[incident.campaign or ""]
         number = seen[campaign.name] = seen.get(campaign.name, -1) + 1
-        tasks = _tasks(campaign, scenario, stream_key(f"{campaign.name}/incident"),
+        tasks = _tasks(campaign, scenario, key_of(f"{campaign.name}/incident"),
                        np.array([incident.at]), (campaign.username,), np.array([number]))
         if incident.jobs is not None:
             tasks.rows["n_jobs"] = incident.jobs
@@ -274,7 +274,7 @@ def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np
     sites, numbers, weight = holders(scenario.grid, payload.replicas.where)
     n_replicas = min(payload.replicas.number, len(sites), N_REPLICAS)
     place, fraction = no_replicas(len(index))
-    site_key = np.array([stream_key(site) for site in sites], np.int64)
+    site_key = np.array([key_of(site) for site in sites], np.int64)
     race = -np.log(uniforms(scenario.seed, "task_draw", key, index[:, None], site_key)) / weight
     place[:, :n_replicas] = numbers[np.argsort(race, axis=1, kind="stable")[:, :n_replicas]]
     low, high = _COMPLETENESS

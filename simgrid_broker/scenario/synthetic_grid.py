@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.luck import normal_quantile, uniforms
-from simgrid_broker.scenario.arrivals import stream_key
+from simgrid_broker.luck import key_of, normal_quantile, uniforms
 from simgrid_broker.scenario.link_table import matrix_rows
 from simgrid_broker.scenario.model import SyntheticGrid
 
@@ -344,7 +343,7 @@ def dealt(seed: int, question: str, n: int) -> np.ndarray:
 
 def luck(seed: int, question: str, n: int) -> np.ndarray:
     """Independent uniform numbers for one question, (n,)."""
-    return uniforms(seed, "grid_draw", stream_key(question), np.arange(n))
+    return uniforms(seed, "grid_draw", key_of(question), np.arange(n))
 
 
 def interpolated(seed: int, question: str, n: int, published: Sequence[float]) -> np.ndarray:

@@ -27,7 +27,9 @@ STATE = np.dtype([
     ("n_pilots", "i8"),              # workers that hold a slot
     ("n_pilots_ever", "i8"), ("n_pilots_empty", "i8"),
     ("total_cores", "i8"),
-    ("fault_row", "i8"), ("fault_old", "i8"), ("fault_new", "i8"),   # a forbidden move; fault_row -1 = none
+    ("fault_row", "i8"),             # the run must end: -1 = no, else row of a job with a forbidden move,
+    ("fault_old", "i8"), ("fault_new", "i8"),
+    ("fault_table", "i8"),           # or table of GROWING without a free row; -1 = it is a forbidden move
 ])
 """Counters and marks of the whole world: one row."""
 
@@ -84,6 +86,11 @@ SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
 
 WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
+
+
+GROWING = ("jobs", "transfers", "retries", "submissions", "events", "pending", "holding", "done_jobs",
+           "done_transfers", "done_tasks", "lessons")
+"""Tables of which compiled code takes rows; `events` includes the far ones."""
 
 
 class Arrays(Bundle):

@@ -128,7 +128,7 @@ def _links(scenario: Scenario) -> np.ndarray:
 
 def _state(pools) -> np.ndarray:
     state = np.zeros(1, arrays.STATE)
-    state["fault_row"] = -1
+    state["fault_row"] = state["fault_table"] = -1
     state["total_cores"] = pools["cores"].sum()
     state["n_free_jobs"] = first_job_rows(state["total_cores"][0])
     for name in ("n_free_transfers", "n_free_retries", "n_free_submissions"):

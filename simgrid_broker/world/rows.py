@@ -1,13 +1,39 @@
 """Allocation and release of rows of the growing tables; callers make room first (`World.make_room`)."""
 
+import numpy as np
+
 from simgrid_broker.compiled import compiled
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import GROWING, Arrays
+
+JOBS, TRANSFERS, RETRIES, SUBMISSIONS = map(GROWING.index, ("jobs", "transfers", "retries", "submissions"))
+
+
+@compiled
+def out_of_rows(world: Arrays, table):
+    """Record as a fault that a table, a number of GROWING, has no row left; callers stop and the run ends.
+
+    Returns row 0, which exists in every table: what is written there until then is lost with the run.
+    """
+    state = world.state[0]
+    state["fault_row"], state["fault_table"] = 0, table
+    return np.int32(0)
+
+
+@compiled
+def next_place(world: Arrays, used, size, table):
+    """Place of the next row of a list of `size` places of which `used` are in use; -1 and a fault if it is full."""
+    if used < size:
+        return used
+    out_of_rows(world, table)
+    return -1
 
 
 @compiled
 def take_job(world: Arrays):
     """Allocate a row of `jobs`."""
     state = world.state[0]
+    if state["n_free_jobs"] == 0:
+        return out_of_rows(world, JOBS)
     state["n_free_jobs"] -= 1
     return world.free_jobs[state["n_free_jobs"]]
 
@@ -31,6 +57,8 @@ def release_job(world: Arrays, row):
 def take_transfer(world: Arrays):
     """Allocate a row of `transfers`, with a new transfer_id."""
     state = world.state[0]
+    if state["n_free_transfers"] == 0:
+        return out_of_rows(world, TRANSFERS)
     state["n_free_transfers"] -= 1
     row = world.free_transfers[state["n_free_transfers"]]
     state["transfer_id"] += 1
@@ -54,6 +82,8 @@ def take_retry(world: Arrays, task_row):
     The caller may extend it to consecutive pieces.
     """
     state = world.state[0]
+    if state["n_free_retries"] == 0:
+        return out_of_rows(world, RETRIES)
     state["n_free_retries"] -= 1
     world.tasks[task_row]["n_retry"] += 1
     row = world.free_retries[state["n_free_retries"]]
@@ -92,6 +122,9 @@ def push_submission(world: Arrays, pseudo_queue, count, now):
     """Queue `count` workers of a pseudo-queue in the batch system."""
     state = world.state[0]
     queue = world.pseudo_queues[pseudo_queue]
+    if state["n_free_submissions"] == 0:
+        out_of_rows(world, SUBMISSIONS)
+        return
     state["n_free_submissions"] -= 1
     row = world.free_submissions[state["n_free_submissions"]]
     group = world.submissions[row]

@@ -3,9 +3,9 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.errors import ForbiddenMove
+from simgrid_broker.errors import ForbiddenMove, OutOfRows
 from simgrid_broker.names import JobStatus
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.groups import group_of
 from simgrid_broker.world.states import JOB
 
@@ -103,8 +103,10 @@ def story(arrays: Arrays, row: int) -> str:
 
 
 def raise_fault(arrays: Arrays):
-    """Raise ForbiddenMove with the job's history if compiled code recorded a fault."""
+    """Raise OutOfRows, or ForbiddenMove with the job's history, if compiled code recorded a fault."""
     state = arrays.state[0]
+    if state["fault_table"] >= 0:
+        raise OutOfRows(f"the table `{GROWING[state['fault_table']]}` had no row left (at {state['now_s']:.3f} s)")
     if state["fault_row"] >= 0:
         old, new = S(state["fault_old"]).word, S(state["fault_new"]).word
         raise ForbiddenMove(f"a job may not go from {old} to {new} (at {state['now_s']:.3f} s)\n"

@@ -34,6 +34,11 @@ class AlignedQueue(NamedTuple):
     throttled: bool
 
     @property
+    def full_name(self) -> str:
+        """Name with the resource type, which no other queue has."""
+        return f"{self.name} {self.resource_type}".rstrip()
+
+    @property
     def whole(self) -> bool:
         """Whether the queue is throttled as a whole, not by resource type."""
         return self.name == EVENT_SERVICE_QUEUE

@@ -16,17 +16,16 @@ def test_agents_of_one_moment_come_in_the_order_of_the_list(monkeypatch):
     woken = []
     every = control.Control.every
 
-    def watched(self, period, work, name, number=0):
+    def watched(self, period, work, name):
         def noted():
             woken.append((self.now, name))
             work()
-        return every(self, period, noted, name, number)
+        return every(self, period, noted, name)
     monkeypatch.setattr(control.Control, "every", watched)
     start_agents(stage.control)
     stage.run(61.0)
     names = ["network_metrics", "statistics", "taskcmd", "refiner", "taskbroker", "adder",
-             "postproc", "watchdog", "prodwatc", "copyarch",
-             "jobgen", "setupper", "pilots"]
+             "postprocessor", "watchdog", "prodwatchdog", "copyarchive", "jobgen All SCORE", "setupper", "pilots"]
     assert [(now, name) for now, name in woken] == [(now, name) for now in (0.0, 60.0) for name in names]
 
 

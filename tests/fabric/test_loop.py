@@ -3,8 +3,13 @@
 import pytest
 from builders import Bench, S, scenario, two_sites
 
-from simgrid_broker.errors import ForbiddenMove
+from simgrid_broker.errors import ForbiddenMove, OutOfRows
+from simgrid_broker.fabric.attempts import put_lesson
+from simgrid_broker.fabric.ending import archive
+from simgrid_broker.fabric.network import record_transfer
+from simgrid_broker.fabric.pilots import hold
 from simgrid_broker.world.build import FIRST_ROWS
+from simgrid_broker.world.transitions import raise_fault
 
 
 def test_a_forbidden_move_within_the_loop_is_raised_with_the_story():
@@ -89,3 +94,60 @@ def test_workers_of_a_whole_site_start_at_once():
     bench.run(660.0)                                                   # all leave, and those behind them come
     assert bench.world.state["n_pilots"] == 10_000
     bench.check()
+
+
+# ---- tables without room: what makes it was forgotten --------------------------------------------------------------
+
+def without_room(monkeypatch, **left) -> Bench:
+    """A bench whose tables do not grow, with a running job and a transfer; left: free rows of tables."""
+    bench = Bench(two_sites(), dict(n_jobs=20), dict(n_jobs=20, input_bytes_per_job=1e9, replicas={1: 1.0}))
+    bench.submit(2)
+    bench.submit(task=1)
+    bench.workers()
+    bench.run(50.0)
+    monkeypatch.setattr(bench.world, "make_room", lambda **wanted: None)
+    for name, number in left.items():
+        bench.world.state[f"n_free_{name}"] = number
+    return bench
+
+
+def shortened(bench, name, used) -> None:
+    """Shorten a list to the rows that are in use."""
+    bench.world.arrays = bench.arrays.with_arrays(**{name: getattr(bench.arrays, name)[:used].copy()})
+
+
+@pytest.mark.parametrize(("table", "act"), [
+    pytest.param("jobs", lambda bench: bench.make(), id="a job is made"),
+    pytest.param("transfers", lambda bench: bench.submit(task=1), id="input is to be moved"),
+    pytest.param("retries", lambda bench: bench.take_back(bench.live()[0]), id="input is given back"),
+    pytest.param("submissions", lambda bench: bench.workers(), id="workers are submitted"),
+])
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_row_that_is_in_use_is_never_taken_again(table, act, left, monkeypatch):
+    bench = without_room(monkeypatch, **{table: left})
+    if left:
+        act(bench)                                         # the last row is a row like any other
+        return
+    with pytest.raises(OutOfRows, match=rf"the table `{table}` had no row left \(at 50.000 s\)"):
+        act(bench)
+
+
+@pytest.mark.parametrize(("table", "names", "act"), [
+    pytest.param("events", ("events", "far_events"), lambda bench, job: bench.workers(), id="a worker starts"),
+    pytest.param("pending", ("pending",), lambda bench, job: bench.make(), id="a job is made"),
+    pytest.param("holding", ("holding",), lambda bench, job: hold(bench.arrays, job, 50.0), id="a payload ends"),
+    pytest.param("done_jobs", ("done_jobs",), lambda bench, job: archive(bench.arrays, job, True), id="a job ends"),
+    pytest.param("done_transfers", ("done_transfers",), lambda bench, job: record_transfer(bench.arrays, 0, 50.0),
+                 id="a transfer ends"),
+    pytest.param("lessons", ("lessons",), lambda bench, job: put_lesson(bench.arrays, bench.arrays.jobs[job], -1),
+                 id="a job failed"),
+])
+def test_a_list_is_never_written_beyond_its_end(table, names, act, monkeypatch):
+    bench = without_room(monkeypatch)
+    used = int(bench.world.state["n_events"]) if table == "events" else 0
+    for name in names:
+        shortened(bench, name, used)
+    with pytest.raises(OutOfRows, match=f"the table `{table}` had no row left"):
+        act(bench, bench.live()[0])
+        raise_fault(bench.arrays)
+    assert all(len(getattr(bench.arrays, name)) == used for name in names)

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from simgrid_broker.luck import uniforms
-from simgrid_broker.scenario.arrivals import stream_key
+from simgrid_broker.luck import key_of, uniforms
 from simgrid_broker.scenario.synthetic_grid import EXPIRED, FREE
 
 SEED = 1
@@ -58,7 +57,7 @@ def assumed_nuclei(tiers: Mapping[str, str], cores: Mapping[str, int]) -> set[st
 
 def _place(name: str, tier: str, question: int) -> float:
     low, high = BANDS.get(tier) or BANDS.get(tier[:2], BANDS["T2"])
-    return low + (high - low) * float(uniforms(SEED, "import_draw", stream_key(name), question))
+    return low + (high - low) * float(uniforms(SEED, "import_draw", key_of(name), question))
 
 
 def _quantile(knots: tuple[tuple[float, float], ...], at: float) -> float:
