@@ -21,7 +21,8 @@ def refused(rule, fields=(), queue=(), load=(), config=(), link=()):
 
 
 AT_HOME = Premerge(queue=0, input_idle_s=0.0, stuck_s=0.0)
-BOTH, NONE = (True, True), (False, False)
+BOTH, NONE, CODE = (True, True), (False, False), (True, False)
+"""Refused in both editions, in none, and spared in the code alone."""
 
 
 @pytest.mark.parametrize(("fields", "pledgedcpu", "expected"), [
@@ -29,8 +30,8 @@ BOTH, NONE = (True, True), (False, False)
     pytest.param(dict(currentpriority=800), -1, BOTH, id="from 800 on not opportunistic ones"),
     pytest.param(dict(is_scout=True), -1, BOTH, id="nor do scouts"),
     pytest.param(dict(is_scout=True), 0, NONE, id="no pledge is not opportunistic"),
-    pytest.param(dict(is_scout=True, preassigned=(0,)), -1, NONE, id="unless the task names the queue"),
-    pytest.param(dict(is_scout=True, premerge=AT_HOME), -1, NONE, id="or a list of queues"),
+    pytest.param(dict(is_scout=True, preassigned=(0,)), -1, CODE, id="unless, in the code, the task names the queue"),
+    pytest.param(dict(is_scout=True, premerge=AT_HOME), -1, CODE, id="or a list of queues"),
 ])
 def test_opportunistic(fields, pledgedcpu, expected):
     assert refused(activity.opportunistic, fields, dict(pledgedcpu=pledgedcpu)) == expected
@@ -49,7 +50,7 @@ ASLEEP = dict(inactive=True, activated_all=1)
     pytest.param(dict(is_scout=True), dict(activated_all=5), NONE, id="jobs have started"),
     pytest.param(dict(is_scout=True), dict(inactive=True, starting_all=1), (False, True),
                  id="D20 starting jobs count in the code"),
-    pytest.param(dict(is_scout=True, preassigned=(0,)), ASLEEP, NONE, id="the task names the queue"),
+    pytest.param(dict(is_scout=True, preassigned=(0,)), ASLEEP, CODE, id="the code spares a queue that the task names"),
 ])
 def test_inactive(fields, load, expected):
     assert refused(activity.inactive, fields, load=load) == expected
@@ -102,7 +103,7 @@ SHORTAGE = dict(core={"WORK_SHORTAGE": True})
     pytest.param(0, SHORTAGE, {}, NONE, id="no pledge is known"),
     pytest.param(100, SHORTAGE, {}, NONE, id="pledged"),
     pytest.param(-1, {}, {}, NONE, id="work is not short"),
-    pytest.param(-1, SHORTAGE, dict(preassigned=(0,)), NONE, id="the task names the queue"),
+    pytest.param(-1, SHORTAGE, dict(preassigned=(0,)), CODE, id="the code spares a queue that the task names"),
     pytest.param(-1, SHORTAGE, dict(premerge=AT_HOME), BOTH, id="a list of queues does not help"),
 ])
 def test_non_pledged(pledgedcpu, config, fields, expected):

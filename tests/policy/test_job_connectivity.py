@@ -33,8 +33,8 @@ def refused(rule, fields, edition="documented", **columns):
                  False, False, id="nor does one that the task names"),
 ])
 def test_jumbo_jobs(fields, queue, jumbo, fewevents):
-    assert refused(c.kept_for_jumbo, fields, **queue) is jumbo
-    assert refused(c.too_few_events, fields, **queue) is fewevents
+    assert refused(c.kept_for_jumbo, fields, "deployed", **queue) is jumbo
+    assert refused(c.too_few_events, fields, "deployed", **queue) is fewevents
 
 
 def test_d23_only_the_code_asks_about_jumbo_jobs():
@@ -83,8 +83,9 @@ def test_direct_access(fields, direct, documented, deployed):
 def test_d24_network(offered, asked, documented, deployed):
     for edition, passes in (("documented", documented), ("deployed", deployed)):
         assert refused(c.network_mismatch, {"ipconnectivity": asked}, edition, wnconnectivity=offered) is not passes
-        assert not refused(c.network_mismatch, {"ipconnectivity": asked, "preassigned": (0,)}, edition,
-                           wnconnectivity=offered)
+        spared = edition == "deployed"                                           # if the task names the queue
+        assert refused(c.network_mismatch, {"ipconnectivity": asked, "preassigned": (0,)}, edition,
+                       wnconnectivity=offered) is not (passes or spared)
 
 
 def test_without_a_word_every_queue_has_the_full_network():
@@ -120,12 +121,14 @@ EVENT_SERVICE = (c.without_event_service, c.kept_for_high_event_service, c.singl
     pytest.param(ES | {"is_scout": True}, "eshigh", None, id="scouts count as high"),
     pytest.param(CLONES, "std", None, id="clones are normal jobs"),
     pytest.param(CLONES, "es", "-nones", id="and so refused where only event service may run"),
-    pytest.param(ES | {"preassigned": (0,)}, "std", None, id="a queue that the task names"),
-    pytest.param({"preassigned": (0,)}, "es", None, id="a queue that a normal task names"),
+    pytest.param(ES | {"preassigned": (0,)}, "std", "-es", id="a queue that the task names"),
+    pytest.param({"preassigned": (0,)}, "es", "-nones", id="a queue that a normal task names"),
 ])
 def test_event_service(fields, seed, tag):
-    said = [rule.rule.tag for rule in EVENT_SERVICE if refused(rule, fields, jobseed=seed)]
-    assert said == ([] if tag is None else [tag])
+    for edition in EDITIONS:
+        said = [rule.rule.tag for rule in EVENT_SERVICE if refused(rule, fields, edition, jobseed=seed)]
+        spared = edition == "deployed" and "preassigned" in fields
+        assert said == ([] if tag is None or spared else [tag])
 
 
 @pytest.mark.parametrize(("fields", "resource_type", "corecount", "refuses"), [

@@ -154,7 +154,8 @@ def test_dynamic_number_of_events(fields, columns, short, long):
                  id="D53 a unit without wall time is enough in the code"),
     pytest.param({"is_merging": True}, None, "-min_walltime", id="D53 merge jobs"),
     pytest.param({"is_scout": True}, "-scout_walltime", "-scout_walltime", id="scouts"),
-    pytest.param({"is_scout": True, "preassigned": (0,)}, None, None, id="scouts at a queue that the task names"),
+    pytest.param({"is_scout": True, "preassigned": (0,)}, "-scout_walltime", None,
+                 id="scouts at a queue that the task names, which the code spares"),
     pytest.param({"is_scout": True, "preassigned": (0,), "cputime": nan}, "-scout_walltime", "-scout_walltime",
                  id="unless their wall time is unknown"),
 ])

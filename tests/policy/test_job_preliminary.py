@@ -79,11 +79,28 @@ def tags(task_, view, edition):
     pytest.param({"jobseed": ("es", "std")}, {}, id="only event service"),
     pytest.param({"maxtime_s": [HOUR * 23.0, np.inf]}, {"is_scout": True}, id="too short for scouts"),
 ])
-def test_a_single_queue_that_the_task_names_is_spared(columns, fields, edition):
+def test_what_a_single_queue_that_the_task_names_is_spared(columns, fields, edition):
     view = queues(2, **columns)
     first, second = tags(task(**fields), view, edition)
     assert second == "" and (first == "") == (edition == "deployed" and "names" in columns)
-    assert tags(task(preassigned=(0,), **fields), view, edition) == ["", "-preassign"]
+    spared = edition == "deployed" or not {"corecount", "wnconnectivity", "jobseed", "maxtime_s"} & set(columns)
+    assert tags(task(preassigned=(0,), **fields), view, edition) == ["" if spared else first, "-preassign"]
+
+
+@pytest.mark.parametrize(("columns", "load", "fields", "tag"), [
+    pytest.param({"pledgedcpu": -1.0}, {}, {"currentpriority": 800}, "-opportunistic", id="opportunistic"),
+    pytest.param({}, {"inactive": True, "activated_all": 1, "n_pilot": 1}, {"currentpriority": 800}, "-inactive",
+                 id="inactive"),
+    pytest.param({}, {"inactive": True, "activated_all": 1, "n_pilot": 1},
+                 {"is_merging": True, "premerge": Premerge(0, 0.0, 0.0)}, "-inactive", id="inactive, for merging"),
+])
+@pytest.mark.parametrize("edition", EDITIONS)
+def test_as_documented_activity_is_asked_of_named_queues_too(columns, load, fields, tag, edition):
+    view = queues(1, **columns)
+    named = task(**{"preassigned": (0,)} | fields)
+    verdict = broker_jobs(named, view, stats(1, **load), None, cfg(), edition)
+    refused = "" if verdict.refused_by[0] == KEPT else verdict.tags[verdict.refused_by[0]]
+    assert refused == (tag if edition == "documented" else "")
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

@@ -16,7 +16,7 @@ SOURCE = f"{JOB_BROKERAGE}, step 2; brokerage reference, "
 
 @compiled
 def preassigned(task):
-    """Whether the task names its queues."""
+    """Whether the task names its queues, which the deployed edition spares."""
     return task["single"] or task["listed"]
 
 

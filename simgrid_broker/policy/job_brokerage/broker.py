@@ -98,7 +98,7 @@ def prepare(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
     case = JobCase(task, queues, brokerage.edition)
     first = (first_refusals if cache is None else cache.first_refusals)(brokerage.funnel, case)
     record = task_record(task, cfg, brokerage.edition)
-    if task.preassigned or task.premerge is not None:
+    if brokerage.edition == "deployed" and (task.preassigned or task.premerge is not None):
         named = initial_list(task, queues, brokerage.edition)
         record["single"], record["listed"] = named.single, named.listed
     return Prepared(record, first, static_weight(brokerage, case, cache))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, VERY_HIGH_PRIORITY, QueueStatus
-from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single
+from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single, is_spared
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, above, criterion
 from simgrid_broker.policy.zero_share import has_zero_share
@@ -69,11 +69,11 @@ CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")
 def core_count_mismatch(case: JobCase) -> np.ndarray:
     """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both.
 
-    Jobs of any core count that are scouting or of high priority go to multi-core queues only. A single queue that the
-    task names is not asked.
+    Jobs of any core count that are scouting or of high priority go to multi-core queues only. The deployed
+    edition does not ask a single queue that the task names.
     """
     task, multi_core = case.task, case.queues.corecount > 1
-    if is_single(task, case.queues):
+    if is_spared(case):
         return np.zeros(case.n_candidates, bool)
     cores = cores_of_job(case)
     if cores > 1 or (cores == ANY_CORES and (task.is_scout or task.currentpriority >= VERY_HIGH_PRIORITY)):
@@ -84,8 +84,11 @@ def core_count_mismatch(case: JobCase) -> np.ndarray:
 @criterion("-max_cpucore", panda="selection for CPU core count", static=(*NAMED, "maxcorecount"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.3 P10")
 def too_many_cores(case: JobCase) -> np.ndarray | Answer:
-    """Refuse queues with more cores than the task's maxCoreCount; a single queue that the task names is not asked."""
-    if is_single(case.task, case.queues):
+    """Refuse queues with more cores than the task's maxCoreCount.
+
+    The deployed edition does not ask a single queue that the task names.
+    """
+    if is_spared(case):
         return np.zeros(case.n_candidates, bool)
     return above(case.queues.corecount, case.task.maxcorecount)
 

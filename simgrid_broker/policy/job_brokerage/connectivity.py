@@ -6,7 +6,7 @@ Both editions spare a task with a single pre-assigned queue where the brokerage 
 import numpy as np
 
 from simgrid_broker.names import VERY_HIGH_PRIORITY
-from simgrid_broker.policy.job_brokerage.preliminary import NAMED, is_single
+from simgrid_broker.policy.job_brokerage.preliminary import NAMED, is_spared
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, below, criterion
 
@@ -26,7 +26,7 @@ JUMBO = {"panda": "selection for jumbo jobs", "static": (*NAMED, "jumbo_events")
 @criterion("-jumbo", **JUMBO)
 def kept_for_jumbo(case: JobCase) -> np.ndarray:
     """Refuse queues with useJumboJobs to tasks that make no jumbo jobs."""
-    concerned = case.task.jumbo_events < 0 and not is_single(case.task, case.queues)
+    concerned = case.task.jumbo_events < 0 and not is_spared(case)
     return case.queues.use_jumbo_jobs if concerned else _none(case)
 
 
@@ -34,7 +34,7 @@ def kept_for_jumbo(case: JobCase) -> np.ndarray:
 def too_few_events(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with useJumboJobs whose minEventsForJumbo is above the events that a task has ready."""
     queues, events = case.queues, case.task.jumbo_events
-    if events < 0 or is_single(case.task, queues):
+    if events < 0 or is_spared(case):
         return _none(case)
     return below(events, queues.min_events_for_jumbo, queues.use_jumbo_jobs)
 
@@ -52,7 +52,7 @@ def only_copies(case: JobCase) -> np.ndarray:
 def network_mismatch(case: JobCase) -> np.ndarray:
     """Refuse queues whose wnconnectivity is not consistent with the task's ipConnectivity, if it has one (D24)."""
     asked = case.task.ipconnectivity
-    if not asked or is_single(case.task, case.queues):
+    if not asked or is_spared(case):
         return _none(case)
     offers = case.queues.wnconnectivity
     refused = {offer: not accepts(offer, asked, case.edition) for offer in dict.fromkeys(offers)}
@@ -99,13 +99,13 @@ def single_core_of_unified(case: JobCase) -> np.ndarray:
 def only_event_service(case: JobCase) -> np.ndarray:
     """Refuse queues with jobseed es to all other tasks, including those with job cloning."""
     by_events = case.task.event_service and not case.task.job_cloning
-    return _none(case) if by_events or is_single(case.task, case.queues) else _seeded(case, "es")
+    return _none(case) if by_events or is_spared(case) else _seeded(case, "es")
 
 
 def _by_events(case: JobCase) -> bool:
     """Whether the criteria for event service tasks concern this one."""
     task = case.task
-    return task.event_service and not task.job_cloning and not is_single(task, case.queues)
+    return task.event_service and not task.job_cloning and not is_spared(case)
 
 
 def _seeded(case: JobCase, seed: str) -> np.ndarray:

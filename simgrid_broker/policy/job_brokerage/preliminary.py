@@ -1,7 +1,4 @@
-"""The list that production job brokerage begins with: all queues, or those to which a task is pre-assigned.
-
-Details of single pre-assigned queues are the deployed ones in both editions: the JEDI TWiki leaves them out.
-"""
+"""The list that production job brokerage begins with: all queues, or those to which a task is pre-assigned."""
 
 from dataclasses import replace
 from typing import NamedTuple
@@ -52,6 +49,14 @@ def is_single(task: Task, queues: Queues) -> bool:
     """Whether a task names one queue that has one candidate: PanDA's flag SINGLE."""
     return (task.premerge is None and len(task.preassigned) > 0
             and np.count_nonzero(np.isin(queues.queue, task.preassigned)) == 1)
+
+
+def is_spared(case: JobCase) -> bool:
+    """Whether criteria beyond the status spare the single queue that a task names: in the deployed edition alone.
+
+    The documentation spares pre-assigned queues from the status (step 2), and from nothing else.
+    """
+    return case.edition == "deployed" and is_single(case.task, case.queues)
 
 
 def is_named(task: Task, queues: Queues) -> np.ndarray:

@@ -50,7 +50,8 @@ TASK = np.dtype([
     ("is_scout", "?"), ("is_merging", "?"), ("express", "?"), ("has_nucleus", "?"),
     ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
     ("t1value", "f8"), ("nucleus_bare", "i4"),    # t1value: factor of queues at the nucleus
-    ("single", "?"), ("listed", "?"), ("event_service", "?"),
+    ("single", "?"), ("listed", "?"),     # PanDA's flags of pre-assigned queues, which the deployed edition spares
+    ("event_service", "?"),
     ("label_test", "?"),             # `test` is in the prodSourceLabel
     ("complete_somewhere", "?"),     # a complete replica of the input exists,
     ("no_remote_source", "?"),       # but none at a storage that sends files to other sites

@@ -66,7 +66,7 @@ def too_little_walltime_deployed(task, queue, load, link, store, numbers):
 def too_short_for_scouts(task, queue, load, link, store, numbers):
     """Refuse queues with less than 24 hours, in the deployed edition of a reference core, to scouts (D52).
 
-    A single queue that the task names is spared, unless the rule for other jobs concerns the task.
+    The deployed edition spares a single queue that the task names, unless the rule for other jobs concerns the task.
     """
     return below_a_day(task, queue, task["is_scout"] and (not task["single"] or task["wants_a_day"]))
 
