@@ -211,7 +211,7 @@ TEST_SHARE = "Test"
 """Share that the deployed edition dispatches with the first one; source: lifecycle reference, section 1.4."""
 
 EVENT_SERVICE_QUEUE = "eventservice"
-"""Work queue that is throttled as a whole, not by resource type; source: JEDI TWiki, job throttling."""
+"""Work queue throttled as a whole (JEDI TWiki, job throttling), in the deployed edition in part (lifecycle, 1.6)."""
 
 EXPRESS_TYPE, EXPRESS_PRIORITY = "urgent", {"documented": 1000, "deployed": 1001}
 """Processing type of express tasks, and the lowest priority at which any task is express, by edition (D4).

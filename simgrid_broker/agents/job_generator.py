@@ -18,7 +18,7 @@ from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, most_jobs, selection
-from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, passes_urgent, throttle_limits
+from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throttle_limits
 from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
 from simgrid_broker.world.columns import return_to, set_reason, set_task
@@ -66,10 +66,11 @@ def job_generator(control: Control) -> Process:
 
 
 def types_asked(queue: AlignedQueue, limits: ThrottleLimits) -> tuple[tuple[int, ...], ...]:
-    """Resource types that the throttler counts: of the queue, its core type, the share; empty where no limit is set."""
+    """Resource types that the throttler counts: of the queue, its core type, the share; () where nothing compares."""
     levels = {limit.level for limit in (limits.queue_limit, limits.queue_cap, limits.running_cap)
               if limit.jobs is not None}
-    return queue.types, queue.core_types if 1 in levels else (), queue.all_types if 2 in levels else ()
+    of_all = 2 in levels or limits.whole
+    return queue.types, queue.core_types if 1 in levels else (), queue.all_types if of_all else ()
 
 
 class Generator:
@@ -109,14 +110,13 @@ class Generator:
 
     def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
         """Make jobs of production or analysis tasks; returns whether more are to be made at once."""
-        decision = self._throttle(analysis)
-        left, least = decision.max_jobs, NO_PRIORITY
+        decision, tasks = self._throttle(analysis), self.control.arrays.tasks
+        if decision.skip and decision.soft:
+            decision = lift(decision, int(tasks["priority"][rows[0]]), *self.numbers.highest_priority(self.queue))
         if decision.skip:
-            urgent = self._urgent_priority(rows, analysis, decision)
-            if urgent is None:
-                return False
-            left, least = decision.urgent_jobs, urgent
-        tasks, rule = self.control.arrays.tasks, self.selection[analysis]
+            return False
+        left, rule = int(decision.max_jobs), self.selection[analysis]
+        least = NO_PRIORITY if decision.min_priority is None else decision.min_priority
         if rule.attribute:
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.number)
         rows = rows[GENERATES[tasks["status"][rows]] & (tasks["priority"][rows] >= least)][:rule.n_tasks]
@@ -129,19 +129,13 @@ class Generator:
     def _throttle(self, analysis: bool) -> Throttle:
         """Decision of the throttler; the queued wall time is counted only if it decides."""
         queue, throttle, limits = self.queue, self.control.policies.throttle, self.limits[analysis]
-        counts: list[Any] = [self.numbers.of(queue, types) if types else None for types in self.levels[analysis]]
+        counts: list[Any] = [self.numbers.of(queue, types, level == 0 and bool(queue.resource_type)) if types else None
+                             for level, types in enumerate(self.levels[analysis])]
         decision = throttle(counts[0], limits, *counts[1:])
         if decision.by_walltime:
             counts[0] = counts[0]._replace(walltime_s=self.numbers.walltime_s(queue))
             decision = throttle(counts[0], limits, *counts[1:])
         return decision
-
-    def _urgent_priority(self, rows: np.ndarray, analysis: bool, decision: Throttle) -> int | None:
-        """Lowest priority of tasks that get jobs although the throttler skips the queue; None = no task does."""
-        if analysis or decision.urgent_jobs <= 0:
-            return None
-        waiting = int(self.control.arrays.tasks["priority"][rows[0]])
-        return waiting if passes_urgent(waiting, *self.numbers.highest_priority(self.queue)) else None
 
     def _read_config(self) -> None:
         """Read limits and selection from gdpconfig if it has changed."""

@@ -10,6 +10,8 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.task_selection import in_turn
+from simgrid_broker.policy.throttle import Standby, with_standby
+from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.views import Task, WorkQueueCounts
 from simgrid_broker.world import observe
 from simgrid_broker.world.queued_work import QueuedWork, queued_work
@@ -105,20 +107,18 @@ class JobNumbers:
         self.control = control
         self.read_at: dict[str, float] = {}
         self.known: dict[str, QueuedWork] = {}
-        queues = control.world.scenario.grid.queues.values()
-        slots = [queue.params.get("nStandby", _option(queue.catchall, "nStandby")) for queue in queues]
-        self.standby = [(number, int(text)) for number, text in enumerate(slots)
-                        if text is not None and str(text).isdigit()]
+        queues, types = control.world.scenario.grid.queues.values(), control.world.vocabularies["resource_types"]
+        self.standby = [(number, share, types.index(kind), slots) for number, queue in enumerate(queues)
+                        for _, share, kind, slots in standby_slots(queue) if share is not None and kind in types]
 
-    def of(self, queue: AlignedQueue, types: tuple[int, ...]) -> WorkQueueCounts:
-        """Numbers of a work queue in some resource types; in `deployed` standby slots count (lifecycle, 2.4)."""
+    def of(self, queue: AlignedQueue, types: tuple[int, ...], of_type: bool = False) -> WorkQueueCounts:
+        """Numbers of a work queue in some resource types, of_type: of one; in `deployed` standby slots count."""
         found = [observe.work_queue_counts(self.control.brokers.snapshot, account, types) for account in queue.accounts]
         counts = found[0] if len(found) == 1 else WorkQueueCounts(*(sum(column) for column in zip(
             *(each[:4] for each in found), strict=True)))
         if not self.standby or self.control.edition != "deployed":
             return counts
-        static, starting = self._standby(queue, types)
-        return counts._replace(running=counts.running + static + starting, not_running=counts.not_running - starting)
+        return with_standby(counts, self._standby(queue, types), of_type)
 
     def walltime_s(self, queue: AlignedQueue) -> float | None:
         """Wall time that the queued jobs of a work queue request, s, at most five minutes old; None = unknown."""
@@ -137,17 +137,16 @@ class JobNumbers:
         return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
                    for account in queue.accounts for kind in queue.types)
 
-    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> tuple[int, int]:
-        """Standby slots of queues: a fixed number, and with 0 the number of starting jobs."""
+    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> Standby:
+        """Standby slots of a work queue at PanDA queues in status standby."""
         status, by_queue = self.control.arrays.queues["status"], self.control.brokers.snapshot.by_queue
         assert by_queue is not None                 # the snapshots of brokers have it
-        static = starting = 0
-        for number, slots in self.standby:
-            if status[number] == QueueStatus.STANDBY:
-                static += slots
-                if slots == 0:
-                    starting += int(by_queue[number][np.ix_(queue.accounts, types)][..., JobStatus.STARTING].sum())
-        return static, starting
+        found = [(number, kind, slots) for number, share, kind, slots in self.standby
+                 if share == queue.name and kind in types and status[number] == QueueStatus.STANDBY]
+        starting = [int(by_queue[number][list(queue.accounts), kind, JobStatus.STARTING].sum())
+                    for number, kind, slots in found if slots == 0]
+        static = [slots for _, _, slots in found if slots]
+        return Standby(sum(static) if static else None, sum(starting) if starting else None)
 
     def _queued(self, name: str, age_s: float) -> QueuedWork:
         """Requests of queued jobs, read again at an age of `age_s`."""
@@ -155,9 +154,3 @@ class JobNumbers:
         if now - self.read_at.get(name, -math.inf) >= age_s:
             self.known[name], self.read_at[name] = queued_work(self.control.arrays), now
         return self.known[name]
-
-
-def _option(catchall: str, key: str) -> str | None:
-    """Value of an option in `catchall`, None if it is missing."""
-    items = (item.partition("=") for item in catchall.split(","))
-    return next((value.strip() for name, _, value in items if name.strip() == key), None)

@@ -60,7 +60,7 @@ def is_workers(result: object, status: PilotStatus, *_: object) -> bool:
 
 def is_throttle(result: object, *_: object) -> bool:
     """Whether an answer is a decision of a throttler."""
-    return isinstance(result, Throttle) and result.max_jobs >= 0 and result.urgent_jobs >= 0
+    return isinstance(result, Throttle) and result.max_jobs >= 0
 
 
 def is_verdict(result: object, _: object, candidates, *__: object) -> bool:

@@ -34,18 +34,28 @@ LEVELS = ("resource type", "core type", "share")
 
 
 class Throttle(NamedTuple):
-    """The decision: skip = no new jobs in this cycle; max_jobs: most jobs to make; reason: in words.
+    """The decision of a cycle: skip = no new jobs but merge jobs; max_jobs: most jobs to make; reason: in words.
 
-    lacking: several processes may fill the queue; urgent_jobs: most jobs for tasks of high priority in spite of `skip`,
-    0 = none; by_walltime: the skip holds only if much wall time is queued.
+    lacking: several processes may fill the queue; soft: tasks of high priority pass a skip; by_walltime: the skip holds
+    only if much wall time is queued; min_priority: lowest priority of tasks that get jobs, None = any; merging: merge
+    jobs are made. max_jobs need not be whole, as in PanDA.
     """
 
     skip: bool
-    max_jobs: int
+    max_jobs: float
     reason: str
     lacking: bool = True
-    urgent_jobs: int = 0
+    soft: bool = False
     by_walltime: bool = False
+    min_priority: int | None = None
+    merging: bool = True
+
+
+class Standby(NamedTuple):
+    """Standby slots of a work queue: a fixed number, and starting jobs that count as running; None = not set."""
+
+    static: int | None = None
+    starting: int | None = None
 
 
 class Limit(NamedTuple):
@@ -56,7 +66,7 @@ class Limit(NamedTuple):
 
 
 class ThrottleLimits(NamedTuple):
-    """Limits of one work queue; `throttled` is False for shares that PanDA exempts."""
+    """Limits of one work queue; `throttled` is False for shares that PanDA exempts; analysis: of analysis jobs."""
 
     threshold: float = prod_job_throttler.THROTTLE_THRESHOLD.default
     queue_limit: Limit = Limit()
@@ -65,6 +75,12 @@ class ThrottleLimits(NamedTuple):
     throttled: bool = True
     deployed: bool = False
     name: str = ""
+    analysis: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether ratios compare the numbers of all resource types of the queue (lifecycle reference, 1.6)."""
+        return self.deployed and self.name == EVENT_SERVICE_QUEUE
 
 
 def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition: str = "documented",
@@ -79,7 +95,7 @@ def throttle_limits(cfg: Gdpconfig, gshare: str, resource_type: str, *, edition:
         threshold = keys.THROTTLE_THRESHOLD_FOR_WORK_SHORTAGE
     limit, cap, running = (_limit(cfg, key, gshare, resource_type)
                            for key in (keys.NQUEUELIMIT, keys.NQUEUECAP, keys.NRUNNINGCAP))
-    return ThrottleLimits(cfg.value(threshold), limit, cap, running, throttled, edition == "deployed", gshare)
+    return ThrottleLimits(cfg.value(threshold), limit, cap, running, throttled, edition == "deployed", gshare, analysis)
 
 
 def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQueueCounts | None = None,
@@ -87,32 +103,51 @@ def throttle(counts: WorkQueueCounts, limits: ThrottleLimits, core_type: WorkQue
     """Whether to make jobs for a work queue, and how many at most.
 
     `core_type` (all SCORE or all MCORE types of the share) and `share` are needed only if a limit is set at their
-    level; None means `counts`. Merge jobs may be made despite a skip.
+    level, `share` also for a queue whose ratios are of all types; None means `counts`.
     """
     if not limits.throttled:
-        return Throttle(False, UNLIMITED, "the share is exempt")
+        return Throttle(False, UNLIMITED, "the share is exempt", False)
     levels = (counts, core_type or counts, share or counts)
-    bunch = min(max(MIN_BUNCH, int(counts.running * limits.threshold - counts.not_running)), MAX_BUNCH)
+    compared = levels[-1] if limits.whole else counts
+    bunch = min(max(MIN_BUNCH, int(compared.running * limits.threshold - compared.not_running)), MAX_BUNCH)
     if not limits.deployed:
         reason = _why(counts, limits, levels)
-        return Throttle(True, 0, reason) if reason else _pass(counts, limits, levels, bunch)
+        return Throttle(True, _normal(limits, bunch), reason) if reason else _pass(counts, limits, levels, bunch)
     least = BUNCHES_PER_LIMIT * bunch if limits.queue_limit.jobs is None else limits.queue_limit.jobs
     missing = least - _queued(levels[limits.queue_limit.level])
     if limits.name in LONG_BUNCHES and missing > bunch:
         bunch = min(missing, MAX_BUNCH)
-    reason, soft = _why_deployed(counts, limits, levels, bunch, least)
+    reason, soft = _why_deployed(compared, counts, limits, levels, bunch, least)
     if reason:
-        return Throttle(True, 0, reason, False, _normal(limits, bunch) if soft else 0, reason == MUCH_WORK)
-    return _pass(counts, limits, levels, bunch, least)
+        return Throttle(True, _normal(limits, bunch), reason, False, soft, reason == MUCH_WORK)
+    return _pass(compared, limits, levels, bunch, least)
 
 
-def passes_urgent(waiting: int, queued: int, n_highest: int) -> bool:
-    """Whether a skip is lifted for tasks that wait with a high priority, in `deployed` and never for analysis.
+def lift(decision: Throttle, waiting: int | None, queued: int, n_highest: int) -> Throttle:
+    """The decision after a look at priorities: a soft skip is lifted for tasks that wait with a high one.
 
-    waiting: highest priority of the tasks that wait; queued: highest of the queued jobs; n_highest: queued jobs of that
-    priority. Only tasks of the priority `waiting` or above may have jobs then. Source: lifecycle reference, 2.4.
+    waiting: highest priority of the tasks that wait; None = unknown, when PanDA gives up; queued: highest of the queued
+    jobs; n_highest: queued jobs of that priority. Only tasks of the priority `waiting` or above may have jobs then.
+    Source: lifecycle reference, 2.4.
     """
-    return waiting > queued or waiting == queued and n_highest < FEW_URGENT
+    if decision.max_jobs == UNLIMITED:
+        return decision
+    if waiting is None:
+        return decision._replace(skip=True, lacking=False, merging=False, reason="unknown waiting priority")
+    if decision.skip and decision.soft and (waiting > queued or waiting == queued and n_highest < FEW_URGENT):
+        return decision._replace(skip=False, min_priority=waiting)
+    return decision
+
+
+def with_standby(counts: WorkQueueCounts, standby: Standby, of_type: bool) -> WorkQueueCounts:
+    """Numbers with standby slots counted as running; of_type: they are of one resource type.
+
+    Of one type, the slots replace the running jobs instead of adding to them, as PanDA does. Source: lifecycle
+    reference, 2.4.
+    """
+    given = [number for number in standby if number is not None]
+    running = given[-1] if of_type and given else counts.running + sum(given)
+    return counts._replace(running=running, not_running=counts.not_running - (standby.starting or 0))
 
 
 def _why(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...]) -> str:
@@ -124,24 +159,24 @@ def _why(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueu
     return _over_caps(limits, levels)
 
 
-def _why_deployed(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...],
-                  bunch: int, least: int) -> tuple[str, bool]:
+def _why_deployed(compared: WorkQueueCounts, counts: WorkQueueCounts, limits: ThrottleLimits,
+                  levels: tuple[WorkQueueCounts, ...], bunch: int, least: int) -> tuple[str, bool]:
     """Why generation stops in the deployed edition, empty if it does not, and whether tasks of high priority pass.
 
-    Source: lifecycle reference, section 2.4, conditions 1 to 8. L8: queued > 2 x running is not enough.
+    compared: numbers of which ratios are taken. Source: lifecycle reference, section 2.4, conditions 1 to 8. L8: queued
+    > 2 x running is not enough.
     """
     lower = levels[limits.queue_limit.level]
-    by_walltime = limits.name != EVENT_SERVICE_QUEUE
-    enough_work = not by_walltime or counts.walltime_s is None or counts.walltime_s > MIN_WALLTIME_S
-    many = counts.running == 0 or _queued(counts) > limits.threshold * counts.running
+    enough_work = limits.whole or counts.walltime_s is None or counts.walltime_s > MIN_WALLTIME_S
+    many = compared.running == 0 or _queued(compared) / compared.running > limits.threshold
     if many and enough_work and _queued(lower) > least:
-        return (MUCH_WORK if by_walltime else MANY_JOBS), True
+        return (MANY_JOBS if limits.whole else MUCH_WORK), not limits.analysis
     if lower.defined > least:
-        return "defined > NQUEUELIMIT", True
+        return "defined > NQUEUELIMIT", not limits.analysis
     if counts.waiting > max(4 * counts.running, 2 * bunch):
-        return "too many waiting jobs", True
+        return "too many waiting jobs", not limits.analysis
     reason = _over_caps(limits, levels)
-    return reason, reason != OVER_RUNNING
+    return reason, reason != OVER_RUNNING and not limits.analysis
 
 
 def _over_caps(limits: ThrottleLimits, levels: tuple[WorkQueueCounts, ...]) -> str:
@@ -168,7 +203,7 @@ def _pass(counts: WorkQueueCounts, limits: ThrottleLimits, levels: tuple[WorkQue
     lacking = _queued(levels[limits.queue_limit.level]) < LACK_FRACTION * least
     if limits.deployed:
         lacking = lacking or _queued(counts) < counts.running
-    return Throttle(False, max(normal, int(least / LIMIT_PART)) if lacking else normal, "jobs are lacking", lacking)
+    return Throttle(False, max(normal, least / LIMIT_PART) if lacking else normal, "jobs are lacking", lacking)
 
 
 def _queued(counts: WorkQueueCounts) -> int:

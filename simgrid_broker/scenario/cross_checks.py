@@ -14,7 +14,7 @@ from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_
 from simgrid_broker.scenario.rules_work import WORK_RULES
 from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
 from simgrid_broker.scenario.work_queues import by_queue
-from simgrid_broker.schema.queues import NUMBERS, option_number, option_value
+from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, standby_slots
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, unknown_name)
@@ -98,6 +98,20 @@ def option_no_number(scenario: Scenario) -> Iterator[str]:
                 yield f"{key}={value} of queue {name!r} has no effect; it must be a number, 0 or above."
 
 
+def standby_of_nothing(scenario: Scenario) -> Iterator[str]:
+    """Parts of nStandby that the edition does not read, that have another form, or whose share or type is unknown."""
+    leaves = {share.name for _, share in shares_with_keys(scenario.shares_in_use) if not share.children}
+    for name, queue in scenario.grid.queues.items():
+        for part, share, kind, _ in standby_slots(queue):
+            if scenario.edition == "documented":
+                yield f"nStandby={part} of queue {name!r} has no effect: only the deployed edition reads it."
+            elif share is None:
+                yield f"nStandby={part} of queue {name!r} has no effect; write <share>:<resource type>:<slots>."
+            elif share not in leaves or kind not in scenario.resource_types:
+                what, word = ("share", share) if share not in leaves else ("resource type", kind)
+                yield f"nStandby={part} of queue {name!r} has no effect: unknown {what} {word!r}."
+
+
 def cut_off(scenario: Scenario) -> Iterator[str]:
     """Incidents and snapshots after the end of a run that is shorter than its scenario file states."""
     for times, what, done in (([incident.at for incident in scenario.incidents], "incident", "happen"),
@@ -160,4 +174,5 @@ def _takes(leaf, stream) -> bool:
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all, cut_off,
-    setting_without_match, option_of_full_chain, option_no_number, software_without_transhome, software_unknown)
+    setting_without_match, option_of_full_chain, option_no_number, standby_of_nothing, software_without_transhome,
+    software_unknown)

@@ -4,6 +4,7 @@ Keys are CRIC's, with CRIC's units (formats reference, section 1.1); a value may
 (`maxtime: 96h`, `maxrss: 16 GB`).
 """
 
+from collections.abc import Iterator
 from math import inf, nan
 from typing import Any, Literal, Self
 
@@ -31,7 +32,7 @@ DEFAULT_TRANSTIMEHI, DEFAULT_TRANSTIMELO = 2, 6
 PRODUCTION_TYPES = ("production", "unified")
 """Types of queues that take production work; source: brokerage reference, section 0.2."""
 
-NUMBERS = ("max_io_intensity", "minEventsForJumbo", "jobChunkSize", "nStandby")
+NUMBERS = ("max_io_intensity", "minEventsForJumbo", "jobChunkSize")
 """Options that are numbers, from 0 up."""
 
 
@@ -61,6 +62,20 @@ def option_number(queue: "Queue", key: str, default: float) -> float:
     except ValueError:
         return default
     return found if 0 <= found < inf else default
+
+
+def standby_slots(queue: "Queue") -> Iterator[tuple[str, str | None, str | None, int]]:
+    """Parts of `nStandby`, `<share>:<rtype>:<n>|...`, each as written, with share, resource type and slots.
+
+    A part of another form has no share, which PanDA ignores; 0 slots = as many as jobs are starting. Source: lifecycle
+    reference, section 2.4.
+    """
+    for part in filter(None, (option_value(queue, "nStandby") or "").split("|")):
+        share, *rest = part.split(":")
+        if len(rest) == 2 and rest[1].isdigit():
+            yield part, share, rest[0], int(rest[1])
+        else:
+            yield part, None, None, 0
 
 
 def flag(key: str, description: str, seen: str = "") -> Any:

@@ -38,11 +38,6 @@ class AlignedQueue(NamedTuple):
         """Name with the resource type, which no other queue has."""
         return f"{self.name} {self.resource_type}".rstrip()
 
-    @property
-    def whole(self) -> bool:
-        """Whether the queue is throttled as a whole, not by resource type."""
-        return self.name == EVENT_SERVICE_QUEUE
-
 
 class WorkQueueMap:
     """Maps tasks to work queues: the first, by order, whose criteria a task passes."""
@@ -88,7 +83,7 @@ def aligned_queues(scenario: Scenario) -> list[AlignedQueue]:
     for node in nodes:
         if node.name not in special:
             accounts = tuple(number[leaf.name] for leaf in leaf_shares((node,)))
-            found += _of_types(node.name, accounts, names, node.throttled)
+            found += _of_types(node.name, accounts, names, node.throttled, scenario.edition)
     throttled = {queue.name: queue.share is not None or not work_queues.by_queue(scenario) for queue in
                  work_queues.active(scenario.work_queues) if queue.function == work_queues.RESOURCE}
     every = tuple(range(len(names)))
@@ -104,10 +99,16 @@ def stretchable_nodes(world: World) -> np.ndarray | None:
     return np.array([name in names for name in world.tree.names])
 
 
-def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled: bool) -> list[AlignedQueue]:
+def core_types(resource_type: str, types) -> tuple[int, ...]:
+    """Numbers of the types with the prefix of a type, SCORE or MCORE."""
+    return tuple(number for number, other in enumerate(types) if other.startswith(resource_type[:len("SCORE")]))
+
+
+def _of_types(name: str, accounts: tuple[int, ...], types: list[str], throttled: bool,
+              edition: str) -> list[AlignedQueue]:
+    """A queue for each resource type; as documented, `eventservice` is one queue for all of them."""
     every = tuple(range(len(types)))
-    if name == EVENT_SERVICE_QUEUE:
+    if name == EVENT_SERVICE_QUEUE and edition == "documented":
         return [AlignedQueue(name, accounts, every, every, every, "", throttled)]
-    alike = {kind: tuple(k for k, other in enumerate(types) if other.startswith(kind[:5])) for kind in types}
-    return [AlignedQueue(name, accounts, (number,), alike[kind], every, kind, throttled)
+    return [AlignedQueue(name, accounts, (number,), core_types(kind, types), every, kind, throttled)
             for number, kind in enumerate(types)]

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from builders import S, Stage, T, everyone, scenario
+from builders import S, Stage, T, everyone, put_job, scenario
 
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.priority_massage import priority_massage
@@ -13,6 +13,7 @@ from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
+from simgrid_broker.agents.work_queues import JobNumbers
 from simgrid_broker.world.work_queues import aligned_queues
 
 GENERATION = (timeline, task_source, task_refiner, statistics, job_generator, setupper)
@@ -80,9 +81,34 @@ def test_queues_for_which_jobs_are_generated(edition, names):
     assert [f"{queue.name} {queue.resource_type}" for queue in aligned_queues(plan)] == names
 
 
-def test_event_service_is_one_queue_for_all_types():
-    plan = scenario(shares=[dict(name="eventservice", value=1)], resource_types=TWO_TYPES)
-    assert [queue.types for queue in aligned_queues(plan)] == [(0, 1)]
+@pytest.mark.parametrize(("edition", "types"), [
+    pytest.param("documented", [(0, 1)], id="as documented one queue for all types"),
+    pytest.param("deployed", [(0,), (1,)], id="in the code a queue for each type"),
+])
+def test_queues_of_event_service(edition, types):
+    plan = scenario(shares=[dict(name="eventservice", value=1)], resource_types=TWO_TYPES, edition=edition)
+    assert [queue.types for queue in aligned_queues(plan)] == types
+
+
+@pytest.mark.parametrize(("option", "status_of_queue", "numbers"), [
+    pytest.param("nStandby=All:SCORE:7", "standby", (7, 10), id="a fixed number"),
+    pytest.param("nStandby=All:SCORE:0", "standby", (4, 6), id="0: the starting jobs"),
+    pytest.param("nStandby=All:SCORE:7|All:MCORE:9", "standby", (7, 10), id="several types"),
+    pytest.param("nStandby=All:SCORE:7|All:SCORE:0", "standby", (4, 6), id="both: the starting jobs are the last"),
+    pytest.param("nStandby=All:SCORE:7", "online", (0, 10), id="a queue that is not on standby"),
+    pytest.param("nStandby=Other:SCORE:7", "standby", (0, 10), id="another share"),
+    pytest.param("nStandby=7", "standby", (0, 10), id="a bare number is not understood"),
+])
+def test_standby_slots_of_a_queue(option, status_of_queue, numbers):
+    queues = {"Q": dict(atlas_site="HERE", catchall=option, status=status_of_queue)}
+    stage = Stage((statistics,), scenario(edition="deployed", queues=queues, resource_types=TWO_TYPES))
+    for status, number in ((S.STARTING, 4), (S.ACTIVATED, 6)):
+        for _ in range(number):
+            put_job(stage, status)
+    stage.run(61.0)
+    queue = aligned_queues(stage.world.scenario)[0]
+    counts = JobNumbers(stage.control).of(queue, queue.types, of_type=True)
+    assert (counts.running, counts.not_running) == numbers
 
 
 def test_jobs_of_a_resource_queue_do_not_count_for_their_share():

@@ -4,10 +4,12 @@ from policy_builders import cfg
 from simgrid_broker.policy.throttle import (
     UNLIMITED,
     Limit,
+    Standby,
     ThrottleLimits,
-    passes_urgent,
+    lift,
     throttle,
     throttle_limits,
+    with_standby,
 )
 from simgrid_broker.views import WorkQueueCounts
 
@@ -23,10 +25,10 @@ def decide(edition="documented", keys=None, throttled=True, core_type=None, shar
 
 @pytest.mark.parametrize(("numbers", "skip", "max_jobs"), [
     pytest.param({}, False, 250, id="an empty work queue starts with half the least bunch"),
-    pytest.param(dict(not_running=1), True, 0, id="without running jobs one queued job is more than twice"),
+    pytest.param(dict(not_running=1), True, 250, id="without running jobs one queued job is more than twice"),
     pytest.param(dict(running=100, not_running=200), False, 250, id="twice the running is still fine"),
-    pytest.param(dict(running=100, not_running=201), True, 0, id="one more is not"),
-    pytest.param(dict(running=100, not_running=150, defined=51), True, 0, id="defined jobs count"),
+    pytest.param(dict(running=100, not_running=201), True, 250, id="one more is not"),
+    pytest.param(dict(running=100, not_running=150, defined=51), True, 250, id="defined jobs count"),
     pytest.param(dict(running=1000, not_running=1450), False, 275, id="half of the 550 that are lacking"),
     pytest.param(dict(running=9000), False, 300, id="at most half of 600"),
     pytest.param(dict(running=10, waiting=10**6), False, 250, id="waiting jobs do not count"),
@@ -37,13 +39,13 @@ def test_documented(numbers, skip, max_jobs):
 
 @pytest.mark.parametrize(("keys", "numbers", "skip", "max_jobs"), [
     pytest.param({"NQUEUELIMIT_MC 16_MCORE": 1000}, dict(not_running=1000), False, 250, id="up to the lower limit"),
-    pytest.param({"NQUEUELIMIT_MC 16_MCORE": 1000}, dict(not_running=1001), True, 0, id="above it"),
+    pytest.param({"NQUEUELIMIT_MC 16_MCORE": 1000}, dict(not_running=1001), True, 250, id="above it"),
     pytest.param({"NQUEUELIMIT_MC 16_MCORE": 8000}, dict(not_running=7199), False, 400, id="far below: a 20th of it"),
     pytest.param({"NQUEUELIMIT_MC 16_MCORE": 8000}, dict(not_running=7200), False, 250, id="from 90 % on no more"),
     pytest.param({"NQUEUECAP_MC 16_MCORE": 1000}, dict(running=900, not_running=1000), False, 200, id="a 5th of a cap"),
-    pytest.param({"NQUEUECAP_MC 16_MCORE": 1000}, dict(running=9000, not_running=1001), True, 0, id="above the cap"),
+    pytest.param({"NQUEUECAP_MC 16_MCORE": 1000}, dict(running=9000, not_running=1001), True, 200, id="above the cap"),
     pytest.param({"NRUNNINGCAP_MC 16_MCORE": 50}, dict(running=50), False, 250, id="running up to a cap"),
-    pytest.param({"NRUNNINGCAP_MC 16_MCORE": 50}, dict(running=51), True, 0, id="running above it"),
+    pytest.param({"NRUNNINGCAP_MC 16_MCORE": 50}, dict(running=51), True, 250, id="running above it"),
     pytest.param({"THROTTLE_THRESHOLD": 3.0}, dict(running=100, not_running=300), False, 250, id="another threshold"),
     pytest.param({"NQUEUECAP_Other": 1}, dict(running=9000, not_running=1000), False, 300, id="another share's cap"),
 ])
@@ -53,17 +55,17 @@ def test_limits(keys, numbers, skip, max_jobs):
 
 @pytest.mark.parametrize(("keys", "numbers", "skip", "max_jobs"), [
     pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(not_running=1000), False, 250, id="up to the lower limit"),
-    pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(not_running=1001), True, 0, id="above it"),
+    pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(not_running=1001), True, 250, id="above it"),
     pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=9000, defined=8000), False, 400, id="defined jobs up to it"),
     pytest.param({"NQUEUELIMIT_MC 16": 1000}, dict(running=600, not_running=1200), False, 250, id="twice the running"),
-    pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=9000, defined=8001), True, 0, id="defined jobs above it"),
+    pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=9000, defined=8001), True, 300, id="defined jobs above it"),
     pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(not_running=7199), False, 400, id="far below: a 20th of it"),
     pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=7201, not_running=7200), False, 400,
                  id="or with fewer queued than running jobs"),
     pytest.param({"NQUEUELIMIT_MC 16": 8000}, dict(running=7200, not_running=7200), False, 300, id="else half a bunch"),
     pytest.param({"NQUEUECAP_MC 16": 1000}, dict(running=400, not_running=1000), False, 200, id="a 5th of a cap"),
-    pytest.param({"NQUEUECAP_MC 16": 1000}, dict(running=900, not_running=1001), True, 0, id="above the cap"),
-    pytest.param({"NRUNNINGCAP_MC 16": 50}, dict(running=51), True, 0, id="running above a cap"),
+    pytest.param({"NQUEUECAP_MC 16": 1000}, dict(running=900, not_running=1001), True, 200, id="above the cap"),
+    pytest.param({"NRUNNINGCAP_MC 16": 50}, dict(running=51), True, 250, id="running above a cap"),
 ])
 def test_limits_deployed(keys, numbers, skip, max_jobs):
     assert decide("deployed", keys, **numbers)[:2] == (skip, max_jobs)
@@ -168,27 +170,90 @@ def test_a_queue_for_all_resource_types_has_one_key():
     assert throttle_limits(config, "HPC", "").queue_cap == Limit(9, 2)
 
 
-@pytest.mark.parametrize(("numbers", "urgent"), [
-    pytest.param(dict(running=10, not_running=2001), 250, id="too long a queue"),
-    pytest.param(dict(running=2000, defined=2401), 300, id="defined jobs"),
-    pytest.param(dict(running=10, waiting=1001), 250, id="waiting jobs"),
+TOO_MANY = dict(running=10, not_running=2001)
+
+
+@pytest.mark.parametrize(("keys", "numbers", "soft", "jobs"), [
+    pytest.param({}, TOO_MANY, True, 250, id="too long a queue"),
+    pytest.param({}, dict(running=2000, defined=2401), True, 300, id="defined jobs"),
+    pytest.param({}, dict(running=10, waiting=1001), True, 250, id="waiting jobs"),
+    pytest.param({"NQUEUECAP_MC 16": 1000}, dict(running=900, not_running=1001), True, 200, id="cap on queued jobs"),
+    pytest.param({"NRUNNINGCAP_MC 16": 50}, dict(running=51), False, 250, id="the cap on running jobs is hard"),
 ])
-def test_soft_skips_may_be_lifted(numbers, urgent):
-    decision = decide("deployed", **numbers)
-    assert decision.skip and decision.urgent_jobs == urgent
-    assert decide("documented", running=10, not_running=2001).urgent_jobs == 0
+def test_soft_skips_may_be_lifted(keys, numbers, soft, jobs):
+    decision = decide("deployed", keys, **numbers)
+    assert decision[:2] == (True, jobs) and decision.soft is soft
+    lifted = lift(decision, 901, 900, 0)
+    assert (lifted.skip, lifted.min_priority, lifted.max_jobs) == (not soft, 901 if soft else None, jobs)
 
 
-def test_the_cap_on_running_jobs_is_hard_and_that_on_queued_ones_soft():
-    assert decide("deployed", {"NRUNNINGCAP_MC 16": 50}, running=51).urgent_jobs == 0
-    assert decide("deployed", {"NQUEUECAP_MC 16": 1000}, running=900, not_running=1001).urgent_jobs == 200
+def test_skips_of_analysis_and_of_the_documents_are_not_lifted():
+    limits = throttle_limits(cfg(), "Analysis", "SCORE", edition="deployed", analysis=True)
+    for decision in (decide("documented", **TOO_MANY), throttle(counts(**TOO_MANY), limits)):
+        assert decision.skip and lift(decision, 900, 100, 0) == decision
 
 
-@pytest.mark.parametrize(("waiting", "queued", "n_highest", "found"), [
+@pytest.mark.parametrize(("waiting", "queued", "n_highest", "passes"), [
     (901, 900, 10**6, True), (900, 900, 499, True), (900, 900, 500, False), (899, 900, 0, False),
 ])
-def test_high_priority(waiting, queued, n_highest, found):
-    assert passes_urgent(waiting, queued, n_highest) is found
+def test_high_priority(waiting, queued, n_highest, passes):
+    assert lift(decide("deployed", **TOO_MANY), waiting, queued, n_highest).skip is not passes
+
+
+def test_without_a_known_priority_not_even_merge_jobs_are_made():
+    decision = decide("deployed", running=10)
+    assert (decision.skip, decision.merging) == (False, True)
+    assert lift(decision, None, 0, 0)[:2] == (True, 250) and not lift(decision, None, 0, 0).merging
+    exempt = decide("deployed", throttled=False)
+    assert lift(exempt, None, 0, 0) == exempt
+
+
+def test_merge_jobs_are_made_in_spite_of_a_skip():
+    assert decide("deployed", **TOO_MANY).merging
+
+
+def test_a_twentieth_of_the_limit_is_not_rounded():
+    assert decide("deployed", {"NQUEUELIMIT_MC 16": 5010}).max_jobs == 250.5
+
+
+@pytest.mark.parametrize(("standby", "of_type", "running", "not_running"), [
+    pytest.param(Standby(), True, 10, 100, id="no slots"),
+    pytest.param(Standby(static=7), True, 7, 100, id="a fixed number replaces the running jobs of a type"),
+    pytest.param(Standby(starting=40), True, 40, 60, id="starting jobs replace them, too"),
+    pytest.param(Standby(7, 40), True, 40, 60, id="the last one counts"),
+    pytest.param(Standby(7, 40), False, 57, 60, id="of several types all are added"),
+])
+def test_standby_slots(standby, of_type, running, not_running):
+    assert with_standby(counts(10, 100), standby, of_type)[:2] == (running, not_running)
+
+
+def of_event_service(edition="deployed", keys=None, share=None, **numbers):
+    limits = throttle_limits(cfg(prod_job_throttler=keys or {}), "eventservice", "MCORE", edition=edition)
+    return throttle(counts(**numbers), limits, share=counts(**share or {}))
+
+
+@pytest.mark.parametrize(("keys", "share", "numbers", "skip", "jobs"), [
+    pytest.param({}, dict(running=100, not_running=200), dict(not_running=2001), False, 250,
+                 id="the ratio is that of all types"),
+    pytest.param({}, dict(running=100, not_running=201), dict(not_running=2000), False, 250,
+                 id="queued jobs of the type are within the limit"),
+    pytest.param({}, dict(running=100, not_running=201), dict(not_running=2001), True, 250, id="both are above"),
+    pytest.param({}, dict(not_running=1), dict(running=9, not_running=2001), True, 250, id="none of any type runs"),
+    pytest.param({}, dict(running=1000, not_running=1450), dict(), False, 275, id="the bunch is that of all types"),
+    pytest.param({"NQUEUECAP_eventservice_MCORE": 1000}, dict(), dict(not_running=1001), True, 200,
+                 id="a cap of the type"),
+    pytest.param({}, dict(running=9000), dict(waiting=1201), True, 300, id="waiting jobs are those of the type"),
+])
+def test_event_service_in_the_code(keys, share, numbers, skip, jobs):
+    assert of_event_service("deployed", keys, share, **numbers)[:2] == (skip, jobs)
+
+
+@pytest.mark.parametrize(("share", "lacking"), [
+    pytest.param(dict(running=1900, not_running=1899), True, id="fewer queued than running of all types"),
+    pytest.param(dict(running=1900, not_running=1900), False, id="as many"),
+])
+def test_event_service_lacks_jobs_by_all_types(share, lacking):
+    assert of_event_service(share=share, not_running=2300).lacking is lacking
 
 
 @pytest.mark.parametrize(("keys", "numbers", "lacking"), [

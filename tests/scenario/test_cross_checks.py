@@ -348,6 +348,20 @@ def test_remarks(look, key, value):
     assert set(function(scenario)) <= set(remarks(scenario)) and len(list(function(scenario))) == 1
 
 
+@pytest.mark.parametrize(("edition", "slots", "said"), [
+    pytest.param("deployed", "Other:MCORE:5|Other:SCORE:0", [], id="shares, types and slots"),
+    pytest.param("deployed", "5", ["write <share>:<resource type>:<slots>"], id="a bare number"),
+    pytest.param("deployed", "Other:MCORE:5|Other:MCORE:few", ["nStandby=Other:MCORE:few"], id="no number"),
+    pytest.param("deployed", "Production:MCORE:5", ["unknown share 'Production'"], id="no leaf"),
+    pytest.param("deployed", "Other:ANY:5", ["unknown resource type 'ANY'"], id="no type"),
+    pytest.param("documented", "Other:MCORE:5", ["only the deployed edition"], id="the documents know no such slots"),
+])
+def test_standby_slots_without_effect_are_remarked(edition, slots, said):
+    plain = changed((*GRID, "queues", "CERN", "catchall"), f"nStandby={slots}") | {"edition": edition}
+    found = [remark for remark in remarks(Scenario.from_dict(plain)) if "nStandby" in remark]
+    assert len(found) == len(said) and all(word in remark for word, remark in zip(said, found, strict=True))
+
+
 @pytest.mark.parametrize(("values", "said"), [
     pytest.param({"edition": "deployed", "workload.campaigns[0].architecture": "#&nvidia"}, "without a transhome",
                  id="the code does not look"),

@@ -1,0 +1,47 @@
+"""Throttling of job generation for one share and resource type."""
+
+from panda_cases.config import gdpconfig
+from simgrid_broker.policy.throttle import UNLIMITED, Standby, lift, throttle, throttle_limits, with_standby
+from simgrid_broker.views import WorkQueueCounts
+from simgrid_broker.world.work_queues import core_types
+
+ANALYSIS_LABEL = "user"
+MERGE_ONLY = 5
+"""PanDA's code of a decision that leaves merge jobs alone."""
+
+
+def answer(case: dict) -> dict:
+    """Whether jobs are made, how many, and from which priority on."""
+    cfg, refused = gdpconfig(case["gdpconfig"])
+    limits = throttle_limits(cfg, case["share"], case["resource_type"], edition="deployed",
+                             throttled=case["gs_throttled"])       # keys of the production throttler for any label
+    limits = limits._replace(analysis=case.get("prod_source_label") == ANALYSIS_LABEL)
+    types = list(dict.fromkeys([case["resource_type"], *(kind for by_type in _tables(case) for kind in by_type)]))
+    alike = [types[number] for number in core_types(case["resource_type"], types)]
+    own = _counts(case, types[:1], of_type=True)
+    decision = lift(throttle(own, limits, _counts(case, alike), _counts(case, types)),
+                    case["highest_prio_waiting"], case["highest_prio_job"]["highestPrio"],
+                    case["highest_prio_job"]["nNotRun"])
+    unlimited = decision.max_jobs == UNLIMITED or not decision.merging
+    return {"throttled": decision.skip and (MERGE_ONLY if decision.merging else True),
+            "max_num_jobs": None if unlimited else decision.max_jobs,
+            "min_priority": decision.min_priority, "lack_of_jobs": decision.lacking, "limits": refused}
+
+
+def _tables(case: dict) -> list[dict]:
+    """Every table of numbers by resource type."""
+    return [*case["stats"].values(), case.get("standby_static", {}), case.get("standby_dynamic", {})]
+
+
+def _counts(case: dict, types: list[str], of_type: bool = False) -> WorkQueueCounts:
+    """Numbers of the share in some resource types, standby slots included; of_type: at the level of one type."""
+    def of(*statuses: str) -> int:
+        return sum(case["stats"].get(status, {}).get(kind) or 0 for status in statuses for kind in types)
+
+    def slots(table: str) -> int | None:
+        found = [case.get(table, {})[kind] for kind in types if kind in case.get(table, {})]
+        return sum(found) if found else None
+    counts = WorkQueueCounts(of("running"), of("assigned", "activated", "starting"), of("defined"), of("waiting"),
+                             case["total_walltime"])
+    standby = Standby(slots("standby_static"), slots("standby_dynamic"))
+    return with_standby(counts, standby, of_type)
