@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.censored import Waits
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import Window, end_times, window_of
 from simgrid_broker.records import JOB_END_TIMES, Run
@@ -14,10 +15,13 @@ from simgrid_broker.units import HOUR
 
 QUANTILES = (5, 25, 50, 75, 95)
 
+KM_QUANTILES = (50, 95)
+
 ARRIVAL_BINS = 8
 
 UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "started": "jobs", "still_waiting": "jobs",
-         "still_waiting_p50": "h", "taken_back": "jobs"}
+         "still_waiting_p50": "h", "taken_back": "jobs", **{f"wait_km_p{q:02d}": "h" for q in KM_QUANTILES},
+         "wait_little": "h"}
 
 
 def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
@@ -25,7 +29,8 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
 
     Dimension `by`, if any. Metrics: wait_mean and wait_p05 ... wait_p95, h, over the `started` jobs. These exclude the
     longest waits, hence also: still_waiting, jobs activated but not started at the end, with their median wait so far,
-    and taken_back, activated jobs that ended in the window without running.
+    and taken_back, activated jobs that ended in the window without running. With both of them: wait_km_p50 and
+    wait_km_p95, h, Kaplan-Meier estimates, and wait_little, h, the mean number waiting over the rate of starts.
     """
     window = window_of(run)
     pieces: dict[str, dict[str, list]] = {}
@@ -67,9 +72,14 @@ def first_jobs(run: Run) -> pd.DataFrame:
 
 
 def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """The three kinds of activated jobs: name, hours of every row, and mask of the rows of the kind."""
+    """Kinds of activated jobs, and fields of `Waits`: name, a value of every row, and mask of the rows that it is of."""
     activated, running, ended = rows.activated_s.to_numpy(), rows.running_s.to_numpy(), end_times(rows)
     was_activated, never_ran = ~np.isnan(activated), np.isnan(running)
+    until = np.fmin(np.where(never_ran, ended, running), window.end_s)
+    seen = was_activated & (until >= window.start_s)
+    yield "entry", np.maximum(window.start_s - activated, 0) / HOUR, seen
+    yield "exit", (until - activated) / HOUR, seen
+    yield "is_start", window.holds(running), seen
     yield "started", (running - activated) / HOUR, was_activated & window.holds(running)
     yield "still_waiting", (window.end_s - activated) / HOUR, was_activated & never_ran & np.isnan(ended)
     yield "taken_back", (ended - activated) / HOUR, was_activated & never_ran & window.holds(ended)
@@ -84,12 +94,17 @@ def _pieces(values: np.ndarray, codes: np.ndarray, names: pd.Index) -> Iterator[
             yield name, values[order[first:last]]
 
 
-def _figures(hours: dict[str, list]) -> dict[str, float]:
-    """The figures of one group, from its hours by kind, in pieces."""
-    started, waiting, withdrawn = (np.concatenate(hours[kind]) if hours.get(kind) else np.empty(0)
-                            for kind in ("started", "still_waiting", "taken_back"))
+def _figures(values: dict[str, list]) -> dict[str, float]:
+    """The figures of one group, from its values by kind, in pieces."""
+    started, waiting, withdrawn, entry, left = (
+        np.concatenate(values[kind]) if values.get(kind) else np.empty(0)
+        for kind in ("started", "still_waiting", "taken_back", "entry", "exit"))
+    waits = Waits(entry, left, np.concatenate(values["is_start"]) if len(entry) else np.empty(0, bool))
     quantiles = np.quantile(started, np.array(QUANTILES) / 100) if len(started) else np.full(len(QUANTILES), np.nan)
+    estimates = waits.quantiles(np.array(KM_QUANTILES) / 100)
     return {"wait_mean": started.mean() if len(started) else np.nan,
             **{f"wait_p{q:02d}": value for q, value in zip(QUANTILES, quantiles, strict=True)},
             "started": len(started), "still_waiting": len(waiting),
-            "still_waiting_p50": np.median(waiting) if len(waiting) else np.nan, "taken_back": len(withdrawn)}
+            "still_waiting_p50": np.median(waiting) if len(waiting) else np.nan, "taken_back": len(withdrawn),
+            **{f"wait_km_p{q:02d}": value for q, value in zip(KM_QUANTILES, estimates, strict=True)},
+            "wait_little": waits.mean()}

@@ -121,7 +121,11 @@ def waiting(view: Context) -> Section:
         "not in the boxes; their numbers are at the right.",
         (10, 1.4 + 0.26 * max(len(started), 1))), "no job started to run in the window.")]
     if len(frame):
-        blocks.append(TableBlock("Waiting time figures", frame))
+        blocks.append(TableBlock(
+            "Waiting time figures", frame, "Kaplan-Meier: quantiles of the waiting time that also count the jobs that "
+            "still wait at the end, were withdrawn, or were waiting when the window began; a dash is a quantile that "
+            "too few jobs have reached. Waiting / start rate: mean number of activated jobs over the rate at which "
+            "jobs start, the mean waiting time by Little's law."))
     return Section("waiting", "Waiting times", tuple(blocks))
 
 

@@ -12,6 +12,8 @@ SUMMARY_LABELS = {
     "wait_p50": "Waiting time, median", "wait_p75": "Waiting time, 75 %", "wait_p95": "Waiting time, 95 %",
     "started": "Jobs that started", "still_waiting": "Jobs activated, still waiting at the end",
     "still_waiting_p50": "Waiting so far of these, median", "taken_back": "Jobs withdrawn before start",
+    "wait_km_p50": "Waiting time with jobs still waiting, median", "wait_km_p95": "Waiting time with these, 95 %",
+    "wait_little": "Mean number waiting over start rate",
     "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above target"}
 
 COLUMN_LABELS = {
@@ -21,7 +23,8 @@ COLUMN_LABELS = {
     "jobs": "Jobs", "lost_core_hours": "Lost, core h", "part": "Fraction, %", "state": "State", "wait_mean": "Mean, h",
     "wait_p05": "5 %, h", "wait_p25": "25 %, h", "wait_p50": "Median, h", "wait_p75": "75 %, h", "wait_p95": "95 %, h",
     "started": "Started", "still_waiting": "Still waiting", "still_waiting_p50": "Median age of these, h",
-    "taken_back": "Withdrawn", "source": "From", "destination": "To", "moved": "Moved, TB", "rate": "Mean rate, GB/s",
+    "taken_back": "Withdrawn", "wait_km_p50": "Kaplan-Meier median, h", "wait_km_p95": "Kaplan-Meier 95 %, h",
+    "wait_little": "Waiting / start rate, h", "source": "From", "destination": "To", "moved": "Moved, TB", "rate": "Mean rate, GB/s",
     "utilisation": "Mean use, %", "peak_utilisation": "Peak use, %", "files": "Files", "transfers": "Transfers",
     "queued_files": "Files queued, maximum", "median_wait": "Median wait, min", "median_move": "Median transfer, min",
     "kind": "Kind", "storage": "Storage", "used": "Used, %", "total": "Size, TB", "free": "Free, TB",
