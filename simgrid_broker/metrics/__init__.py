@@ -2,6 +2,7 @@
 
 from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference
+from simgrid_broker.metrics.drift import drift, drifting
 from simgrid_broker.metrics.explain import by_rule, criteria, decisions, explain, factors, funnels, queue_of, stretches
 from simgrid_broker.metrics.failures import RULES, failures, rule_losses
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
@@ -20,9 +21,10 @@ from simgrid_broker.names import USED
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
            "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",
-           "difference", "explain", "factors", "failures", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time",
-           "link_use", "memory_retries", "phase_of", "queue_of", "rebrokerage", "refusal_counts", "refusal_rates",
-           "refusals", "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
-           "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "summary",
-           "task_phases", "task_turnaround", "tasks_by_status", "tasks_without_place", "throughput", "tidy",
-           "time_in_phase", "traffic_series", "transfer_summary", "waiting_times", "wide", "window_of"]
+           "difference", "drift", "drifting", "explain", "factors", "failures", "first_jobs", "funnels",
+           "jobs_by_status", "jobs_over_time", "link_use", "memory_retries", "phase_of", "queue_of", "rebrokerage",
+           "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "retry_history", "rule_losses",
+           "running_cores", "share_compliance", "share_deviation", "share_series", "stopped_tasks", "storage_series",
+           "storage_use", "stretches", "summary", "task_phases", "task_turnaround", "tasks_by_status",
+           "tasks_without_place", "throughput", "tidy", "time_in_phase", "traffic_series", "transfer_summary",
+           "waiting_times", "wide", "window_of"]

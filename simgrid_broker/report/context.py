@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 
-from simgrid_broker.metrics import Window, tasks_without_place, wide, window_of
+from simgrid_broker.metrics import Window, drifting, tasks_without_place, wide, window_of
 from simgrid_broker.metrics.tree import Tree, share_tree
 from simgrid_broker.records import Run
 from simgrid_broker.report.canvas import Marks
 from simgrid_broker.report.palette import share_colours
-from simgrid_broker.report.words import spoken
+from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import format_seconds
 
 INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
@@ -66,7 +66,7 @@ def warnings_of(run: Run) -> tuple[str, ...]:
         warnings.append(f"The run has no data after its warm-up of {format_seconds(window.start_s)}: "
                      "figures over the window are empty, and curves show the warm-up only.")
     if run.manifest["status"] == "complete":
-        warnings += _tasks_without_place(run)
+        warnings += [*_tasks_without_place(run), *_drift(run)]
     return (*warnings, *_commands_ignored(run), *run.remarks)
 
 
@@ -78,7 +78,7 @@ def _commands_ignored(run: Run) -> list[str]:
 
 def _command_ignored(command: dict) -> str:
     """Command, task, time, and how many tasks ignored it for which reason."""
-    reasons = ", ".join(f"{number} {reason}" for reason, number in command["ignored"].items())
+    reasons = ", ".join(f"{tasks} {reason}" for reason, tasks in command["ignored"].items())
     by = "" if command["n_done"] == 0 else " by some tasks"
     return (f"{spoken(command['command'])} of task {command['task']} at {format_seconds(command['at_s'])}: ignored{by}"
             + (f" ({reasons})." if reasons else "."))
@@ -93,7 +93,27 @@ def _tasks_without_place(run: Run) -> list[str]:
     named = [f"{row.name} ({row.tasks:.0f}, {row.tag or 'not brokered'})" for row in
              rows.head(MOST_NAMED).itertuples(index=False)]
     more = f" and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
-    number = rows.tasks.sum()
-    tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
+    n_tasks = rows.tasks.sum()
+    tasks = f"{n_tasks:.0f} task{'s' if n_tasks > 1 else ''}"
     return [f"No nucleus or queue was found for {tasks}: {', '.join(named)}{more}. "
             "`simgrid-broker explain` shows why."]
+
+
+DRIFTING = {"activated": ("activated jobs", "{}"), "running_cores": ("running cores", "{}"),
+            "delivered": ("delivered power of {share}", "{} %")}
+"""Series of `metrics.drift` in words, and how a value of each is written."""
+
+
+def _drift(run: Run) -> list[str]:
+    """A sentence on the series that drift over the window; empty if there are none."""
+    rows = drifting(run)
+    if not len(rows):
+        return []
+    named = []
+    for row in rows.head(MOST_NAMED).itertuples(index=False):
+        what, value = DRIFTING[row.series]
+        first, last = (value.format(number(float(f"{mean:.3g}"))) for mean in (row.first, row.last))
+        named.append(f"{what.format(share=row.share)} from {first} to {last}")
+    more = f", and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
+    return [f"Not stationary over the window: {', '.join(named)}{more} (means of its first and last third). Figures "
+            "depend on where the window lies: lengthen the warm-up, or read the curves."]
