@@ -72,7 +72,7 @@ def first_jobs(run: Run) -> pd.DataFrame:
 
 
 def _kinds(rows: pd.DataFrame, window: Window) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Kinds of activated jobs, and fields of `Waits`: name, a value of every row, and mask of the rows that it is of."""
+    """Kinds of activated jobs, and fields of `Waits`: name, a value of every row, and the mask of its rows."""
     activated, running, ended = rows.activated_s.to_numpy(), rows.running_s.to_numpy(), end_times(rows)
     was_activated, never_ran = ~np.isnan(activated), np.isnan(running)
     until = np.fmin(np.where(never_ran, ended, running), window.end_s)

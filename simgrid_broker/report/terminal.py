@@ -42,8 +42,8 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             *waiting,
             f"          still waiting at the end: {value['still_waiting']}, "
             f"withdrawn before start: {value['taken_back']}",
-            f"          with these: median {value['wait_km_p50']} h, 95 % {value['wait_km_p95']} h (Kaplan-Meier), mean "
-            f"{value['wait_little']} h (Little)",
+            f"          with these: median {value['wait_km_p50']} h, 95 % {value['wait_km_p95']} h (Kaplan-Meier), "
+            f"mean {value['wait_little']} h (Little)",
             *_out_of_memory(run), *_lost(run), *_tasks(run),
             f"shares    power above target: {value['share_misplaced']} %",
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per second of wall-clock time"]
