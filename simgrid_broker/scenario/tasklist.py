@@ -72,7 +72,7 @@ def fill(rows: np.ndarray, nouns: Sequence[Part], sheet: type[Part], names: Mapp
 
 def no_replicas(n: int) -> tuple[np.ndarray, np.ndarray]:
     """`replica_site` and `replica_fraction` of `n` tasks without input, both (n, N_REPLICAS)."""
-    return np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS), np.float32)
+    return np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
 
 
 def merged(parts: Sequence[TaskList]) -> TaskList:

@@ -142,7 +142,7 @@ class ProductionParameters(Chain):
     inputPreStaging: bool = flag("Data carousel: input on tape is staged before it is read")
     taskBrokerOnMaster: bool = flag("Task brokerage looks at the primary dataset alone", seen="")
     secondary_input: Fraction = number(0, "Part of the input that belongs to secondary datasets", source=OURS,
-                                       column="secondary_fraction", dtype="f4", recorded=False)
+                                       column="secondary_fraction", dtype="f8", recorded=False)
 
 
 class TaskClaims(ProductionParameters, TaskParameters):
@@ -169,6 +169,9 @@ class TaskClaims(ProductionParameters, TaskParameters):
                                    column="output_bytes_per_job", dtype="f8", source=PARAMETER + " outDiskCount")
 
 
+AS_PRIORITY = -2**31
+"""Priority as submitted of a task that says no other than its current one."""
+
 STATE = (
     Column("jeditaskid", "i8", "", JEDI + " jediTaskID", "Identifier, counted from 1 in order of arrival",
            seen="i8"),
@@ -176,6 +179,7 @@ STATE = (
            zero_means="jeditaskid", recorded=False, hidden=True),
     Column("arrival_s", "f8", "s", JEDI + " creationDate", "When the task was submitted"),
     Column("modification_s", "f8", "s", JEDI + " modificationTime", "Last change", recorded=False),
+    Column("taskpriority", "i4", "", JEDI + " taskPriority", "Priority as submitted", recorded=False, none=AS_PRIORITY),
     Column("frozen_s", "f8", "s", JEDI + " frozenTime", "Since when brokerage has failed; NaN = it has not",
            recorded=False, none=nan),
     Column("work_hs06s_per_event", "f8", "HS06 s", OURS, "True mean CPU work of one event", hidden=True),

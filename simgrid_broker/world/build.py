@@ -8,6 +8,7 @@ from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
+from simgrid_broker.schema.tasks import AS_PRIORITY
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.transitions import allowed_moves
@@ -37,7 +38,7 @@ def build(scenario: Scenario, task_list) -> World:
     made = arrays.Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
         **tables,
-        tasks=task_list.rows.copy(), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
+        tasks=_tasks(task_list.rows), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
         replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
         **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
@@ -55,6 +56,13 @@ def build(scenario: Scenario, task_list) -> World:
         input_loss=_input_loss(scenario, task_list),
     )
     return World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
+
+
+def _tasks(rows: np.ndarray) -> np.ndarray:
+    """The tasks of a list at time 0, (n,) of TASKS: each was submitted with its priority, unless it says another."""
+    tasks = rows.copy()
+    tasks["taskpriority"] = np.where(rows["taskpriority"] == AS_PRIORITY, rows["priority"], rows["taskpriority"])
+    return tasks
 
 
 def _input_loss(scenario: Scenario, task_list) -> np.ndarray:

@@ -12,7 +12,7 @@ from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
-from simgrid_broker.schema.tasks import Chain, TaskClaims
+from simgrid_broker.schema.tasks import AS_PRIORITY, Chain, TaskClaims
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.build import build
 from simgrid_broker.world.counts import Snapshot as Statistics
@@ -65,6 +65,8 @@ def _task_list(snapshot: Snapshot) -> TaskList:
     rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
     rows["status"][:len(tasks)] = [TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
                                    for task in tasks]
+    rows["taskpriority"][:len(tasks)] = [AS_PRIORITY if task.taskpriority is None else task.taskpriority
+                                         for task in tasks]
     rows["frozen_s"][:len(tasks)] = [snapshot.time - task.frozen_for if task.frozen_for else np.nan for task in tasks]
     rows["status"][len(tasks):], rows["status"][len(claims):] = TaskStatus.RUNNING, TaskStatus.DONE
     rows["parent"][list(parents)] = len(claims) + 1 + np.arange(len(parents))      # numbered by row, from 1
@@ -80,7 +82,7 @@ def _replicas(snapshot: Snapshot, sites: list[str], n: int) -> tuple[np.ndarray,
     found = [[(sites.index(name), part, is_tape) for name, at in task.input.items()
               for part, is_tape in ((at.disk, False), (at.tape, True)) if part > 0] for task in snapshot.tasks.values()]
     most = max(1, *map(len, found))
-    site, fraction = np.full((n, most), -1, np.int32), np.zeros((n, most), np.float32)
+    site, fraction = np.full((n, most), -1, np.int32), np.zeros((n, most))
     tape = np.zeros((n, most), bool)
     for row, replicas in enumerate(found):
         for place, replica in enumerate(replicas):

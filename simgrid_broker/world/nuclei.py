@@ -13,6 +13,8 @@ from simgrid_broker.world.world import World
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Statuses of tasks whose remaining work counts for their nucleus; source: brokerage reference, section 1.4."""
 
+ROUNDING = 1e-9
+"""Fractions of a file that are missing below this are rounding errors."""
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
 
@@ -131,13 +133,16 @@ def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:
 
 
 def _input_at(world: World, row: int, site: np.ndarray) -> dict:
-    """Columns of the view on the input of a task at the sites `site`, and whether it is complete."""
+    """Columns of the view on the input of a task at the sites `site`, in whole bytes and files, and its completeness.
+
+    Whole numbers make a fraction exactly at a limit what it is written as; a file that is there in part does not count.
+    """
     t = world.arrays.tasks[row]
     counted = counted_inputs(world, row, t)
     disk, held = (part[site] * counted for part in input_parts(world, row))
     input_bytes = float(t["input_bytes_per_job"])
-    return dict(local_input_bytes=held * input_bytes, local_input_files=held * int(t["n_input_files"]),
-                disk_input_bytes=disk * input_bytes,
+    return dict(local_input_bytes=np.rint(held * input_bytes), disk_input_bytes=np.rint(disk * input_bytes),
+                local_input_files=np.floor(held * int(t["n_input_files"]) + ROUNDING),
                 complete_replica=_complete_replica(world, row, PASSES[world.scenario.edition]))
 
 

@@ -156,6 +156,8 @@ def _task(world: World, row: int) -> dict:
     plain = _claims(SnapshotTask, task, words)
     plain |= dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE, input=_input(world, row),
                   frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
+    if task["taskpriority"] != task["priority"]:
+        plain["taskpriority"] = task["taskpriority"]
     if task["parent"] > 0:
         plain["parent"] = _claims(Chain, values_of(world.arrays.tasks, task["parent"] - 1), words)
     if not to_nucleus:

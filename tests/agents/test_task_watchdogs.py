@@ -13,6 +13,7 @@ from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.policy.task_watchdogs import nearly_done, pauses, pending_for_s, throttle_step, throttled_for_s
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
+from simgrid_broker.world import observe
 from simgrid_broker.world.task_transitions import set_status
 
 DOGS = (timeline, task_source, task_commando, post_processor, watch_dog, production_watch_dog)
@@ -55,6 +56,8 @@ def test_a_task_that_is_nearly_done_goes_to_express_with_its_jobs(priority, expe
     job = stage.arrays.jobs[stage.live()[0]]
     assert (stage.arrays.tasks["priority"][0], stage.arrays.tasks["share"][0]) == (expected, 1)
     assert (job["priority"], job["share"]) == (expected, 1)
+    seen = observe.task(stage.world, 0)
+    assert (seen.taskpriority, seen.currentpriority) == (priority, expected)         # it was submitted with another
     stage.check()
 
 

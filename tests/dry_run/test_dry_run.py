@@ -105,6 +105,20 @@ def test_what_is_measured_at_a_queue_matters(example, said, tag):
     assert by_name(broker(example, 102, **busy | said))["WEST/MCORE"].tag == tag
 
 
+@pytest.mark.parametrize(("priority", "taskpriority", "documented", "deployed"), [
+    pytest.param(900, 799, False, True, id="D10 submitted just too low, raised since"),
+    pytest.param(100, 800, True, False, id="D10 submitted high enough, lowered since"),
+    pytest.param(800, None, True, True, id="submitted as it is now"),
+    pytest.param(799, None, False, False, id="submitted too low as it is now"),
+])
+def test_d10_the_priority_at_which_input_need_not_be_local(example, priority, taskpriority, documented, deployed):
+    nowhere = {"tasks.101.input": {"EAST": {"disk": "100%"}}, "tasks.101.priority": priority,
+               "tasks.101.taskpriority": taskpriority}
+    for edition, lifted in (("documented", documented), ("deployed", deployed)):
+        answer = broker(example, 101, **nowhere | {"edition": edition})
+        assert any(each.kept for each in answer.candidates) == lifted
+
+
 def test_a_named_nucleus_is_pre_assigned(example):
     answer = broker(example, 101, **{"tasks.101.nucleus": "WEST", "tasks.101.brokerage": "task_brokerage"})
     assert [each.tag for each in answer.candidates] == ["-preassign", None]

@@ -5,6 +5,11 @@ import pytest
 from builders import Bench, T, scenario, two_sites
 
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.task_brokerage.case import TaskCase
+from simgrid_broker.policy.task_brokerage.locality import too_few_files, too_little_input
+from simgrid_broker.scenario import in_force
+from simgrid_broker.views import Gdpconfig
+from simgrid_broker.world import observe
 from simgrid_broker.world.nuclei import Burden, candidates, claimed_work, nuclei, output_on_the_way
 
 STORAGES = {"A": dict(site="A", total=100, free=60, expired=10, min_free=5), "B": dict(site="B"),
@@ -90,8 +95,8 @@ def test_input_on_disk_and_on_tape(replicas, tape, disk, held):
 
 @pytest.mark.parametrize(("parts", "disk", "held"), [
     pytest.param((1.0, 0.5), 10, 10, id="a complete disk replica makes tape irrelevant"),
-    pytest.param((0.25, 1.0), 2.5, 10, id="the best of both"),
-    pytest.param((0.5, 0.25), 5, 5, id="less is on tape"),
+    pytest.param((0.3, 1.0), 3, 10, id="the best of both"),
+    pytest.param((0.5, 0.3), 5, 5, id="less is on tape"),
 ])
 def test_two_replicas_at_one_site(parts, disk, held):
     bench = bench_of(dict(input_bytes_per_job=10.0))
@@ -99,6 +104,20 @@ def test_two_replicas_at_one_site(parts, disk, held):
     bench.arrays.replica_tape[0, 1] = 1
     found = seen(bench)
     assert (found.disk_input_bytes[0], found.local_input_bytes[0]) == (disk, held)
+
+
+@pytest.mark.parametrize("percent", [1, 7, 10, 29, 57, 70])
+@pytest.mark.parametrize("n_jobs", [200, 700, 3300])
+def test_d9_a_fraction_exactly_at_the_limit_is_decided_as_written(percent, n_jobs):
+    limits = {f"taskbrokerage.INPUT_{what}_FRACTION": percent for what in ("SIZE", "NUM")}
+    for edition, at_the_limit in (("documented", True), ("deployed", False)):
+        for part, refused in ((percent / 100 - 1 / n_jobs, True), (percent / 100, at_the_limit),
+                              (percent / 100 + 1 / n_jobs, False)):
+            bench = bench_of(dict(n_jobs=n_jobs, input_bytes_per_job=1e9, n_input_files=1, replicas={0: part}),
+                             edition=edition)
+            plan = bench.scenario.with_config(limits)
+            case = TaskCase(observe.task(bench.world, 0), seen(bench), Gdpconfig(in_force(plan)), edition)
+            assert [bool(rule(case).refused[0]) for rule in (too_little_input, too_few_files)] == [refused] * 2
 
 
 @pytest.mark.parametrize(("replicas", "complete"), [
