@@ -124,6 +124,7 @@ class Feed:
         for share in range(self.n_shares):
             for queue, number in zip(self.queues.tolist(), each, strict=True):
                 self.fabric.order_jobs(share, queue, number, 1000.0, self.now)
+        self.fabric.make_jobs()
         self.fabric.set_up_jobs(self.now)
         waiting = self.world.arrays.pseudo_queues["n_submitted"]
         self.fabric.submit_workers(self.queues, np.maximum(self.per_queue - waiting, 0), self.now)

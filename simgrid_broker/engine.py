@@ -130,7 +130,6 @@ class Simulation:
 
     def _write_what_is_left(self) -> None:
         """Record live rows, take the last sample, and check the invariants."""
-        self.fabric.make_jobs()
         self.fabric.empty_outboxes()
         arrays = self.world.arrays
         self.counters |= {f"{name}_ended": self.counters[name] for name in ("jobs", "transfers")}

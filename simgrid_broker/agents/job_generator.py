@@ -97,6 +97,7 @@ class Generator:
             return None
         self._read_config()
         again = [self._serve(part, analysis) for analysis, part in self.work_queues.by_kind(rows)]
+        self.control.fabric.make_jobs()                    # at once: another cycle must not order the same input
         return self.control.periods.job_generator_lacking if any(again) else None
 
     def _is_visited(self) -> bool:

@@ -72,11 +72,8 @@ class Merger:
 
     def cycle(self) -> None:
         """Handle merge jobs that have ended, make new ones, and update the status of tasks."""
-        fabric = self.control.fabric
-        if fabric.orders:
-            fabric.make_jobs()
         self._kill_orphans()
-        fabric.empty_outboxes()
+        self.control.fabric.empty_outboxes()
         ended, self.ended = self.ended, []
         for panda_id, status, cause in ended:
             self._settle(self.under_way.pop(panda_id), status, cause)

@@ -19,7 +19,7 @@ def statistics(control: Control) -> Process:
     stretchable = stretchable_nodes(world)
 
     def refresh() -> None:
-        control.brokers.snapshot = take_snapshot(world.arrays, control.now, control.fabric.orders, by_queue)
+        control.brokers.snapshot = take_snapshot(world.arrays, control.now, by_queue)
         world.network.read_queues(world.arrays)
         if stretchable is not None:
             world.tree = values_in_use(share_tree(world.shares), leaves_with_tasks(control), stretchable)

@@ -58,8 +58,6 @@ class TaskCommando:
     def cycle(self) -> None:
         """Take up new commands, end marked jobs whose pilots sent a heartbeat, repeat unfinished commands."""
         waiting, self.control.books.commands.waiting = self.control.books.commands.waiting, []
-        if waiting and self.control.fabric.orders:
-            self.control.fabric.make_jobs()                          # placed jobs must exist to be killed
         for given in waiting:
             for row in given.rows:
                 self._take_up(given, row)

@@ -78,7 +78,9 @@ class Fabric:
         raise_fault(self.world.arrays)
 
     def make_jobs(self) -> None:
-        """Make all ordered jobs, pending since the time of their order."""
+        """Make all ordered jobs, which takes their input; an agent calls it at the time of the orders."""
+        if not self.orders:
+            return
         orders = np.array(self.orders, ORDERED)
         self.orders.clear()
         self.world.make_room(jobs=int(orders["count"].sum()))
@@ -86,9 +88,7 @@ class Fabric:
         raise_fault(self.world.arrays)
 
     def set_up_jobs(self, now: float) -> None:
-        """Make the ordered jobs, define all pending ones, and activate them or transfer their input."""
-        if self.orders:
-            self.make_jobs()
+        """Define all pending jobs, and activate them or transfer their input."""
         pending = int(self.world.state["n_pending"])
         if pending:
             self.world.make_room(transfers=pending)

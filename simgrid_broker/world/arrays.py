@@ -76,7 +76,7 @@ LESSON = np.dtype([
 
 ORDERED = np.dtype([("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("count", "i4"), ("ramcount_mb", "f4"),
                     ("ram_level", "i2"), ("resource_type", "i2")])
-"""Jobs that the JobGenerator has placed and the server has yet to make: `count` of a task at a pseudo-queue."""
+"""Jobs that a cycle of the JobGenerator has placed: `count` of a task at a pseudo-queue."""
 
 INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
 """Parts of a task's input that are gone since it was submitted, and that are corrupt."""

@@ -10,7 +10,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.activity import activity
 from simgrid_broker.world.arrays import N_STATUS, Arrays
-from simgrid_broker.world.groups import account_of, of_accounts
+from simgrid_broker.world.groups import of_accounts
 
 PENDING = int(JobStatus.PENDING)
 
@@ -84,11 +84,10 @@ def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return by_group, by_type
 
 
-def take_snapshot(arrays: Arrays, now: float, orders=(), by_queue: bool = False) -> Snapshot:
+def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False) -> Snapshot:
     """Read the current counts; by_queue: also the counts of every queue by resource type.
 
-    Pending and ordered jobs, which the statistics do not contain, keep counting as placed; orders: orders of the
-    fabric, fields of ORDERED each.
+    Pending jobs, which the statistics do not contain, keep counting as placed.
     """
     by_share, by_type = sums_by_group(arrays.counts)
     n_queues, n_shares = len(arrays.queues), len(arrays.hs06_milli)
@@ -96,10 +95,6 @@ def take_snapshot(arrays: Arrays, now: float, orders=(), by_queue: bool = False)
     pseudo = arrays.pseudo_queues
     workers = np.bincount(pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"], n_queues).astype(np.int64)
     placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].tolist()
-    for _, row, number, count, _, _, resource_type in orders:
-        account = account_of(arrays, row)
-        placed[account, pseudo["queue"][number]] += count
-        placed_by_type[account][resource_type] += count
     counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
     return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
                     placed_by_type, activity(arrays, by_share, now))

@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import JobStatus, TransferKind
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
 from simgrid_broker.world.recount import Recount, recount
 
 ACTIVATED, MERGING = int(JobStatus.ACTIVATED), int(JobStatus.MERGING)
@@ -66,6 +66,33 @@ def no_input_is_lost(arrays: Arrays, found: Recount):
         yield f"task {tasks[row]['jeditaskid']}: {made[row]} chunks were given out, {known[row]} are accounted for"
     for row in np.flatnonzero(alive != tasks["n_alive"]):
         yield f"task {tasks[row]['jeditaskid']}: {alive[row]} jobs are alive, {tasks[row]['n_alive']} are counted"
+
+
+@compiled
+def owners_of_retries(world: Arrays, owner):
+    """Write the task of each row of `retries` that stands in a list to `owner`, (n_rows,), -1 before."""
+    for task in range(len(world.tasks)):
+        for level in range(N_RAM_LEVELS):
+            row = world.ram_levels[task, level]["head"]
+            while row >= 0 and owner[row] < 0:
+                owner[row] = task
+                row = world.retries[row]["next"]
+
+
+def input_is_held_once(arrays: Arrays, found: Recount):
+    """No two live attempts hold one piece of input, and none that a live attempt holds awaits another attempt."""
+    jobs, retries = arrays.jobs, arrays.retries
+    rows = found.rows[jobs["n_chunks"][found.rows] > 0]
+    owner = np.full(len(retries), -1, np.int64)
+    owners_of_retries(arrays, owner)
+    waiting = np.flatnonzero(owner >= 0)
+    task = np.concatenate([jobs["task"][rows], owner[waiting]])
+    begin = np.concatenate([jobs["chunk"][rows], retries["chunk"][waiting]])
+    end = begin + np.concatenate([jobs["n_chunks"][rows], retries["n_chunks"][waiting]])
+    order = np.lexsort((begin, task))
+    task, begin, end = task[order], begin[order], end[order]
+    for place in np.flatnonzero((task[1:] == task[:-1]) & (begin[1:] < end[:-1]))[:5]:
+        yield f"task {arrays.tasks[task[place]]['jeditaskid']}: chunk {begin[place + 1]} is held twice"
 
 
 def attempts_stay_below_limit(arrays: Arrays, found: Recount):
@@ -202,7 +229,7 @@ def merge_jobs_have_reason(arrays: Arrays, found: Recount):
 
 INVARIANTS = (
     counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once, payloads_hold_slots,
-    no_input_is_lost, attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative,
+    no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, links_add_up, moving_jobs_have_a_transfer,
     merge_jobs_have_reason, rows_are_free_or_in_use)
 """The checks of a world: functions of its arrays and the recount that yield a message for every violation."""

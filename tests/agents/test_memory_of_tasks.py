@@ -134,7 +134,6 @@ def test_raised_inputs_are_brokered_with_their_memory():
     fail(stage, Cause.PAYLOAD_ERROR)
     stage.control.books.live_tasks.add([0])
     stage.run(900.0)
-    stage.fabric.make_jobs()
     jobs = stage.arrays.jobs[stage.live()]
     found = sorted(jobs[["ramcount_mb", "resource_type", "attempt"]].tolist())
     assert found == [(900.0, 0, 1)] * 5 + [(900.0, 0, 2), (1800.0, 0, 2), (3600.0, 1, 2)]

@@ -14,7 +14,7 @@ from builders import EVENTFUL
 from simgrid_broker import engine
 from simgrid_broker.engine import simulate
 from simgrid_broker.errors import OutputError, PluginError
-from simgrid_broker.records import read_run
+from simgrid_broker.records import JOB_END_TIMES, read_run
 from simgrid_broker.scenario import load_scenario
 from simgrid_broker.schema import RECORDED
 
@@ -61,6 +61,19 @@ def test_every_attempt_is_recorded_once(run):
     assert run.jobs["panda_id"].is_unique
     assert not run.jobs.duplicated(["jeditaskid", "chunk", "attempt"]).any()
     assert run.tasks["jeditaskid"].is_unique
+
+
+def test_input_is_taken_when_jobs_are_placed_however_late_the_setupper_comes(minimal, tmp_path):
+    changes = {"agents.setupper": 600, "duration": "6h", "workload.campaigns[0].failure_rate": 0.8,
+               "workload.campaigns[0].max_attempt": 6}
+    run = simulate(minimal.with_values(changes), folder=tmp_path / "run", validate=True)
+    jobs = run.jobs.assign(ended_s=run.jobs[list(JOB_END_TIMES)].max(axis=1))
+    again = jobs[jobs.old_panda_id > 0]
+    waited_s = again.pending_s.to_numpy() - jobs.set_index("panda_id").ended_s[again.old_panda_id].to_numpy()
+    assert len(again) > 50 and (waited_s >= 0).all()
+    placed = run.decisions[run.decisions.kind == "job_brokerage"].n_jobs.sum()
+    by_server = (waited_s == 0).sum()                      # the server tries again at once
+    assert placed == len(jobs) - by_server                 # nothing was placed twice
 
 
 def test_tasks_count_their_jobs(run):

@@ -102,6 +102,7 @@ def order(bench, jobs, level):
     """Make jobs of the inputs of a level; returns how many there are."""
     before = len(bench.live())
     bench.fabric.order_jobs(0, 0, jobs, 1800.0, bench.now, level)
+    bench.fabric.make_jobs()
     bench.fabric.set_up_jobs(bench.now)
     start(bench)
     bench.check()

@@ -5,7 +5,7 @@ import pytest
 from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
-from simgrid_broker.world import invariants
+from simgrid_broker.world import invariants, rows
 from simgrid_broker.world.recount import recount
 
 
@@ -95,6 +95,18 @@ def chunk_is_processed_twice(bench):
 
 def job_is_lost(bench):
     bench.arrays.jobs["panda_id"][first(bench, S.ACTIVATED)] = 0
+
+
+def two_attempts_at_one_chunk(bench):
+    jobs, row = bench.arrays.jobs, first(bench, S.RUNNING)
+    jobs["chunk"][row] += 1                                # the next chunk, which another job holds
+
+
+def chunk_that_is_held_awaits_another_attempt(bench):
+    held = bench.arrays.jobs["chunk"][first(bench, S.RUNNING)]
+    retry = rows.take_retry(bench.arrays, 0)
+    bench.arrays.retries["chunk"][retry] = held
+    rows.push_retry(bench.arrays, 0, retry, 0)
 
 
 def one_attempt_too_many(bench):
@@ -188,6 +200,7 @@ SINS = {
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
     invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
+    invariants.input_is_held_once: (two_attempts_at_one_chunk, chunk_that_is_held_awaits_another_attempt),
     invariants.attempts_stay_below_limit: (one_attempt_too_many, one_attempt_more_than_a_rule_leaves,
                                                one_failure_too_many),
     invariants.retries_wait_in_lists: (retry_is_in_no_list, failed_job_waits_for_the_retry_module),

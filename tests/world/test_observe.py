@@ -37,11 +37,11 @@ def test_a_snapshot_sums_the_counts(jobs):
     assert snapshot.taken_at == 5.0
 
 
-def test_jobs_that_are_only_ordered_count_as_placed():
-    bench = bench_of({}, dict(share=1, resource_type=1))
+def test_jobs_that_are_pending_count_as_placed():
+    bench = bench_of(dict(n_jobs=9), dict(n_jobs=9, share=1, resource_type=1))
     for task, queue, jobs in ((0, 2, 3), (0, 0, 4), (1, 1, 5)):
-        bench.fabric.order_jobs(task, queue, jobs, 0.0, 0.0)
-    snapshot = take_snapshot(bench.arrays, 0.0, bench.fabric.orders)
+        bench.make(jobs, task, queue)
+    snapshot = take_snapshot(bench.arrays, 0.0)
     assert snapshot.placed.tolist() == [[4, 3], [5, 0]]                # by share and PanDA queue
     assert snapshot.placed_by_type == [[7, 0], [0, 5]]
 
