@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, make_dataclass
 from functools import cached_property
-from math import nan
+from math import inf, nan
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from simgrid_broker.gdpconfig import GdpconfigKey
+from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import LINKS, PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.attribute import texts_of
 from simgrid_broker.schema.grid import ACTIVITIES, LINK_NUMBERS
@@ -344,6 +345,11 @@ class WorkQueueCounts(NamedTuple):
     walltime_s: float | None = None  # wall time asked for by defined, activated and starting jobs; None = unknown
 
 
+WAITING_JOBS = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4"), ("priority", "i4"),
+                         ("number", "i8")])
+"""Activated jobs of one priority."""
+
+
 @dataclass(frozen=True)
 class PilotStatus:
     """What unified pilot streaming sees of all queues at once.
@@ -364,3 +370,15 @@ class PilotStatus:
     workers_running: np.ndarray | None = None      # (n_queues,) workers that hold a slot; None = Harvester has no limit
     queue_limit_ratio: np.ndarray | float = 0.4    # (n_queues,) nQueueLimitWorkerRatio, as a part
     queue_limit_min: np.ndarray | int = 100        # (n_queues,) nQueueLimitWorkerMin
+    jobs: np.ndarray | None = None                 # (n,) of WAITING_JOBS; None = those of `activated`, of one priority
+    status: np.ndarray | int = QueueStatus.ONLINE  # (n_queues,) of names.QueueStatus
+    core_target: np.ndarray | float = 0            # (n_queues,) ups_core_target, 0 = none
+    running_of_type: np.ndarray | int = 0          # (n_queues, n_resource_types) workers that hold a slot
+    limit_of_type: np.ndarray | float = inf        # (n_queues, n_resource_types) resource_type_limits, workers
+    high_memory_limit: np.ndarray | float = inf    # (n_queues,) the limit HIMEM, cores of all high-memory types
+    high_memory: np.ndarray | bool = False         # (n_resource_types,) whether a type is one of these
+    most_memory: np.ndarray | float = inf          # (n_resource_types,) maxrampercore, MB
+    meanrss: np.ndarray | float = 0                # (n_queues,) target of the mean memory per core, MB, 0 = none
+    mean_memory: np.ndarray | float = nan          # (n_queues,) MB per core of running and submitted workers
+    mean_memory_running: np.ndarray | float = nan  # (n_queues,) of running workers alone
+    ignore_meanrss: bool = False                   # meanrss.IGNORE_MEANRSS

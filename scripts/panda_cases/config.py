@@ -11,4 +11,4 @@ def gdpconfig(components: Mapping[str, Mapping[str, object]]) -> tuple[Gdpconfig
     """Values in force, defaults included, and what the package does not accept."""
     given = {f"{component}.{key}": value for component, keys in components.items() for key, value in keys.items()}
     refused = [f"gdpconfig {finding.key[-1]} = {finding.value!r}: {finding.expected}" for finding in settings(given)[1]]
-    return Gdpconfig(in_force(SimpleNamespace(gdpconfig=given))), refused
+    return Gdpconfig(in_force(SimpleNamespace(gdpconfig=given, edition="deployed"))), refused

@@ -4,16 +4,22 @@ Source: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and 
 in pull mode, and a queue that is not unified is treated as one with a single type of worker.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import JobStatus, QueueStatus
+from simgrid_broker.policy.resource_types import is_high_memory
+from simgrid_broker.schema.queues import option_number
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import of_shares
 
 NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
 """Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
+HIGH_MEMORY = "HIMEM"
+"""Name of the limit of all high-memory types together; source: formats reference, section 1.4."""
 IDLE_TYPE = "SCORE"
 """Resource type of the worker that keeps an idle queue alive; source: lifecycle reference, section 5.4."""
 LIMIT_RATIO, LIMIT_MIN = 40, 100
@@ -25,10 +31,11 @@ def pilot_streaming(control: Control) -> Process:
     pseudo_queue_of, worker_cores = worker_types(control.arrays)
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
-    limits = queue_limits(control.world.scenario.grid.queues.values())
+    queues = control.world.scenario.grid.queues.values()
+    options = queue_limits(queues) | streaming_options(queues, control.world.scenario.resource_types)
 
     def stream() -> None:
-        status = pilot_status(control.arrays, pseudo_queue_of, worker_cores, limits, score)
+        status = pilot_status(control.arrays, pseudo_queue_of, worker_cores, options, score)
         workers = control.policies.pilot_submission(status)
         workers[np.isin(control.arrays.queues["status"], NO_WORKERS)] = 0
         queue, kind = np.nonzero(workers)
@@ -47,19 +54,33 @@ def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
     return numbers, cores
 
 
-def queue_limits(queues) -> tuple[np.ndarray, np.ndarray]:
-    """Fraction of the running workers that may wait, and workers that may always wait, (n_queues,) each.
+def queue_limits(queues) -> dict[str, np.ndarray]:
+    """Fraction of the running workers that may wait, and workers that may always wait, as columns of the view.
 
     The `params` of a queue take precedence over its template (formats reference, section 11: production.pull_ups).
     """
     ratio = [queue.params.get("nQueueLimitWorkerRatio", LIMIT_RATIO) for queue in queues]
     least = [queue.params.get("nQueueLimitWorkerMin", LIMIT_MIN) for queue in queues]
-    return np.array(ratio, float) / 100, np.array(least, np.int64)
+    return dict(queue_limit_ratio=np.array(ratio, float) / 100, queue_limit_min=np.array(least, np.int64))
 
 
-def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits,
+def streaming_options(queues, types: Mapping) -> dict[str, np.ndarray]:
+    """`ups_core_target` and `resource_type_limits` of unified queues as columns of the view; formats reference, 1.4.
+
+    types: bounds of the resource types by name.
+    """
+    def numbers(key: str, default: float) -> np.ndarray:
+        return np.array([option_number(queue, key, default) if queue.capability == "ucore" else default
+                         for queue in queues])
+    limits = {name: numbers(f"resource_type_limits.{name}", np.inf) for name in (*types, HIGH_MEMORY)}
+    return dict(core_target=numbers("ups_core_target", 0), high_memory_limit=limits.pop(HIGH_MEMORY),
+                limit_of_type=np.column_stack(list(limits.values())),
+                high_memory=np.array([is_high_memory(kind) for kind in types.values()]))
+
+
+def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, options: Mapping,
                  score: int = 0) -> views.PilotStatus:
-    """View of all queues for pilot streaming; limits: from `queue_limits`; score: resource type for idle queues."""
+    """View of all queues for pilot streaming; options: columns of the view; score: resource type for idle queues."""
     pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
     queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
     running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
@@ -67,7 +88,7 @@ def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.n
     plain = arrays.queues["unified"] == 0
     activated[plain, :, 0] = activated[plain].sum(axis=2)
     return views.PilotStatus(
-        workers_running=running.sum(axis=1), queue_limit_ratio=limits[0], queue_limit_min=limits[1],
+        workers_running=running.sum(axis=1), running_of_type=running, status=arrays.queues["status"].copy(),
         corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
         cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
-        activated=activated, share_order=arrays.share_order.copy(), score=score)
+        activated=activated, share_order=arrays.share_order.copy(), score=score, **options)

@@ -4,7 +4,8 @@ section 2.4; lifecycle reference, sections 5.3 and 5.4."""
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.views import PilotStatus
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.views import WAITING_JOBS, PilotStatus
 
 QUEUED_PART = 0.4
 """Target of waiting cores as a fraction of the running ones."""
@@ -15,16 +16,50 @@ MIN_SLOTS_QUEUED, MIN_SLOTS_NEEDED = 75, 5
 def new_workers(status: PilotStatus) -> np.ndarray:
     """Workers to submit, (n_queues, n_resource_types) int64.
 
-    Shares are walked in their order, types within a share in the order of the table; PanDA walks the jobs of a share by
-    priority. A job takes a worker of its type that already waits, if there is one; otherwise cores are taken from the
-    need, until it is met. A type that ran out gets what it lacks and one more; a queue without any gets one worker of
-    the type `status.score` (or its first type) as a keep-alive. Harvester then limits how many may wait.
+    Jobs are walked by share, in the order of shares, and by priority, then by type in the order of the table. A job
+    takes a worker of its type that already waits, if there is one; otherwise cores are taken from the need, until it
+    is met. A type that ran out gets what it lacks and one more; a queue without any gets one worker of the type
+    `status.score` (or its first type) as a keep-alive. Harvester then limits how many may wait.
     """
-    jobs, waiting, cores, order = (np.array(numbers, np.int64, order="C") for numbers in (
-        status.activated, status.workers_queued, status.worker_cores, status.share_order))
-    take_workers(jobs, waiting, cores, _need(status), order)
+    waiting, cores = (np.array(numbers, np.int64, order="C") for numbers in (
+        status.workers_queued, status.worker_cores))
+    jobs = status.jobs if status.jobs is not None else jobs_of_counts(status.activated)
+    take_workers(_in_order(jobs, status.share_order), waiting, np.where(_wanted(status), cores, 0), _need(status))
     lacking = np.where(waiting < 0, 1 - waiting, 0)
     return _within_limit(_keep_alive(lacking, cores, status.score), status)
+
+
+def jobs_of_counts(activated: np.ndarray) -> np.ndarray:
+    """Activated jobs, (n,) of WAITING_JOBS and one priority, from numbers, (n_queues, n_shares, n_types)."""
+    found = np.nonzero(activated)
+    jobs = np.zeros(len(found[0]), WAITING_JOBS)
+    for column, values in zip(("queue", "share", "resource_type"), found, strict=True):
+        jobs[column] = values
+    jobs["number"] = activated[found]
+    return jobs
+
+
+def _in_order(jobs: np.ndarray, share_order: np.ndarray) -> np.ndarray:
+    """Jobs in the order in which they get workers: by queue, share and priority."""
+    place = np.argsort(share_order)
+    return jobs[np.lexsort((-jobs["priority"], place[jobs["share"]], jobs["queue"]))]
+
+
+def _wanted(status: PilotStatus) -> np.ndarray:
+    """Types of which workers may be requested, (n_queues, n_types) bool; lifecycle reference, 5.3, steps 4 and 5.
+
+    A type below its limit of running workers; a high-memory type below that of their cores as well; where the mean
+    memory is above its target, a type that is not above the target, if there is one.
+    """
+    cores = status.worker_cores * np.asarray(status.high_memory)
+    high_memory_left = status.high_memory_limit - (status.running_of_type * cores).sum(axis=1)
+    below = ((status.running_of_type < status.limit_of_type)
+             & ~(status.high_memory & (high_memory_left <= 0)[:, None]))
+    memory = np.fmax(status.mean_memory, status.mean_memory_running)
+    too_high = (status.meanrss < memory) & (np.asarray(status.meanrss) != 0) & (not status.ignore_meanrss)
+    fitting = status.most_memory <= np.reshape(status.meanrss, (-1, 1))
+    too_high = np.reshape(too_high, (-1, 1)) & fitting.any(axis=1, keepdims=True)
+    return below & (fitting | ~too_high)
 
 
 def _within_limit(workers: np.ndarray, status: PilotStatus) -> np.ndarray:
@@ -46,31 +81,31 @@ def _within_limit(workers: np.ndarray, status: PilotStatus) -> np.ndarray:
 
 
 def _need(status: PilotStatus) -> np.ndarray:
-    """Cores to ask for, (n_queues,)."""
+    """Cores to ask for, (n_queues,); where brokerage is not stopped at least `core_target` cores count as running."""
     slot = np.maximum(status.corecount, 1)
-    target = np.maximum(np.trunc(QUEUED_PART * status.cores_running), MIN_SLOTS_QUEUED * slot)
+    counted = np.isin(status.status, (QueueStatus.ONLINE, QueueStatus.BROKEROFF))
+    running = np.maximum(status.cores_running, np.where(counted, status.core_target, 0))
+    target = np.maximum(np.trunc(QUEUED_PART * running), MIN_SLOTS_QUEUED * slot)
     return np.maximum(target - status.cores_queued, MIN_SLOTS_NEEDED * slot)
 
 
 @compiled
-def take_workers(jobs, waiting, cores, need, order):
-    """Take workers for the jobs of all queues, (n_queues, n_shares, n_types), share by share in `order`.
+def take_workers(jobs, waiting, cores, need):
+    """Take workers for the jobs of all queues, (n,) of WAITING_JOBS, in their order.
 
     Changes `waiting`, workers without a job, (n_queues, n_types), negative by the number lacking, and `need`, cores
     still to be asked for, (n_queues,); cores: of a worker, (n_queues, n_types), 0 = no such type. The job that takes
     the last waiting worker already costs cores, as in PanDA.
     """
-    for queue in range(len(need)):
-        for share in order:
-            for kind in range(cores.shape[1]):
-                number = jobs[queue, share, kind]
-                if number == 0 or cores[queue, kind] == 0 or need[queue] <= 0:
-                    continue
-                free = max(waiting[queue, kind] - 1, 0)
-                affordable = np.int64(np.ceil(need[queue] / cores[queue, kind]))
-                taken = min(number, free + affordable)
-                need[queue] -= cores[queue, kind] * max(taken - free, 0)
-                waiting[queue, kind] -= taken
+    for each in jobs:
+        queue, kind = each["queue"], each["resource_type"]
+        if cores[queue, kind] == 0 or need[queue] <= 0:
+            continue
+        free = max(waiting[queue, kind] - 1, 0)
+        affordable = np.int64(np.ceil(need[queue] / cores[queue, kind]))
+        taken = min(each["number"], free + affordable)
+        need[queue] -= cores[queue, kind] * max(taken - free, 0)
+        waiting[queue, kind] -= taken
 
 
 def _keep_alive(workers: np.ndarray, cores: np.ndarray, score: int) -> np.ndarray:

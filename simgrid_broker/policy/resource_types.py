@@ -9,6 +9,8 @@ from simgrid_broker.names import ANY_CORES, COMPENSATION, CORES_OF_ANY
 
 PER_CORE_UNITS = ("MBPerCore", "MBPerCoreFixed")
 UNDEFINED = -1
+HIGH_MEMORY_MB = 2000
+"""Memory per core above which a type is one of high memory; source: lifecycle reference, section 1.5."""
 
 
 def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: float, ramunit: str,
@@ -24,6 +26,16 @@ def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: flo
     fitting = (index for index, kind in enumerate(bounds) if _within(cores, kind.mincore, kind.maxcore)
                and _within(ram_per_core, kind.minrampercore, kind.maxrampercore))
     return next(fitting, UNDEFINED)
+
+
+def is_high_memory(kind: Any) -> bool:
+    """Whether a resource type is of high memory: without an upper bound, or with a high one; lifecycle, 1.5."""
+    return kind.maxrampercore is None or kind.maxrampercore > HIGH_MEMORY_MB
+
+
+def cores_of_worker(kind: Any, corecount: int) -> int:
+    """Cores of a worker of a resource type at a queue: its core count for multi-core types, else 1; lifecycle, 1.5."""
+    return max(corecount, 1) if kind.mincore is not None and kind.mincore > 1 else 1
 
 
 def job_ramcount(ramcount: float, ramunit: str, baseramcount: float, corecount: int) -> int:

@@ -193,6 +193,17 @@ def submitted_by(decide, queues=MIXED, jobs=()) -> list[int]:
     return stage.arrays.pseudo_queues["n_submitted"].tolist()
 
 
+@pytest.mark.parametrize(("params", "workers"), [
+    pytest.param({}, [101, 64, 0, 0, 1, 1], id="no options: 75 slots"),
+    pytest.param({"resource_type_limits.SCORE": 0}, [0, 76, 0, 0, 1, 1], id="no more single-core workers"),
+    pytest.param({"ups_core_target": 1520}, [101, 65, 0, 0, 1, 1], id="cores that count as running"),
+])
+def test_options_of_a_queue_for_pilot_streaming(params, workers):
+    queues = MIXED | {"U": MIXED["U"] | dict(params={"nQueueLimitWorkerMin": 9999} | params)}
+    assert submitted_by(None, queues, [dict(queue=0, pseudo_queue=kind, resource_type=kind) for kind in (0, 1)
+                                       for _ in range(100)]) == workers
+
+
 def test_workers_are_submitted_by_queue_and_type():
     def decide(status: PilotStatus):
         return np.array([[1, 2, 3, 4], [5, 0, 0, 0], [6, 0, 0, 0]])

@@ -3,8 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.pilots import new_workers
-from simgrid_broker.views import PilotStatus
+from simgrid_broker.views import WAITING_JOBS, PilotStatus
 
 
 def status(activated, corecount=8, running=0, queued=0, waiting=(0, 0), cores=(1, 8), order=None):
@@ -13,6 +14,69 @@ def status(activated, corecount=8, running=0, queued=0, waiting=(0, 0), cores=(1
     order = np.arange(activated.shape[1]) if order is None else np.asarray(order)
     return PilotStatus(np.array([corecount]), np.array([running]), np.array([queued]), np.array([waiting]),
                        np.array([cores]), activated, order)
+
+
+def of_unified_queue(jobs, running=(0, 0, 0, 0), waiting=(0, 0, 0, 0), **columns):
+    """Workers by type of a unified queue of 8 cores; jobs: (share, type, priority, number); shares in order 0, 1."""
+    cores, numbers = np.array([[1, 8, 1, 8]]), np.array([running])
+    view = PilotStatus(
+        np.array([8]), (numbers * cores).sum(axis=1), (np.array([waiting]) * cores).sum(axis=1), np.array([waiting]),
+        cores, np.zeros((1, 2, 4), int), np.array([0, 1]), running_of_type=numbers,
+        jobs=np.array([(0, *job) for job in jobs], WAITING_JOBS), high_memory=np.array([False, False, True, True]),
+        most_memory=np.array([2000, 2000, np.inf, np.inf]), **columns)
+    return new_workers(view)[0].tolist()
+
+
+SCORE, MCORE, SCORE_HIMEM, MCORE_HIMEM = range(4)
+MANY = [(0, kind, 500, 1000) for kind in range(4)]
+
+
+@pytest.mark.parametrize(("jobs", "expected"), [
+    pytest.param([(0, MCORE, 1, 99), (0, SCORE, 9, 600)], [601, 0, 0, 0], id="the higher priority takes all"),
+    pytest.param([(0, MCORE, 9, 99), (0, SCORE, 1, 600)], [0, 76, 0, 0], id="whatever the order of types"),
+    pytest.param([(1, SCORE, 9, 600), (0, MCORE, 1, 99)], [0, 76, 0, 0], id="but the share comes first"),
+    pytest.param([(0, SCORE, 9, 592), (0, MCORE, 5, 9), (0, SCORE, 1, 9)], [593, 2, 0, 0], id="until the need is met"),
+])
+def test_jobs_of_a_share_get_workers_by_priority(jobs, expected):
+    assert of_unified_queue(jobs) == expected
+
+
+@pytest.mark.parametrize(("status", "target", "expected"), [
+    pytest.param(QueueStatus.ONLINE, 1500, 76, id="0.4 of it is 75 slots of 8 cores"),
+    pytest.param(QueueStatus.ONLINE, 1520, 77, id="more"),
+    pytest.param(QueueStatus.BROKEROFF, 1520, 77, id="brokerage is stopped, not the queue"),
+    pytest.param(QueueStatus.TEST, 1520, 76, id="other queues have no such target"),
+])
+def test_cores_that_count_as_running(status, target, expected):
+    asked = of_unified_queue([(0, MCORE, 1, 999)], status=np.array([status]), core_target=np.array([target]))
+    assert asked == [0, expected, 0, 0]
+
+
+@pytest.mark.parametrize(("limits", "expected"), [
+    pytest.param(dict(limit_of_type=np.array([[10, np.inf, np.inf, np.inf]])), [0, 76, 0, 0], id="of workers"),
+    pytest.param(dict(limit_of_type=np.array([[11, np.inf, np.inf, np.inf]])), [601, 0, 0, 0], id="one may come"),
+    pytest.param(dict(high_memory_limit=np.array([26.0])), [0, 0, 0, 0], id="of cores of high-memory types"),
+    pytest.param(dict(high_memory_limit=np.array([27.0])), [0, 0, 601, 0], id="one core may come"),
+])
+def test_limits_of_resource_types(limits, expected):
+    jobs = MANY if "limit_of_type" in limits else [(0, SCORE_HIMEM, 1, 999)]
+    kept_alive = [1, 0, 0, 0]
+    assert of_unified_queue(jobs, running=(10, 0, 10, 2), **limits) == (expected if any(expected) else kept_alive)
+
+
+@pytest.mark.parametrize(("memory", "expected"), [
+    pytest.param(dict(meanrss=2000, mean_memory=2000.0), [0, 0, 0, 76], id="at the target"),
+    pytest.param(dict(meanrss=2000, mean_memory=2001.0), [601, 0, 0, 0], id="above it: types that are not"),
+    pytest.param(dict(meanrss=2000, mean_memory=1500.0, mean_memory_running=2001.0), [601, 0, 0, 0],
+                 id="the larger mean counts"),
+    pytest.param(dict(meanrss=1999, mean_memory=2500.0), [0, 0, 0, 76], id="without such a type all"),
+    pytest.param(dict(meanrss=0, mean_memory=2500.0), [0, 0, 0, 76], id="no target"),
+    pytest.param(dict(meanrss=2000, mean_memory=2500.0, ignore_meanrss=True), [0, 0, 0, 76], id="ignored"),
+    pytest.param(dict(meanrss=2000), [0, 0, 0, 76], id="unknown memory"),
+])
+def test_mean_memory_of_a_queue(memory, expected):
+    columns = {name: np.array([value]) if name != "ignore_meanrss" else value for name, value in memory.items()}
+    assert of_unified_queue([(0, MCORE_HIMEM, 9, 999), (0, SCORE, 1, 999)], **columns) == expected
 
 
 def workers(*args, **options):

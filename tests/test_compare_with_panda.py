@@ -1,0 +1,106 @@
+"""The script that answers cases of PanDA's production code, on cases written here and on recorded ones."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "compare_with_panda.py"
+RECORDED = ROOT.parent / "shared" / "data" / "panda_decisions"
+SHARES = [dict(name="Prod", value=80, parent=None), dict(name="Simul", value=3, parent="Prod"),
+          dict(name="Evgen", value=1, parent="Prod"), dict(name="Test", value=20, parent=None)]
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """The script as a module."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    spec = importlib.util.spec_from_file_location("compare_with_panda", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_order_of_shares(script):
+    used = [["Simul", "executing", 600.0], ["Evgen", "executing", 150.0], ["Simul", "queued", 9e9],
+            ["Test", "executing", 250.0], ["Gone", "executing", None]]
+    answer, = script.answers("share_order", [dict(id="a", shares=SHARES, hs_distribution=used)])
+    assert answer == dict(id="a", limits=[], order=["Evgen", "Simul", "Test"],
+                          dispatch_rank=dict(Evgen=0, Simul=1, Test=0),
+                          normalised=dict(Evgen=20.0, Simul=60.0, Test=20.0))
+
+
+def throttled(script, running=10, queued=2001, waiting=100, **changed):
+    """Answer to a work queue with many queued jobs, of which tasks of low priority wait."""
+    case = dict(id="t", share="Express", gs_throttled=True, resource_type="SCORE", prod_source_label="managed",
+                stats=dict(running=dict(SCORE=running), activated=dict(SCORE=queued, MCORE=3)), standby_static={},
+                standby_dynamic={}, highest_prio_job=dict(highestPrio=500, nNotRun=10), highest_prio_waiting=waiting,
+                total_walltime=None, gdpconfig={})
+    answer, = script.answers("throttler", [case | changed])
+    return tuple(answer[name] for name in ("throttled", "max_num_jobs", "min_priority", "lack_of_jobs"))
+
+
+def test_throttler(script):
+    assert throttled(script) == (5, 250, None, False)
+    assert throttled(script, queued=2000) == (False, 250, None, False)
+    assert throttled(script, waiting=501) == (False, 250, 501, False)
+    assert throttled(script, waiting=501, prod_source_label="user") == (5, 250, None, False)
+    assert throttled(script, waiting=None) == (True, None, None, False)
+    assert throttled(script, gs_throttled=False) == (False, None, None, False)
+    assert throttled(script, queued=0, gdpconfig={"prod_job_throttler": {"NQUEUELIMIT_Express": 9010}}) == (
+        False, 450.5, None, True)
+    assert throttled(script, standby_static=dict(SCORE=2001), standby_dynamic=dict(MCORE=1)) == (
+        False, 300, None, True)
+
+
+def test_unified_pilot_streaming(script):
+    jobs = [dict(gshare="Simul", resource_type="MCORE", priority=1), dict(gshare="Evgen", resource_type="SCORE",
+                                                                          priority=1)]
+    case = dict(id="u", queue=dict(name="Q", corecount=8, status="online", harvester="H", params={}),
+                worker_stats=dict(H=dict(managed=dict(SCORE=dict(running=3, ready=1), MCORE_HIMEM=dict(submitted=2)))),
+                average_memory=dict(running_submitted=None, running=None), activated_jobs=jobs, shares=SHARES,
+                hs_distribution=[], gdpconfig={})
+    cases = [case, case | dict(id="none", activated_jobs=[]), case | dict(id="other", worker_stats=dict(G={}))]
+    assert [answer["new_workers"] for answer in script.answers("ups", cases)] == [
+        dict(H=dict(managed=dict(SCORE=0, MCORE=2, MCORE_HIMEM=0))), dict(H=dict(managed=dict(SCORE=1))), {}]
+
+
+def test_what_cannot_be_expressed_is_named(script):
+    case = dict(id="t", share="A", gs_throttled=True, resource_type="SCORE", stats={}, highest_prio_waiting=0,
+                highest_prio_job=dict(highestPrio=0, nNotRun=0), total_walltime=None, gdpconfig=dict(core=dict(NEW=1)))
+    assert script.answers("throttler", [case])[0]["limits"] == ["gdpconfig core.NEW = 1: unknown key"]
+
+
+def test_a_case_that_fails_leaves_the_others(script, capsys):
+    found = script.answers("throttler", [dict(id="bad"), dict(id="worse")])
+    assert [answer["error"] for answer in found] == ["KeyError: 'gdpconfig'"] * 2
+    assert "KeyError" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("kind", "least"), [
+    pytest.param("share_order", 1.0, id="order of shares"), pytest.param("throttler", 1.0, id="throttler"),
+    pytest.param("ups", 1.0, id="unified pilot streaming"),
+])
+def test_recorded_cases(script, kind, least, tmp_path):
+    if not RECORDED.exists():
+        pytest.skip("the folder of recorded decisions is absent")
+    compare = RECORDED / "compare.py"
+    given = json.loads(subprocess.check_output([sys.executable, compare, kind, "--dump-inputs", "--expand"]))
+    cases = given["cases"][::10]
+    (tmp_path / "results.json").write_text(json.dumps(script.answers(kind, cases)))
+    said = subprocess.run([sys.executable, compare, kind, tmp_path / "results.json"], capture_output=True, text=True)
+    score = json.loads(said.stdout)
+    assert score["missing"] == score["scored"] + score["crashes_not_scored"] - len(cases)
+    assert score["agree"] >= least * len(cases), said.stderr
+
+
+def test_as_a_command(tmp_path):
+    given, out = tmp_path / "in.json", tmp_path / "out.json"
+    given.write_text(json.dumps({"kind": "share_order", "cases": [dict(id="a", shares=SHARES, hs_distribution=[])]}))
+    command = [sys.executable, SCRIPT, "share_order", "--cases", given, "--out", out]
+    assert subprocess.run(command, cwd=tmp_path).returncode == 0
+    assert json.loads(out.read_text())[0]["order"] == ["Simul", "Evgen", "Test"]
