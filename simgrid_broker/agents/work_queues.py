@@ -9,7 +9,8 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.policy.task_selection import in_turn
+from simgrid_broker.policy.task_selection import by_priority, in_turn
+from simgrid_broker.policy.throttle import with_standby
 from simgrid_broker.views import Task, WorkQueueCounts
 from simgrid_broker.world import observe
 from simgrid_broker.world.queued_work import QueuedWork, queued_work
@@ -44,8 +45,7 @@ class WorkQueues:
             return found[0] if found else NOTHING
         rows = np.concatenate(found)
         tasks = self.control.arrays.tasks
-        priority = tasks["priority"][rows].astype(np.int64) + (tasks["status"][rows] == TaskStatus.SCOUTING)
-        return rows[np.lexsort((rows, -priority))]
+        return rows[by_priority(rows, tasks["priority"][rows], scouting=tasks["status"][rows] == TaskStatus.SCOUTING)]
 
     def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
         """Production and analysis tasks, with whether they are analysis; JEDI generates jobs for each label."""
@@ -112,24 +112,18 @@ class JobNumbers:
 
     def of(self, queue: AlignedQueue, types: tuple[int, ...]) -> WorkQueueCounts:
         """Numbers of a work queue in some resource types; in `deployed` standby slots count (lifecycle, 2.4)."""
-        found = [observe.work_queue_counts(self.control.brokers.snapshot, account, types) for account in queue.accounts]
-        counts = found[0] if len(found) == 1 else WorkQueueCounts(*(sum(column) for column in zip(
-            *(each[:4] for each in found), strict=True)))
+        counts = observe.work_queue_counts(self.control.brokers.snapshot, queue.accounts, types)
         if not self.standby or self.control.edition != "deployed":
             return counts
-        static, starting = self._standby(queue, types)
-        return counts._replace(running=counts.running + static + starting, not_running=counts.not_running - starting)
+        return with_standby(counts, self._standby(queue, types))
 
     def walltime_s(self, queue: AlignedQueue) -> float | None:
         """Wall time that the queued jobs of a work queue request, s, at most five minutes old; None = unknown."""
-        total = self._queued("walltime", WALLTIME_AGE_S).walltime_s[np.ix_(queue.accounts, queue.types)].sum()
-        return None if math.isnan(total) else float(total)
+        return self._queued("walltime", WALLTIME_AGE_S).total_walltime_s(queue.accounts, queue.types)
 
     def highest_priority(self, queue: AlignedQueue) -> tuple[int, int]:
         """Highest priority of the queued jobs of a work queue and their number, at most a minute old."""
-        work, at = self._queued("priority", PRIORITY_AGE_S), np.ix_(queue.accounts, queue.types)
-        highest = work.priority[at].max()
-        return int(highest), int(work.n_highest[at][work.priority[at] == highest].sum())
+        return self._queued("priority", PRIORITY_AGE_S).highest(queue.accounts, queue.types)
 
     def has_jobs(self, queue: AlignedQueue) -> bool:
         """Whether the statistics show any job of a work queue; if not, it is inactive."""
@@ -137,17 +131,11 @@ class JobNumbers:
         return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
                    for account in queue.accounts for kind in queue.types)
 
-    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> tuple[int, int]:
-        """Standby slots of queues: a fixed number, and with 0 the number of starting jobs."""
-        status, by_queue = self.control.arrays.queues["status"], self.control.brokers.snapshot.by_queue
-        assert by_queue is not None                 # the snapshots of brokers have it
-        static = starting = 0
-        for number, slots in self.standby:
-            if status[number] == QueueStatus.STANDBY:
-                static += slots
-                if slots == 0:
-                    starting += int(by_queue[number][np.ix_(queue.accounts, types)][..., JobStatus.STARTING].sum())
-        return static, starting
+    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Standby slots and starting jobs of each queue in standby."""
+        status, snapshot = self.control.arrays.queues["status"], self.control.brokers.snapshot
+        return [(slots, snapshot.jobs_at(number, queue.accounts, types, JobStatus.STARTING))
+                for number, slots in self.standby if status[number] == QueueStatus.STANDBY]
 
     def _queued(self, name: str, age_s: float) -> QueuedWork:
         """Requests of queued jobs, read again at an age of `age_s`."""

@@ -221,9 +221,14 @@ def measured_output(jobs: Jobs) -> float | None:
     return min(kib, MOST_OUTPUT_KIB) * KIB
 
 
+def cpu_efficiency(cputime_s: np.ndarray, walltime_s: np.ndarray, corecount: np.ndarray) -> np.ndarray:
+    """CPU efficiency of jobs, (n,) %."""
+    return 100 * cputime_s / np.maximum(walltime_s * corecount, 1e-9)
+
+
 def efficiencies(jobs: Jobs) -> np.ndarray:
     """CPU efficiency of jobs, (n,) %, rounded up."""
-    return np.ceil(100 * jobs.cputime_s / np.maximum(jobs.walltime_s * jobs.corecount, 1e-9))
+    return np.ceil(cpu_efficiency(jobs.cputime_s, jobs.walltime_s, jobs.corecount))
 
 
 def exhausted(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig,

@@ -6,6 +6,7 @@ the lift, defined and waiting jobs, standby slots and the two shares with longer
 """
 
 import sys
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from simgrid_broker.gdpconfig import GdpconfigKey, anal_job_throttler, core, prod_job_throttler
@@ -46,6 +47,17 @@ class Throttle(NamedTuple):
     lacking: bool = True
     urgent_jobs: int = 0
     by_walltime: bool = False
+
+
+def with_standby(counts: WorkQueueCounts, standby: Iterable[tuple[int, int]]) -> WorkQueueCounts:
+    """Job numbers with the standby slots of queues in standby as running jobs; lifecycle reference, section 2.4.
+
+    standby: slots and starting jobs of each; with 0 slots its starting jobs count as running.
+    """
+    for slots, starting in standby:
+        moved = 0 if slots else starting
+        counts = counts._replace(running=counts.running + slots + moved, not_running=counts.not_running - moved)
+    return counts
 
 
 class Limit(NamedTuple):

@@ -12,7 +12,7 @@ from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import n_special
+from simgrid_broker.world.groups import n_special, of_shares
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
 from simgrid_broker.world.world import World
 
@@ -224,14 +224,45 @@ def share_usage(world: World) -> np.ndarray:
     return world.arrays.hs06_milli * 1e-3
 
 
-def work_queue_counts(snapshot, account: int, resource_types) -> views.WorkQueueCounts:
-    """Job numbers of a share in some resource types; jobs made since the snapshot are defined."""
-    of_types, placed = snapshot.by_type[account], snapshot.placed_by_type[account]
+def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCounts:
+    """Job numbers of accounts in some resource types; jobs made since the snapshot are defined."""
     running = not_running = defined = waiting = 0
-    for kind in resource_types:
-        numbers = of_types[kind]
-        running += numbers[RUNNING]
-        not_running += numbers[ASSIGNED] + numbers[ACTIVATED] + numbers[STARTING]
-        defined += numbers[DEFINED] + placed[kind]
-        waiting += numbers[WAITING]
+    for account in accounts:
+        of_types, placed = snapshot.by_type[account], snapshot.placed_by_type[account]
+        for kind in resource_types:
+            numbers = of_types[kind]
+            running += numbers[RUNNING]
+            not_running += numbers[ASSIGNED] + numbers[ACTIVATED] + numbers[STARTING]
+            defined += numbers[DEFINED] + placed[kind]
+            waiting += numbers[WAITING]
     return views.WorkQueueCounts(running, not_running, defined, waiting)
+
+
+def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Pseudo-queue and cores of workers, (n_queues, n_types), -1 and 0 = none; type 0 where queues are not unified."""
+    shape = arrays.counts.shape[0], arrays.counts.shape[2]
+    numbers, cores = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
+    pseudo = arrays.pseudo_queues
+    column = np.maximum(pseudo["resource_type"], 0)
+    numbers[pseudo["queue"], column] = np.arange(len(pseudo))
+    cores[pseudo["queue"], column] = pseudo["corecount"]
+    return numbers, cores
+
+
+def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, limits,
+                 score: int = 0) -> views.PilotStatus:
+    """View of all queues for pilot streaming; score: resource type for idle queues.
+
+    limits: fraction of the running workers that may wait, and workers that may always wait, (n_queues,) each.
+    """
+    pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
+    queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
+    running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
+    activated = of_shares(arrays.counts[..., ACTIVATED].copy(), len(arrays.hs06_milli))
+    plain = arrays.queues["unified"] == 0
+    activated[plain, :, 0] = activated[plain].sum(axis=2)
+    return views.PilotStatus(
+        workers_running=running.sum(axis=1), queue_limit_ratio=limits[0], queue_limit_min=limits[1],
+        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
+        cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
+        activated=activated, share_order=arrays.share_order.copy(), score=score)

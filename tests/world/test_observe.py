@@ -133,7 +133,7 @@ def test_numbers_of_a_work_queue(types, expected):
         put_job(bench, status, resource_type=kind)
     snapshot = take_snapshot(bench.arrays, 0.0)
     snapshot.placed_by_type[0][:] = [5, 1]
-    found = observe.work_queue_counts(snapshot, 0, types)
+    found = observe.work_queue_counts(snapshot, (0,), types)
     assert (found.running, found.not_running, found.defined, found.waiting) == expected
 
 
