@@ -101,8 +101,8 @@ class ProductionWatchDog:
         control, arrays = self.control, self.control.arrays
         jobs, waiting = arrays.jobs[jobs_of(arrays, [row])], waiting_retries(arrays, row)
         n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
-        tried = [np.concatenate([jobs[name], waiting[name]]) for name in ("attempt", "failures")]
-        step = rules.throttle_step(*rules.failures_of_files(*tried, n_new), self.n_throttled.get(row, 0),
+        attempt, failures = (np.concatenate([jobs[name], waiting[name]]) for name in ("attempt", "failures"))
+        step = rules.throttle_step(*rules.failures_of_files(attempt, failures, n_new), self.n_throttled.get(row, 0),
                                    control.edition)
         if step:
             self.n_throttled[row] = step

@@ -30,7 +30,7 @@ BUILT_IN: dict[str, dict[str, Any]] = {
     "job_brokerage": {"production": broker_jobs}, "task_brokerage": {"production": broker_task}}
 """The package's own policies by kind and name."""
 
-RULES = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION}
+RULES: dict[str, Mapping[str, Any]] = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION}
 """Rules of the package's own brokerages by kind and edition."""
 
 

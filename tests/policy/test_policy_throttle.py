@@ -8,12 +8,23 @@ from simgrid_broker.policy.throttle import (
     passes_urgent,
     throttle,
     throttle_limits,
+    with_standby,
 )
 from simgrid_broker.views import WorkQueueCounts
 
 
 def counts(running=0, not_running=0, defined=0, waiting=0, walltime_s=None):
     return WorkQueueCounts(running, not_running, defined, waiting, walltime_s)
+
+
+@pytest.mark.parametrize(("standby", "running", "not_running"), [
+    pytest.param([], 10, 5, id="no queue is in standby"),
+    pytest.param([(40, 3)], 50, 5, id="a fixed number of slots counts as running"),
+    pytest.param([(0, 3)], 13, 2, id="with 0 slots the starting jobs do"),
+    pytest.param([(40, 3), (0, 2)], 52, 3, id="each queue by itself"),
+])
+def test_standby_slots_count_as_running(standby, running, not_running):
+    assert with_standby(counts(10, 5), standby) == counts(running, not_running)
 
 
 def decide(edition="documented", keys=None, throttled=True, core_type=None, share=None, **numbers):
