@@ -77,7 +77,7 @@ def task(world: World, row: int) -> views.Task:
         frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
         preassigned=tuple(words["queues"].index(name) for name in named.split(",")) if named else (),
         jumbo_events=t["n_events_per_job"] * n_jobs if t["n_jumbo_jobs"] else -1,
-        dynamic_events=t["mingranularity"] > 0, cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent",
+        cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent",
         nucleus_bare=int(world.arrays.sites["bare_nucleus"][nucleus]) if nucleus >= 0 else 0)
     for name in CLAIMS:
         fields[name] = fields[name] or nan
