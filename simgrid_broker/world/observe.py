@@ -219,6 +219,21 @@ def locality(task: views.Task, parts: tuple[np.ndarray, np.ndarray] | None, n_jo
     return views.Locality(total, files, disk, disk, anywhere, anywhere)
 
 
+def jobs_before_merging(arrays: Arrays) -> np.ndarray:
+    """Rows of the live jobs of tasks whose output is merged, without merge jobs, by task and chunk."""
+    jobs = arrays.jobs
+    of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
+    rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
+    return rows[np.lexsort((jobs["chunk"][rows], jobs["task"][rows]))]
+
+
+def has_other_work(arrays: Arrays) -> np.ndarray:
+    """Whether tasks have input left, or jobs whose output does not wait to be merged yet, (n_tasks,)."""
+    tasks, jobs = arrays.tasks, arrays.jobs[jobs_before_merging(arrays)]
+    others = np.bincount(jobs["task"][jobs["status"] != S.MERGING], minlength=len(tasks))
+    return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
+
+
 def share_usage(world: World) -> np.ndarray:
     """Power in use by each leaf share, (n_shares,), HS06."""
     return world.arrays.hs06_milli * 1e-3
