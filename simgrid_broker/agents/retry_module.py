@@ -66,7 +66,7 @@ class RetryModule:
         table = no_retry_rules(len(self.handlings))
         for row, handlings in zip(table, self.handlings, strict=True):
             for cause, handling in handlings.items():
-                row[cause] = (handling.max_attempt, self._is_system(PANDA_ERRORS[cause]),
+                row[cause] = (handling.max_attempt or 0, self._is_system(PANDA_ERRORS[cause]),
                               handling.increase_memory or handling.increase_cputime)
         self.world.arrays = self.world.arrays.with_arrays(retry_rules=table)
 
@@ -98,9 +98,8 @@ class RetryModule:
             set_task(self.world, row, resource_type=found)
 
 
-
 def rule_of(written) -> rules.RetryRule:
     """A rule of a scenario as the policy reads it."""
     return rules.RetryRule(written.errorsource, written.errorcode, RetryAction.of(written.retryaction),
                            written.errordiag, rules.Scope(written.architecture, written.release, written.workqueue),
-                           written.parameters.maxAttempt or rules.NO_LIMIT, written.active)
+                           written.parameters.maxAttempt, written.active)

@@ -12,8 +12,6 @@ from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryA
 from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 from simgrid_broker.views import Task
 
-NO_LIMIT = 0
-"""Attempts that no rule limits."""
 WHOLE_TASK = 0.30
 """Fraction of the inputs from which memory is raised for the whole task; JEDI TWiki, Memory increase in job retry."""
 FIXED_UNIT = "MBPerCoreFixed"
@@ -38,17 +36,17 @@ class RetryRule(NamedTuple):
     retryaction: RetryAction
     errordiag: str | None = None
     scope: Scope = Scope()
-    max_attempt: int = NO_LIMIT
+    max_attempt: int | None = None
     active: bool = True
 
 
 class Handling(NamedTuple):
     """Effect of an error on an input: its attempts, and whether memory or CPU time is raised.
 
-    max_attempt: 1 = no other attempt, NO_LIMIT = as many as the task gives it.
+    max_attempt: 1 = no other attempt, None = as many as the task gives it.
     """
 
-    max_attempt: int = NO_LIMIT
+    max_attempt: int | None = None
     increase_memory: bool = False
     increase_cputime: bool = False
 
@@ -78,8 +76,8 @@ def handling(rules: Sequence[RetryRule], error: PandaError, scope: Scope) -> Han
     found = [rule for rule in rules if applies(rule, error, scope)]
     actions = {rule.retryaction for rule in found}
     limits = [(rule.scope.count(None), rule.max_attempt) for rule in found
-              if rule.retryaction == RetryAction.LIMIT_RETRY]
-    limit = 1 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else NO_LIMIT
+              if rule.retryaction == RetryAction.LIMIT_RETRY and rule.max_attempt is not None]
+    limit = 1 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else None
     return Handling(limit, RetryAction.INCREASE_MEMORY in actions, RetryAction.INCREASE_CPUTIME in actions)
 
 

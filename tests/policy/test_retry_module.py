@@ -7,7 +7,6 @@ from policy_builders import cfg, task
 
 from simgrid_broker.names import PANDA_ERRORS, PandaError, RetryAction
 from simgrid_broker.policy.retry_module import (
-    NO_LIMIT,
     Handling,
     MemoryFailure,
     NewMemory,
@@ -26,7 +25,7 @@ TASK = Scope("x86_64", "Athena-25.0.1", "MC simul")
 A = RetryAction
 
 
-def rule(action, limit=NO_LIMIT, **said):
+def rule(action, limit=None, **said):
     """A rule about ERROR."""
     return RetryRule(**dict(errorsource="pilotErrorCode", errorcode=1212, retryaction=action, max_attempt=limit) | said)
 
