@@ -1,6 +1,6 @@
 """The errors that the package raises on purpose, and problems in a user's files. All of them can be pickled."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -24,8 +24,7 @@ class Problem:
         file = "" if self.file is None else str(self.file)
         place = f"{file}:{self.line}" if file and self.line is not None else file
         what = self.key if self.value is None else f"{self.key} = {_shown(self.value)}"
-        meant = f"; did you mean {' or '.join(map(repr, self.nearest))}?" if self.nearest else ""
-        return ": ".join(part for part in (place, what, self.expected + meant) if part)
+        return ": ".join(part for part in (place, what, self.expected + did_you_mean(self.nearest)) if part)
 
 
 class SimgridBrokerError(Exception):
@@ -96,6 +95,11 @@ def nearest(word: str, known: Iterable[str], n: int = 3) -> tuple[str, ...]:
     """At most `n` of the names in `known` closest to `word`, best first, case ignored."""
     by_folded = {name.casefold(): name for name in known}
     return tuple(by_folded[match] for match in get_close_matches(str(word).casefold(), by_folded, n))
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """The end of a message that names what may have been meant."""
+    return f"; did you mean {' or '.join(map(repr, names))}?" if names else ""
 
 
 def _shown(value: object, longest: int = 60) -> str:

@@ -3,7 +3,7 @@
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
-from simgrid_broker.errors import PluginError, nearest
+from simgrid_broker.errors import PluginError, did_you_mean, nearest
 
 
 class Plugin(NamedTuple):
@@ -31,10 +31,8 @@ def load(group: str, name: str, known: tuple[str, ...] = ()) -> Plugin:
     found = [entry for entry in entry_points(group=group) if entry.name == name]
     if not found:
         names = (*known, *offered(group))
-        meant = nearest(name, names)
         raise PluginError(f"no package offers {name!r} as an entry point of {group}; known are "
-                          f"{', '.join(names) or 'none'}"
-                          + (f"; did you mean {' or '.join(map(repr, meant))}?" if meant else ""))
+                          f"{', '.join(names) or 'none'}{did_you_mean(nearest(name, names))}")
     if len({entry.value for entry in found}) > 1:
         raise PluginError(f"several packages offer {name!r} as an entry point of {group}: "
                           + ", ".join(_package(entry) for entry in found))

@@ -133,7 +133,6 @@ class Task(SeenTask):
     mergecorecount: int | None = None  # cores of a merge job, 0 = any; None = as `corecount`
     job_cloning: bool = False      # an event service task whose jobs are clones
     jumbo_events: int = -1         # events that are ready for jumbo jobs; -1 = it makes none
-    dynamic_events: bool = False   # a job has as many events as fit its queue
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
     walltimeunit: str = ""         # empty = the task does not say
 

@@ -160,6 +160,25 @@ def test_modules_say_what_lives_in_them(path):
     assert text, f"{path} has no docstring"
 
 
+RULES_AND_FIGURES = {"lexsort", "argsort", "sort", "bincount", "histogram", "median", "mean", "average", "std",
+                     "var", "percentile", "quantile", "sum", "cumsum", "at", "reduceat"}
+"""Methods and functions of NumPy that order rows or make figures of them."""
+
+AGENTS_MAY = {
+    ("job_generator", "_make", "sum"): "counts the jobs that it has just placed",
+    ("job_splitter", "make", "sum"): "counts the files that it has just cut into jobs",
+    ("task_ledger", "watch", "at"): "a running total of each task"}
+"""Orders and figures that agents make themselves, by module and function, each with its reason."""
+
+
+def test_agents_leave_orders_and_figures_to_policy_world_and_metrics():
+    found = {(path.stem, function.name, node.func.attr) for path, tree in TREES.items() if room(path) == "agents"
+             for function in functions(tree) for node in ast.walk(function)
+             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+             and node.func.attr in RULES_AND_FIGURES}
+    assert found == set(AGENTS_MAY), "agents wake, look, ask a policy, act"
+
+
 def test_public_functions_and_classes_are_explained():
     silent = [f"{path.relative_to(PACKAGE)}:{node.lineno} {node.name}" for path, tree in TREES.items()
               for holder in ast.walk(tree) if isinstance(holder, (ast.Module, ast.ClassDef))

@@ -64,7 +64,7 @@ class Brokers:
             stats = observe.stats(self.world, self.snapshot, task.share, resource_type=self._type_asked(task))
             sites = np.zeros(len(self.world.arrays.sites), bool)
             sites[site[asked]] = True
-            possible = broker_hint(task, self.queues, stats, self.policies.cfg, self.policies.edition, self.cache,
+            possible = broker_hint(self.policies.job_rules, task, self.queues, stats, self.policies.cfg, self.cache,
                                    sites[self.queues.site])
             able = np.zeros_like(sites)
             able[self.queues.site[possible]] = True

@@ -45,7 +45,7 @@ class CommandBook:
         status = self.world.arrays.tasks["status"][given.rows]
         over = np.isin(status, TASK_ENDS)
         given.ignored.update(TaskStatus(code).word for code in status[over].tolist())
-        given.n_done = int((~over).sum())
+        given.n_done = len(over) - int(np.count_nonzero(over))
         return np.array(given.rows, np.int64)[~over].tolist()
 
     def give_unasked(self, command: str, rows: list[int], now: float) -> None:

@@ -10,11 +10,9 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy import job_brokerage, task_brokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
-from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
-from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
+from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
 from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS
 from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.counts import tally
@@ -24,16 +22,9 @@ RANKING = "sorting by weight"
 """Last step of the brokerage, after all criteria; source: brokerage reference, 10.4."""
 
 
-def rules_of(policies: Policies) -> tuple[JobBrokerage, TaskBrokerage]:
-    """Rules of both brokerages: those that a policy names in its attribute `rules`, or those of the edition."""
-    return (getattr(policies.job_brokerage, "rules", job_brokerage.editions.PRODUCTION)[policies.edition],
-            getattr(policies.task_brokerage, "rules", task_brokerage.editions.PRODUCTION)[policies.edition])
-
-
 def all_tags(policies: Policies) -> tuple[str, ...]:
     """Every tag with which a broker can refuse a candidate, each once."""
-    jobs, tasks = rules_of(policies)
-    return tuple(dict.fromkeys((*jobs.tags, *tasks.funnel.tags, *task_brokerage.editions.PREASSIGNED.funnel.tags)))
+    return tuple(dict.fromkeys((*policies.job_rules.tags, *policies.task_rules.tags)))
 
 
 def all_reasons(policies: Policies) -> tuple[str, ...]:
@@ -43,15 +34,15 @@ def all_reasons(policies: Policies) -> tuple[str, ...]:
 
 def all_factors(policies: Policies) -> tuple[str, ...]:
     """Names of the factors of the weights of both brokers, each once."""
-    return tuple(dict.fromkeys(rule.rule.name for brokerage in rules_of(policies) for rule in brokerage.factors))
+    factors = *policies.job_rules.factors, *policies.task_rules.factors
+    return tuple(dict.fromkeys(factor.rule.name for factor in factors))
 
 
 def criteria_in_order(policies: Policies) -> dict[str, list[tuple[str, str]]]:
     """Tag and PanDA's name of every step that can remove a candidate, by kind of decision, in the order of removal."""
-    jobs, tasks = rules_of(policies)
-    preassigned = task_brokerage.editions.PREASSIGNED
-    return {DecisionKind.JOB_BROKERAGE.word: _named(jobs.funnel.by_rank) + [(tag, RANKING) for tag in RANKING_TAGS],
-            DecisionKind.TASK_BROKERAGE.word: _named((*preassigned.funnel.criteria, *tasks.funnel.by_rank))}
+    jobs, tasks = policies.job_rules.funnel, policies.task_rules.funnel
+    return {DecisionKind.JOB_BROKERAGE.word: _named(jobs.by_rank) + [(tag, RANKING) for tag in RANKING_TAGS],
+            DecisionKind.TASK_BROKERAGE.word: _named((*PREASSIGNED.funnel.criteria, *tasks.by_rank))}
 
 
 def _named(criteria: Iterable) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ class LiveTasks:
     def bring_back(self, row: int) -> None:
         """Put a task that was over back in its old place."""
         if row not in self.rows:
-            self.rows = np.sort(np.append(self.rows, row))
+            self.rows = np.insert(self.rows, np.searchsorted(self.rows, row), row)
 
     def remove(self, rows: Iterable[int]) -> None:
         """Remove tasks that are over."""

@@ -6,7 +6,6 @@ lifecycle reference, 2.14 and 4.2 (row 27).
 """
 
 from dataclasses import dataclass, replace
-from math import nan
 
 import numpy as np
 
@@ -15,7 +14,6 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, Cause, DecisionKind, JobStatus, TaskStatus
 from simgrid_broker.policy import merging
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
-from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world import observe
 from simgrid_broker.world.build import PMERGE
@@ -107,18 +105,10 @@ class Merger:
         else:
             control.fabric.take_back(rows, CANCELLED, int(Cause.MERGE_FAILED), control.now)
 
-    def _jobs(self) -> np.ndarray:
-        """Rows of the live jobs of tasks whose output is merged, without merge jobs, by task and chunk."""
-        arrays = self.control.arrays
-        jobs = arrays.jobs
-        of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
-        rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
-        return rows[np.lexsort((jobs["chunk"][rows], jobs["task"][rows]))]
-
     def _gather(self) -> None:
         """Plan merge jobs for every place at which all jobs of a task are done."""
         arrays = self.control.arrays
-        rows = self._jobs()
+        rows = observe.jobs_before_merging(arrays)
         known = [merge.panda_ids for merge in (*self.waiting, *self.under_way.values())]
         if known:
             rows = rows[~np.isin(arrays.jobs["panda_id"][rows], np.concatenate(known))]
@@ -135,7 +125,7 @@ class Merger:
         jobs, queue = arrays.jobs[rows], int(arrays.jobs["queue"][rows[0]])
         limits = merging.merge_limits(control.world.merge_rule(task), float(arrays.queues["maxwdir_mb"][queue]) * 1e6,
                                       float(arrays.tasks["workdiskcount_mb"][task]) * 1e6, control.edition)
-        outputs = merging.Unmerged(jobs["n_output_files"], jobs["output_bytes"], jobs["n_events"])
+        outputs = merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields))
         for part in merging.cut(outputs, limits):
             self.waiting.append(Merge(task, queue, rows[part], jobs["panda_id"][part]))
 
@@ -164,22 +154,16 @@ class Merger:
 
     def _view(self, merge: Merge) -> tuple:
         """View of a merge job for the job brokerage, and its input by site."""
-        control, world = self.control, self.control.world
-        jobs, rule = world.arrays.jobs[merge.rows], world.merge_rule(merge.task)
-        whole = observe.task(world, merge.task)
-        cores = rule.mergeCoreCount or whole.corecount
-        found = resource_type_of(tuple(world.scenario.resource_types.values()), cores,
-                                 merging.asked_memory_mb(rule.mergeRamCount), "MB", 0)
-        size, changed = float(jobs["output_bytes"].sum()), world.arrays.job_times[merge.rows, MERGING].max()
+        world, now = self.control.world, self.control.now
+        jobs = world.arrays.jobs[merge.rows]
+        changed = world.arrays.job_times[merge.rows, MERGING].max()
         place = np.zeros(len(world.arrays.sites))
         place[world.arrays.queues["site"][merge.queue]] = 1.0
-        view = Task.of(vars(whole) | dict(
-            is_merging=True, mergeramcount=rule.mergeRamCount or nan, mergecorecount=rule.mergeCoreCount or None,
-            premerge=Premerge(merge.queue, float(control.now - changed), max(0.0, control.now - merge.stuck_at)),
-            ramcount=nan, baseramcount=0.0, cputime=nan, walltime_s_per_mib=nan,
-            resource_type=whole.resource_type if found == UNDEFINED else found,
-            input_bytes_per_job=size, output_bytes_per_job=size, n_jobs=1, total_input_bytes=size,
-            n_files_per_job=int(jobs["n_output_files"].sum()), n_events_per_job=int(jobs["n_events"].sum())))
+        view = merging.merge_task(
+            observe.task(world, merge.task), world.merge_rule(merge.task),
+            merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields)),
+            Premerge(merge.queue, float(now - changed), max(0.0, now - merge.stuck_at)),
+            tuple(world.scenario.resource_types.values()))
         return view, (place, place)
 
     def _order(self, merge: Merge, task: Task, number: int) -> None:
@@ -188,7 +172,7 @@ class Merger:
         site, there = world.arrays.queues["site"][merge.queue], int(control.brokers.queues.site[number])
         merge.row = control.fabric.make_merge_job(
             (control.now, merge.task, number, merge.attempt, merge.panda_id,
-             merging.asked_memory_mb(rule.mergeRamCount), task.resource_type, rule.mergeCoreCount or task.corecount,
+             merging.asked_memory_mb(task.mergeramcount), task.resource_type, task.mergecorecount or task.corecount,
              merging.PRIORITY, self.processing_type, -1 if site == there else site, rule.merge_hs06sec_per_gb,
              rule.merge_memory, rule.merge_failure_rate), merge.rows)
         merge.panda_id = int(world.arrays.jobs["panda_id"][merge.row])
@@ -196,11 +180,9 @@ class Merger:
 
     def _set_statuses(self) -> None:
         """Set tasks with only merging left to `merging`, and tasks with other work to `running`."""
-        control, tasks = self.control, self.control.arrays.tasks
-        jobs = control.arrays.jobs[self._jobs()]
-        others = np.bincount(jobs["task"][jobs["status"] != MERGING], minlength=len(tasks))
-        left = (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
-        merges = ~left & (tasks["n_alive"] > 0) & (tasks["mergeoutput"] != 0)
-        for row in control.books.live_tasks.in_status(T.RUNNING, T.MERGING).tolist():
-            if merges[row] and tasks["status"][row] == T.RUNNING or left[row] and tasks["status"][row] == T.MERGING:
-                set_status(control.world, row, T.MERGING if merges[row] else T.RUNNING, control.now)
+        control, rows = self.control, self.control.books.live_tasks.in_status(T.RUNNING, T.MERGING)
+        tasks = control.arrays.tasks[rows]
+        new = merging.new_status(tasks["status"], observe.has_other_work(control.arrays)[rows],
+                                 (tasks["n_alive"] > 0) & (tasks["mergeoutput"] != 0))
+        for k in np.flatnonzero(new != tasks["status"]).tolist():
+            set_status(control.world, int(rows[k]), T(new[k]), control.now)

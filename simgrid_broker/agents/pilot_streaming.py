@@ -8,13 +8,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from simgrid_broker import views
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import JobStatus, QueueStatus
+from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.resource_types import is_high_memory
 from simgrid_broker.schema.queues import option_number
-from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import of_shares
+from simgrid_broker.world.observe import pilot_status, worker_types
 
 NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
 """Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
@@ -43,17 +41,6 @@ def pilot_streaming(control: Control) -> Process:
     yield from control.every(control.periods.pilot_streaming, stream, "pilots")
 
 
-def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Pseudo-queue and cores of workers, (n_queues, n_types), -1 and 0 = none; type 0 where queues are not unified."""
-    shape = arrays.counts.shape[0], arrays.counts.shape[2]
-    numbers, cores = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
-    pseudo = arrays.pseudo_queues
-    column = np.maximum(pseudo["resource_type"], 0)
-    numbers[pseudo["queue"], column] = np.arange(len(pseudo))
-    cores[pseudo["queue"], column] = pseudo["corecount"]
-    return numbers, cores
-
-
 def queue_limits(queues) -> dict[str, np.ndarray]:
     """Fraction of the running workers that may wait, and workers that may always wait, as columns of the view.
 
@@ -76,19 +63,3 @@ def streaming_options(queues, types: Mapping) -> dict[str, np.ndarray]:
     return dict(core_target=numbers("ups_core_target", 0), high_memory_limit=limits.pop(HIGH_MEMORY),
                 limit_of_type=np.column_stack(list(limits.values())),
                 high_memory=np.array([is_high_memory(kind) for kind in types.values()]))
-
-
-def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, options: Mapping,
-                 score: int = 0) -> views.PilotStatus:
-    """View of all queues for pilot streaming; options: columns of the view; score: resource type for idle queues."""
-    pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
-    queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
-    running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
-    activated = of_shares(arrays.counts[..., JobStatus.ACTIVATED].copy(), len(arrays.hs06_milli))
-    plain = arrays.queues["unified"] == 0
-    activated[plain, :, 0] = activated[plain].sum(axis=2)
-    return views.PilotStatus(
-        workers_running=running.sum(axis=1), running_of_type=running, status=arrays.queues["status"].copy(),
-        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
-        cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
-        activated=activated, share_order=arrays.share_order.copy(), score=score, **options)

@@ -5,7 +5,9 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from simgrid_broker.policy.dispatch import DispatchOrder
-from simgrid_broker.policy.registry import policy
+from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
+from simgrid_broker.policy.registry import policy, rules_of
+from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
 from simgrid_broker.policy.throttle import Throttle
 from simgrid_broker.views import Gdpconfig, PilotStatus, Verdict
 from simgrid_broker.world.world import World
@@ -25,6 +27,8 @@ class Policies:
         self.job_brokerage: Callable[..., Verdict] = policy("job_brokerage", names.job_brokerage)
         self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
         self.edition: str = world.scenario.edition
+        self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage)[self.edition]
+        self.task_rules: TaskBrokerage = rules_of("task_brokerage", self.task_brokerage)[self.edition]
         self.changes: dict[str, object] = {}
         self.cfg = Gdpconfig(in_force({}))
         self._in_force = in_force

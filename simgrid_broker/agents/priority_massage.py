@@ -7,9 +7,11 @@ lifecycle reference, section 3.6.
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.fabric.commands import oldest_first
 from simgrid_broker.names import ANALYSIS_LABELS, JobStatus, TaskStatus
 from simgrid_broker.policy import user_caps
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.counts import tally
 from simgrid_broker.world.queued_work import max_walltimes
 
 S = JobStatus
@@ -73,7 +75,7 @@ class PriorityMassage:
         self.ended = [piece for piece in self.ended if (piece[2] >= since).any()]
         for owner, queue, ended_s in self.ended:
             recent = ended_s >= since
-            np.add.at(done, (owner[recent], queue[recent]), 1)
+            tally(done, owner[recent], queue[recent])
         return jobs, cores, done, activated, highest
 
     def _jobs(self, status: JobStatus, chosen: np.ndarray) -> np.ndarray:
@@ -83,7 +85,7 @@ class PriorityMassage:
         rows = rows.astype(np.int32)
         owner = self.owner_of_task[jobs["task"][rows]]
         rows = rows[(owner >= 0) & chosen[owner]]
-        return rows[np.argsort(jobs["panda_id"][rows])]
+        return oldest_first(self.control.arrays, rows)
 
     def _throttle(self, over: np.ndarray, below: np.ndarray) -> None:
         """Throttle activated jobs of owners above their cap, and release those of owners below it.

@@ -45,10 +45,8 @@ class ProductionWatchDog:
         rows = self.control.books.live_tasks.in_status(T.RUNNING)
         tasks = self.control.arrays.tasks
         rows = rows[self.production[tasks["label"][rows]]]
-        of_files = self.control.arrays.splitting["n_files"][rows] > 0        # a job of them has several chunks
-        tried_again = tasks["n_attempts"][rows] - np.where(of_files, 0, tasks["next_chunk"][rows])
-        many = (tasks["max_attempt"][rows] > rules.ATTEMPTS_A_STEP) & (tried_again >= rules.ATTEMPTS_A_STEP - 1)
-        for row in rows[many].tolist():
+        often = rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))
+        for row in rows[often].tolist():
             self._throttle(row)
         if self.control.now - self.looked_s < rules.LOOK_AGAIN_S:
             return
@@ -63,7 +61,8 @@ class ProductionWatchDog:
         """Give tasks that are nearly done, and their jobs, priority 900 and the share Express."""
         control, tasks = self.control, self.control.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
-        rows = rows[rules.nearly_done(tasks["n_jobs"][rows], n_over, self._jobs(rows), control.edition)]
+        n_jobs = rules.all_jobs(tasks["n_jobs"][rows], *self._read(rows))
+        rows = rows[rules.nearly_done(tasks["n_jobs"][rows], n_over, n_jobs, control.edition)]
         low = rows[tasks["priority"][rows] < rules.BOOST_PRIORITY]
         slow = rows[tasks["share"][rows] != self.express] if self.express >= 0 else rows[:0]
         changed = np.union1d(low, slow)
@@ -75,13 +74,10 @@ class ProductionWatchDog:
         if len(slow):
             control.fabric.set_share(slow, self.express, jobs)
 
-    def _jobs(self, rows: np.ndarray) -> np.ndarray:
-        """Jobs of tasks, (n,): pieces of input, or an estimate by the first jobs where jobs are cut from files."""
-        arrays = self.control.arrays
-        tasks = arrays.tasks
-        cut = arrays.splitting["n_files"][rows] > 0
-        estimate = tasks["n_jobs"][rows] * tasks["n_attempts"][rows] // np.maximum(tasks["next_chunk"][rows], 1)
-        return np.where(cut, estimate, tasks["n_jobs"][rows])
+    def _read(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Jobs made of tasks, pieces of their input read for them, and whether jobs are cut from files, (n,) each."""
+        tasks, splitting = self.control.arrays.tasks, self.control.arrays.splitting
+        return tasks["n_attempts"][rows], tasks["next_chunk"][rows], splitting["n_files"][rows] > 0
 
     def _pause(self, rows: np.ndarray) -> None:
         """Pause tasks that fail too often, each with all running tasks of the same kind of request."""
@@ -90,7 +86,7 @@ class ProductionWatchDog:
             task = tasks[row]
             if task["status"] != T.RUNNING:
                 continue
-            n_jobs = int(self._jobs(np.array([row]))[0])
+            n_jobs = int(rules.all_jobs(task["n_jobs"], *self._read(row)))
             left = int(rules.remaining_jobs(task["n_jobs"], task["n_finished"] + task["n_failed"], n_jobs))
             if rules.pauses(words["labels"][task["label"]], words["shares"][task["share"]], (n_jobs, left),
                             control.books.ledger.failure_rates(row), control.cfg, control.edition):
@@ -105,10 +101,9 @@ class ProductionWatchDog:
         control, arrays = self.control, self.control.arrays
         jobs, waiting = arrays.jobs[jobs_of(arrays, [row])], waiting_retries(arrays, row)
         n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
-        attempts = np.concatenate([jobs["attempt"], waiting["attempt"]]) - 1
-        failures = int(jobs["failures"].sum()) + int(waiting["failures"].sum())
-        step = rules.throttle_step(int(attempts.max(initial=0)), failures / max(len(attempts) + n_new, 1),
-                                   self.n_throttled.get(row, 0), control.edition)
+        attempt, failures = (np.concatenate([jobs[name], waiting[name]]) for name in ("attempt", "failures"))
+        step = rules.throttle_step(*rules.failures_of_files(attempt, failures, n_new), self.n_throttled.get(row, 0),
+                                   control.edition)
         if step:
             self.n_throttled[row] = step
             self.until_s[row] = control.now + rules.throttled_for_s(step)

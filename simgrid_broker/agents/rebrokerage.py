@@ -9,9 +9,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from simgrid_broker.agents.control import Control
+from simgrid_broker.fabric.commands import oldest_first
 from simgrid_broker.fabric.timeouts import CREATED, RULE
 from simgrid_broker.names import ANALYSIS_LABELS, JOB_QUEUED, JobStatus
 from simgrid_broker.policy import rebrokerage as rules
+from simgrid_broker.world.counts import queued_and_running
 from simgrid_broker.world.groups import in_resource_queue
 
 S = JobStatus
@@ -21,13 +23,11 @@ NO_JOBS, NO_GROUPS, NO_TIMES = np.zeros(0, np.int32), np.zeros(0, np.int64), np.
 def piled_up(control: Control) -> np.ndarray:
     """Rows of the jobs that fast rebrokerage withdraws: the oldest of each queue and share with too many."""
     arrays = control.arrays
-    queues, n_shares = arrays.queues, len(arrays.hs06_milli)
-    counts = arrays.counts[:, :n_shares].sum(axis=2)                 # (n_queues, n_shares, n_status)
+    queues = arrays.queues
     left_alone = rules.queues_left_alone(queues["num_slots"], queues["status"], queues["disable_reassign"],
                                          control.edition)
-    excess = rules.jobs_to_take_back(counts[..., JOB_QUEUED].sum(axis=2), counts[..., S.RUNNING],
-                                     control.world.vocabularies["shares"], control.cfg, control.edition,
-                                     left_alone)
+    excess = rules.jobs_to_take_back(*queued_and_running(arrays), control.world.vocabularies["shares"], control.cfg,
+                                     control.edition, left_alone)
     if not excess.any():
         return NO_JOBS
     rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], JOB_QUEUED))
@@ -56,7 +56,7 @@ class AnalysisJobs:
 
     def waiting(self) -> np.ndarray:
         """Rows of the jobs that analysis rebrokerage withdraws, youngest first."""
-        control, panda_id = self.control, self.control.arrays.jobs["panda_id"]
+        control = self.control
         if not self.analysis.any():
             return NO_JOBS
         old = self._rows(JOB_QUEUED, rules.least_wait(control.world.vocabularies["working_groups"], control.cfg,
@@ -65,7 +65,7 @@ class AnalysisJobs:
             return NO_JOBS
         rows, groups = self._jobs(old) if control.edition == "documented" else self._groups(old)
         chosen = rows[rules.groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
-        return chosen[np.argsort(-panda_id[chosen])]
+        return np.flip(oldest_first(control.arrays, chosen)).copy()
 
     def _group(self, task: np.ndarray, queue: np.ndarray) -> np.ndarray:
         """Number of the group of jobs of a task at a queue."""

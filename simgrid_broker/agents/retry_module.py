@@ -7,7 +7,7 @@ import numpy as np
 from simgrid_broker.names import PANDA_ERRORS, RAM_LIMITS_MB, Cause, PandaError, RetryAction
 from simgrid_broker.policy import retry_module as rules
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.world import observe
 from simgrid_broker.world.build import no_retry_rules
 from simgrid_broker.world.columns import set_task
 from simgrid_broker.world.world import World
@@ -43,14 +43,14 @@ class RetryModule:
     def learn(self, lesson: np.void) -> int:
         """Apply the rules to a failed job, a row of LESSON; returns the ramCount level of its input."""
         row, level = int(lesson["task"]), int(lesson["ram_level"])
-        task = self.world.arrays.tasks[row]
-        handling = self.handlings[task["retry_class"]][Cause(lesson["cause"])]
+        handling = self.handlings[self.world.arrays.tasks["retry_class"][row]][Cause(lesson["cause"])]
         if handling.increase_memory:
-            level = self._increase_memory(row, task, lesson, level)
+            level = self._increase_memory(row, lesson, level)
         if handling.increase_cputime and row not in self.with_more_cputime:
             self.with_more_cputime.add(row)
-            cputime = rules.increased_cputime(float(task["cputime"]), self._outlasted(task, lesson))
-            set_task(self.world, row, cputime=cputime)
+            set_task(self.world, row, cputime=rules.increased_cputime(
+                observe.task(self.world, row), int(lesson["n_events"]), lesson["hs06_milli"] * 1e-3,
+                float(self.world.arrays.queues["maxtime_s"][lesson["queue"]])))
         return level
 
     def _class_of(self, scope: rules.Scope) -> int:
@@ -66,21 +66,22 @@ class RetryModule:
         table = no_retry_rules(len(self.handlings))
         for row, handlings in zip(table, self.handlings, strict=True):
             for cause, handling in handlings.items():
-                row[cause] = (handling.max_attempt, self._is_system(PANDA_ERRORS[cause]),
+                row[cause] = (handling.max_attempt or 0, self._is_system(PANDA_ERRORS[cause]),
                               handling.increase_memory or handling.increase_cputime)
         self.world.arrays = self.world.arrays.with_arrays(retry_rules=table)
 
     def _is_system(self, error: PandaError) -> bool:
         return any(rules.concerns(each.error_source, each.error_code, each.error_diag, error) for each in self.system)
 
-    def _increase_memory(self, row: int, task: np.void, lesson: np.void, level: int) -> int:
+    def _increase_memory(self, row: int, lesson: np.void, level: int) -> int:
         """Raise the memory of a task or of one input; returns the level of the input."""
+        task, n_inputs = observe.task(self.world, row), int(self.world.arrays.tasks["n_jobs"][row])
         self.memory_failures[row] += int(lesson["n_inputs"])
         inputs = self.world.arrays.ram_levels["inputs"][row, 1:].tolist()
         failure = rules.MemoryFailure(float(lesson["ramcount_mb"]), int(lesson["corecount"]),
                                       float(lesson["maxpss_mb"]))
         new = rules.increase_memory(self.edition, failure, rules.TaskMemory(
-            float(task["ramcount"]), RAM_UNITS[task["ramunit"]], float(task["baseramcount"]), int(task["n_jobs"]),
+            task.ramcount, task.ramunit, task.baseramcount, n_inputs,
             tuple((value, count) for value, count in zip(RAM_LIMITS_MB, inputs, strict=True) if count),
             self.memory_failures[row]))
         if new.of_task is not None:
@@ -91,21 +92,14 @@ class RetryModule:
     def set_memory(self, row: int, ramcount: float) -> None:
         """Set the ramCount of a task, and its resource type to the one that fits; it keeps its own if none does."""
         set_task(self.world, row, ramcount=ramcount)
-        task = self.world.arrays.tasks[row]
-        bounds = tuple(self.world.scenario.resource_types.values())
-        found = resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]), RAM_UNITS[task["ramunit"]],
-                                 float(task["baseramcount"]))
+        task, bounds = observe.task(self.world, row), tuple(self.world.scenario.resource_types.values())
+        found = resource_type_of(bounds, task.corecount, task.ramcount, task.ramunit, task.baseramcount)
         if found != UNDEFINED:
             set_task(self.world, row, resource_type=found)
-
-    def _outlasted(self, task: np.void, lesson: np.void) -> rules.Outlasted:
-        return rules.Outlasted(float(self.world.arrays.queues["maxtime_s"][lesson["queue"]]),
-                               lesson["hs06_milli"] * 1e-3, int(lesson["n_events"]), float(task["basewalltime_s"]),
-                               float(task["cpuefficiency"]))
 
 
 def rule_of(written) -> rules.RetryRule:
     """A rule of a scenario as the policy reads it."""
     return rules.RetryRule(written.errorsource, written.errorcode, RetryAction.of(written.retryaction),
                            written.errordiag, rules.Scope(written.architecture, written.release, written.workqueue),
-                           written.parameters.maxAttempt or rules.NO_LIMIT, written.active)
+                           written.parameters.maxAttempt, written.active)

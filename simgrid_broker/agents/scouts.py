@@ -7,15 +7,15 @@ from simgrid_broker.agents.retry_module import RetryModule
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TASK_ENDS, JobStatus, TaskStatus
 from simgrid_broker.policy import scouts as rules
-from simgrid_broker.schema.tasks import RAM_UNITS
+from simgrid_broker.views import Task
+from simgrid_broker.world import observe
 from simgrid_broker.world.columns import return_to, set_reason, set_scout_inputs, set_task, split_by_files
-from simgrid_broker.world.input_files import inputs_to_use, is_cut, pieces_at_once
+from simgrid_broker.world.input_files import inputs_to_use, is_cut, jobs_to_come, pieces_at_once
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.world import World
 
 FINISHED = int(JobStatus.FINISHED)
 T = TaskStatus
-NEVER = np.iinfo(np.int32).max
 MOST_FILES = 200
 """Limit of files in a job of a task whose own splitting was withdrawn; source: lifecycle reference, section 2.7."""
 
@@ -32,26 +32,23 @@ class Scouts:
         self.changes = [0] * len(tasks)
         self.measured = np.zeros(len(tasks), bool)
         self.jobs: dict[int, list] = {}                      # finished jobs, as `policy.scouts.Jobs`
-        self.claims: dict[int, rules.Claims] = {}            # requests of these tasks on arrival
+        self.claims: dict[int, Task] = {}                    # these tasks on arrival
         self.assessed_s = np.full(len(tasks), -np.inf)
-        self.n_finished = np.zeros(len(tasks), np.int32)     # finished jobs of the tasks that are measured
-        self.next_update = np.full(len(tasks), NEVER, np.int32)      # finished jobs at which they are measured again
+        self.next_update: dict[int, int] = {}                # finished jobs at which they are measured again
         self.n_seen = 0                                      # rows of the outbox that were read
         if self.streams:
             fabric.watchers.append(self.watch)
 
     def begin(self, row: int) -> None:
         """Start a task that is being refined with scouts if it uses them."""
-        world = self.world
-        task = world.arrays.tasks[row]
-        stream = self.streams.get(int(task["name"]))
-        if stream is None or not rules.uses_scouts(
-                stream.useScout, stream.skipScout, world.vocabularies["labels"][task["label"]],
-                bool(world.vocabularies["working_groups"][task["working_group"]])):
+        arrays, stream = self.world.arrays, self._stream(row)
+        if stream is None:
             return
-        set_scout_inputs(world, row, rules.N_SCOUTS * pieces_at_once(world.arrays, row))
-        self.measured[row] = True
-        self.jobs[row], self.claims[row] = [], self._claims(row)
+        task = observe.task(self.world, row)
+        if rules.uses_scouts(stream.useScout, stream.skipScout, task.prodsourcelabel, bool(task.workinggroup)):
+            set_scout_inputs(self.world, row, rules.N_SCOUTS * pieces_at_once(arrays, row))
+            self.measured[row] = True
+            self.jobs[row], self.claims[row] = [], task
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note attempts that have ended, before the outbox is emptied."""
@@ -75,10 +72,11 @@ class Scouts:
         for row in rows[due & (of["status"] == T.SCOUTING) & any_ended].tolist():
             self.assessed_s[row] = now
             self._assess(row, now)
-        for row in rows[due & (of["status"] == T.RUNNING) & (self.n_finished[rows] >= self.next_update[rows])].tolist():
-            self.assessed_s[row] = now
-            self._take_over(row)
-            self._expect_update(row, last=self.policies.edition == "documented")
+        for row in rows[due & (of["status"] == T.RUNNING)].tolist():
+            if row in self.next_update and len(self.jobs[row]) >= self.next_update[row]:
+                self.assessed_s[row] = now
+                self._take_over(row)
+                self._expect_update(row, last=self.policies.edition == "documented")
         for row in rows[np.isin(of["status"], TASK_ENDS) & ~scouts].tolist():
             self._forget(row)
 
@@ -92,7 +90,6 @@ class Scouts:
     def _read(self, rows: np.ndarray) -> None:
         """Keep the finished jobs of tasks that are measured; merge jobs, which have no own input, are left out."""
         wanted = rows[self.measured[rows["task"]] & (rows["status"] == FINISHED) & (rows["n_chunks"] > 0)]
-        np.add.at(self.n_finished, wanted["task"], 1)
         for job in wanted:
             self.jobs[int(job["task"])].append(
                 (job["walltime_s"], job["cputime_s"], job["corecount"], job["hs06_milli"] * 1e-3, job["n_events"],
@@ -103,13 +100,11 @@ class Scouts:
         task, edition = self.world.arrays.tasks[row], self.policies.edition
         state = rules.Scouting(int(inputs_to_use(self.world.arrays, row)), int(task["next_chunk"]),
                                int(task["n_finished"]), int(task["n_failed"]))
-        over = state.finished + state.failed >= state.scouts
         if rules.enough_finished(state, edition):
             self._evaluate(row, now)
-        elif over:
-            stream = self.streams[int(task["name"])]
-            reason, exhausts = rules.verdict(state, stream.scoutSuccessRate, self._label(row), self.policies.cfg,
-                                             edition)
+        elif state.finished + state.failed >= state.scouts:
+            reason, exhausts = rules.verdict(state, self._stream(row).scoutSuccessRate,
+                                             self.claims[row].prodsourcelabel, self.policies.cfg, edition)
             if reason:
                 self._stop(row, reason, T.EXHAUSTED if exhausts else T.TOBROKEN, now)
             else:
@@ -119,14 +114,13 @@ class Scouts:
 
     def _evaluate(self, row: int, now: float) -> None:
         """Measure a task, and let it continue or exhaust it."""
-        arrays, cfg, edition = self.world.arrays, self.policies.cfg, self.policies.edition
-        task, jobs, claims = arrays.tasks[row], self._jobs_of(row), self.claims[row]
+        cfg, edition = self.policies.cfg, self.policies.edition
+        jobs, claims, new_jobs = self._jobs_of(row), self.claims[row], jobs_to_come(self.world.arrays, row)
         if not len(jobs.walltime_s):                                 # they are not in the outbox yet
             return
-        found, label = self._take_over(row), self._label(row)
-        new_jobs = (int(task["n_jobs"]) - int(task["next_chunk"])) / pieces_at_once(arrays, row)
-        reason = rules.exhausted(jobs, claims, found, new_jobs, label, cfg, edition)
-        if rules.splits_anew(jobs, new_jobs, label, cfg, edition):
+        found = self._take_over(row)
+        reason = rules.exhausted(jobs, claims, found, new_jobs, self._stream(row).minCpuEfficiency, cfg, edition)
+        if rules.splits_anew(jobs, new_jobs, claims.prodsourcelabel, cfg, edition):
             split_by_files(self.world, row, MOST_FILES)
         if reason:
             self._stop(row, reason, T.EXHAUSTED, now)
@@ -146,7 +140,7 @@ class Scouts:
 
     def _expect_update(self, row: int, last: bool = False) -> None:
         """Note when to measure a running task again, or stop measuring it."""
-        number = rules.next_update(int(self.n_finished[row]), self.policies.edition)
+        number = rules.next_update(len(self.jobs.get(row, ())), self.policies.edition)
         if number is None or last:
             self._forget(row)
         else:
@@ -156,11 +150,7 @@ class Scouts:
         """Replace the claims of a task by its measures; existing jobs keep their requests."""
         task, policies = self.world.arrays.tasks[row], self.policies
         found = rules.measure(self._jobs_of(row), self.claims[row], policies.cfg, policies.edition)
-        claims = dict(iointensity=found.iointensity, diskio=found.diskio)
-        if found.cputime is not None:
-            claims |= dict(cputime=found.cputime, walltime_s_per_mib=0)
-        elif task["walltime_s_per_mib"]:
-            claims["walltime_s_per_mib"] = found.walltime_s_per_mib
+        claims = rules.new_claims(found)
         if found.output_bytes is not None and is_cut(self.world.arrays, row):    # elsewhere jobs write what is claimed
             claims["output_bytes_per_job"] = found.output_bytes * task["n_events_per_job"]
         set_task(self.world, row, **claims)
@@ -172,20 +162,11 @@ class Scouts:
     def _jobs_of(self, row: int) -> rules.Jobs:
         return rules.Jobs(*np.array(self.jobs[row], float).reshape(-1, len(rules.Jobs._fields)).T)
 
-    def _claims(self, row: int) -> rules.Claims:
-        """Requests of a task at present."""
-        task = self.world.arrays.tasks[row]
-        named = {name: float(task[name]) for name in ("cputime", "ramcount", "baseramcount", "cpuefficiency",
-                                                      "basewalltime_s", "diskio", "walltime_s_per_mib")}
-        return rules.Claims(**named, ramunit=RAM_UNITS[task["ramunit"]],
-                            has_input=bool(task["input_bytes_per_job"] > 0),
-                            min_cpu_efficiency=self.streams[int(task["name"])].minCpuEfficiency)
-
-    def _label(self, row: int) -> str:
-        return self.world.vocabularies["labels"][self.world.arrays.tasks["label"][row]]
+    def _stream(self, row: int):
+        return self.streams.get(int(self.world.arrays.tasks["name"][row]))
 
     def _forget(self, row: int) -> None:
         """Stop measuring a task."""
         self.measured[row] = False
-        self.jobs.pop(row, None)
-        self.claims.pop(row, None)
+        for of in (self.jobs, self.claims, self.next_update):
+            of.pop(row, None)

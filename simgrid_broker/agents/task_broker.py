@@ -4,6 +4,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import DecisionKind, TaskStatus
+from simgrid_broker.policy.task_selection import by_priority
 from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.nuclei import Burden
 from simgrid_broker.world.task_transitions import set_status
@@ -19,8 +20,8 @@ def task_broker(control: Control) -> Process:
         if not len(rows):
             return
         burden = Burden(control.world, control.books.live_tasks.rows)
-        for row in rows[np.lexsort((rows, -tasks["priority"][rows], tasks["resource_type"][rows],
-                                    tasks["share"][rows]))].tolist():
+        for row in rows[by_priority(rows, *(tasks[name][rows] for name in ("priority", "resource_type",
+                                                                           "share")))].tolist():
             _assign(control, row, burden)
     yield from control.every(control.periods.task_broker, broker, "taskbroker")
 

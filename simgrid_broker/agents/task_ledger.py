@@ -7,7 +7,8 @@ import numpy as np
 from simgrid_broker.fabric.commands import GIVEN_UP, jobs_of, waiting_retries
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import MOST_ATTEMPTS, Cause, JobStatus
-from simgrid_broker.policy.task_commands import INCREMENT, Past, asks_for_history
+from simgrid_broker.policy.scouts import cpu_efficiency
+from simgrid_broker.policy.task_commands import Past, asks_for_history, limit_after_retry, median_or_nan, part_of
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.world import World
 
@@ -17,7 +18,7 @@ FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
 class TaskLedger:
     """History by row of the task, kept only where the scenario can ask for it.
 
-    times_tried, hs06s (HS06 s spent) and failed_hs06s: (n_tasks,); of_chunks: remember input that was given up.
+    times_tried and failed_hs06s (HS06 s): (n_tasks,); of_chunks: remember input that was given up.
     """
 
     def __init__(self, world: World, fabric: Fabric, of_chunks: bool):
@@ -25,7 +26,7 @@ class TaskLedger:
         n_tasks, scenario = len(world.arrays.tasks), world.scenario
         keys = [*scenario.gdpconfig, *(one.key or "" for one in scenario.incidents)]
         self.times_tried = np.ones(n_tasks, np.int32)
-        self.hs06s, self.failed_hs06s = np.zeros(n_tasks), np.zeros(n_tasks)
+        self.failed_hs06s = np.zeros(n_tasks)
         self.efficiencies: dict[int, list[float]] = {}
         self.unfinished: dict[int, dict[int, tuple]] = {}        # task to chunk to cause, GIVEN_UP
         self.before: dict[int, tuple[int, int]] = {}
@@ -38,13 +39,11 @@ class TaskLedger:
         if self.of_chunks:
             self._watch_chunks(rows)
         if self.of_hs06:
-            spent = rows["walltime_s"].astype(float) * rows["hs06_milli"] * 1e-3
-            failed = rows["status"] == FAILED
-            np.add.at(self.hs06s, rows["task"], spent)
-            np.add.at(self.failed_hs06s, rows["task"][failed], spent[failed])
-            done = rows[rows["status"] == FINISHED]
-            part = 100 * done["cputime_s"] / np.maximum(done["walltime_s"] * done["corecount"], 1e-9)
-            for task, efficiency in zip(done["task"].tolist(), part.tolist(), strict=True):
+            failed, done = rows[rows["status"] == FAILED], rows[rows["status"] == FINISHED]
+            spent = failed["walltime_s"].astype(float) * failed["hs06_milli"] * 1e-3
+            np.add.at(self.failed_hs06s, failed["task"], spent)
+            found = cpu_efficiency(done["cputime_s"], done["walltime_s"], done["corecount"])
+            for task, efficiency in zip(done["task"].tolist(), found.tolist(), strict=True):
                 self.efficiencies.setdefault(task, []).append(efficiency)
 
     def given_up(self, row: int, lost: bool = False) -> np.ndarray:
@@ -68,9 +67,8 @@ class TaskLedger:
         if self.of_hs06:
             self.fabric.empty_outboxes()
         task = self.world.arrays.tasks[row]
-        failed, finished = int(task["failed_attempts"]), int(task["n_finished"])
-        return (failed / (failed + finished) if failed + finished else np.nan,
-                self.failed_hs06s[row] / self.hs06s[row] if self.hs06s[row] else np.nan)
+        failed = int(task["failed_attempts"])
+        return part_of(failed, failed + int(task["n_finished"])), part_of(self.failed_hs06s[row], task["used_hs06s"])
 
     def changes(self, row: int) -> None:
         """Remember priority and share of a task before the first change."""
@@ -87,10 +85,8 @@ class TaskLedger:
     def past(self, row: int) -> Past:
         """History of a task that decides whether it may be retried."""
         jobs, hours = self.failure_rates(row)
-        efficiencies = self.efficiencies.get(row)
-        median = float(np.median(efficiencies)) if efficiencies else np.nan
         return Past(int(self.times_tried[row]), self.failed_hs06s[row] / HOUR, hours, jobs,
-                    int(self.world.arrays.tasks["max_attempt"][row]), median)
+                    int(self.world.arrays.tasks["max_attempt"][row]), median_or_nan(self.efficiencies.get(row)))
 
     def _watch_chunks(self, rows: np.ndarray) -> None:
         """Remember the last attempt at every chunk that is not yet processed."""
@@ -100,9 +96,9 @@ class TaskLedger:
         failed = bad["status"] == FAILED
         new_limit = np.where(failed, rules["attempt_limit"], 0)
         for job, counts, limit in zip(bad, (failed & ~rules["system"]).tolist(), new_limit.tolist(), strict=True):
-            attempt, limits = int(job["attempt"]), [one for one in (int(job["attempt_limit"]), limit) if one]
+            attempt = int(job["attempt"])
             known = (attempt + 1, int(job["panda_id"]), min(int(job["failures"]) + counts, MOST_ATTEMPTS),
-                     min(max(min(limits), attempt) + INCREMENT, MOST_ATTEMPTS) if limits else 0, int(job["ram_level"]))
+                     limit_after_retry(attempt, int(job["attempt_limit"]), limit), int(job["ram_level"]))
             of_task = self.unfinished.setdefault(int(job["task"]), {})
             of_task.update((chunk, (int(job["cause"]), known)) for chunk in pieces([job]))
         late = rows[(rows["status"] == FINISHED) & (rows["attempt"] > 1)]

@@ -67,11 +67,6 @@ def file_loss(control: Control, incident) -> None:
     control.books.lost_files[id(incident)] = lose_files(control.world, incident.site, incident.fraction)
 
 
-def file_recovery(control: Control, incident) -> None:
-    """Restore the files; tasks that are over read them only after incremental execution."""
-    restore_files(control.world, *control.books.lost_files.pop(id(incident)))
-
-
 EFFECTS: dict[str, Callable] = {
     "queue_status": queue_status, "share_target": share_target, "task_priority": task_priority,
     "task_share": task_share, "file_loss": file_loss,
@@ -86,5 +81,7 @@ EFFECTS: dict[str, Callable] = {
 ENDS: dict[str, Callable] = {
     "site_outage": lambda control, incident: control.fabric.site_comes_back(_site(control, incident.site), control.now),
     "link_outage": lambda control, incident: control.fabric.link_comes_back(*_link(control, incident), control.now),
-    "storage_status": storage_status_ends, "file_loss": file_recovery}
+    "storage_status": storage_status_ends,
+    "file_loss": lambda control, incident: restore_files(        # tasks that are over read them after incexec only
+        control.world, *control.books.lost_files.pop(id(incident)))}
 """Effect of the end of an incident, by its kind."""

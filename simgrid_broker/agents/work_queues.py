@@ -9,7 +9,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.policy.task_selection import in_turn
+from simgrid_broker.policy.task_selection import by_priority, in_turn
 from simgrid_broker.policy.throttle import Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.views import Task, WorkQueueCounts
@@ -46,8 +46,7 @@ class WorkQueues:
             return found[0] if found else NOTHING
         rows = np.concatenate(found)
         tasks = self.control.arrays.tasks
-        priority = tasks["priority"][rows].astype(np.int64) + (tasks["status"][rows] == TaskStatus.SCOUTING)
-        return rows[np.lexsort((rows, -priority))]
+        return rows[by_priority(rows, tasks["priority"][rows], scouting=tasks["status"][rows] == TaskStatus.SCOUTING)]
 
     def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
         """Production and analysis tasks, with whether they are analysis; JEDI generates jobs for each label."""
@@ -113,23 +112,18 @@ class JobNumbers:
 
     def of(self, queue: AlignedQueue, types: tuple[int, ...], of_type: bool = False) -> WorkQueueCounts:
         """Numbers of a work queue in some resource types, of_type: of one; in `deployed` standby slots count."""
-        found = [observe.work_queue_counts(self.control.brokers.snapshot, account, types) for account in queue.accounts]
-        counts = found[0] if len(found) == 1 else WorkQueueCounts(*(sum(column) for column in zip(
-            *(each[:4] for each in found), strict=True)))
+        counts = observe.work_queue_counts(self.control.brokers.snapshot, queue.accounts, types)
         if not self.standby or self.control.edition != "deployed":
             return counts
-        return with_standby(counts, self._standby(queue, types), of_type)
+        return with_standby(counts, Standby.of(self._standby(queue, types)), of_type)
 
     def walltime_s(self, queue: AlignedQueue) -> float | None:
         """Wall time that the queued jobs of a work queue request, s, at most five minutes old; None = unknown."""
-        total = self._queued("walltime", WALLTIME_AGE_S).walltime_s[np.ix_(queue.accounts, queue.types)].sum()
-        return None if math.isnan(total) else float(total)
+        return self._queued("walltime", WALLTIME_AGE_S).total_walltime_s(queue.accounts, queue.types)
 
     def highest_priority(self, queue: AlignedQueue) -> tuple[int, int]:
         """Highest priority of the queued jobs of a work queue and their number, at most a minute old."""
-        work, at = self._queued("priority", PRIORITY_AGE_S), np.ix_(queue.accounts, queue.types)
-        highest = work.priority[at].max()
-        return int(highest), int(work.n_highest[at][work.priority[at] == highest].sum())
+        return self._queued("priority", PRIORITY_AGE_S).highest(queue.accounts, queue.types)
 
     def has_jobs(self, queue: AlignedQueue) -> bool:
         """Whether the statistics show any job of a work queue; if not, it is inactive."""
@@ -137,16 +131,12 @@ class JobNumbers:
         return any(snapshot.placed_by_type[account][kind] or any(snapshot.by_type[account][kind])
                    for account in queue.accounts for kind in queue.types)
 
-    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> Standby:
-        """Standby slots of a work queue at PanDA queues in status standby."""
-        status, by_queue = self.control.arrays.queues["status"], self.control.brokers.snapshot.by_queue
-        assert by_queue is not None                 # the snapshots of brokers have it
-        found = [(number, kind, slots) for number, share, kind, slots in self.standby
-                 if share == queue.name and kind in types and status[number] == QueueStatus.STANDBY]
-        starting = [int(by_queue[number][list(queue.accounts), kind, JobStatus.STARTING].sum())
-                    for number, kind, slots in found if slots == 0]
-        static = [slots for _, _, slots in found if slots]
-        return Standby(sum(static) if static else None, sum(starting) if starting else None)
+    def _standby(self, queue: AlignedQueue, types: tuple[int, ...]) -> list[tuple[int, int]]:
+        """Standby slots and starting jobs of each queue in standby that name the work queue and one of the types."""
+        status, snapshot = self.control.arrays.queues["status"], self.control.brokers.snapshot
+        return [(slots, snapshot.jobs_at(number, queue.accounts, (kind,), JobStatus.STARTING))
+                for number, share, kind, slots in self.standby
+                if share == queue.name and kind in types and status[number] == QueueStatus.STANDBY]
 
     def _queued(self, name: str, age_s: float) -> QueuedWork:
         """Requests of queued jobs, read again at an age of `age_s`."""

@@ -28,12 +28,17 @@ def jobs_of(arrays: Arrays, task_rows, *statuses, among=None) -> np.ndarray:
     if among is None:
         rows = np.empty(int(arrays.tasks["n_alive"][wanted].sum()), np.int32)
         rows = rows[:find_jobs(arrays, wanted, rows)]
-        rows = rows[np.argsort(arrays.jobs["panda_id"][rows])]
+        rows = oldest_first(arrays, rows)
     else:
         rows = among[wanted[arrays.jobs["task"][among]]]
     if statuses:
         rows = rows[np.isin(arrays.jobs["status"][rows], [int(status) for status in statuses])]
     return rows
+
+
+def oldest_first(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+    """Rows of live jobs in order of creation, which is that of their PandaIDs."""
+    return rows[np.argsort(arrays.jobs["panda_id"][rows])]
 
 
 @compiled

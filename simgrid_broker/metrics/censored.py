@@ -18,7 +18,7 @@ class Waits:
     exit: np.ndarray
     started: np.ndarray
 
-    def quantiles(self, at: Sequence[float]) -> np.ndarray:
+    def quantiles(self, at: Sequence[float] | np.ndarray) -> np.ndarray:
         """Product-limit estimate of the quantiles `at` of the waiting time; NaN beyond the last one that is reached.
 
         Source: Kaplan and Meier, J. Am. Stat. Assoc. 53 (1958) 457; jobs seen late enter the set at risk late.

@@ -34,15 +34,12 @@ def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
 
 def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = iter) -> dict[str, pd.DataFrame]:
     """Tables of differences between two runs, by name; steps: wraps the iterable of tables, to show progress."""
-    figures = {"summary": summary, "shares": _compliance, "waiting": waiting_times, "sites": _mean_cores,
-               "failures": failures, "refusals": _refusals_by_tag, "tasks": task_turnaround, "attempts": attempts,
-               "rules": rule_losses, "moves": rebrokerage, "phases": time_in_phase}
+    figures: dict[str, Callable[[Run], pd.DataFrame]] = {
+        "summary": summary, "shares": lambda run: share_compliance(run).drop(columns=["node", "level"]),
+        "waiting": waiting_times, "sites": _mean_cores, "failures": failures, "refusals": _refusals_by_tag,
+        "tasks": task_turnaround, "attempts": attempts, "rules": rule_losses, "moves": rebrokerage,
+        "phases": time_in_phase}                    # shares go by name: numbers of nodes may differ between two trees
     return {name: difference(figure(base), figure(changed)) for name, figure in steps(figures.items())}
-
-
-def _compliance(run: Run) -> pd.DataFrame:
-    """Compliance matched by share name, because node numbers of the two trees may differ."""
-    return share_compliance(run).drop(columns=["node", "level"])
 
 
 def _mean_cores(run: Run) -> pd.DataFrame:
@@ -53,6 +50,4 @@ def _mean_cores(run: Run) -> pd.DataFrame:
 
 
 def _refusals_by_tag(run: Run) -> pd.DataFrame:
-    """Refusals by broker and tag, all candidates together."""
-    table = refusals(run)
-    return table.groupby(["kind", "tag", "metric", "unit", "window"]).value.sum().reset_index()
+    return refusals(run).groupby(["kind", "tag", "metric", "unit", "window"]).value.sum().reset_index()

@@ -25,7 +25,8 @@ def running_cores(run: Run, by: str = "share") -> pd.DataFrame:
     elif by in ("site", "queue"):
         rows = run.table("queues", ["time_s", "queue", "running_cores"])
         if by == "site":
-            rows["site"] = rows.queue.astype(object).map(site_of_queue(run))
+            queues = run.manifest["scenario"]["grid"]["queues"]
+            rows["site"] = rows.queue.astype(object).map({name: queue["atlas_site"] for name, queue in queues.items()})
     else:
         raise ValueError(f"cores can be grouped by share, resource_type, site or queue, not {by!r}")
     rows[by] = rows[by].astype(object)
@@ -56,11 +57,6 @@ def throughput(run: Run, most_bins: int = 100) -> pd.DataFrame:
                           "status": np.repeat(JOB_END_WORDS, len(edges)),
                           "jobs_per_hour": (counts / lengths * HOUR).ravel()})
     return tidy(table, ["time_s", "bin_s", "status"], {"jobs_per_hour": "jobs/h"}, Window(0.0, end))
-
-
-def site_of_queue(run: Run) -> dict[str, str]:
-    """Site of each PanDA queue by name, from the scenario in the manifest."""
-    return {name: queue["atlas_site"] for name, queue in run.manifest["scenario"]["grid"]["queues"].items()}
 
 
 def core_capacity(run: Run) -> float:

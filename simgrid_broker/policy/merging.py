@@ -1,13 +1,16 @@
 """Internal merging: which outputs are merged now, and which of them in one merge job; source: JEDI TWiki, Internal
 Merging and Output merging; lifecycle reference, sections 2.6 and 2.14."""
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from math import inf, isnan, nan
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import JOBS_PER_SUBDATASET
+from simgrid_broker.names import JOBS_PER_SUBDATASET, TaskStatus
+from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.units import GIB
+from simgrid_broker.views import Premerge, Task
 
 PRIORITY = 5000
 """Priority of merge jobs; source: JEDI TWiki, Output merging; lifecycle reference, section 3.5."""
@@ -26,32 +29,32 @@ MIN_RAM_MB = 2000.0
 
 
 class MergeLimits(NamedTuple):
-    """Most of what one merge job may read; 0 = no limit. output_bytes is what it writes, disk_bytes both together."""
+    """Most of what one merge job may read; output_bytes is what it writes, disk_bytes both together."""
 
     files: int = MAX_FILES
     output_bytes: float = MAX_GB * 1e9
-    events: int = 0
-    disk_bytes: float = 0.0
+    events: float = inf
+    disk_bytes: float = inf
 
 
 class Unmerged(NamedTuple):
     """Outputs that one task has left at one place, (n,) each, in the order of their input."""
 
-    files: np.ndarray
-    bytes: np.ndarray
-    events: np.ndarray
+    n_output_files: np.ndarray
+    output_bytes: np.ndarray
+    n_events: np.ndarray
 
 
 def merge_limits(rule, scratch_bytes: float, work_bytes: float, edition: str) -> MergeLimits:
-    """Limits of the merge jobs of a task at a queue; scratch_bytes: its scratch disk, 0 = unlimited.
+    """Limits of the merge jobs of a task at a queue; scratch_bytes: its scratch disk, inf = unlimited.
 
     rule: anything with nFilesPerMergeJob, nMaxFilesPerMergeJob, nGBPerMergeJob and nEventsPerMergeJob, 0 = not given;
     work_bytes: scratch of the task in addition to input and output. Source: lifecycle reference, section 2.6.
     """
     unit = 1e9 if edition == "documented" else GIB
-    room = max(scratch_bytes - max(work_bytes, MIN_WORK_BYTES), 1.0) if scratch_bytes else 0.0
+    room = max(scratch_bytes - max(work_bytes, MIN_WORK_BYTES), 1.0)
     return MergeLimits(rule.nFilesPerMergeJob or rule.nMaxFilesPerMergeJob or MAX_FILES,
-                       (rule.nGBPerMergeJob or MAX_GB) * unit, rule.nEventsPerMergeJob, room)
+                       (rule.nGBPerMergeJob or MAX_GB) * unit, rule.nEventsPerMergeJob or inf, room)
 
 
 def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str) -> np.ndarray:
@@ -66,11 +69,7 @@ def places(queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, edition: str)
 
 
 def complete(place: np.ndarray, is_unmerged: np.ndarray) -> np.ndarray:
-    """Places whose jobs all wait to be merged, sorted, (k,).
-
-    place: of each live job, (n,); is_unmerged: whether it has left its output and no merge job has it yet. Jobs that
-    are being merged must be left out before.
-    """
+    """Places whose jobs all wait to be merged, sorted, (k,); of the jobs that no merge job reads yet, (n,) each."""
     return np.setdiff1d(place[is_unmerged], place[~is_unmerged])
 
 
@@ -87,18 +86,38 @@ def cut(unmerged: Unmerged, limits: MergeLimits) -> list[slice]:
             jobs.append(slice(begin, number))
             begin, after = number, (more_files, more_bytes, more_events)
         files, size, events = after
-    return [*jobs, slice(begin, len(unmerged.files))] if len(unmerged.files) else []
+    return [*jobs, slice(begin, len(unmerged.n_events))] if len(unmerged.n_events) else []
 
 
 def exceeds(files: int, size: float, events: int, limits: MergeLimits) -> bool:
     """Whether a merge job would be too large with so much input."""
     return (files > min(limits.files, MAX_FILES_IN_ALL) or size > limits.output_bytes
-            or 0 < limits.events < events or 0 < limits.disk_bytes < size * (1 + OUTPUT_PER_INPUT))
+            or events > limits.events or size * (1 + OUTPUT_PER_INPUT) > limits.disk_bytes)
 
 
 def asked_memory_mb(merge_ramcount_mb: float) -> float:
-    """Memory that a merge job asks for, MB: mergeRamCount, at least 2000 MB; source: lifecycle reference, 1.5."""
-    return max(merge_ramcount_mb, MIN_RAM_MB)
+    """Memory that a merge job asks for, MB: mergeRamCount, if known, and at least 2000 MB; lifecycle reference, 1.5."""
+    return MIN_RAM_MB if isnan(merge_ramcount_mb) else max(merge_ramcount_mb, MIN_RAM_MB)
+
+
+def merge_task(task: Task, rule, outputs: Unmerged, premerge: Premerge, bounds: Sequence[Any]) -> Task:
+    """View of a merge job for the job brokerage; it claims no more than mergeRamCount and mergeCoreCount of its task.
+
+    rule: anything with mergeRamCount and mergeCoreCount, 0 = not given; bounds: as in `resource_type_of`.
+    """
+    ramcount, cores, size = rule.mergeRamCount or nan, rule.mergeCoreCount or None, float(outputs.output_bytes.sum())
+    found = resource_type_of(bounds, cores or task.corecount, asked_memory_mb(ramcount), "MB", 0)
+    return Task.of(vars(task) | dict(
+        is_merging=True, mergeramcount=ramcount, mergecorecount=cores, premerge=premerge, ramcount=nan,
+        baseramcount=0.0, cputime=nan, walltime_s_per_mib=nan,
+        resource_type=task.resource_type if found == UNDEFINED else found, input_bytes_per_job=size,
+        output_bytes_per_job=size, n_jobs=1, total_input_bytes=size, n_files_per_job=int(outputs.n_output_files.sum()),
+        n_events_per_job=int(outputs.n_events.sum())))
+
+
+def new_status(status: np.ndarray, has_other_work: np.ndarray, merges: np.ndarray) -> np.ndarray:
+    """Status that running and merging tasks get, (n,): `running` with other work, else `merging` if there is any."""
+    return np.where(has_other_work, TaskStatus.RUNNING, np.where(merges, TaskStatus.MERGING, status))
 
 
 def ready(task: np.ndarray, queue: np.ndarray, site: np.ndarray, chunk: np.ndarray, unmerged: np.ndarray,

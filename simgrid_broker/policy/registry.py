@@ -4,16 +4,19 @@ An entry point `<kind>.<name>` (README, own policies and agents) is called like 
 and what it returns is checked; a dispatch order is a `dispatch.DispatchOrder`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from simgrid_broker import plugins
+from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.policy import dispatch
+from simgrid_broker.policy.job_brokerage import editions as job_rules
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilots import new_workers
+from simgrid_broker.policy.task_brokerage import editions as task_rules
 from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.throttle import Throttle, throttle
 from simgrid_broker.views import KEPT, PilotStatus, Verdict
@@ -26,6 +29,9 @@ BUILT_IN: dict[str, dict[str, Any]] = {
     "pilot_submission": {"unified_pilot_streaming": new_workers}, "throttle": {"job_throttler": throttle},
     "job_brokerage": {"production": broker_jobs}, "task_brokerage": {"production": broker_task}}
 """The package's own policies by kind and name."""
+
+RULES: dict[str, Mapping[str, Any]] = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION}
+"""Rules of the package's own brokerages by kind and edition."""
 
 
 def policy(kind: str, name: str):
@@ -43,7 +49,13 @@ def policy(kind: str, name: str):
         return plugin.content
     if not callable(plugin.content):
         raise plugin.refused(f"must be a function, not {plugin.content!r}")
-    return _checked(plugin, plugin.content, *EXPECTED[kind])
+    tags = {tag for rules in rules_of(kind, plugin.content).values() for tag in rules.tags} if kind in RULES else None
+    return _checked(plugin, plugin.content, *EXPECTED[kind], tags)
+
+
+def rules_of(kind: str, brokerage: Callable) -> Mapping[str, Any]:
+    """Rules of a brokerage by edition: its attribute `rules`, or PanDA's if it has none."""
+    return getattr(brokerage, "rules", RULES[kind])
 
 
 def names(kind: str) -> tuple[str, ...]:
@@ -83,8 +95,9 @@ EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
 """Check of what a policy of another package returns, and what is expected."""
 
 
-def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bool], expected: str) -> Callable:
-    """A policy of another package that raises PluginError if it returns something else than expected."""
+def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bool], expected: str,
+             tags: set[str] | None) -> Callable:
+    """A policy of another package that raises PluginError if it returns something else, or a tag not in `tags`."""
     @wraps(function)
     def checked(*arguments):
         try:
@@ -94,5 +107,8 @@ def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bo
             raise
         if not holds(result, *arguments):
             raise plugin.refused(f"must return {expected}, not {' '.join(repr(result).split())[:200]}")
+        if tags is not None and (unknown := sorted({*result.tags} - tags)):
+            raise plugin.refused(f"returns the tag {unknown[0]!r}, of none of its rules (attribute "
+                                 f"`rules`; PanDA's if it has none){did_you_mean(nearest(unknown[0], tags))}")
         return result
     return checked

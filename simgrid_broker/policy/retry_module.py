@@ -3,13 +3,15 @@ TWiki, Memory increase in job retry; lifecycle reference, section 3.4."""
 
 import re
 from collections.abc import Sequence
+from math import inf, isnan
 from typing import NamedTuple
+
+import numpy as np
 
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB, PandaError, RetryAction
 from simgrid_broker.policy.resource_types import PER_CORE_UNITS
+from simgrid_broker.views import Task
 
-NO_LIMIT = 0
-"""Attempts that no rule limits."""
 WHOLE_TASK = 0.30
 """Fraction of the inputs from which memory is raised for the whole task; JEDI TWiki, Memory increase in job retry."""
 FIXED_UNIT = "MBPerCoreFixed"
@@ -34,17 +36,17 @@ class RetryRule(NamedTuple):
     retryaction: RetryAction
     errordiag: str | None = None
     scope: Scope = Scope()
-    max_attempt: int = NO_LIMIT
+    max_attempt: int | None = None
     active: bool = True
 
 
 class Handling(NamedTuple):
     """Effect of an error on an input: its attempts, and whether memory or CPU time is raised.
 
-    max_attempt: 1 = no other attempt, NO_LIMIT = as many as the task gives it.
+    max_attempt: 1 = no other attempt, None = as many as the task gives it.
     """
 
-    max_attempt: int = NO_LIMIT
+    max_attempt: int | None = None
     increase_memory: bool = False
     increase_cputime: bool = False
 
@@ -74,8 +76,8 @@ def handling(rules: Sequence[RetryRule], error: PandaError, scope: Scope) -> Han
     found = [rule for rule in rules if applies(rule, error, scope)]
     actions = {rule.retryaction for rule in found}
     limits = [(rule.scope.count(None), rule.max_attempt) for rule in found
-              if rule.retryaction == RetryAction.LIMIT_RETRY]
-    limit = 1 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else NO_LIMIT
+              if rule.retryaction == RetryAction.LIMIT_RETRY and rule.max_attempt is not None]
+    limit = 1 if RetryAction.NO_RETRY in actions else min(limits)[1] if limits else None
     return Handling(limit, RetryAction.INCREASE_MEMORY in actions, RetryAction.INCREASE_CPUTIME in actions)
 
 
@@ -90,8 +92,8 @@ class MemoryFailure(NamedTuple):
 class TaskMemory(NamedTuple):
     """Memory that a task asks for, and its failures.
 
-    raised: (ramCount, inputs) for each value that inputs were raised to; n_inputs: all its inputs; n_failed: inputs of
-    jobs that failed for memory since the task's own value was last raised, this one included.
+    ramcount: NaN = unknown; raised: (ramCount, inputs) for each value that inputs were raised to; n_inputs: all its
+    inputs; n_failed: inputs of jobs that failed for memory since the task's own value was raised, this one included.
     """
 
     ramcount: float
@@ -100,6 +102,11 @@ class TaskMemory(NamedTuple):
     n_inputs: int
     raised: tuple[tuple[int, int], ...] = ()
     n_failed: int = 1
+
+    @property
+    def least(self) -> float:
+        """The ramCount to compare with: an unknown one is below all others."""
+        return -inf if isnan(self.ramcount) else self.ramcount
 
 
 class NewMemory(NamedTuple):
@@ -121,11 +128,11 @@ def increased_documented(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
     Source: JEDI TWiki, Memory increase in job retry.
     """
     asked = round(failure.minramcount_mb / COMPENSATION)
-    current, used = (_in_unit(asked, failure, task) if _per_core(task) else asked,
-                     _in_unit(failure.maxpss_mb, failure, task))
+    current = _in_unit(asked, failure, task) if task.ramunit in PER_CORE_UNITS else asked
+    used = _in_unit(failure.maxpss_mb, failure, task)
     if task.ramunit != FIXED_UNIT and task.n_failed >= WHOLE_TASK * task.n_inputs:
-        behind = task.ramcount <= max(used, current)
-        return NewMemory(of_task=_more_than(used, max(current, task.ramcount)) if behind else None)
+        behind = task.least <= max(used, current)
+        return NewMemory(of_task=_more_than(used, max(current, task.least)) if behind else None)
     return NewMemory(of_input=_more_than(used, current))
 
 
@@ -135,7 +142,7 @@ def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
     Source: lifecycle reference, section 3.4, increase_memory in detail.
     """
     asked = _in_unit(int(failure.minramcount_mb / COMPENSATION), failure, task)
-    above = sum(count for value, count in task.raised if value > task.ramcount)
+    above = sum(count for value, count in task.raised if value > task.least)
     if task.ramunit != FIXED_UNIT and above / task.n_inputs > WHOLE_TASK:
         highest = max((value for value, count in task.raised if count), default=0)
         need = max(asked, 0)
@@ -143,23 +150,19 @@ def increased_deployed(failure: MemoryFailure, task: TaskMemory) -> NewMemory:
         if need > 0:
             return NewMemory(of_task=_raised_task(need, task))
     value = _next_above(asked)
-    return NewMemory() if value is None or task.ramcount > value else NewMemory(of_input=value)
+    return NewMemory() if value is None or task.least > value else NewMemory(of_input=value)
 
 
 def _raised_task(need: float, task: TaskMemory) -> float | None:
-    if task.ramcount > need or task.ramcount >= RAM_LIMITS_MB[-1]:
+    if task.least > need or task.least >= RAM_LIMITS_MB[-1]:
         return None
-    return _next_above(max(task.ramcount, need)) or RAM_LIMITS_MB[-1]
-
-
-def _per_core(task: TaskMemory) -> bool:
-    return task.ramunit in PER_CORE_UNITS
+    return _next_above(max(task.least, need)) or RAM_LIMITS_MB[-1]
 
 
 def _in_unit(total_mb: float, failure: MemoryFailure, task: TaskMemory) -> float:
     """Memory of a whole job as a ramCount: without baseRamCount, and per core where the unit is."""
     rest = total_mb - task.baseramcount
-    return rest / max(failure.corecount, 1) if _per_core(task) else rest
+    return rest / max(failure.corecount, 1) if task.ramunit in PER_CORE_UNITS else rest
 
 
 def _more_than(used: float, current: float) -> int | None:
@@ -172,24 +175,15 @@ def _next_above(value: float) -> int | None:
     return next((limit for limit in RAM_LIMITS_MB if limit > value), None)
 
 
-class Outlasted(NamedTuple):
-    """A job that was killed at the end of its queue's time: maxtime and HS06 of the slot, and what the task claims."""
+def increased_cputime(task: Task, n_events: int, slot_hs06: float, maxtime_s: float) -> float:
+    """CPU time of an event, HS06 s, that a task claims once a job was killed at maxtime; not below what it was.
 
-    maxtime_s: float
-    slot_hs06: float
-    n_events: int
-    basewalltime_s: float
-    cpuefficiency: float           # %
-
-
-def increased_cputime(cputime: float, job: Outlasted) -> float:
-    """CPU time of an event, HS06 s, that a task claims once a job was killed for its time; not below what it was.
-
+    It stays as it was, NaN = unknown, without maxtime or a claim of cpuEfficiency.
     The value that scouts would measure if the job had just ended; PanDA's own figure is not documented. With it
     brokerage expects at least 1.5 times the wall time of that queue, base time aside. Source of the measure: JEDI
     TWiki, HS06sPerEvent.
     """
-    if job.maxtime_s == float("inf"):
-        return cputime
-    used = max(0.0, job.maxtime_s - job.basewalltime_s) * job.slot_hs06 * job.cpuefficiency / 100
-    return max(cputime, used * CPUTIME_MARGIN / job.n_events)
+    if maxtime_s == inf or isnan(task.cpuefficiency):
+        return task.cputime
+    used = max(0.0, maxtime_s - task.basewalltime_s) * slot_hs06 * task.cpuefficiency / 100
+    return float(np.fmax(task.cputime, used * CPUTIME_MARGIN / n_events))          # an unknown one is less

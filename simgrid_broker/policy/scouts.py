@@ -11,7 +11,7 @@ from simgrid_broker.gdpconfig import dbproxy
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import DAY, HOUR, KIB, MIB
-from simgrid_broker.views import Gdpconfig
+from simgrid_broker.views import Gdpconfig, Task
 
 N_SCOUTS = 10
 """Chunks of input for scouts, nChunksForScout; source: lifecycle reference, section 2.7."""
@@ -69,23 +69,8 @@ class Jobs(NamedTuple):
     output_bytes: np.ndarray
 
 
-class Claims(NamedTuple):
-    """Requirements of a task before it is measured."""
-
-    cputime: float                 # HS06 s per event; 0 = no claim
-    ramcount: float                # MB, in `ramunit`
-    ramunit: str
-    baseramcount: float            # MB
-    cpuefficiency: float           # %
-    basewalltime_s: float
-    diskio: float                  # kB/s of a job
-    has_input: bool = True
-    min_cpu_efficiency: float = 0.0    # %; 0 = none is asked for
-    walltime_s_per_mib: float = 0.0
-
-
 class Measured(NamedTuple):
-    """Measurements of a task by its scouts, in the units of `Claims`; None = unknown.
+    """Measurements of a task by its scouts, in the units of its claims; None = the claim stays.
 
     cputime_s: wall time of the job nearest to the CPU time; output_bytes: of an event; efficiency: median, %.
     """
@@ -93,9 +78,9 @@ class Measured(NamedTuple):
     cputime: float | None
     cputime_s: float
     ramcount: float | None
-    walltime_s_per_mib: float
+    walltime_s_per_mib: float | None
     iointensity: float
-    diskio: float
+    diskio: float | None
     output_bytes: float | None
     efficiency: float
 
@@ -140,30 +125,43 @@ def verdict(state: Scouting, success_rate: int | None, label: str, cfg: Gdpconfi
     return FEW_SUCCEED, lower is not None and rate >= 10 * lower
 
 
-def measure(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> Measured:
-    """Measurements of a task from its finished jobs, at least one (L11, L12, L13)."""
+def measure(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> Measured:
+    """Measurements of a task from its finished jobs, at least one; claims: the task on arrival (L11, L12, L13)."""
     first = Jobs(*(column[:FIRST_JOBS] for column in jobs)) if edition == "documented" else jobs
     cputime, cputime_s = measured_cputime(first, claims, cfg, edition)
-    cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
     return Measured(cputime, cputime_s, measured_ramcount(first, claims, cfg, edition), measured_walltime(jobs, claims),
-                    measured_iointensity(first), claims.diskio if cap is None else min(claims.diskio, float(cap)),
-                    measured_output(jobs), float(np.median(efficiencies(jobs))))
+                    measured_iointensity(first), capped_diskio(claims, cfg), measured_output(jobs),
+                    float(np.median(efficiencies(jobs))))
 
 
-def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> tuple[float | None, float]:
+def new_claims(found: Measured) -> dict[str, float]:
+    """Claims by column that measurements replace; NaN withdraws one: measured CPU time withdraws the wall time."""
+    named = dict(cputime=found.cputime, iointensity=found.iointensity, diskio=found.diskio,
+                 walltime_s_per_mib=found.walltime_s_per_mib if found.cputime is None else math.nan)
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def capped_diskio(claims: Task, cfg: Gdpconfig) -> float | None:
+    """Disk traffic that a task claims, kB/s, up to the cap; None without a claim."""
+    cap = cfg.value(dbproxy.SCOUT_DISK_IO_CAP)
+    return None if math.isnan(claims.diskio) else min(claims.diskio, math.inf if cap is None else float(cap))
+
+
+def measured_cputime(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> tuple[float | None, float]:
     """CPU time of an event with the safety factor, HS06 s, and the wall time of the job that is nearest to it, s.
 
-    None if no job counts. L12: the documented edition takes the percentile from SCOUT_RAMCOUNT_RANK, with that of the
-    CPU time if the key has its default, and also counts jobs of precisely 6 h. Source: JEDI TWiki, HS06sPerEvent.
+    None and NaN if no job counts or no cpuEfficiency is claimed. L12: the documented edition takes the percentile from
+    SCOUT_RAMCOUNT_RANK, with that of the CPU time if the key has its default, and also counts jobs of precisely 6 h.
+    Source: JEDI TWiki, HS06sPerEvent.
     """
-    if not claims.cpuefficiency:
-        return None, 0.0
+    if math.isnan(claims.cpuefficiency):
+        return None, math.nan
     documented = edition == "documented"
     is_long = jobs.walltime_s >= LONG_S if documented else jobs.walltime_s > LONG_S
-    tells = (jobs.n_events >= EVENTS_A_CORE * jobs.corecount) | is_long | (not claims.has_input)
+    tells = (jobs.n_events >= EVENTS_A_CORE * jobs.corecount) | is_long | (claims.input_bytes_per_job <= 0)
     tells &= jobs.n_events > 0
     if not tells.any():
-        return None, 0.0
+        return None, math.nan
     used = np.maximum(jobs.walltime_s - claims.basewalltime_s, 0) * jobs.hs06 * claims.cpuefficiency / 100
     per_event = used[tells] / jobs.n_events[tells]
     rank = cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK if documented else dbproxy.SCOUT_CPUTIME_RANK)
@@ -176,7 +174,7 @@ def measured_cputime(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -
     return stored, float(jobs.walltime_s[tells][nearest])
 
 
-def measured_ramcount(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) -> float | None:
+def measured_ramcount(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) -> float | None:
     """ramCount, MB in the unit of the claim: the largest (documented), or a percentile and a margin (deployed) (L11).
 
     None leaves the claim unchanged: its unit is fixed, or nothing was measured.
@@ -198,8 +196,10 @@ def measured_ramcount(jobs: Jobs, claims: Claims, cfg: Gdpconfig, edition: str) 
     return float(found) if found > 0 else None
 
 
-def measured_walltime(jobs: Jobs, claims: Claims) -> float:
-    """Wall time per MiB of input, s, not below the claim; short jobs count as 0."""
+def measured_walltime(jobs: Jobs, claims: Task) -> float | None:
+    """Wall time per MiB of input, s, not below the claim; short jobs count as 0; None without a claim."""
+    if math.isnan(claims.walltime_s_per_mib):
+        return None
     longest = float(jobs.cputime_s.max())
     most_mib = float(jobs.input_bytes.max()) / MIB
     found = math.ceil(longest / most_mib * SAFETY) if longest >= LEAST_WALLTIME_S and most_mib else 0
@@ -221,54 +221,62 @@ def measured_output(jobs: Jobs) -> float | None:
     return min(kib, MOST_OUTPUT_KIB) * KIB
 
 
+def cpu_efficiency(cputime_s: np.ndarray, walltime_s: np.ndarray, corecount: np.ndarray) -> np.ndarray:
+    """CPU efficiency of jobs, (n,) %."""
+    return 100 * cputime_s / np.maximum(walltime_s * corecount, 1e-9)
+
+
 def efficiencies(jobs: Jobs) -> np.ndarray:
     """CPU efficiency of jobs, (n,) %, rounded up."""
-    return np.ceil(100 * jobs.cputime_s / np.maximum(jobs.walltime_s * jobs.corecount, 1e-9))
+    return np.ceil(cpu_efficiency(jobs.cputime_s, jobs.walltime_s, jobs.corecount))
 
 
-def exhausted(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig,
+def exhausted(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, least_efficiency: float, cfg: Gdpconfig,
               edition: str) -> str:
     """Why successful scouts exhaust their task, empty if they do not; new_jobs: jobs still to be made.
 
-    As documented: cpuTime above twice the claim, and short analysis jobs (L14); in the deployed edition also
-    memory, CPU efficiency and CPU abuse, but not short jobs, and only if more than 20 jobs are to come.
+    least_efficiency: minCpuEfficiency, %. As documented: cpuTime above twice the claim, and short analysis jobs (L14);
+    in the deployed edition also memory, CPU efficiency and CPU abuse, but not short jobs, and only if more than 20 jobs
+    are to come.
     """
     if edition == "documented":
         if new_jobs > 0 and is_wrong_cputime(found, claims, cfg, edition):
             return CPUTIME
         short = (jobs.walltime_s < SHORT_S).sum() > SHORT_SCOUTS
-        return SHORT_JOBS if short and label in ANALYSIS_LABELS and new_jobs > MANY_JOBS else ""
+        return SHORT_JOBS if short and claims.prodsourcelabel in ANALYSIS_LABELS and new_jobs > MANY_JOBS else ""
     if new_jobs <= LEAST_NEW_JOBS:
         return ""
     checks = ((CPUTIME, is_wrong_cputime(found, claims, cfg, edition)), (RAMCOUNT, is_wrong_ram(found, claims, cfg)),
-              (EFFICIENCY, is_inefficient(jobs, claims, found, new_jobs, label, cfg)),
+              (EFFICIENCY, is_inefficient(jobs, claims, found, new_jobs, least_efficiency, cfg)),
               (CPU_ABUSE, bool((jobs.cputime_s > ABUSE * jobs.walltime_s * jobs.corecount).any())))
     return next((reason for reason, holds in checks if holds), "")
 
 
-def is_wrong_cputime(found: Measured, claims: Claims, cfg: Gdpconfig, edition: str) -> bool:
+def is_wrong_cputime(found: Measured, claims: Task, cfg: Gdpconfig, edition: str) -> bool:
     """Whether the CPU time is far above the claim, in the deployed edition with safety factor and only above a day."""
     threshold = cfg.value(dbproxy.SCOUT_WRONG_CPUTIME_THRESHOLD)
-    if found.cputime is None or not claims.cputime or threshold <= 0:
+    if found.cputime is None or math.isnan(claims.cputime) or threshold <= 0:
         return False
     if edition == "documented":
         return found.cputime / SAFETY > threshold * claims.cputime
     return found.cputime > threshold * claims.cputime and found.cputime_s > DAY
 
 
-def is_wrong_ram(found: Measured, claims: Claims, cfg: Gdpconfig) -> bool:
-    """Whether the memory per core exceeds a limit that the claim did not."""
+def is_wrong_ram(found: Measured, claims: Task, cfg: Gdpconfig) -> bool:
+    """Whether the memory per core exceeds a limit that the claim, if there is one, did not."""
     limit = cfg.value(dbproxy.RAM_THR_EXAUSTED) * 1000
-    return (claims.ramunit in PER_CORE_UNITS and found.ramcount is not None
-            and 0 < claims.ramcount < limit < found.ramcount)
+    known = found.ramcount is not None and not math.isnan(claims.ramcount)
+    return known and claims.ramunit in PER_CORE_UNITS and claims.ramcount < limit < found.ramcount
 
 
-def is_inefficient(jobs: Jobs, claims: Claims, found: Measured, new_jobs: float, label: str, cfg: Gdpconfig) -> bool:
+def is_inefficient(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, least_efficiency: float,
+                   cfg: Gdpconfig) -> bool:
     """Whether the jobs use too little of their cores, for other reasons than I/O."""
+    label = claims.prodsourcelabel
     forgiven = cfg.value(dbproxy.SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED, label=label)
     if forgiven is not None and found.iointensity > forgiven:
         return False
-    if found.efficiency < claims.min_cpu_efficiency:
+    if found.efficiency < least_efficiency:
         return True
     low = cfg.value(dbproxy.SCOUT_LOW_CPU_EFFICIENCY, label=label)
     tenths = cfg.value(dbproxy.SCOUT_NUM_CPU_INEFFICIENT, label=label)

@@ -1,10 +1,13 @@
 """Commands to tasks: statuses that accept them, limits on retries; final statuses (lifecycle reference, 2.8)."""
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from simgrid_broker.gdpconfig import PAUSING, retry_task
-from simgrid_broker.names import TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskCommand, TaskStatus
+from simgrid_broker.names import MOST_ATTEMPTS, TASK_NOT_FINAL, TASK_REASSIGNABLE, TaskCommand, TaskStatus
 
 C, T = TaskCommand, TaskStatus
 
@@ -50,6 +53,22 @@ class Past:
     failure_part: float
     max_attempt: int
     cpu_efficiency: float
+
+
+def part_of(failed: float, total: float) -> float:
+    """Failed fraction, NaN if there is nothing to count."""
+    return failed / total if total else math.nan
+
+
+def median_or_nan(efficiencies: Sequence[float] | None) -> float:
+    """Median of the CPU efficiencies of finished jobs, %, NaN if none has finished."""
+    return float(np.median(efficiencies)) if efficiencies else math.nan
+
+
+def limit_after_retry(attempt: int, *limits: int) -> int:
+    """Attempts that a retry allows at a file given up after `attempt`, under the least of its limits; 0 = no limit."""
+    known = [limit for limit in limits if limit]
+    return min(max(min(known), attempt) + INCREMENT, MOST_ATTEMPTS) if known else 0
 
 
 def asks_for_history(names: Iterable[str]) -> bool:

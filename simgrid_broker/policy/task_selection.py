@@ -44,6 +44,16 @@ def generates(cfg: Gdpconfig) -> bool:
     return cfg.value(jobgen.JOB_SUBMISSION)
 
 
+def by_priority(row: np.ndarray, priority: np.ndarray, *queue: np.ndarray,
+                scouting: np.ndarray | int = 0) -> np.ndarray:
+    """Order in which tasks are served, (n,) numbers of tasks: the highest priority first, older before younger.
+
+    row: grows with arrival; queue: what separates work queues, the last one first; scouting: tasks with one more.
+    Source: lifecycle reference, section 2.3; brokerage reference, 1.1.
+    """
+    return np.lexsort((row, -(priority.astype(np.int64) + scouting), *queue))
+
+
 def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
             uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
     """Order in which tasks are served if groups take turns, (n,) numbers of tasks.
@@ -59,7 +69,8 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
     if not len(express):
         return others
     express = express[np.lexsort((uniforms(0, express), -priority[express].astype(np.int64)))]
-    return _with_express(others, express, uniforms(2, np.arange(len(others))) * 100 < express_ratio)
+    before = np.flatnonzero(uniforms(2, np.arange(len(others))) * 100 < express_ratio)[:len(express)]
+    return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
 
 
 def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
@@ -70,12 +81,6 @@ def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarra
     sizes = np.diff(begins, append=len(group))
     turn = np.arange(len(group)) - np.repeat(begins, sizes)
     return by_group[np.lexsort((np.repeat(uniforms(1, by_group[begins]), sizes), turn))]
-
-
-def _with_express(others: np.ndarray, express: np.ndarray, chosen: np.ndarray) -> np.ndarray:
-    """`others` with the next express task inserted before each task that is `chosen`."""
-    before = np.flatnonzero(chosen)[:len(express)]
-    return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
 
 
 def most_jobs(left: int, n_files_per_job: int, rule: Selection) -> int:

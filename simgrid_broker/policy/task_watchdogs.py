@@ -28,6 +28,14 @@ Source: lifecycle reference, 2.9.
 """
 
 
+def all_jobs(n_files, n_made, n_read, is_cut) -> np.ndarray:
+    """Jobs of all files of tasks, (n,): one of each, or an estimate by the first jobs where jobs are cut from files.
+
+    n_made: jobs made so far; n_read: files that they are made of.
+    """
+    return np.where(is_cut, n_files * n_made // np.maximum(n_read, 1), n_files)
+
+
 def remaining_jobs(n_files, n_over, n_jobs) -> np.ndarray:
     """Remaining jobs of tasks, (n,): all jobs times the fraction of files that are not done."""
     return ((n_files - n_over) * n_jobs / np.maximum(n_files, 1)).astype(np.int64)
@@ -62,6 +70,17 @@ def pauses(label: str, queue: str, jobs: tuple[int, int], rates: tuple[float, fl
 def may_pause(cfg) -> bool:
     """Whether any limit of the automatic pause is set."""
     return any(cfg.members(key) for key in PAUSING)
+
+
+def may_be_throttled(max_attempt, n_made, n_read, is_cut) -> np.ndarray:
+    """Which tasks had attempts enough for `throttle_step`, (n,) bool: a quick check; arguments as for `all_jobs`."""
+    again = n_made - np.where(is_cut, 0, n_read)                                # a job cut from files has several
+    return (max_attempt > ATTEMPTS_A_STEP) & (again >= ATTEMPTS_A_STEP - 1)
+
+
+def failures_of_files(attempt: np.ndarray, failures: np.ndarray, n_new: int) -> tuple[int, float]:
+    """Most finished attempts at a remaining file, and mean failures; attempt: current, (n,); n_new: other files."""
+    return int(attempt.max(initial=1)) - 1, int(failures.sum()) / max(len(attempt) + n_new, 1)
 
 
 def throttle_step(largest_attempt: int, mean_failures: float, n_throttled: int, edition: str) -> int:

@@ -6,6 +6,7 @@ the lift, defined and waiting jobs, standby slots and the two shares with longer
 """
 
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from simgrid_broker.gdpconfig import GdpconfigKey, anal_job_throttler, core, prod_job_throttler
@@ -56,6 +57,13 @@ class Standby(NamedTuple):
 
     static: int | None = None
     starting: int | None = None
+
+    @classmethod
+    def of(cls, queues: Sequence[tuple[int, int]]) -> "Standby":
+        """The sums over queues in standby, of slots and starting jobs each; with 0 slots its starting jobs count."""
+        static = [slots for slots, _ in queues if slots]
+        starting = [jobs for slots, jobs in queues if slots == 0]
+        return cls(sum(static) if static else None, sum(starting) if starting else None)
 
 
 class Limit(NamedTuple):

@@ -132,7 +132,8 @@ def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Se
     axes.tick_params(length=0)
     for (y, x), value in np.ndenumerate(values):
         if np.isfinite(value):
-            axes.text(x, y, _two_digits(value), ha="center", va="center", fontsize=7,
+            text = f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
+            axes.text(x, y, text, ha="center", va="center", fontsize=7,
                       color="white" if value > DARK * largest else INK)
     return axes
 
@@ -152,8 +153,3 @@ def _wait_axis(axes: Axes, longest_h: float) -> None:
     axes.minorticks_off()
     axes.set_xlim(0, top)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda hours, _: format_seconds(hours * HOUR) if hours else "0"))
-
-
-def _two_digits(value: float) -> str:
-    """A number in a cell: whole from 10 on, two significant digits below."""
-    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"

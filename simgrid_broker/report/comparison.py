@@ -105,7 +105,8 @@ def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> 
                              f"{more} more differ." if more > 0 else "") if len(settings)
                   else Note("No setting differs."))
     summary = tables["summary"].assign(metric=tables["summary"].metric.map(SUMMARY_LABELS))
-    blocks.append(TableBlock("Summary", _paired(summary), f"A over {metrics.window_of(run_a)}, B over "
+    summary = summary.rename(columns={"base": "A", "changed": "B", "difference": "B − A"})
+    blocks.append(TableBlock("Summary", summary, f"A over {metrics.window_of(run_a)}, B over "
                              f"{metrics.window_of(run_b)}.", mixed=True))
     return Section("summary", "Summary", tuple(blocks))
 
@@ -217,7 +218,3 @@ def _side_by_side(table: pd.DataFrame, by: list[str], metrics_shown: Mapping[str
         values = values.set_axis([*by, *(f"{label}:\N{NO-BREAK SPACE}{side}" for side in SIDES)], axis=1)
         rows = rows.merge(values, on=by, how="left")
     return rows
-
-
-def _paired(table: pd.DataFrame) -> pd.DataFrame:
-    return table.rename(columns={"base": "A", "changed": "B", "difference": "B − A"})

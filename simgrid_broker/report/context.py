@@ -67,13 +67,9 @@ def warnings_of(run: Run) -> tuple[str, ...]:
                      "figures over the window are empty, and curves show the warm-up only.")
     if run.manifest["status"] == "complete":
         warnings += [*_tasks_without_place(run), *_drift(run)]
-    return (*warnings, *_commands_ignored(run), *run.remarks)
-
-
-def _commands_ignored(run: Run) -> list[str]:
-    """One sentence per command that some of its tasks ignored."""
-    return [_command_ignored(command) for command in run.manifest.get("commands", ())
-            if command["n_done"] < command["n_tasks"] or not command["n_tasks"]]
+    warnings += [_command_ignored(command) for command in run.manifest.get("commands", ())
+                 if command["n_done"] < command["n_tasks"] or not command["n_tasks"]]
+    return (*warnings, *run.remarks)
 
 
 def _command_ignored(command: dict) -> str:

@@ -26,24 +26,22 @@ HEADLINES = (
 def overview(view: Context) -> Section:
     """Warnings, headline figures, run description and summary tables."""
     run, table = view.run, metrics.summary(view.run)
+    figures = pd.DataFrame({"figure": [SUMMARY_LABELS[metric] for metric in table.metric], "value": table.value,
+                            "unit": table.unit})
+    incidents = pd.DataFrame([(format_seconds(at), what) for at, what in view.marks.incidents],
+                             columns=["when", "what"])
     blocks: list[Block] = [Note(text, strong=True) for text in warnings_of(run)]
     if not table.value[table.metric.isin(["finished", "failed", "closed", "cancelled"])].any():
         blocks.append(Note("No job ended in the window.", strong=True))
     blocks += [Tiles(tuple(_tile(table, *headline) for headline in HEADLINES)),
                Row((TableBlock("Run", _about(view)),
                     TableBlock("Jobs by status", _jobs(view), "Ended in the window, or alive at its end."))),
-               Row((TableBlock("Summary", summary_frame(table), f"Over the window, {view.window}.", mixed=True),
+               Row((TableBlock("Summary", figures, f"Over the window, {view.window}.", mixed=True),
                     TableBlock("Counters and timings of the run", _counters(run.manifest), mixed=True)))]
     blocks += [TableBlock(title, frame) for title, frame in (
-        ("Incidents", _incidents(view)), ("gdpconfig values that are not the default", changed_values(run.manifest)))
+        ("Incidents", incidents), ("gdpconfig values that are not the default", changed_values(run.manifest)))
         if len(frame)]
     return Section("summary", "Run summary", tuple(blocks))
-
-
-def summary_frame(table: pd.DataFrame) -> pd.DataFrame:
-    """The summary as figure (label), value and unit."""
-    return pd.DataFrame({"figure": [SUMMARY_LABELS[metric] for metric in table.metric], "value": table.value,
-                         "unit": table.unit})
 
 
 def changed_values(manifest: Mapping) -> pd.DataFrame:
@@ -81,10 +79,6 @@ def _jobs(view: Context) -> pd.DataFrame:
     rows = wide(metrics.jobs_by_status(view.run))
     rows["part"] = 100 * rows.jobs / rows.jobs.sum() if rows.jobs.sum() else 0.0
     return rows[["state", "status", "jobs", "part"]]
-
-
-def _incidents(view: Context) -> pd.DataFrame:
-    return pd.DataFrame([(format_seconds(at), what) for at, what in view.marks.incidents], columns=["when", "what"])
 
 
 def _counters(manifest: Mapping) -> pd.DataFrame:

@@ -54,17 +54,13 @@ def page(title: str, lead: str, sections: Iterable[Section], picture: Callable[[
     contents, body = "", ""
     for section in sections:
         contents += f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
-        body += _section(section, picture)
+        blocks = "".join(_block(block, picture) for block in section.blocks)
+        body += f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
             f"<style>{STYLE}</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n"
             f'<p class="lead">{escape(lead)}</p>\n<nav><ol>{contents}</ol></nav>\n{body}'
             f"<footer>{escape(footer)}</footer>\n</body>\n</html>\n")
-
-
-def _section(section: Section, picture: Callable[[Plot], bytes]) -> str:
-    blocks = "".join(_block(block, picture) for block in section.blocks)
-    return f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
 
 
 def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:

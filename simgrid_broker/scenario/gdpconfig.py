@@ -52,8 +52,8 @@ def find(name: str) -> tuple[Match, ...]:
     plain = [Match(entry, key, {}) for entry in entries if entry.key == key and not entry.is_family]
     if plain:
         return tuple(plain)
-    found = [Match(entry, key, _members(match)) for entry in entries
-             if entry.is_family and (match := entry.pattern.fullmatch(key))]
+    found = [Match(entry, key, {name: text for name, text in match.groupdict().items() if text is not None})
+             for entry in entries if entry.is_family and (match := entry.pattern.fullmatch(key))]
     longest = max((len(match.entry.prefix) for match in found), default=0)
     return tuple(match for match in found if len(match.entry.prefix) == longest)
 
@@ -129,10 +129,6 @@ def _split(name: str) -> tuple[str | None, str]:
     return (component, after) if dot and component in COMPONENTS else (None, name)
 
 
-def _members(match) -> dict[str, str]:
-    return {name: text for name, text in match.groupdict().items() if text is not None}
-
-
 def _targets(name: str) -> set[tuple[str, str]]:
     """All (component, key) that a name sets; empty for an unknown name."""
     return {(match.entry.component, match.key) for match in find(name)}
@@ -201,10 +197,6 @@ def _json(value, unit: str) -> object:
 _READERS: dict[str, Callable] = {"bool": _bool, "int": _int, "float": _float, "str": _str, "json": _json}
 
 
-def _defaults() -> dict[tuple[str, str], object]:
-    return {(entry.component, entry.prefix): typed(entry, entry.default) for entry in REGISTRY
+DEFAULTS = {(entry.component, entry.prefix): typed(entry, entry.default) for entry in REGISTRY
             if not entry.is_family or entry.default is not None}
-
-
-DEFAULTS = _defaults()
 """Value of each (component, key) when nothing is set; families with a default at their key without placeholders."""

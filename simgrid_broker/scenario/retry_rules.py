@@ -63,8 +63,9 @@ def unknown_error(scenario) -> Iterator[Finding]:
         for position, rule in enumerate(getattr(scenario, part)):
             known = _known_codes(getattr(rule, source))
             if not known:
-                yield Finding((part, position, source), getattr(rule, source), "no failure is reported in this column; "
-                              "expected one of " + ", ".join(_sources()))
+                sources = dict.fromkeys(error.source for error in PANDA_ERRORS.values())
+                yield Finding((part, position, source), getattr(rule, source),
+                              f"no failure is reported in this column; expected one of {', '.join(sources)}")
             elif str(getattr(rule, code)) not in known:
                 listed = ", ".join(f"{number} ({diag})" for number, diag in known.items())
                 yield Finding((part, position, code), getattr(rule, code),
@@ -78,10 +79,6 @@ def _known_codes(source: str) -> dict[str, str]:
             code = str(error.code)
             known[code] = f"{known[code]}; {error.diag}" if code in known else error.diag
     return known
-
-
-def _sources() -> tuple[str, ...]:
-    return tuple(dict.fromkeys(error.source for error in PANDA_ERRORS.values()))
 
 
 def bad_diagnostics(scenario) -> Iterator[Finding]:

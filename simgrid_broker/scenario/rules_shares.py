@@ -1,7 +1,7 @@
 """Checks of the share tree, the resource types and gdpconfig."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from simgrid_broker.errors import nearest
@@ -102,16 +102,14 @@ def setting_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:
 def unknown_member(scenario: Scenario, key: tuple, name: str, value) -> Iterator[Finding]:
     """A finding if the gdpconfig key `name` names a share that is not a leaf."""
     leaves = [*leaf_names(scenario), *(queue.name for queue in getattr(scenario, "work_queues", ()))]
-    for member in dict.fromkeys(share for match in find(name) for share in _shares_in(match.members)):
-        if member not in (*leaves, *WORK_QUEUES_BESIDE_SHARES):
+    for member in dict.fromkeys(match.members.get(place) for match in find(name) for place in PLACES_OF_SHARES):
+        if member and member not in (*leaves, *WORK_QUEUES_BESIDE_SHARES):
             yield Finding(key, value, f"no leaf share or work queue is called {member!r}", nearest(member, leaves),
                           unknown=member)
 
 
-def _shares_in(members: Mapping[str, str]) -> list[str]:
-    """The shares named in place of the placeholders of a key."""
-    return [members[name] for name in ("gshare", "queue", "queueOrNone") if members.get(name)]
-
+PLACES_OF_SHARES = ("gshare", "queue", "queueOrNone")
+"""Placeholders of a key in whose place a share is named."""
 
 SHARE_RULES: Rules = (share_twice, share_below_nothing, siblings_of_nothing, bad_expression, unknown_resource_type,
                       bounds_upside_down, wrong_setting, setting_of_unknown_share)

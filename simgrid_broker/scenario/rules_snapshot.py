@@ -1,7 +1,7 @@
 """Rules between the parts of a snapshot."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.locate import Finding
@@ -21,16 +21,12 @@ def numbers_twice(snapshot: Snapshot) -> Iterator[Finding]:
     """Each queue, share and resource type, and each pair of sites, has its numbers once."""
     for part, names in (("jobs", ("queue", "share", "resource_type")), ("placed", ("queue", "share")),
                         ("links", ("source", "destination"))):
-        yield from _twice(part, [tuple(getattr(row, name) for name in names) for row in getattr(snapshot, part)])
-
-
-def _twice(part: str, keys: Iterable[tuple[str, ...]]) -> Iterator[Finding]:
-    """A finding for each element of a list whose key another one before it has."""
-    seen = set()
-    for position, key in enumerate(keys):
-        if key in seen:
-            yield Finding((part, position), ", ".join(key), "is described a second time")
-        seen.add(key)
+        seen = set()
+        for position, row in enumerate(getattr(snapshot, part)):
+            key = tuple(getattr(row, name) for name in names)
+            if key in seen:
+                yield Finding((part, position), ", ".join(key), "is described a second time")
+            seen.add(key)
 
 
 def unknown_lock(snapshot: Snapshot) -> Iterator[Finding]:

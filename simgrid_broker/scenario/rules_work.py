@@ -106,8 +106,8 @@ def incident_fields(scenario: Scenario) -> Iterator[Finding]:
         for name in needed:
             if getattr(incident, name) is None:
                 yield Finding(key, None, f"{incident.what} needs `{name}`")
-        for name in _fields_given(incident):
-            if name not in (*needed, *optional):
+        for name in Incident.model_fields:
+            if name not in ("at", "what", *needed, *optional) and getattr(incident, name) is not None:
                 yield Finding((*key, name), getattr(incident, name), f"{incident.what} does not read this; it reads "
                               + ", ".join((*needed, *optional)))
 
@@ -168,11 +168,6 @@ def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
     for position, incident in enumerate(scenario.incidents):
         if incident.until is not None and incident.until <= incident.at:
             yield Finding(("incidents", position, "until"), incident.until, f"must be after `at`, {incident.at:.15g} s")
-
-
-def _fields_given(incident: Incident) -> list[str]:
-    return [name for name in Incident.model_fields
-            if name not in ("at", "what") and getattr(incident, name) is not None]
 
 
 WORK_RULES = (warm_up_too_long, load_without_work, too_many_tasks, incident_fields, incident_status,

@@ -167,7 +167,8 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
         rows["work_queue"] = queue_names(scenario.work_queues).index(payload.workQueueName)
     places = _replicas(payload, scenario, key, index) if rows["input_bytes_per_job"].any() else no_replicas(n)
     words["task_names"], words["users"] = (payload.name,), users
-    return TaskList(rows, *places, words, replica_tape=_on_tape(payload, scenario, key, index), splitting=splitting)
+    on_tape = uniforms(scenario.seed, "task_draw", key, index[:, None], _TAPE + np.arange(N_REPLICAS))
+    return TaskList(rows, *places, words, replica_tape=on_tape < payload.replicas.tape, splitting=splitting)
 
 
 def _fill_parameters(rows, payload: Payload, scenario: Scenario) -> dict[str, tuple[str, ...]]:
@@ -284,11 +285,6 @@ def _replicas(payload: Payload, scenario: Scenario, key: int, index) -> tuple[np
     fraction[:, :n_replicas] = np.where(dice < payload.replicas.incomplete, part, 1)
     fraction[:, :1] = min(n_replicas, 1)
     return place, fraction
-
-
-def _on_tape(payload: Payload, scenario: Scenario, key: int, index) -> np.ndarray:
-    question = _TAPE + np.arange(N_REPLICAS)
-    return uniforms(scenario.seed, "task_draw", key, index[:, None], question) < payload.replicas.tape
 
 
 def holders(grid: Grid, where: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:

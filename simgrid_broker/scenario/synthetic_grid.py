@@ -207,7 +207,8 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
     """
     n = len(sites)
     if spec.queues == "unified":
-        return {f"{name}_UCORE": common | {"type": "unified"} | _in_advance(spec, sites[name])
+        return {f"{name}_UCORE": common | {"type": "unified"}
+                | ({"num_slots": sites[name]["cores"]} if spec.in_advance else {})
                 for name, common in _common(spec, sites).items()}
     types, second, policies, hpc = (stepped(spec.seed, question, n, values) for question, values in (
         ("type", TYPES), ("second queue", OUT_OF_USE), ("fairsharepolicy", POLICIES), ("hpc cores", HPC_CORECOUNTS)))
@@ -227,11 +228,6 @@ def synthetic_queues(spec: SyntheticGrid, sites: dict, cores: dict[Pool, int]) -
 _HPC = {"type": "production", "capability": "mcore", "workflow": "push", "resource_type": "hpc", "maxrss": 0,
         "meanrss": 0, "timefloor": 0, "wnconnectivity": "http", "fairsharepolicy": SIMULATION}
 _CLOUD = {"type": "production", "pledgedcpu": -1, "resource_type": "cloud", "fairsharepolicy": SIMULATION_AND_EVGEN}
-
-
-def _in_advance(spec: SyntheticGrid, site: dict) -> dict:
-    """Harvester_Slots of a site's only queue, if the grid is to fill its slots in advance."""
-    return {"num_slots": site["cores"]} if spec.in_advance else {}
 
 
 def _common(spec: SyntheticGrid, sites: dict) -> dict[str, dict]:

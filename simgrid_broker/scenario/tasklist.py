@@ -81,7 +81,8 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
     vocabularies = {}
     for column, vocabulary in VOCABULARY_OF.items():
         numbers: dict[str, int] = {}
-        codes = [_codes_in(numbers, part.vocabularies[vocabulary])[part.rows[column]] for part in parts]
+        codes = [np.array([numbers.setdefault(word, len(numbers)) for word in part.vocabularies[vocabulary]],
+                          np.int64)[part.rows[column]] for part in parts]
         rows[column] = np.concatenate([np.empty(0, np.int64), *codes])
         vocabularies[vocabulary] = tuple(numbers)
     order = np.argsort(rows["arrival_s"], kind="stable")
@@ -95,8 +96,3 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
     splitting = np.concatenate([SPLITTING.empty(0), *(part.split() for part in parts)])[order]
     remarks = tuple(remark for part in parts for remark in part.remarks)
     return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting)
-
-
-def _codes_in(numbers: dict[str, int], words: tuple[str, ...]) -> np.ndarray:
-    """Number of each of `words` in `numbers`, which grows by those it lacks, (n_words,)."""
-    return np.array([numbers.setdefault(word, len(numbers)) for word in words], np.int64)

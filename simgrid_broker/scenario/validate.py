@@ -50,7 +50,8 @@ def validated(values: dict, model: type[W]) -> Validation[W]:
             checked.whole = model.model_validate(_kept(values, left_out, checked.old_keys))
             break
         except ValidationError as error:
-            errors = [(checked.old_key(_key(found["loc"])), found) for found in error.errors(include_url=False)]
+            errors = [(checked.old_key(found["loc"][:-1] if found["loc"][-1:] == ("[key]",) else found["loc"]), found)
+                      for found in error.errors(include_url=False)]         # [key] marks a wrong name of an entry
         if not left_out:
             checked.findings = [_finding(model, key, found) for key, found in errors]
         more = {_to_leave_out(key, found) for key, found in errors} - left_out
@@ -98,11 +99,6 @@ def _kind_at(model: type[Whole], key: Key) -> Any:
     for step in key:
         kind = inside(kind, step)
     return bare(kind)
-
-
-def _key(place: tuple) -> Key:
-    """Key from pydantic's location, which marks a wrong name of an entry by a further step."""
-    return place[:-1] if place and place[-1] == "[key]" else place
 
 
 def _finding(model: type[Whole], key: Key, error: Mapping[str, Any]) -> Finding:

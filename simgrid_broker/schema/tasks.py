@@ -94,13 +94,13 @@ class TaskParameters(Part):
                               seen_as="event_service", recorded=True)
     nEsConsumers: int = number(1, "Jobs of event service that share the events of an input", none=1, ge=1,
                                column="n_es_consumers", seen="i8", recorded=False)
-    maxAttemptES: int = number(0, "Attempts at an event before the last", zero_means="3 in all", ge=0,
+    maxAttemptES: int = number(0, "Attempts at an event before the last", zero=2, none=2, zero_means="3 in all", ge=0,
                                column="max_attempt_es", seen="i8", recorded=False)
     nJumboJobs: int = number(0, "Jumbo jobs of a task; brokerage minds them, there are none", ge=0,
                              unit="jobs", column="n_jumbo_jobs", recorded=False)
     minGranularity: int = number(0, "Fewest events of a job, for brokerage, where the number of events is dynamic",
-                                 zero_means="it is fixed", ge=0, unit="events", dtype="i4",
-                                 seen="i8", seen_as="min_granularity", recorded=False)
+                                 zero_means="it is fixed", unknown=True, ge=0, unit="events", dtype="i4",
+                                 seen="f8", seen_as="min_granularity", recorded=False)
     maxEventsPerJob: int | None = number(None, "Most events of a job whose number of events is dynamic; default: open",
                                          none=inf, ge=1, unit="events", dtype="f8",
                                          seen="f8", seen_as="max_events_per_job", recorded=False)

@@ -74,12 +74,6 @@ def _input_loss(scenario: Scenario, task_list) -> np.ndarray:
     return loss
 
 
-def _with_queues_of_commands(scenario: Scenario, preassigned: tuple[str, ...]) -> tuple[str, ...]:
-    """The words for pre-assigned queues, with those to which commands reassign tasks."""
-    wanted = [incident.queue for incident in scenario.incidents if incident.command == "reassign" and incident.queue]
-    return tuple(dict.fromkeys((*preassigned, *wanted)))
-
-
 def only_tasks_that_come(scenario: Scenario, arrival_s: np.ndarray, names: tuple[str, ...]) -> None:
     """Refuse what is said of tasks that do not exist; which there are is known only when they have been drawn."""
     n_tasks = len(arrival_s)
@@ -198,12 +192,13 @@ def vocabularies(scenario: Scenario, task_list, tables) -> dict[str, tuple[str, 
     sites = tuple(scenario.grid.sites)
     pseudo = tuple(queues[p["queue"]] + (f"/{types[p['resource_type']]}" if p["resource_type"] >= 0 else "")
                    for p in tables["pseudo_queues"])
+    reassigned = [each.queue for each in scenario.incidents if each.command == "reassign" and each.queue]
     kinds = task_list.vocabularies["processing_types"]
     if task_list.rows["mergeoutput"].any() and PMERGE not in kinds:
         kinds = (*kinds, PMERGE)
     return dict(
         task_list.vocabularies, sites=sites, processing_types=kinds,
-        preassigned=_with_queues_of_commands(scenario, task_list.vocabularies["preassigned"]),
+        preassigned=tuple(dict.fromkeys((*task_list.vocabularies["preassigned"], *reassigned))),
         queues=queues, pseudo_queues=pseudo, candidates=queues + sites, brokered=pseudo + sites,
         storages=tuple(scenario.grid.storages),
         shares=tuple(leaf.name for leaf in leaf_shares(scenario.shares_in_use)),

@@ -1,18 +1,23 @@
 """Writers of the columns of tasks, queues and storages; the status of a task has its own (`task_transitions`)."""
 
+from math import isnan
+
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
+from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.world.world import World
 
+CLAIMS = {column.name for column in TASKS.columns if column.unknown}
+
 
 def set_task(world: World, row: int, **columns: float) -> None:
-    """Write columns of a task, in the units of the table; its jobs keep their values."""
+    """Write columns of a task, in the units of the table, a claim of NaN as 0; its jobs keep their values."""
     task = world.arrays.tasks[row]
     for name, value in columns.items():
-        task[name] = value
+        task[name] = 0 if name in CLAIMS and isnan(value) else value
 
 
 def return_to(world: World, row: int, status: int | None = None) -> None:

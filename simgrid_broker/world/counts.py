@@ -1,18 +1,18 @@
 """Sums over the job counts, as the server's statistics tables hold them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import JobStatus
+from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.world.activity import activity
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.groups import of_accounts
 
-PENDING = int(JobStatus.PENDING)
+PENDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.RUNNING)
 
 
 @compiled
@@ -73,6 +73,17 @@ class Snapshot:
             for column in columns:
                 column[queue] += number
             self.placed_by_type[share][resource_type] += number
+
+    def jobs_at(self, queue: int, accounts: Sequence[int], types: Sequence[int], status: int) -> int:
+        """Jobs at a queue in some accounts, resource types and a status; requires `by_queue`."""
+        assert self.by_queue is not None
+        return int(self.by_queue[queue][np.ix_(accounts, types)][..., status].sum())
+
+
+def queued_and_running(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Queued and running jobs by PanDA queue and share, (n_queues, n_shares) each, without those of Resource queues."""
+    counts = arrays.counts[:, :len(arrays.hs06_milli)].sum(axis=2)
+    return counts[..., JOB_QUEUED].sum(axis=2), counts[..., RUNNING]
 
 
 def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

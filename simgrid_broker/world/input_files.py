@@ -155,6 +155,12 @@ def pieces_at_once(arrays: Arrays, task_row: int) -> int:
     return 1 if split["neventsperjob"] else max(1, int(split["nfilesperjob"]))
 
 
+def jobs_to_come(arrays: Arrays, task_row: int) -> float:
+    """Jobs for which a task has new input, scouts or not, if all have the smallest size."""
+    task = arrays.tasks[task_row]
+    return (int(task["n_jobs"]) - int(task["next_chunk"])) / pieces_at_once(arrays, task_row)
+
+
 def waiting_pieces(arrays: Arrays, task_row: int, level: int, most: int) -> np.ndarray:
     """Input of a task at one level of ramCount that awaits jobs, at most `most` pieces, (k,) of PIECE."""
     pieces = np.zeros(most, PIECE)

@@ -1,5 +1,6 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
+from collections.abc import Mapping
 from math import isnan, nan
 from operator import itemgetter
 from typing import Any
@@ -12,7 +13,7 @@ from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import n_special
+from simgrid_broker.world.groups import n_special, of_shares
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
 from simgrid_broker.world.world import World
 
@@ -78,7 +79,7 @@ def task(world: World, row: int) -> views.Task:
         frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
         preassigned=tuple(words["queues"].index(name) for name in named.split(",")) if named else (),
         jumbo_events=t["n_events_per_job"] * n_jobs if t["n_jumbo_jobs"] else -1,
-        dynamic_events=t["mingranularity"] > 0, cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent",
+        cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent",
         nucleus_bare=int(world.arrays.sites["bare_nucleus"][nucleus]) if nucleus >= 0 else 0)
     for name in CLAIMS:
         fields[name] = fields[name] or nan
@@ -220,19 +221,62 @@ def locality(task: views.Task, parts: tuple[np.ndarray, np.ndarray] | None, n_jo
     return views.Locality(total, files, disk, disk, anywhere, anywhere)
 
 
+def jobs_before_merging(arrays: Arrays) -> np.ndarray:
+    """Rows of the live jobs of tasks whose output is merged, without merge jobs, by task and chunk."""
+    jobs = arrays.jobs
+    of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
+    rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
+    return rows[np.lexsort((jobs["chunk"][rows], jobs["task"][rows]))]
+
+
+def has_other_work(arrays: Arrays) -> np.ndarray:
+    """Whether tasks have input left, or jobs whose output does not wait to be merged yet, (n_tasks,)."""
+    tasks, jobs = arrays.tasks, arrays.jobs[jobs_before_merging(arrays)]
+    others = np.bincount(jobs["task"][jobs["status"] != S.MERGING], minlength=len(tasks))
+    return (tasks["next_chunk"] < tasks["n_jobs"]) | (tasks["n_retry"] > 0) | (others > 0)
+
+
 def share_usage(world: World) -> np.ndarray:
     """Power in use by each leaf share, (n_shares,), HS06."""
     return world.arrays.hs06_milli * 1e-3
 
 
-def work_queue_counts(snapshot, account: int, resource_types) -> views.WorkQueueCounts:
-    """Job numbers of a share in some resource types; jobs made since the snapshot are defined."""
-    of_types, placed = snapshot.by_type[account], snapshot.placed_by_type[account]
+def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCounts:
+    """Job numbers of accounts in some resource types; jobs made since the snapshot are defined."""
     running = not_running = defined = waiting = 0
-    for kind in resource_types:
-        numbers = of_types[kind]
-        running += numbers[RUNNING]
-        not_running += numbers[ASSIGNED] + numbers[ACTIVATED] + numbers[STARTING]
-        defined += numbers[DEFINED] + placed[kind]
-        waiting += numbers[WAITING]
+    for account in accounts:
+        of_types, placed = snapshot.by_type[account], snapshot.placed_by_type[account]
+        for kind in resource_types:
+            numbers = of_types[kind]
+            running += numbers[RUNNING]
+            not_running += numbers[ASSIGNED] + numbers[ACTIVATED] + numbers[STARTING]
+            defined += numbers[DEFINED] + placed[kind]
+            waiting += numbers[WAITING]
     return views.WorkQueueCounts(running, not_running, defined, waiting)
+
+
+def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
+    """Pseudo-queue and cores of workers, (n_queues, n_types), -1 and 0 = none; type 0 where queues are not unified."""
+    shape = arrays.counts.shape[0], arrays.counts.shape[2]
+    numbers, cores = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
+    pseudo = arrays.pseudo_queues
+    column = np.maximum(pseudo["resource_type"], 0)
+    numbers[pseudo["queue"], column] = np.arange(len(pseudo))
+    cores[pseudo["queue"], column] = pseudo["corecount"]
+    return numbers, cores
+
+
+def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, options: Mapping,
+                 score: int = 0) -> views.PilotStatus:
+    """View of all queues for pilot streaming; options: columns of the view; score: resource type for idle queues."""
+    pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
+    queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
+    running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
+    activated = of_shares(arrays.counts[..., ACTIVATED].copy(), len(arrays.hs06_milli))
+    plain = arrays.queues["unified"] == 0
+    activated[plain, :, 0] = activated[plain].sum(axis=2)
+    return views.PilotStatus(
+        workers_running=running.sum(axis=1), running_of_type=running, status=arrays.queues["status"].copy(),
+        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
+        cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
+        activated=activated, share_order=arrays.share_order.copy(), score=score, **options)

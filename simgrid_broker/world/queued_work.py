@@ -3,6 +3,8 @@
 Source: lifecycle reference, sections 2.4 and 2.6 (maxWalltime of a job).
 """
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +29,17 @@ class QueuedWork(NamedTuple):
     walltime_s: np.ndarray
     priority: np.ndarray
     n_highest: np.ndarray
+
+    def total_walltime_s(self, accounts: Sequence[int], types: Sequence[int]) -> float | None:
+        """Requested wall time in some accounts and resource types, s; None = unknown."""
+        total = float(self.walltime_s[np.ix_(accounts, types)].sum())
+        return None if math.isnan(total) else total
+
+    def highest(self, accounts: Sequence[int], types: Sequence[int]) -> tuple[int, int]:
+        """Highest priority in some accounts and resource types, and the number of jobs with it."""
+        at = np.ix_(accounts, types)
+        highest = self.priority[at].max()
+        return int(highest), int(self.n_highest[at][self.priority[at] == highest].sum())
 
 
 @compiled

@@ -9,7 +9,7 @@ from builders import Bench, S, Stage, T, everyone, put_job, scenario
 from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.copy_archive import copy_archive
 from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.pilot_streaming import NO_WORKERS, pilot_status, pilot_streaming, queue_limits, worker_types
+from simgrid_broker.agents.pilot_streaming import NO_WORKERS, pilot_streaming, queue_limits
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
@@ -18,6 +18,7 @@ from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import PilotStatus
+from simgrid_broker.world.observe import pilot_status, worker_types
 
 GENERATION = (task_source, task_refiner, statistics, job_generator, setupper)
 USERS = dict(label="user")

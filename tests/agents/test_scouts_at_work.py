@@ -177,7 +177,7 @@ def test_a_task_at_work_is_measured_once_more(edition, finished, again):
     world = worked(stage(edition, said=dict(n_jobs=300)), jobs=5)
     world.run(world.now + 1400)
     scouts, before = world.control.books.scouts, world.control.books.scouts.changes[0]
-    scouts.n_finished[0] += finished
+    scouts.jobs[0] += scouts.jobs[0][:1] * finished
     scouts.assessed_s[0] = 0
     scouts.assess(world.now)
     assert (scouts.changes[0] > before) is again

@@ -17,7 +17,7 @@ from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.names import Cause, TaskCommand, TaskStatus
-from simgrid_broker.policy.task_commands import ACCEPTED, Past, accepts, retry_refused
+from simgrid_broker.policy.task_commands import ACCEPTED, Past, accepts, limit_after_retry, retry_refused
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world.states import TASK
@@ -287,6 +287,16 @@ def test_what_is_accepted_can_be_done(command):
             if accepts(command, status, edition):
                 assert (status, TARGET[command]) in TASK.pairs
     assert set(ACCEPTED) == set(TaskCommand)
+
+
+@pytest.mark.parametrize(("attempt", "limits", "expected"), [
+    pytest.param(3, (0, 0), 0, id="no limit stays none"),
+    pytest.param(3, (9, 3), 8, id="five more than the least limit"),
+    pytest.param(4, (2, 0), 9, id="five more than the attempts made, if they exceed the limit"),
+    pytest.param(3, (253, 0), 255, id="no more than are counted"),
+])
+def test_a_retry_allows_more_attempts(attempt, limits, expected):
+    assert limit_after_retry(attempt, *limits) == expected
 
 
 def past(**said) -> Past:

@@ -10,7 +10,15 @@ from simgrid_broker.agents.task_commando import task_commando
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.watch_dog import watch_dog
-from simgrid_broker.policy.task_watchdogs import nearly_done, pauses, pending_for_s, throttle_step, throttled_for_s
+from simgrid_broker.policy.task_watchdogs import (
+    all_jobs,
+    failures_of_files,
+    nearly_done,
+    pauses,
+    pending_for_s,
+    throttle_step,
+    throttled_for_s,
+)
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
@@ -143,6 +151,17 @@ def test_a_task_that_fails_too_often_is_paused_with_its_kind():
 ])
 def test_l17_when_a_task_is_throttled(edition, largest, mean, before, step):
     assert throttle_step(largest, mean, before, edition) == step
+
+
+def test_files_that_were_not_tried_lower_the_mean_of_failures():
+    assert failures_of_files(np.array([6, 1]), np.array([5, 0]), 0) == (5, 2.5)
+    assert failures_of_files(np.array([6, 1]), np.array([5, 0]), 8) == (5, 0.5)
+    assert failures_of_files(np.zeros(0, int), np.zeros(0, int), 0) == (0, 0.0)
+
+
+def test_jobs_of_all_files_are_estimated_by_the_first_where_jobs_are_cut():
+    assert all_jobs(1000, 30, 60, False) == 1000
+    assert all_jobs(1000, 30, 60, True) == 500 and all_jobs(1000, 0, 0, True) == 0
 
 
 def test_how_long_a_task_is_throttled():

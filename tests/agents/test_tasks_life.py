@@ -1,5 +1,6 @@
 """Agents that move tasks: source, refiner, broker, WatchDog, PostProcessor."""
 
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,6 +17,8 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.funnel import Funnel
+from simgrid_broker.policy.rule import candidate_criterion
 from simgrid_broker.world.task_transitions import set_status
 
 TWO_SHARES = [dict(name="Analysis", value=1, prodsourcelabel="user|panda"),
@@ -169,6 +172,28 @@ def test_the_broker_sees_the_work_that_it_has_just_given_away_and_goes_by_priori
     stage.control.policies.task_brokerage = brokerage
     stage.run(611.0)
     assert seen == [(2, [0.0, 0.0]), (1, [2 * 300.0, 0.0])]        # a task that claims nothing counts 300 HS06 s a job
+
+
+def test_the_ability_of_a_nucleus_is_that_under_the_scenario_s_own_job_brokerage():
+    """A nucleus without a queue for the jobs is refused; an own rule refuses the queues of the first one."""
+    def closed(task, queue, load, link, store, numbers):
+        return queue["site"] == 0, 0.0, 0.0
+
+    def nuclei(own):
+        stage = Stage((task_source, task_refiner, task_broker), scenario({"A": {}, "B": {}}, agents=PERIODS), {})
+        rules = stage.control.policies.job_rules
+        if own:
+            rule = candidate_criterion("-closed", plain=True, panda="an example", source="this test")(closed)
+            stage.control.policies.job_rules = replace(rules, funnel=Funnel((rule, *rules.funnel.criteria)))
+        seen = []
+
+        def brokerage(task, nuclei, cfg, edition, uniform):
+            seen.extend(nuclei.can_run(np.ones(len(nuclei.site), bool)).tolist())
+            return everyone(len(nuclei.site))
+        stage.control.policies.task_brokerage = brokerage
+        stage.run(611.0)
+        return seen
+    assert (nuclei(own=False), nuclei(own=True)) == ([True, True], [False, True])
 
 
 @pytest.mark.parametrize(("label", "patience_s"), [("managed", 3600.0), ("user", 1200.0)])

@@ -7,6 +7,7 @@ from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import activity
 from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.views import Premerge
 
 EDITIONS = ("documented", "deployed")
@@ -150,4 +151,4 @@ def test_a_queue_that_is_bad_for_a_while_is_removed_last(edition):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_hint_knows_bad_queues_but_not_their_backlogs(edition):
     numbers = stats(3, n_pilot=[0, 1, 1], activated=[0, 999, 0])
-    assert broker_hint(task(), queues(3), numbers, cfg(), edition).tolist() == [False, True, True]
+    assert broker_hint(PRODUCTION[edition], task(), queues(3), numbers, cfg()).tolist() == [False, True, True]

@@ -148,7 +148,7 @@ def test_every_rule_belongs_to_its_edition_and_says_where_it_comes_from(brokerag
     {"event_service": True}, {"event_service": True, "job_cloning": True, "max_attempt_es": 4},
     {"jumbo_events": 100}, {"allowinputlan": "only"}, {"ipconnectivity": "http#IPv4"}, {"preassigned": (0,)},
     {"premerge": Premerge(0, 1.0, 1.0)}, {"cputimeunit": "", "walltime_s_per_mib": 5.0}, {"cputimeunit": ""},
-    {"dynamic_events": True, "min_granularity": 5}, {"maxcorecount": 8, "gshare": "test"},
+    {"min_granularity": 5}, {"maxcorecount": 8, "gshare": "test"},
 ], ids=str)
 @pytest.mark.parametrize("brokerage", PRODUCTION.values(), ids=PRODUCTION)
 def test_static_criteria_read_only_what_they_declare(brokerage, fields):

@@ -9,7 +9,7 @@ from policy_builders import candidate, cfg, queues, stats, task
 from simgrid_broker.names import BareNucleus, FullChain
 from simgrid_broker.policy.job_brokerage import data_motion, nucleus
 from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
-from simgrid_broker.policy.job_brokerage.editions import DEPLOYED, DOCUMENTED
+from simgrid_broker.policy.job_brokerage.editions import DEPLOYED, DOCUMENTED, PRODUCTION
 from simgrid_broker.views import KEPT, Locality
 
 EDITIONS = ("documented", "deployed")
@@ -240,4 +240,4 @@ def test_a_hint_leaves_out_what_needs_a_nucleus_or_input(edition):
     view = queues(2, bare_nucleus=np.array([2, 0], np.int8), use_only_local_data=[True, True])
     asked = task(nucleus=0, t1weight=-1, **HEAVY)
     broker_jobs(asked, view, stats(2), data(100 * GB, [50 * GB] * 2), cfg(), edition)
-    assert broker_hint(asked, view, stats(2), cfg(), edition).all()
+    assert broker_hint(PRODUCTION[edition], asked, view, stats(2), cfg()).all()

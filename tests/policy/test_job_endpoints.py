@@ -6,6 +6,7 @@ from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import endpoints
 from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.views import Locality
 
 EDITIONS = ("documented", "deployed")
@@ -109,4 +110,4 @@ def test_the_first_status_that_is_bad_names_the_refusal(columns, tag, edition):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_hint_is_about_queues_of_nuclei(edition):
     numbers = stats(2, read_wan=[False, True], write_wan=[False, True], read_lan=[True, False])
-    assert broker_hint(task(), queues(2), numbers, cfg(), edition).tolist() == [True, False]
+    assert broker_hint(PRODUCTION[edition], task(), queues(2), numbers, cfg()).tolist() == [True, False]

@@ -87,6 +87,7 @@ WALLTIME = ((r.too_little_walltime, r.too_much_walltime),
     pytest.param({}, 36000, id="a normal job"),
     pytest.param({"event_service": True}, 12000, id="three attempts of one consumer"),
     pytest.param({"event_service": True, "n_es_consumers": 2}, 6000, id="three attempts of two consumers"),
+    pytest.param({"event_service": True, "max_attempt_es": 2}, 12000, id="two attempts are three"),
     pytest.param({"event_service": True, "max_attempt_es": 4}, 7200, id="four attempts are five"),
     pytest.param({"event_service": True, "job_cloning": True}, 36000, id="clones do it all"),
     pytest.param({"cputimeunit": "mHS06sPerEvent"}, 36000, id="the unit is that of cputime here"),
@@ -106,7 +107,7 @@ NO_HS06 = dict(cputimeunit="", walltime_s_per_mib=20.0, input_bytes_per_job=1800
     pytest.param({}, {"corepower": 20.0}, 36000, id="whatever the power"),
     pytest.param({"basewalltime_s": 600.0}, {}, 36000, id="the base time is not added"),
     pytest.param({"input_bytes_per_job": 0.0, "n_files_per_job": 3}, {}, 60, id="files of unknown size count 1 MiB"),
-    pytest.param({"dynamic_events": True, "min_granularity": 1}, {}, 36000, id="no dynamic number of events"),
+    pytest.param({"min_granularity": 1}, {}, 36000, id="no dynamic number of events"),
 ])
 def test_walltime_without_hs06(fields, columns, seconds):
     for short, long in WALLTIME:
@@ -124,7 +125,7 @@ def test_d54_without_any_walltime_only_the_code_minds_the_lower_limit():
     assert not refused(r.too_much_walltime_deployed, unknown, mintime_s=0.0)
 
 
-DYNAMIC = LONG | dict(dynamic_events=True, min_granularity=360)       # at least 3600 s
+DYNAMIC = LONG | dict(min_granularity=360)       # at least 3600 s
 
 
 @pytest.mark.parametrize(("fields", "columns", "short", "long"), [
@@ -135,7 +136,7 @@ DYNAMIC = LONG | dict(dynamic_events=True, min_granularity=360)       # at least
     pytest.param({}, {"mintime_s": 36001}, False, True, id="the longest job is too short"),
     pytest.param({"max_events_per_job": 720}, {"mintime_s": 7201}, False, True, id="there is a most of events"),
     pytest.param({"max_events_per_job": 100}, {"mintime_s": 3600}, False, False, id="the least of events wins"),
-    pytest.param({"dynamic_events": False}, {"mintime_s": 1, "maxtime_s": 3600}, True, False, id="not dynamic"),
+    pytest.param({"min_granularity": nan}, {"mintime_s": 1, "maxtime_s": 3600}, True, False, id="not dynamic"),
 ])
 def test_dynamic_number_of_events(fields, columns, short, long):
     for pair in WALLTIME:

@@ -7,6 +7,7 @@ from policy_builders import cfg, queues, stats, task
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.names import QueueStatus as S
 from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.job_brokerage.preliminary import initial_list
 from simgrid_broker.views import KEPT, Premerge
 
@@ -118,4 +119,4 @@ def test_memory_is_asked_of_named_queues_too(edition):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_hint_to_the_task_brokerage_knows_no_named_queues(edition):
     named = task(preassigned=(0,), premerge=Premerge(0, 0.0, 0.0))
-    assert broker_hint(named, queues(2), stats(2), cfg(), edition).tolist() == [True, True]
+    assert broker_hint(PRODUCTION[edition], named, queues(2), stats(2), cfg()).tolist() == [True, True]

@@ -1,13 +1,27 @@
 """Grouping unmerged outputs into merge jobs."""
 
+from math import inf, isnan, nan
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from policy_builders import task
 
-from simgrid_broker.policy.merging import MergeLimits, Unmerged, asked_memory_mb, complete, cut, merge_limits, places
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.merging import (
+    MergeLimits,
+    Unmerged,
+    asked_memory_mb,
+    complete,
+    cut,
+    merge_limits,
+    merge_task,
+    new_status,
+    places,
+)
+from simgrid_broker.views import Premerge
 
 GIB = 1024**3
 
@@ -45,25 +59,25 @@ def test_where_a_merge_job_is_closed(unmerged, limits, expected):
        st.integers(0, 200))
 def test_every_output_is_in_one_merge_job_within_the_limits(each, files, events):
     unmerged = Unmerged(*(np.array([one[k] for one in each]) for k in range(3)))
-    parts = cut(unmerged, MergeLimits(files=files, events=events))
+    parts = cut(unmerged, MergeLimits(files=files, events=events or inf))
     assert [k for part in parts for k in range(part.start, part.stop)] == list(range(len(each)))
     for part in parts:
         if part.stop - part.start > 1:
-            assert unmerged.files[part].sum() <= files
-            assert unmerged.bytes[part].sum() <= 5e9
-            assert not events or unmerged.events[part].sum() <= events
+            assert unmerged.n_output_files[part].sum() <= files
+            assert unmerged.output_bytes[part].sum() <= 5e9
+            assert not events or unmerged.n_events[part].sum() <= events
 
 
 @pytest.mark.parametrize(("given", "edition", "expected"), [
-    pytest.param(rule(), "documented", MergeLimits(50, 5e9, 0, 0), id="no parameter"),
-    pytest.param(rule(gb=2), "documented", MergeLimits(50, 2e9, 0, 0), id="documented GB"),
-    pytest.param(rule(gb=2), "deployed", MergeLimits(50, 2 * GIB, 0, 0), id="the deployed GB"),
-    pytest.param(rule(most=30), "documented", MergeLimits(30, 5e9, 0, 0), id="nMaxFilesPerMergeJob"),
-    pytest.param(rule(files=7, most=30), "documented", MergeLimits(7, 5e9, 0, 0), id="nFilesPerMergeJob comes first"),
-    pytest.param(rule(events=9), "documented", MergeLimits(50, 5e9, 9, 0), id="nEventsPerMergeJob"),
+    pytest.param(rule(), "documented", MergeLimits(50, 5e9, inf, inf), id="no parameter"),
+    pytest.param(rule(gb=2), "documented", MergeLimits(50, 2e9, inf, inf), id="documented GB"),
+    pytest.param(rule(gb=2), "deployed", MergeLimits(50, 2 * GIB, inf, inf), id="the deployed GB"),
+    pytest.param(rule(most=30), "documented", MergeLimits(30, 5e9, inf, inf), id="nMaxFilesPerMergeJob"),
+    pytest.param(rule(files=7, most=30), "documented", MergeLimits(7, 5e9, inf, inf), id="nFilesPerMergeJob first"),
+    pytest.param(rule(events=9), "documented", MergeLimits(50, 5e9, 9, inf), id="nEventsPerMergeJob"),
 ])
 def test_limits_of_a_merge_job(given, edition, expected):
-    assert merge_limits(given, 0.0, 1e9, edition) == expected
+    assert merge_limits(given, inf, 1e9, edition) == expected
 
 
 def test_work_space_is_kept_free():
@@ -94,9 +108,41 @@ def test_places_at_which_all_jobs_are_done(unmerged, expected):
 
 
 @pytest.mark.parametrize(("asked", "expected"), [
-    pytest.param(0, 2000, id="nothing is said"),
+    pytest.param(nan, 2000, id="nothing is said"),
     pytest.param(1999, 2000, id="below the least"),
     pytest.param(3000, 3000, id="above it"),
 ])
 def test_memory_of_merge_jobs(asked, expected):
     assert asked_memory_mb(asked) == expected
+
+
+TYPES = (SimpleNamespace(mincore=1, maxcore=1, minrampercore=None, maxrampercore=None),
+         SimpleNamespace(mincore=2, maxcore=None, minrampercore=None, maxrampercore=800))
+
+
+@pytest.mark.parametrize(("ramcount", "cores", "asked", "resource_type"), [
+    pytest.param(0, 0, (nan, None), 7, id="nothing is given: cores of the task, of which no type fits"),
+    pytest.param(3000, 0, (3000, None), 7, id="memory"),
+    pytest.param(0, 1, (nan, 1), 0, id="a single core"),
+    pytest.param(3000, 8, (3000, 8), 1, id="both"),
+])
+def test_what_a_merge_job_asks_for(ramcount, cores, asked, resource_type):
+    whole = task(corecount=2, resource_type=7, ramcount=500.0, cputime=9.0, walltime_s_per_mib=3.0)
+    given = SimpleNamespace(mergeRamCount=ramcount, mergeCoreCount=cores)
+    found = merge_task(whole, given, outputs(3, files=2, size=5.0, events=4), Premerge(1, 0.0, 0.0), TYPES)
+    assert (found.mergeramcount, found.mergecorecount) == pytest.approx(asked, nan_ok=True)
+    assert (found.corecount, found.resource_type) == (2, resource_type)
+    assert all(map(isnan, (found.ramcount, found.cputime, found.walltime_s_per_mib)))
+    assert (found.n_files_per_job, found.input_bytes_per_job, found.n_events_per_job) == (6, 15, 12)
+
+
+@pytest.mark.parametrize(("status", "other_work", "merges", "expected"), [
+    pytest.param("running", False, True, "merging", id="only merging is left"),
+    pytest.param("running", True, True, "running", id="other work is left"),
+    pytest.param("merging", True, True, "running", id="there is other work again"),
+    pytest.param("merging", False, False, "merging", id="the last merge job has ended"),
+    pytest.param("running", False, False, "running", id="nothing is merged"),
+])
+def test_status_of_tasks_with_merging(status, other_work, merges, expected):
+    found = new_status(np.array([TaskStatus.of(status)]), np.array([other_work]), np.array([merges]))
+    assert TaskStatus(found[0]).word == expected

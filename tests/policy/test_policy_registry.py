@@ -78,3 +78,30 @@ def test_an_error_inside_a_policy_says_whose_it_is(monkeypatch):
     with pytest.raises(ZeroDivisionError) as raised:
         registry.policy("throttle", "mine")(None)
     assert raised.value.__notes__ == ["This was raised by 'throttle.mine' (of moon 1.0)."]
+
+
+def refusing(tag, n_candidates=3) -> Verdict:
+    """A verdict that refuses the first candidate."""
+    return Verdict((tag,), np.array([0, *[KEPT] * (n_candidates - 1)]), np.ones(n_candidates),
+                   np.arange(1, n_candidates))
+
+
+@pytest.mark.parametrize("kind", ["job_brokerage", "task_brokerage"])
+def test_a_tag_that_no_rule_has_is_named_with_the_nearest(kind, monkeypatch):
+    """A run could not record it: the words for tags are those of the rules."""
+    def offered(tag, **attributes):
+        def mine(*_):
+            return refusing(tag)
+        vars(mine).update(attributes)
+        monkeypatch.setattr(registry.plugins, "load", lambda *_: Plugin(f"{kind}.mine", mine, "of moon 1.0"))
+        return registry.policy(kind, "mine")
+    tags = {tag for rules in registry.RULES[kind].values() for tag in rules.tags}
+    known = sorted(tags)[0]
+    assert offered(known)(None, THREE).tags == (known,)
+    with pytest.raises(PluginError, match=rf"'{kind}.mine' \(of moon 1.0\) returns the tag '{known}s', of none of its "
+                                          rf"rules .*did you mean .*'{known}'"):
+        offered(f"{known}s")(None, THREE)
+    own = {"documented": SimpleNamespace(tags=("-moon",))}
+    assert offered("-moon", rules=own)(None, THREE).tags == ("-moon",)
+    with pytest.raises(PluginError, match="'-moor'.*did you mean '-moon'"):
+        offered("-moor", rules=own)(None, THREE)

@@ -18,6 +18,16 @@ def counts(running=0, not_running=0, defined=0, waiting=0, walltime_s=None):
     return WorkQueueCounts(running, not_running, defined, waiting, walltime_s)
 
 
+@pytest.mark.parametrize(("standby", "running", "not_running"), [
+    pytest.param([], 10, 5, id="no queue is in standby"),
+    pytest.param([(40, 3)], 50, 5, id="a fixed number of slots counts as running"),
+    pytest.param([(0, 3)], 13, 2, id="with 0 slots the starting jobs do"),
+    pytest.param([(40, 3), (0, 2)], 52, 3, id="each queue by itself"),
+])
+def test_standby_slots_count_as_running(standby, running, not_running):
+    assert with_standby(counts(10, 5), Standby.of(standby), of_type=False) == counts(running, not_running)
+
+
 def decide(edition="documented", keys=None, throttled=True, core_type=None, share=None, **numbers):
     limits = throttle_limits(cfg(prod_job_throttler=keys or {}), "MC 16", "MCORE", edition=edition, throttled=throttled)
     return throttle(counts(**numbers), limits, core_type, share)

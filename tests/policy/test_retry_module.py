@@ -1,15 +1,15 @@
 """The retry module: which rules an error meets, and what more memory or CPU time means in both editions."""
 
+from math import nan
+
 import pytest
-from policy_builders import cfg
+from policy_builders import cfg, task
 
 from simgrid_broker.names import PANDA_ERRORS, PandaError, RetryAction
 from simgrid_broker.policy.retry_module import (
-    NO_LIMIT,
     Handling,
     MemoryFailure,
     NewMemory,
-    Outlasted,
     RetryRule,
     Scope,
     TaskMemory,
@@ -25,7 +25,7 @@ TASK = Scope("x86_64", "Athena-25.0.1", "MC simul")
 A = RetryAction
 
 
-def rule(action, limit=NO_LIMIT, **said):
+def rule(action, limit=None, **said):
     """A rule about ERROR."""
     return RetryRule(**dict(errorsource="pilotErrorCode", errorcode=1212, retryaction=action, max_attempt=limit) | said)
 
@@ -127,23 +127,34 @@ def test_what_the_code_raises_a_task_to(asked, raised, ramcount, of_task):
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_a_task_without_a_claim_is_raised_like_one_with_the_least(edition):
+    for failed in (1, 40):
+        raised = ((2000, 40),) if failed > 1 else ()
+        unknown, least = (new_memory(edition, 0, 1500, ramcount=ramcount, n_failed=failed, raised=raised)
+                          for ramcount in (nan, 0.1))
+        assert unknown == least and any(unknown)
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_a_fixed_ramcount_stays(edition):
     new = new_memory(edition, 1000, 1500, ramunit="MBPerCoreFixed", n_failed=90, raised=((2000, 90),))
     assert new == NewMemory(of_input=2000)
 
 
-JOB = Outlasted(maxtime_s=87_000.0, slot_hs06=80.0, n_events=1000, basewalltime_s=600.0, cpuefficiency=90.0)
-
-
 @pytest.mark.parametrize(("said", "claimed", "raised"), [
     pytest.param({}, 1000.0, 9331.2, id="what it has used, times 1.5"),
     pytest.param({}, 9400.0, 9400.0, id="never less than before"),
-    pytest.param(dict(cpuefficiency=0.0), 10.0, 10.0, id="a task that does not scale with events"),
+    pytest.param({}, nan, 9331.2, id="where there was no claim"),
+    pytest.param(dict(cpuefficiency=nan), 10.0, 10.0, id="a task without a claim of cpuEfficiency"),
+    pytest.param(dict(cpuefficiency=nan), nan, nan, id="a task that claims neither"),
+    pytest.param(dict(maxtime_s=float("inf")), nan, nan, id="no limit and no claim"),
     pytest.param(dict(maxtime_s=float("inf")), 10.0, 10.0, id="a queue without a limit says nothing"),
     pytest.param(dict(maxtime_s=500.0), 10.0, 10.0, id="less than the base time"),
 ])
 def test_cpu_time_of_a_job_that_was_killed_for_its_time(said, claimed, raised):
-    assert increased_cputime(claimed, JOB._replace(**said)) == pytest.approx(raised)
+    job = dict(maxtime_s=87_000.0, cpuefficiency=90.0) | said
+    claims = task(cputime=claimed, basewalltime_s=600.0, cpuefficiency=job["cpuefficiency"])
+    assert increased_cputime(claims, 1000, 80.0, job["maxtime_s"]) == pytest.approx(raised, nan_ok=True)
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])

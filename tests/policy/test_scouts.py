@@ -1,13 +1,16 @@
 """Scouts: when the avalanche starts, what is measured, and what exhausts or breaks a task, in both editions."""
 
+from math import isnan, nan
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from policy_builders import cfg
+from policy_builders import cfg, task
 
 from simgrid_broker.policy import scouts
-from simgrid_broker.policy.scouts import Claims, Jobs, Scouting
+from simgrid_broker.policy.scouts import Jobs, Scouting
+from simgrid_broker.views import Task
 
 EDITIONS = ("documented", "deployed")
 HOUR = 3600.0
@@ -20,11 +23,9 @@ def jobs(n=10, **said) -> Jobs:
     return Jobs(*(np.broadcast_to(np.asarray(said.get(name, plain[name]), float), n) for name in Jobs._fields))
 
 
-def claims(**said) -> Claims:
-    """A task that claims 500 HS06 s an event and 1000 MB a core, without base time or input, but for what is said."""
-    plain = dict(cputime=500.0, ramcount=1000.0, ramunit="MBPerCore", baseramcount=0.0, cpuefficiency=100.0,
-                 basewalltime_s=0.0, diskio=0.0, has_input=True)
-    return Claims(**plain | said)
+def claims(**said) -> Task:
+    """A task with input that claims 500 HS06 s an event and 1000 MB a core, without base time, but for what is said."""
+    return task(**dict(cputime=500.0, ramcount=1000.0, input_bytes_per_job=1.0) | said)
 
 
 def keys(**values):
@@ -128,10 +129,10 @@ def test_percentile_of_the_cpu_time(edition, values, expected):
 @pytest.mark.parametrize(("said", "claimed", "expected"), [
     pytest.param(dict(n_events=79), {}, (None, None), id="fewer than ten events a core"),
     pytest.param(dict(n_events=80), {}, (10800, 10800), id="ten events a core"),
-    pytest.param(dict(n_events=79), dict(has_input=False), (10937, 10937), id="few events without input"),
+    pytest.param(dict(n_events=79), dict(input_bytes_per_job=0.0), (10937, 10937), id="few events without input"),
     pytest.param(dict(n_events=10, walltime_s=6 * HOUR), {}, (259200, None), id="L12 6 h to the second"),
     pytest.param(dict(n_events=10, walltime_s=6 * HOUR + 1), {}, (259212, 259212), id="L12 more than 6 h"),
-    pytest.param({}, dict(cpuefficiency=0), (None, None), id="a task that does not scale with events"),
+    pytest.param({}, dict(cpuefficiency=nan), (None, None), id="a task without a claim of cpuEfficiency"),
     pytest.param({}, dict(basewalltime_s=HOUR), (432, 432), id="less the time beside events"),
     pytest.param(dict(n_events=100_000), {}, (8.64, 8.64), id="thousandths below 10"),
 ])
@@ -151,8 +152,9 @@ def test_l13_io_of_later_jobs_does_not_count_as_documented():
 
 
 @pytest.mark.parametrize(("said", "claimed", "expected"), [
-    pytest.param(dict(cputime_s=3599, input_bytes=1024**2), 0, 0, id="short jobs count as nothing"),
-    pytest.param(dict(cputime_s=3600, input_bytes=1024**2), 0, 5400, id="an hour for a MiB and half as much"),
+    pytest.param(dict(cputime_s=3599, input_bytes=1024**2), 1, 1, id="short jobs count as nothing"),
+    pytest.param(dict(cputime_s=3600, input_bytes=1024**2), 1, 5400, id="an hour for a MiB and half as much"),
+    pytest.param(dict(cputime_s=3600, input_bytes=1024**2), nan, None, id="a task that claims no wall time gets none"),
     pytest.param(dict(cputime_s=3600, input_bytes=1024**2), 9999, 9999, id="not below the claim"),
     pytest.param(dict(cputime_s=3600), 7, 7, id="without input"),
 ])
@@ -169,16 +171,29 @@ def test_output_of_an_event(said, expected):
     assert measure("deployed", jobs(**said)).output_bytes == expected
 
 
-@pytest.mark.parametrize(("values", "expected"), [({}, 900), ({"SCOUT_DISK_IO_CAP": 500}, 500)])
-def test_disk_traffic_is_capped(values, expected):
-    assert measure("deployed", None, claims(diskio=900.0), **values).diskio == expected
+@pytest.mark.parametrize(("claimed", "values", "expected"), [
+    pytest.param(900.0, {}, 900, id="no cap"),
+    pytest.param(900.0, {"SCOUT_DISK_IO_CAP": 500}, 500, id="above the cap"),
+    pytest.param(400.0, {"SCOUT_DISK_IO_CAP": 500}, 400, id="below the cap"),
+    pytest.param(nan, {"SCOUT_DISK_IO_CAP": 500}, None, id="no claim"),
+])
+def test_disk_traffic_is_capped(claimed, values, expected):
+    assert measure("deployed", None, claims(diskio=claimed), **values).diskio == expected
 
 
-def exhausted(edition, found, claimed, new_jobs=100, label="managed", **values):
+def test_measured_cpu_time_withdraws_the_claim_of_wall_time_which_is_measured_without_it():
+    by_cpu, by_wall, neither = (scouts.new_claims(measure("deployed", None, claims(**said))) for said in (
+        dict(walltime_s_per_mib=7.0), dict(walltime_s_per_mib=7.0, cpuefficiency=nan), dict(cpuefficiency=nan)))
+    assert by_cpu["cputime"] == 864 and isnan(by_cpu["walltime_s_per_mib"])
+    assert by_wall["walltime_s_per_mib"] == 7 and "cputime" not in by_wall
+    assert set(neither) == {"iointensity"}
+
+
+def exhausted(edition, found, claimed, new_jobs=100, least_efficiency=0.0, **values):
     """Why jobs exhaust their task."""
     config = keys(**values)
     measured = scouts.measure(found, claimed, config, edition)
-    return scouts.exhausted(found, claimed, measured, new_jobs, label, config, edition)
+    return scouts.exhausted(found, claimed, measured, new_jobs, least_efficiency, config, edition)
 
 
 @pytest.mark.parametrize(("found", "claimed", "new_jobs", "values", "expected"), [
@@ -192,17 +207,22 @@ def exhausted(edition, found, claimed, new_jobs=100, label="managed", **values):
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 0, {}, ("", ""), id="none to come"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 100, {"SCOUT_WRONG_CPUTIME_THRESHOLD": 0}, ("", ""),
                  id="the check is off"),
-    pytest.param({}, dict(cputime=0), 100, {}, ("", ""), id="no claim"),
+    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=nan), 100, {}, ("", ""), id="no claim of CPU time"),
+    pytest.param(dict(maxpss_mb=40_000), dict(ramcount=nan), 100, {}, ("", ""), id="no claim of memory"),
     pytest.param(dict(maxpss_mb=40_000), dict(ramcount=3999), 100, {}, ("", "scout_ramCount"), id="memory over 4 GB"),
     pytest.param(dict(maxpss_mb=40_000), dict(ramcount=4000), 100, {}, ("", ""), id="which it had claimed"),
     pytest.param(dict(maxpss_mb=40_000), dict(ramcount=3999), 100, {"RAM_THR_EXAUSTED": 6}, ("", ""), id="limit 6"),
-    pytest.param({}, dict(min_cpu_efficiency=81), 100, {}, ("", "low_efficiency"), id="below minCpuEfficiency"),
-    pytest.param({}, dict(min_cpu_efficiency=80), 100, {}, ("", ""), id="at minCpuEfficiency"),
     pytest.param(dict(cputime_s=2.1 * 8 * 2 * HOUR), {}, 100, {}, ("", "over_cpu_consumption"), id="CPU abuse"),
 ])
 def test_what_exhausts_a_task(found, claimed, new_jobs, values, expected):
     claimed = claims(**dict(cputime=1e9) | claimed)
     assert tuple(exhausted(edition, jobs(**found), claimed, new_jobs, **values) for edition in EDITIONS) == expected
+
+
+@pytest.mark.parametrize(("least", "expected"), [(80, ("", "")), (81, ("", "low_efficiency"))])
+def test_least_cpu_efficiency_of_a_task(least, expected):
+    assert tuple(exhausted(edition, jobs(), claims(cputime=1e9), least_efficiency=least)
+                 for edition in EDITIONS) == expected
 
 
 INEFFICIENT = {"SCOUT_LOW_CPU_EFFICIENCY_managed": 90, "SCOUT_NUM_CPU_INEFFICIENT_managed": 5,
@@ -231,7 +251,7 @@ def test_inefficient_jobs(low, new_jobs, values, expected):
 def test_short_jobs(n_short, new_jobs, label, expected):
     found = jobs(walltime_s=np.where(np.arange(10) < n_short, 239, 240), cputime_s=800)
     values = {"SCOUT_SHORT_EXECTIME_user": 4, "SCOUT_NUM_SHORT_user": 1, "SCOUT_THR_SHORT_user": 10}
-    assert tuple(exhausted(edition, found, claims(cputime=1e9), new_jobs, label, **values)
+    assert tuple(exhausted(edition, found, claims(cputime=1e9, prodsourcelabel=label), new_jobs, **values)
                  for edition in EDITIONS) == expected
 
 

@@ -6,13 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 from policy_builders import cfg
 
-from simgrid_broker.policy.task_selection import Selection, generates, in_turn, most_jobs, selection
+from simgrid_broker.policy.task_selection import Selection, by_priority, generates, in_turn, most_jobs, selection
 
 MIDDLE = np.full((3, 40), 0.5)
 
 
 def order(priority, group, ratio=30.0, uniforms=MIDDLE):
     return in_turn(np.array(priority), np.array(group), ratio, lambda kind, of: uniforms[kind, of]).tolist()
+
+
+def test_the_highest_priority_comes_first_then_the_oldest_and_a_scouting_task_counts_one_more():
+    rows, priority = np.array([7, 3, 5, 4]), np.array([900, 900, 901, -5], np.int32)
+    assert rows[by_priority(rows, priority)].tolist() == [5, 3, 7, 4]
+    assert rows[by_priority(rows, priority, scouting=rows == 7)].tolist() == [5, 7, 3, 4]
+    assert rows[by_priority(rows, priority, np.array([1, 0, 1, 0]))].tolist() == [3, 4, 5, 7]       # by work queue
 
 
 @pytest.mark.parametrize(("label", "edition", "attribute"), [

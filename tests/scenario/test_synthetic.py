@@ -399,9 +399,9 @@ def test_task_parameters_of_job_brokerage():
     assert {name: row[name] for name in COLUMNS} == COLUMNS
     plain = task_list(scenario(campaign(backlog=1))).rows[0]
     assert plain["cputime"] > 0 and plain["allowinputlan"] == InputLan.USE and plain["n_es_consumers"] == 1
-    assert plain["maxcorecount"] == plain["maxeventsperjob"] == math.inf
+    assert plain["maxcorecount"] == plain["maxeventsperjob"] == math.inf and plain["max_attempt_es"] == 2
     assert not any(plain[name] for name in COLUMNS if name not in (
-        "cputime", "allowinputlan", "n_es_consumers", "maxcorecount", "maxeventsperjob"))
+        "cputime", "allowinputlan", "n_es_consumers", "max_attempt_es", "maxcorecount", "maxeventsperjob"))
 
 
 def test_task_parameters_of_job_brokerage_change_nothing_of_the_work():

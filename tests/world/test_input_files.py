@@ -87,3 +87,15 @@ def test_no_more_is_read_than_asked_for():
     bench = Bench(None, dict(split=FILES | dict(n_files=8)))
     assert waiting_pieces(bench.arrays, 0, 0, 5)["unit"].tolist() == [0, 1, 2, 3, 4]
     assert len(waiting_pieces(bench.arrays, 0, 1, 5)) == 0
+
+
+@pytest.mark.parametrize(("split", "expected"), [
+    pytest.param({}, 9, id="one piece a job"),
+    pytest.param(dict(n_files=12, events_per_file=100, file_bytes=1e6, nfilesperjob=4), 2.25, id="four files a job"),
+    pytest.param(dict(n_files=12, events_per_file=100, file_bytes=1e6, nfilesperjob=4, neventsperjob=100), 9,
+                 id="events are asked for, not files"),
+])
+def test_jobs_to_come_are_those_of_new_input(split, expected):
+    bench = Bench(None, dict(n_jobs=12, split=split) if split else dict(n_jobs=12))
+    bench.arrays.tasks["next_chunk"] = 3
+    assert input_files.jobs_to_come(bench.arrays, 0) == expected

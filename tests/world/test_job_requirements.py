@@ -21,8 +21,8 @@ def seen(**said):
 
 @pytest.mark.parametrize(("said", "fields"), [
     pytest.param({}, dict(allowinputlan="use", uselocalio=False, ipconnectivity="", event_service=False,
-                          n_es_consumers=1, max_attempt_es=0, jumbo_events=-1, merge_output=False, maxcorecount=inf,
-                          dynamic_events=False, cputimeunit="HS06sPerEvent", walltime_s_per_mib=nan, diskio=nan),
+                          n_es_consumers=1, max_attempt_es=2, jumbo_events=-1, merge_output=False, maxcorecount=inf,
+                          min_granularity=nan, cputimeunit="HS06sPerEvent", walltime_s_per_mib=nan, diskio=nan),
                  id="a plain task"),
     pytest.param(dict(allowinputlan=InputLan.ONLY, uselocalio=1), dict(allowinputlan="only", uselocalio=True),
                  id="direct reading only"),
@@ -32,10 +32,10 @@ def seen(**said):
                  dict(event_service=True, n_es_consumers=2, max_attempt_es=4, jumbo_events=-1), id="event service"),
     pytest.param(dict(eventservice=1, n_jumbo_jobs=3, n_jobs=10, n_events_per_job=7),
                  dict(jumbo_events=70), id="all events of a task that has just come are ready for jumbo jobs"),
-    pytest.param(dict(mingranularity=5), dict(dynamic_events=True, min_granularity=5, max_events_per_job=inf),
+    pytest.param(dict(mingranularity=5), dict(min_granularity=5, max_events_per_job=inf),
                  id="any number of events"),
     pytest.param(dict(mingranularity=5, maxeventsperjob=50),
-                 dict(dynamic_events=True, min_granularity=5, max_events_per_job=50), id="dynamic number of events"),
+                 dict(min_granularity=5, max_events_per_job=50), id="dynamic number of events"),
     pytest.param(dict(walltime_s_per_mib=2.5), dict(cputimeunit="", walltime_s_per_mib=2.5, walltimeunit=""),
                  id="wall time instead of CPU time"),
     pytest.param(dict(mergeoutput=1, maxcorecount=16, diskio=50), dict(merge_output=True, maxcorecount=16, diskio=50.0),

@@ -133,7 +133,7 @@ def test_numbers_of_a_work_queue(types, expected):
         put_job(bench, status, resource_type=kind)
     snapshot = take_snapshot(bench.arrays, 0.0)
     snapshot.placed_by_type[0][:] = [5, 1]
-    found = observe.work_queue_counts(snapshot, 0, types)
+    found = observe.work_queue_counts(snapshot, (0,), types)
     assert (found.running, found.not_running, found.defined, found.waiting) == expected
 
 
@@ -230,3 +230,24 @@ def test_what_a_task_knows_of_its_parent(parent, expected):
 def test_parameters_of_a_task():
     found = observe.task(bench_of(dict(t1weight=-1, fullchain=2, inputprestaging=1)).world, 0)
     assert (found.t1weight, found.fullchain, found.inputprestaging) == (-1, 2, True)
+
+
+def test_jobs_before_merging_are_those_of_tasks_whose_output_is_merged_by_task_and_chunk():
+    bench = bench_of(dict(mergeoutput=1), dict(), dict(mergeoutput=1))
+    rows = [put_job(bench, S.RUNNING, task=task, chunk=chunk) for task, chunk in ((2, 0), (0, 7), (1, 0), (0, 3))]
+    put_job(bench, S.ACTIVATED, n_chunks=0)                                        # a merge job
+    assert observe.jobs_before_merging(bench.arrays).tolist() == [rows[3], rows[1], rows[0]]
+
+
+@pytest.mark.parametrize(("status", "columns", "expected"), [
+    pytest.param(S.MERGING, {}, False, id="its only job waits to be merged"),
+    pytest.param(S.TRANSFERRING, {}, True, id="its only job writes its output"),
+    pytest.param(S.MERGING, dict(next_chunk=9), True, id="input is left"),
+    pytest.param(S.MERGING, dict(n_retry=1), True, id="input is tried again"),
+])
+def test_work_of_a_task_other_than_merging(status, columns, expected):
+    bench = bench_of(dict(mergeoutput=1, n_jobs=10))
+    put_job(bench, status)
+    for name, value in (dict(next_chunk=10) | columns).items():
+        bench.arrays.tasks[name][0] = value
+    assert observe.has_other_work(bench.arrays).tolist() == [expected]

@@ -12,13 +12,15 @@ from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import LOAD, TASK_FIELDS, Gdpconfig, Task, records
 from simgrid_broker.world import observe
+from simgrid_broker.world.columns import set_task
 
 CLAIMS = ["cpuefficiency", "cputime", "diskio", "iointensity", "ramcount", "walltime_s_per_mib"]
 """Claims of a task without which it is brokered as well."""
 
 
 def test_the_claims_that_may_be_unknown():
-    assert sorted(name for name, column in TASK_FIELDS.items() if column.unknown) == CLAIMS
+    assert sorted(name for name, column in TASK_FIELDS.items() if column.unknown) == [
+        *CLAIMS[:4], "min_granularity", *CLAIMS[4:]]
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -28,6 +30,20 @@ def test_a_claim_of_0_is_unknown_and_the_least_claim_is_not(name):
     assert isnan(getattr(observe.task(none.world, 0), name))
     assert getattr(observe.task(least.world, 0), name) == 0.0625
     assert isnan(getattr(Task(), name))
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_an_unknown_claim_is_written_as_0(name):
+    bench = Bench(scenario(), {name: 5})
+    set_task(bench.world, 0, **{name: nan})
+    assert bench.arrays.tasks[name][0] == 0
+    assert isnan(getattr(observe.task(bench.world, 0), name))
+
+
+def test_what_is_not_a_claim_keeps_nan():
+    bench = Bench(scenario(), {})
+    set_task(bench.world, 0, frozen_s=nan)
+    assert isnan(bench.arrays.tasks["frozen_s"][0])
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

@@ -46,14 +46,13 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
                    lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question, answer.refused_by))
 
 
-def broker_hint(task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig, edition: str = "documented",
+def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig,
                 cache: MaskCache | None = None, asked_about: np.ndarray | None = None) -> np.ndarray:
     """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
 
     asked_about: (n,) bool, the pseudo-queues that are looked at, None = all. No nucleus is set, no queue is
     pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
     """
-    brokerage = PRODUCTION[edition]
     question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache, hint=True)
     if asked_about is not None:
         question = question._replace(first=_only(asked_about, question.first))

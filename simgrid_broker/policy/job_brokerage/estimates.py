@@ -21,8 +21,6 @@ MIN_MERGE_MB = 2000
 """Least memory of merge jobs whose mergeRamCount is known; source: brokerage reference, section 8.1."""
 HS06_UNITS = ("HS06sPerEvent", "HS06sPerEventFixed", "mHS06sPerEvent", "mHS06sPerEventFixed")
 """Values of cpuTimeUnit with which cpuTime counts; here it is in HS06 s, whatever the prefix; source: section 8.3."""
-DEFAULT_ES_ATTEMPTS = 3
-"""Attempts of an event if the task says nothing; source: brokerage reference, section 8.3."""
 
 
 # ---- of a task -----------------------------------------------------------------------------------------------------
@@ -46,7 +44,7 @@ def _work_of_jobs(task: Task) -> dict:
     The longest run of events is here that of one job, up to maxEventsPerJob. Source: brokerage reference, section 8.3.
     """
     usual = work(task, task.n_events_per_job)
-    if not (task.dynamic_events and counts_hs06(task)):
+    if math.isnan(task.min_granularity) or not counts_hs06(task):
         return dict(usual_work=usual, least_work=usual, most_work=usual)
     run = min(task.n_events_per_job, task.max_events_per_job)
     return dict(usual_work=usual, least_work=work(task, task.min_granularity),
@@ -97,7 +95,7 @@ def input_mib(task: Task) -> float:
     return task.input_bytes_per_job / MIB if task.input_bytes_per_job else float(max(task.n_files_per_job, 1))
 
 
-def work(task: Task, n_events: int) -> float:
+def work(task: Task, n_events: float) -> float:
     """CPU work of a job of `n_events` as the task claims it, HS06 s; without a CPU time in HS06 s wall time x cores, s.
 
     NaN = unknown. The events of an event service task are shared by its consumers, and tried several times.
@@ -105,8 +103,7 @@ def work(task: Task, n_events: int) -> float:
     """
     need = task.cputime * n_events if counts_hs06(task) else task.walltime_s_per_mib * input_mib(task)
     if task.event_service and not task.job_cloning:
-        attempts = task.max_attempt_es + 1 if task.max_attempt_es else DEFAULT_ES_ATTEMPTS
-        need = need / (task.n_es_consumers * attempts)
+        need = need / (task.n_es_consumers * (task.max_attempt_es + 1))
     return need
 
 

@@ -99,11 +99,11 @@ def too_much_walltime(task, queue, load, link, store, numbers):
 
 @candidate_criterion("-longwalltime", panda="selection for walltime", **DEPLOYED)
 def too_much_walltime_deployed(task, queue, load, link, store, numbers):
-    """Refuse queues with a mintime whose scaled value is above the work of a job (D54).
+    """Refuse queues with a mintime whose scaled value is above the work of a job, or whose work is undefined (D54).
 
-    Unknown work is below any value above 0; the answer gives it as 0 where it would be in HS06 s.
+    A cpuTime that is not claimed makes 0 HS06 s of work here, not undefined work; source: brokerage reference, 8.3.
     """
     need, limit = estimates.most_work(task, queue), estimates.work_limit(task, queue, queue["mintime_s"])
-    if not task["walltime_is_known"]:
-        return queue["mintime_s"] > 0 and limit > 0, 0.0 if task["counts_hs06"] else need, limit
-    return queue["mintime_s"] > 0 and need < limit, need, limit
+    if task["counts_hs06"] and not task["walltime_is_known"]:
+        need = 0.0
+    return queue["mintime_s"] > 0 and not need >= limit, need, limit

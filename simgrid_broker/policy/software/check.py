@@ -75,7 +75,9 @@ def answer(software: QueueSoftware, need: Need, everywhere: PublishedSoftware | 
         return NO_CACHE
     published = entry_of(software, edition)
     if published is not None and _passes(published, software, need, everywhere, edition):
-        return NO_PLATFORM if _unresolved(published, need.architecture.sw_platform) else ALLOWED
+        platform = need.architecture.sw_platform             # a regular expression does not match itself
+        resolved = covers(platform, platform) or resolved_platform(published, platform) is not None
+        return ALLOWED if resolved else NO_PLATFORM
     return ALLOWED if _takes_any(software, need, edition) else NO_CACHE
 
 
@@ -155,11 +157,6 @@ def resolved_platform(published: PublishedSoftware, platform: str) -> str | None
     if platform in published.cmtconfigs:
         return platform
     return next((known for known in published.cmtconfigs if covers(platform, known)), None)
-
-
-def _unresolved(published: PublishedSoftware, platform: str) -> bool:
-    """Whether a regular expression (which does not match itself) matches no platform; brokerage reference, 5.4."""
-    return not covers(platform, platform) and resolved_platform(published, platform) is None
 
 
 def _is_pattern(text: str) -> bool:

@@ -66,12 +66,8 @@ def _has_gpu(asked: GpuSpec, gpus: tuple[WorkerNodeGpu, ...], edition: str) -> b
         return True
     if not gpus or (asked.excl and any(starts(asked.model, gpu.model or "") for gpu in gpus)):
         return False
-    together = _one_kind if edition == "documented" else _all_kinds
-    return together(asked, gpus, edition)
-
-
-def _one_kind(asked: GpuSpec, gpus: tuple[WorkerNodeGpu, ...], edition: str) -> bool:
-    """Whether one kind of GPU has everything."""
+    if edition == "deployed":
+        return _all_kinds(asked, gpus, edition)
     return any(_is_named(asked, gpu) and _is_of(asked, gpu) and _measures(asked, gpu, edition) for gpu in gpus)
 
 

@@ -23,12 +23,11 @@ def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, unifor
     of an edition are always the same: its criteria, then the pre-assignment.
     """
     brokerage = PRODUCTION[edition]
-    tags = brokerage.funnel.tags + PREASSIGNED.funnel.tags
     if task.nucleus < 0 or task.nucleus not in nuclei.site:
-        return run_brokerage(brokerage, task, nuclei, cfg, uniform, tags)
+        return run_brokerage(brokerage, task, nuclei, cfg, uniform, brokerage.tags)
     verdict = run_brokerage(PREASSIGNED, task, nuclei, cfg, uniform)
     shifted = np.where(verdict.refused_by == KEPT, KEPT, verdict.refused_by + len(brokerage.funnel.tags))
-    return replace(verdict, tags=tags, refused_by=shifted)
+    return replace(verdict, tags=brokerage.tags, refused_by=shifted)
 
 
 def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float,

@@ -15,6 +15,11 @@ class TaskBrokerage:
     funnel: Funnel
     factors: tuple[FactorFunction, ...]
 
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Everything that a nucleus can be refused for: the tags of the criteria, then of the pre-assignment."""
+        return self.funnel.tags + PREASSIGNED.funnel.tags
+
 
 DOCUMENTED = TaskBrokerage("documented", Funnel((
         nuclei.not_active, nuclei.transfer_backlog, nuclei.no_storage, nuclei.too_little_space, nuclei.unreadable,

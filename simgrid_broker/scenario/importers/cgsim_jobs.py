@@ -106,7 +106,8 @@ def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
     return {
         "job": row["pandaid"], "submit_s": _time(line, "creationtime", row["creationtime"], bad),
         "run_s": _run_s(line, row, number["job_walltime"], cores, bad), "processors": cores, "requested_s": UNKNOWN,
-        "status": STATUS_WORDS.get(row.get("jobstatus", "").lower(), UNKNOWN), "user": _user(name),
+        "status": STATUS_WORDS.get(row.get("jobstatus", "").lower(), UNKNOWN),
+        "user": name.split(".")[1] if name.startswith(USER_PREFIX) else "",
         "label": "user" if name.startswith(USER_PREFIX) else "managed", "priority": priority,
         "cpu_efficiency": efficiency,
         "input_bytes": max(0.0, number["inputfilebytes"]) or sum(sizes),
@@ -170,10 +171,6 @@ def _sizes(line: int, field: str, bad: BadLines) -> list[float]:
         bad.add(line, "files_info", field, "sizes in bytes were expected")
         return []
     return [float(size) for size in sizes]
-
-
-def _user(jobname: str) -> str:
-    return jobname.split(".")[1] if jobname.startswith(USER_PREFIX) else ""
 
 
 def _input_site(row: Mapping[str, str], sites: Sequence[str]) -> int | None:

@@ -118,11 +118,6 @@ def _type(fields: Fields) -> str:
     return "unified" if fields.has_option("grandly_unified") else kind
 
 
-def _capability(fields: Fields) -> str:
-    by_cores = "mcore" if fields.whole("corecount") > 1 else "score"
-    return fields.word("capability", ("ucore", "mcore", "score"), by_cores)
-
-
 def _per_core_scale(fields: Fields) -> int:
     """What the limits of a slot are multiplied by: the cores if catchall has `per_core_attr`, else 1.
 
@@ -173,7 +168,8 @@ def _releases(fields: Fields) -> list[str]:
 READERS: Mapping[str, Callable[[Fields], Any]] = {
     "status": lambda fields: fields.word("status", QueueStatus.words(), "offline"),
     "type": _type,
-    "capability": _capability,
+    "capability": lambda fields: fields.word("capability", ("ucore", "mcore", "score"),
+                                             "mcore" if fields.whole("corecount") > 1 else "score"),
     "workflow": lambda fields: fields.text("workflow") or None,
     "resource_type": lambda fields: fields.text("resource_type", "GRID"),
     "corecount": lambda fields: max(1, fields.whole("corecount")),

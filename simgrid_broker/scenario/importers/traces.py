@@ -136,7 +136,9 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     times between submissions are multiplied by it. Raises InputFileError if no record can be replayed.
     """
     records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()}, index=records.index)
-    records = _replayable(records.assign(processors=_processors(records)), tally)
+    had, asked = records["processors"], records["requested_processors"]
+    processors = np.where(had > 0, had, np.where(asked > 0, asked, 1.0))
+    records = _replayable(records.assign(processors=processors), tally)
     if records.empty:
         refuse(path, None, "", None, "; ".join(("at least one record of a job that ran was expected",
                                                 *tally.remarks())))
@@ -149,11 +151,6 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     _fill_memory(rows, records, memory_per_core, tally)
     _fill_files(rows, records)
     return TaskList(rows, *_places(rows, records), _vocabularies(rows, records, path), tuple(tally.remarks()))
-
-
-def _processors(records: pd.DataFrame) -> np.ndarray:
-    had, asked = records["processors"], records["requested_processors"]
-    return np.where(had > 0, had, np.where(asked > 0, asked, 1.0))
 
 
 def _replayable(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:
