@@ -11,12 +11,12 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from simgrid_broker.advice import readers
+from simgrid_broker.advice import editions_of, readers
 from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section, first_sentence
-from simgrid_broker.gdpconfig import REGISTRY
+from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
 from simgrid_broker.schema import RECORDED
 from simgrid_broker.world.states import MACHINES, Machine, Move
 
@@ -41,8 +41,8 @@ GDPCONFIG_HEAD = """\
 ## gdpconfig
 
 Keys of PanDA's and JEDI's gdpconfig, under `gdpconfig:` as `KEY: value` or `component.KEY: value`. `<...>` is
-a placeholder for a name, `[...]` is optional. Keys without a reader are accepted, so that a configuration can be copied
-without changes, but have no effect; `check` and `run` list them.
+a placeholder for a name, `[...]` is optional. Keys without a reader, and those that the edition in force does not read,
+are accepted, so that a configuration can be copied without changes, but have no effect; `check` and `run` list them.
 """
 
 SNAPSHOT_HEAD = """\
@@ -96,9 +96,9 @@ def scenario() -> str:
     """docs/scenario.md."""
     sections = [_markdown(part.section(), 2) for part in parts()]
     rows = [(entry.name, entry.type, _default(entry.default), entry.unit, entry.meaning,
-             ", ".join(readers().get(entry, ())))
+             ", ".join(editions_of(entry)) or "-", ", ".join(readers().get(entry, ())))
             for entry in REGISTRY]
-    keys = table(("key", "type", "default", "unit", "meaning", "read by"), rows, code=(0, 5))
+    keys = table(("key", "type", "default", "unit", "meaning", "editions", "read by"), rows, code=(0, 6))
     return "\n".join([SCENARIO_HEAD, *sections, GDPCONFIG_HEAD, keys])
 
 
@@ -153,12 +153,19 @@ def rules() -> str:
         rule = function.rule
         tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
         where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
-        keys = ", ".join(key.name for key, reading in readers().items() if where in reading)
+        keys = ", ".join(f"`{key.name}`{_only(key, where, rule.editions)}" for key, reading in readers().items()
+                         if where in reading)
         named = rf"\b{function.__name__.removesuffix('_deployed')}(_deployed)?\b|\"{re.escape(tag.split(': ')[-1])}\""
         tested = ", ".join(str(path.relative_to(ROOT)) for path, text in tests.items() if re.search(named, text))
         rows.append((broker, tag, first_sentence(function), ", ".join(rule.editions), keys, rule.source, where, tested))
     head = ("broker", "tag or factor", "what it does", "editions", "gdpconfig", "source", "function", "tests")
-    return table(head, rows, code=(1, 4, 6, 7))
+    return table(head, rows, code=(1, 6, 7))
+
+
+def _only(key: GdpconfigKey, where: str, editions: Sequence[str]) -> str:
+    """The edition in which a rule of several editions reads a key, in parentheses; empty if it does in all of them."""
+    reading = [edition for edition in editions if where in readers(edition).get(key, ())]
+    return "" if len(reading) == len(editions) else f" ({', '.join(reading)})"
 
 
 def between_marks(text: str, inside: str) -> str:

@@ -9,7 +9,11 @@ from typing import Any
 
 from simgrid_broker import policy
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey
-from simgrid_broker.policy.job_brokerage.question import KEYS
+from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
+from simgrid_broker.policy.job_brokerage.question import KEYS, TERMS
+from simgrid_broker.policy.registry import BUILT_IN
+from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
 from simgrid_broker.scenario import Scenario, cross_checks, find
 
 
@@ -19,35 +23,72 @@ def remarks(scenario: Scenario) -> tuple[str, ...]:
 
 
 def settings_without_effect(scenario: Scenario) -> Iterator[str]:
-    """Keys of gdpconfig that nothing in the simulator reads, or nothing in the edition of the scenario."""
+    """Keys of gdpconfig that nothing in the simulator reads, or nothing in the edition of the scenario.
+
+    What a policy or agent of another package reads is not known.
+    """
+    policies = scenario.policies
+    others = [name for kind, name in policies if name not in BUILT_IN[kind]] + list(scenario.agents.own)
+    unless = f" unless {' or '.join(map(repr, others))} reads it" if others else ""
     for name in cross_checks.settings_of(scenario):
-        read = [match.entry for match in find(name) if match.entry in readers()]
-        if not read:
-            yield f"gdpconfig key {name!r} has no effect: nothing in the simulator reads it."
-        elif not any(scenario.edition in entry.editions for entry in read):
-            yield f"gdpconfig key {name!r} has no effect: only the {read[0].editions[0]} edition reads it."
+        editions = {edition for match in find(name) for edition in editions_of(match.entry)}
+        if not editions:
+            yield f"gdpconfig key {name!r} has no effect{unless}: nothing in the simulator reads it."
+        elif scenario.edition not in editions:
+            yield f"gdpconfig key {name!r} has no effect{unless}: only the {editions.pop()} edition reads it."
+
+
+def editions_of(entry: GdpconfigKey) -> tuple[str, ...]:
+    """The editions in which something reads a key."""
+    return tuple(edition for edition in EDITIONS if entry in readers(edition))
 
 
 @cache
-def readers() -> dict[GdpconfigKey, tuple[str, ...]]:
-    """The public functions that read each key, as `policy.scouts.measure`; a key that nothing reads is missing.
+def readers(edition: str | None = None) -> dict[GdpconfigKey, tuple[str, ...]]:
+    """The public functions that read each key, as `policy.scouts.measure`, in an edition, None = in any of them.
 
-    A family falls back to the key without placeholders, so what reads the family reads that key, too.
+    A rule of the brokers reads its keys in the editions whose tuples have the rule, but for those that an edition sets
+    for good (`question.TERMS`); other functions do in the editions that the row of the key names. A family falls back
+    to the key without placeholders, so what reads the family reads that key, too. A key that nothing reads is missing.
     """
-    named: dict[str, set[GdpconfigKey]] = {}
+    editions = EDITIONS if edition is None else (edition,)
+    return {entry: reading for entry in REGISTRY if (reading := tuple(sorted({
+        name for each in editions for name, (function, keys) in _readings(each).items()
+        if entry in keys and _reads(function, entry, each)})))}
+
+
+@cache
+def _readings(edition: str) -> dict[str, tuple[Callable, frozenset[GdpconfigKey]]]:
+    """Every public function of the policies, with the keys that its code names, as an edition fills in columns."""
+    general = {(entry.component, entry.key): entry for entry in REGISTRY}
+    found = {}
     for info in walk_packages(policy.__path__, f"{policy.__name__}."):
         module, short = import_module(info.name), info.name.partition(".")[2]
-        named |= {f"{short}.{name}": set(_keys_named(thing)) for name, thing in vars(module).items()
-                  if isinstance(_plain(thing), FunctionType) and thing.__module__ == module.__name__ and name[0] != "_"}
-    general = {(entry.component, entry.key): entry for entry in REGISTRY}
-    for keys in named.values():
-        keys |= {general[fallback] for key in keys if (fallback := (key.component, key.prefix)) in general}
-    return {entry: reading for entry in REGISTRY if (reading := tuple(sorted(
-        name for name, keys in named.items() if entry in keys)))}
+        for name, thing in vars(module).items():
+            if isinstance(_plain(thing), FunctionType) and thing.__module__ == module.__name__ and name[0] != "_":
+                keys = set(_keys_named(thing, edition))
+                keys |= {general[key.component, key.prefix] for key in keys if (key.component, key.prefix) in general}
+                found[f"{short}.{name}"] = thing, frozenset(keys)
+    return found
 
 
-def _keys_named(function: Callable) -> Iterator[GdpconfigKey]:
-    """Keys that a function names, as keys of a component or as columns of a task's record.
+def _reads(function: Callable, entry: GdpconfigKey, edition: str) -> bool:
+    """Whether a function that names a key reads it in an edition."""
+    if function in _rules_of(edition):
+        return True
+    is_part_of_rules = hasattr(function, "rule") or _asks_a_record(_plain(function))
+    return not is_part_of_rules and edition in entry.editions
+
+
+@cache
+def _rules_of(edition: str) -> frozenset[Callable]:
+    """The rules of both brokers in an edition, and the function that counts jobs for them."""
+    jobs, tasks = JOBS[edition], TASKS[edition]
+    return frozenset((*jobs.funnel.criteria, *jobs.factors, jobs.count, *tasks.funnel.criteria, *tasks.factors))
+
+
+def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
+    """Keys that a function names, as keys of a component or as columns of a task's record that the edition leaves open.
 
     Private functions, and others of a task's record, count as part of the function that uses them.
     """
@@ -55,7 +96,8 @@ def _keys_named(function: Callable) -> Iterator[GdpconfigKey]:
     codes = list(_codes(plain.__code__))
     names = [name for code in codes for name in code.co_names]
     if _asks_a_record(plain):
-        yield from (KEYS[text] for code in codes for text in code.co_consts if isinstance(text, str) and text in KEYS)
+        columns = {text for code in codes for text in code.co_consts if isinstance(text, str)}
+        yield from (KEYS[column] for column in columns & KEYS.keys() - TERMS[edition].keys())
     for name in names:
         thing = plain.__globals__.get(name)
         if isinstance(thing, type) and issubclass(thing, Component):
@@ -64,7 +106,7 @@ def _keys_named(function: Callable) -> Iterator[GdpconfigKey]:
             yield from (entry for entry in thing if isinstance(entry, GdpconfigKey))
         elif (isinstance(_plain(thing), FunctionType) and (name[0] == "_" or _asks_a_record(_plain(thing)))
               and _plain(thing) is not plain):
-            yield from _keys_named(thing)
+            yield from _keys_named(thing, edition)
 
 
 def _asks_a_record(function: FunctionType) -> bool:

@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "views": {"names", "schema", "gdpconfig"},
     "scenario": {"files", "schema", "gdpconfig", "names", "units", "errors", "luck"},
     "policy": {"plugins", "errors", "views", "gdpconfig", "names", "units", "compiled"},
-    "advice": {"scenario", "policy", "gdpconfig"},
+    "advice": {"scenario", "policy", "gdpconfig", "names"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "agents": {"plugins", "world", "fabric", "policy", "schema", "views", "luck", "names", "units"},

@@ -22,8 +22,11 @@ Examples:
 """
 
 UNREAD = "(no effect)"
-LEGEND = (f"{UNREAD}: nothing in the simulator reads the key. <...> is a placeholder and [...] is optional. "
-          "Set a key with `gdpconfig:` in a scenario, or with --set gdpconfig.KEY=VALUE.")
+EDITION_WORDS = {("documented", "deployed"): "both", ("documented",): "documented", ("deployed",): "deployed", (): "-"}
+"""What the table says of the editions that read a key."""
+LEGEND = (f"edition: in which the key has an effect. {UNREAD}: nothing in the simulator reads it. <...> is a "
+          "placeholder and [...] is optional. Set a key with `gdpconfig:` in a scenario, or with --set "
+          "gdpconfig.KEY=VALUE.")
 
 
 def completed(start: str) -> list[str]:
@@ -37,7 +40,7 @@ def gdpconfig(key: Annotated[str | None, typer.Argument(
         show_default=False)] = None) -> None:
     """Show the keys of gdpconfig.
 
-    Component, default, unit and meaning of every key, and which parts of the simulator read it.
+    Component, default, unit and meaning of every key, in which editions it has an effect, and what reads it.
     """
     from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY
     from simgrid_broker.scenario import find
@@ -52,27 +55,36 @@ def gdpconfig(key: Annotated[str | None, typer.Argument(
 
 def listed(entries: Iterable["GdpconfigKey"]) -> str:
     """Keys as a table, component by component, with a legend."""
-    from simgrid_broker.advice import readers
+    from simgrid_broker.advice import editions_of
     components: dict[str, list[tuple[str, ...]]] = {}
     for entry in entries:
-        meaning = entry.meaning if entry in readers() else f"{entry.meaning} {UNREAD}"
+        editions = editions_of(entry)
+        meaning = entry.meaning if editions else f"{entry.meaning} {UNREAD}"
         components.setdefault(f"{entry.app} {entry.component}", []).append(
-            (entry.key, shown(entry.default), entry.unit, meaning))
-    tables = [table((name, "default", "unit", "meaning"), rows) for name, rows in components.items()]
+            (entry.key, shown(entry.default), entry.unit, EDITION_WORDS[editions], meaning))
+    tables = [table((name, "default", "unit", "edition", "meaning"), rows) for name, rows in components.items()]
     return "\n\n".join([*tables, paragraph(LEGEND)])
 
 
 def described(match: "Match") -> str:
     """Everything about one key."""
-    from simgrid_broker.advice import readers
+    from simgrid_broker.advice import editions_of
     entry = match.entry
     facts = {"meaning": entry.meaning, "default": f"{shown(entry.default)} {entry.unit}".strip(), "type": entry.type,
              "zero": described_zero(entry),
              "here": ", ".join(f"<{name}> = {text}" for name, text in match.members.items()),
-             "editions": ", ".join(entry.editions) if len(entry.editions) == 1 else "", "source": entry.source,
-             "read by": ", ".join(readers().get(entry, ())) or "nothing in the simulator, so it has no effect"}
+             "editions": ", ".join(editions_of(entry)), "source": entry.source, "read by": described_readers(entry)}
     lines = [entry.name if entry.key == match.key else f"{entry.component}.{match.key} (of {entry.name})"]
     return "\n".join(lines + [paragraph(f"  {name:<10}{text}", " " * 12) for name, text in facts.items() if text])
+
+
+def described_readers(entry: "GdpconfigKey") -> str:
+    """What reads a key, edition by edition where that differs."""
+    from simgrid_broker.advice import editions_of, readers
+    reading = {edition: ", ".join(readers(edition)[entry]) for edition in editions_of(entry)}
+    if len(reading) == 2 and len(set(reading.values())) == 2:
+        return "; ".join(f"{edition}: {names}" for edition, names in reading.items())
+    return next(iter(reading.values()), "nothing in the simulator, so it has no effect")
 
 
 def described_zero(entry: "GdpconfigKey") -> str:

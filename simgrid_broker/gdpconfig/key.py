@@ -20,8 +20,8 @@ class GdpconfigKey:
 
     key: PanDA's spelling; `<gshare>` and the like are placeholders, a part in brackets is optional; type: bool, int,
     float, str or json; default: value in force when nothing is set, None = off or no limit; zero_is_unset: editions in
-    which 0 means not set, as in the production code; at_least, at_most: range of a number; editions: those that read
-    the key; source: document and section.
+    which 0 means not set, as in the production code; at_least, at_most: range of a number; editions: those in which
+    functions other than rules of the brokers read the key (`advice.editions_of`); source: document and section.
     """
 
     type: str

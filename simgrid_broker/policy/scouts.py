@@ -190,9 +190,8 @@ def measured_ramcount(jobs: Jobs, claims: Task, cfg: Gdpconfig, edition: str) ->
         kib = np.ceil((jobs.maxpss_mb - claims.baseramcount) * KIB / jobs.corecount)
         margin = 1 + cfg.value(dbproxy.SCOUT_RAMCOUNT_MARGIN) / 100
         found = int(float(np.percentile(kib, cfg.value(dbproxy.SCOUT_RAMCOUNT_RANK))) * margin / KIB)
-    least = cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN)
-    if edition == "deployed" and per_core and least is not None:
-        found = max(found, least)
+    if edition == "deployed" and per_core:
+        found = max(found, cfg.value(dbproxy.SCOUT_RAMCOUNT_MIN) or 0)
     return float(found) if found > 0 else None
 
 

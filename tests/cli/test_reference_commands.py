@@ -98,6 +98,7 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     words = " ".join(result.split())
     assert "Queued output files above which a nucleus is skipped" in words
     assert "Window in which failed jobs are counted (no effect)" in words
+    assert "NW_ACTIVE false deployed Apply" in words and "NW_THRESHOLD 1.7 weight both Network" in words
 
 
 @pytest.mark.parametrize(("key", "words"), [
@@ -106,6 +107,11 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     pytest.param("NQUEUELIMIT_MC simul_MCORE", ("<queue> = MC simul, <rtype> = MCORE", "prod_job_throttler",
                                                 "anal_job_throttler"), id="a member of a family, in two components"),
     pytest.param("TW_DONE_JOB_STAT", ("default   6", "no effect"), id="an unread key"),
+    pytest.param("NW_ACTIVE", ("editions  deployed",), id="a key of one edition"),
+    pytest.param("NQUEUED_SAT_CAP", ("read by   documented:", "deployed:"),
+                 id="a key that the editions read elsewhere"),
+    pytest.param("FAST_REBRO_THRESHOLD_NQNR_RATIO", ("zero      the same as not set in the deployed edition",),
+                 id="a key whose 0 means not set in one edition"),
     pytest.param("jobbroker", ("NW_ACTIVE", "NQUEUELIMITSITE_<gshare>"), id="a whole component"),
 ])
 def test_gdpconfig_describes_one_key(call, key, words):

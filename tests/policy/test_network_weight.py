@@ -21,7 +21,7 @@ def candidate_of(edition, **said) -> Candidate:
     """A candidate whose link to the nucleus is idle, of closeness 11 and unknown throughput, but for what is said."""
     link = dict(known=True, closeness=11) | {name: said.pop(name) for name in LINK.names if name in said}
     values = DEFAULTS | said
-    values |= TERMS[edition]
+    values |= {"files_per_weight": values["NQUEUED_SAT_CAP"]} | TERMS[edition]
     record = np.zeros(1, TASK)
     for name, value in values.items():
         record[name] = value

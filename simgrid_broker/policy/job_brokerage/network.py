@@ -54,8 +54,7 @@ def queued_weight(task, link):
 
     Deployed edition: 2 - files / NQUEUED_SAT_CAP, which may be negative; source: brokerage reference, 7.
     """
-    scale = task["files_per_weight"] if task["files_per_weight"] > 0 else task["NQUEUED_SAT_CAP"]
-    weight = BEST - waiting_files(task, link) / scale
+    weight = BEST - waiting_files(task, link) / task["files_per_weight"]
     return task["least_queued_weight"] if weight < task["least_queued_weight"] else weight
 
 

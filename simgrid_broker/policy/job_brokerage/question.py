@@ -31,18 +31,19 @@ TERMS = {
         mb_per_gb=1000),
     "deployed": dict(
         starting_counts=True, all_output_counts=False, pilots_required=False, sharing_counts=True, whole_mb=True,
-        day_is_scaled=True, asks_for_sources=True, assigned_offset=1, files_per_weight=0, least_queued_weight=-np.inf,
+        day_is_scaled=True, asks_for_sources=True, assigned_offset=1, least_queued_weight=-np.inf,
         weight_above_50=1.6, week_required=True, nucleus_has_weight=True, mb_per_gb=1024),
 }
-"""Columns of TASK in which rules of both editions differ; an edition may set a key of gdpconfig for good.
+"""Columns of TASK in which rules of both editions differ; an edition may set one of KEYS for good, without its key.
 
 Sources: the D-numbers of the rules; plots queued.png and throughput.png of the JEDI TWiki, network weight (300 files,
 1.7 for more than 50 up to 75 MB/s, D45); PanDA brokerage documentation, Network Weight (equal parts of both weights).
 """
 
 KEYS = {entry.prefix: entry for entry in (core.WORK_SHORTAGE, *jobbroker.entries())}
+KEYS["files_per_weight"] = jobbroker.NQUEUED_SAT_CAP
 """Keys of gdpconfig by their column of TASK, from which rules about one candidate read them: PanDA's spelling, without
-the placeholders of a family."""
+the placeholders of a family. files_per_weight: files that lower the queued weight from 2 to 1 (D44)."""
 
 TASK = np.dtype([
     *((name, column.seen) for name, column in TASK_FIELDS.items() if column.seen != "U" and name != "event_service"),
@@ -73,7 +74,7 @@ TASK = np.dtype([
     ("day_is_scaled", "?"),          # 24 hours are those of a reference core (D52)
     ("asks_for_sources", "?"),       # replicas of the input are looked for (brokerage reference, 2.5)
     ("assigned_offset", "i4"),       # added to assigned and activated jobs (D56)
-    ("files_per_weight", "f8"), ("least_queued_weight", "f8"),    # of the network weight (D44); 0 = NQUEUED_SAT_CAP
+    ("least_queued_weight", "f8"),   # of the network weight (D44)
     ("weight_above_50", "f8"), ("week_required", "?"), ("nucleus_has_weight", "?"),    # of it (D45, D47, D46)
 ])
 """A task, and the values of gdpconfig that hold for it, as compiled rules see them: one row for each decision."""
