@@ -69,6 +69,30 @@ def test_unified_pilot_streaming(script):
         dict(H=dict(managed=dict(SCORE=0, MCORE=2, MCORE_HIMEM=0))), dict(H=dict(managed=dict(SCORE=1))), {}]
 
 
+def test_zero_share(script):
+    case = dict(id="z", fairsharepolicy="type=evgen:100%,priority>500:0%,type=any:100%", priority=501,
+                processingType="simul", workingGroup=None, gshare="validation", ignorePriority=False)
+    changes = [{}, dict(processingType="evgen"), dict(priority=500), dict(priority=500, fairsharepolicy=None)]
+    assert [answer["zero_share"] for answer in script.answers("zero_share", [case | change for change in changes])] == [
+        True, False, False, False]
+
+
+def test_software_and_hardware(script):
+    x86, arm = (dict(cmtconfigs=[f"{arch}-el9-gcc13-opt"], containers=[], cvmfs=["atlas"], tags=[],
+                     architectures=[dict(type="cpu", arch=[arch])]) for arch in ("x86_64", "aarch64"))
+    wanted = json.dumps(dict(sw_platform="x86_64-el9-gcc13-opt", cpu_specs=[dict(arch="x86_64")],
+                             cpu_pref=dict(preferred_architecture_level="x86_64-v3")))
+    queues = {name: dict(releases=["AUTO"]) for name in ("X", "ARM", "SILENT")} | {"ANY": dict(releases=["ANY"])}
+    case = dict(id="s", queues=queues, software=dict(X=x86, ARM=arm, ANY=x86), gpus={},
+                architecture_levels=dict(X={"x86_64-v3": dict(pct_within_queue=40.0)}),
+                task=dict(architecture=wanted, transHome="Athena-25.2.7", container_name=None, onlyTagsForFC=False))
+    anywhere = case | dict(task=case["task"] | dict(architecture=None))
+    wildcard = case | dict(task=case["task"] | dict(architecture="x86_64-el9-gcc13-opt#*"))
+    answers = script.answers("software", [case, anywhere, wildcard])
+    assert [answer["accepted"] for answer in answers] == [["X"], ["ANY"], ["X"]]
+    assert [answer["preference"] for answer in answers] == [dict(X=1.4, ARM=1.0), {}, {}]
+
+
 def test_what_cannot_be_expressed_is_named(script):
     case = dict(id="t", share="A", gs_throttled=True, resource_type="SCORE", stats={}, highest_prio_waiting=0,
                 highest_prio_job=dict(highestPrio=0, nNotRun=0), total_walltime=None, gdpconfig=dict(core=dict(NEW=1)))
@@ -83,7 +107,7 @@ def test_a_case_that_fails_leaves_the_others(script, capsys):
 
 @pytest.mark.parametrize(("kind", "least"), [
     pytest.param("share_order", 1.0, id="order of shares"), pytest.param("throttler", 1.0, id="throttler"),
-    pytest.param("ups", 1.0, id="unified pilot streaming"),
+    pytest.param("ups", 1.0, id="unified pilot streaming"), pytest.param("software", 1.0, id="software"),
 ])
 def test_recorded_cases(script, kind, least, tmp_path):
     if not RECORDED.exists():

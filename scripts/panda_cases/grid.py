@@ -70,16 +70,22 @@ def sites(case_grid: dict) -> list[str]:
 
 def queue(row: dict, case_grid: dict, published: dict | None) -> dict:
     """A PanDA queue; what CRIC leaves out is 0 or empty."""
-    name, levels = row["name"], case_grid.get("architecture_levels", {})
+    name = row["name"]
     found = {key: row.get(key) or 0 for key in NUMBERS} | {key: row.get(key) or "" for key in TEXTS}
     found |= said({key: row.get(key) for key in PLAIN})
     found |= dict(
         atlas_site=row["site"], endpoints=[endpoint(one) for one in row["endpoints"]], software=published,
-        gpus=[said({GPU.get(key, key): value for key, value in gpu.items()})
-              for gpu in case_grid.get("gpus", {}).get(name, [])],
-        cpu_levels={level: part["pct_within_queue"] / 100 for level, part in levels.get(name, {}).items()})
+        **hardware(name, case_grid))
     mapping = case_grid.get("storage_mapping")
     return found | ({} if mapping is None else {"storage_site": mapping.get(name, "")})
+
+
+def hardware(name: str, case: dict) -> dict:
+    """What worker nodes of a queue reported."""
+    levels = case.get("architecture_levels", {}).get(name, {})
+    return dict(cpu_levels={level: part["pct_within_queue"] / 100 for level, part in levels.items()},
+                gpus=[said({GPU.get(key, key): value for key, value in gpu.items()})
+                      for gpu in case.get("gpus", {}).get(name, [])])
 
 
 def endpoint(row: dict) -> dict:

@@ -88,8 +88,8 @@ def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshar
         return False
     for sub in parse_policy(policy):
         try:
-            matches = (_matches(sub.type, group) and _matches(sub.group, workinggroup or "")
-                       and (not gshare or _matches(sub.gshare, gshare))
+            matches = (_matches(sub.type, group, edition) and _matches(sub.group, workinggroup or "", edition)
+                       and (not gshare or _matches(sub.gshare, gshare, edition))
                        and _priority_matches(sub.priority, currentpriority, is_merging, edition))
         except re.error:
             return False                        # as in PanDA: an error while matching refuses no task
@@ -98,8 +98,13 @@ def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshar
     return False
 
 
-def _matches(pattern: str | None, value: str) -> bool:
-    return pattern in (None, "any") or re.fullmatch(pattern.replace("*", ".*"), value) is not None
+def _matches(pattern: str | None, value: str, edition: str) -> bool:
+    """Whether a filter holds; in the deployed edition `A|B` is anchored as `^A|B$`, each part at one end only."""
+    if pattern in (None, "any"):
+        return True
+    expression = pattern.replace("*", ".*")
+    found = re.search(f"^{expression}$", value) if edition == "deployed" else re.fullmatch(expression, value)
+    return found is not None
 
 
 def _priority_matches(expression: str | None, priority: int, is_merging: bool, edition: str) -> bool:

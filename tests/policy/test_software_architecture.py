@@ -9,6 +9,7 @@ from simgrid_broker.policy.software.architecture import (
     CpuSpec,
     GpuSpec,
     check_architecture,
+    literal_of,
     parse_architecture,
 )
 
@@ -199,3 +200,13 @@ def test_without_a_problem_the_editions_differ_in_wildcards_only(text):
 def test_deep_nesting_is_no_json():
     text = "[" * 100_000
     assert parse_architecture(text).sw_platform == text and len(check_architecture(text)) == 1
+
+
+@pytest.mark.parametrize(("text", "literal", "asked"), [
+    pytest.param("#*", Architecture(cpu_specs=(CpuSpec("*"),)), Architecture(), id="any CPU"),
+    pytest.param("#*-intel", Architecture(cpu_specs=(CpuSpec("*", "intel"),)),
+                 Architecture(cpu_specs=(CpuSpec(None, "intel"),)), id="any CPU of a vendor"),
+    pytest.param("#&*", Architecture(gpu_spec=GpuSpec()), Architecture(), id="any GPU"),
+])
+def test_wildcards_are_lost_when_a_string_is_converted(text, literal, asked):
+    assert literal_of(text) == literal and parse_architecture(text) == asked

@@ -11,7 +11,7 @@ from policy_builders import cfg, job_case, queues, stats, task
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.job_brokerage import software as rules
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.software.check import Release, answer, need_of, release_of
+from simgrid_broker.policy.software.check import Release, answer, need_of, preference, release_of
 from simgrid_broker.schema import software as models
 from simgrid_broker.schema.part import Part
 from simgrid_broker.views import QueueSoftware
@@ -408,3 +408,32 @@ def test_worker_nodes_matter_to_gpu_tasks_only(queue, architecture):
         need = need_of(architecture, "Athena-21.0.38", "", False, edition)
         if need.architecture.gpu_spec is None:
             assert answer(replace(queue, gpus=()), need, None, edition) == answer(queue, need, None, edition)
+
+
+ARM = Hardware("cpu", arch=("aarch64",), instr=("any",), vendor=("any",))
+RESERVED = Hardware("cpu", arch=("x86_64",), instr=("any",), vendor=("any", "excl"))
+
+
+@pytest.mark.parametrize(("entries", "architecture", "documented", "deployed"), [
+    pytest.param((ARM, X86), "#x86_64", True, True, id="the last entry fits"),
+    pytest.param((X86, ARM), "#x86_64", True, False, id="in the code the first one is forgotten"),
+    pytest.param((RESERVED, X86), "", False, True, id="also if it reserves the queue"),
+    pytest.param((X86, RESERVED), "", False, False, id="the last one reserves it"),
+])
+def test_of_several_entries_of_a_kind_the_code_knows_the_last(entries, architecture, documented, deployed):
+    published = replace(OPEN, architectures=(*entries, ANY_GPU))
+    assert both(published=published, architecture=architecture) == (documented, deployed)
+
+
+@pytest.mark.parametrize(("releases", "entries", "architecture", "expected"), [
+    pytest.param(("AUTO",), (X86,), "x86_64", 1.75, id="a quarter of the nodes lacks the level"),
+    pytest.param(("AUTO",), (ARM,), "x86_64", 1.75, id="known although the CPU does not fit"),
+    pytest.param(("ANY",), (X86,), "x86_64", None, id="the check is not made"),
+    pytest.param(("AUTO",), (RESERVED,), None, None, id="the queue is reserved"),
+    pytest.param(("AUTO",), (RESERVED,), "x86_64", 1.75, id="not for a task that asks for a CPU"),
+])
+def test_preference_of_a_queue(releases, entries, architecture, expected):
+    cpu = "" if architecture is None else '"cpu_specs": [{"arch": "x86_64"}], '
+    text = "{" + cpu + '"cpu_pref": {"preferred_architecture_level": "x86_64-v3"}}'
+    software = QueueSoftware(releases, replace(OPEN, architectures=entries), cpu_levels=(("x86_64-v3", 75.0),))
+    assert preference(software, need_of(text, "Athena-21.0.38", "", False, "deployed"), "deployed") == expected

@@ -92,6 +92,20 @@ def test_d43_only_the_code_knows_the_type_mcore():
     assert zero(policy, "deployed", processingtype="mcore")
 
 
+@pytest.mark.parametrize(("pattern", "share", "documented", "deployed"), [
+    pytest.param("Express|MC", "Express", True, True, id="the first word"),
+    pytest.param("Express|MC", "Express Analysis", False, True, id="the first is anchored at the beginning alone"),
+    pytest.param("Express|MC", "Old MC", False, True, id="the last at the end alone"),
+    pytest.param("Express|MC", "My Express", False, False, id="the first is not found at the end"),
+    pytest.param("Express|MC", "MC simul", False, False, id="nor the last at the beginning"),
+    pytest.param("(Express|MC)", "Express Analysis", False, False, id="in brackets both ends are anchored"),
+    pytest.param("Express*|MC", "Old Express", False, False, id="with an asterisk, too"),
+])
+def test_alternatives_without_brackets_are_anchored_at_one_end_in_the_code(pattern, share, documented, deployed):
+    assert zero(f"gshare={pattern}:0%", gshare=share) is documented
+    assert zero(f"gshare={pattern}:0%", "deployed", gshare=share) is deployed
+
+
 @pytest.mark.parametrize("operator", ["<", "<=", ">", ">=", "==", "!="])
 def test_every_comparison(operator):
     for priority in (499, 500, 501):

@@ -5,7 +5,7 @@ import numpy as np
 from simgrid_broker.policy.funnel import ONE
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import criterion, factor
-from simgrid_broker.policy.software.check import NO_CACHE, NO_PLATFORM, answer, entry_of, need_of
+from simgrid_broker.policy.software.check import NO_CACHE, NO_PLATFORM, answer, need_of, preference
 
 SOFTWARE_FIELDS = ("architecture", "transhome", "container_name", "only_tags_for_fc")
 
@@ -32,13 +32,17 @@ def platform_missing(case: JobCase) -> np.ndarray:
         source="brokerage reference, 5.2 and 10.1")
 def cpu_preference(case: JobCase) -> np.ndarray | float:
     """1 + the fraction of worker nodes with the CPU level that the task prefers; 1 where it is unknown."""
+    known = preferences(case)
+    return ONE if known is None else np.where(np.isnan(known), 1.0, known)
+
+
+def preferences(case: JobCase) -> np.ndarray | None:
+    """CPU preference of each candidate, (n,), NaN where the check does not get there; None if the task has none."""
     need = _need(case)
     if need is None or not need.architecture.preferred_level:
-        return ONE
+        return None
     distinct, number = case.queues.distinct_software
-    parts = [dict(software.cpu_levels).get(need.architecture.preferred_level, 0.0) / 100
-             if entry_of(software, case.edition) is not None else 0.0 for software in distinct]
-    return 1 + np.array(parts, float)[number]
+    return np.array([preference(software, need, case.edition) for software in distinct], float)[number]
 
 
 def _answered(case: JobCase, tag: str) -> np.ndarray:

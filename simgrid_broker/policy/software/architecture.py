@@ -123,7 +123,8 @@ def _read(text: str, edition: str) -> tuple[Architecture, tuple[MalformedArchite
     """What `text` asks for, and its problems; one for each place and field."""
     values, no_json = _json(text)
     if values is None:
-        asked, problems = _of_string(text, edition)
+        literal, problems = _of_string(text, edition)
+        asked = _converted(literal, edition)
         if text.lstrip()[:1] in ("{", "'", '"', "["):
             return asked, (no_json,)
     else:
@@ -147,6 +148,20 @@ def _json(text: str) -> tuple[dict | None, Any]:
 
 
 # ---- the string -----------------------------------------------------------------------------------------------------
+
+def literal_of(text: str) -> Architecture:
+    """What a string says, wildcards included: what the brokers read where JEDI has not converted it to JSON."""
+    return _of_string(text, "deployed")[0]
+
+
+def _converted(asked: Architecture, edition: str) -> Architecture:
+    """A string's content without its wildcard architectures; the deployed edition drops what are only wildcards."""
+    specs = tuple(replace(spec, arch=None) if spec.arch == WILDCARD else spec for spec in asked.cpu_specs)
+    if edition == "documented":
+        return replace(asked, cpu_specs=specs)
+    return replace(asked, cpu_specs=tuple(spec for spec in specs if spec != CpuSpec(None)),
+                   gpu_spec=None if asked.gpu_spec == GpuSpec() else asked.gpu_spec)
+
 
 def _of_string(text: str, edition: str) -> tuple[Architecture, list[MalformedArchitecture]]:
     """The string form, and problems of its signs."""
@@ -187,7 +202,7 @@ def _cpus(text: str, edition: str, problems: list[MalformedArchitecture]) -> tup
 
 
 def _listed_cpus(found: re.Match, edition: str, problems: list[MalformedArchitecture]) -> tuple[CpuSpec, ...]:
-    """The alternatives `arch[-vendor[-instr]]`; the deployed edition drops wildcards alone."""
+    """The alternatives `arch[-vendor[-instr]]`."""
     position = found.start(1)
     for text in found[1].split("|"):
         parts = text.strip("()").split("-")
@@ -195,11 +210,7 @@ def _listed_cpus(found: re.Match, edition: str, problems: list[MalformedArchitec
             problems.append(MalformedArchitecture("cpu_specs", position, "expected arch, arch-vendor or "
                                                   "arch-vendor-instr"))
         position += len(text) + 1
-    specs = []
-    for text in _alternatives(found[1], edition):
-        arch, vendor, instr = (text.split("-") + [WILDCARD] * 2)[:3]
-        specs.append(CpuSpec(None if arch == WILDCARD else arch, vendor, instr))
-    return tuple(spec for spec in specs if edition == "documented" or spec != CpuSpec(None))
+    return tuple(CpuSpec(*text.split("-")[:3]) for text in _alternatives(found[1], edition))
 
 
 def _alternatives(text: str, edition: str) -> list[str]:
@@ -247,12 +258,10 @@ def _gpu(text: str, edition: str, problems: list[MalformedArchitecture]) -> GpuS
     for field in fields:
         spec = _with_field(spec, field, position, seen, problems)
         position += len(field) + 1
-    if found[1] and not (edition == "deployed" and spec == GpuSpec()):
-        return spec
-    if edition == "deployed":
+    if edition == "deployed" and (not found[1] or spec == GpuSpec()):
         problems.append(MalformedArchitecture("gpu_spec", found.start(), "PanDA drops a requirement of any GPU; name a "
                                               "vendor"))
-    return None
+    return spec if found[1] else None
 
 
 def _with_field(spec: GpuSpec, text: str, position: int, seen: set[str],
@@ -292,7 +301,7 @@ def _of_json(values: dict, text: str, edition: str) -> tuple[Architecture, list[
     problems = [MalformedArchitecture(field, _place(text, field), reason) for field, reason in unknown + unreadable]
     if unreadable:
         return Architecture(unreadable=unreadable[0][0]), problems
-    filled = _of_string(known.get("encoded_platform", ""), edition)[0]
+    filled = _converted(_of_string(known.get("encoded_platform", ""), edition)[0], edition)
     return Architecture(
         known.get("sw_platform", ""), known.get("base_platform") or filled.base_platform,
         tuple(CpuSpec(each.get("arch"), each.get("vendor", WILDCARD), each.get("instr", WILDCARD)) for each in cpus)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
-from simgrid_broker.policy.software.hardware import ANY, has_hardware
+from simgrid_broker.policy.software.hardware import ANY, has_hardware, is_reserved
 from simgrid_broker.policy.software.patterns import BadPattern, covers, pattern
 from simgrid_broker.views import PublishedSoftware, QueueSoftware
 
@@ -79,6 +79,17 @@ def answer(software: QueueSoftware, need: Need, everywhere: PublishedSoftware | 
         resolved = covers(platform, platform) or resolved_platform(published, platform) is not None
         return ALLOWED if resolved else NO_PLATFORM
     return ALLOWED if _takes_any(software, need, edition) else NO_CACHE
+
+
+def preference(software: QueueSoftware, need: Need, edition: str) -> float | None:
+    """1 + the fraction of worker nodes with the CPU level that a task prefers; None if the check does not get there.
+
+    Source: brokerage reference, 5.2, point 2.
+    """
+    level, published = need.architecture.preferred_level, entry_of(software, edition)
+    if not level or published is None or is_reserved(need.architecture, published.architectures, edition):
+        return None
+    return 1 + dict(software.cpu_levels).get(level, 0.0) / 100
 
 
 def entry_of(software: QueueSoftware, edition: str) -> PublishedSoftware | None:

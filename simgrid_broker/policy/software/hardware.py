@@ -23,14 +23,26 @@ class _MissingField(ValueError):
 def has_hardware(asked: Architecture, published: tuple[Hardware, ...], gpus: tuple[WorkerNodeGpu, ...],
                  edition: str) -> bool:
     """Whether a queue with this hardware may get work with these requirements."""
-    cpu, gpu = (tuple(each for each in published if each.type == kind) for kind in ("cpu", "gpu"))
-    if (not asked.cpu_specs and _exclusive(cpu)) or (asked.gpu_spec is None and _exclusive(gpu)):
+    cpu, gpu = _of_kind("cpu", published, edition), _of_kind("gpu", published, edition)
+    if is_reserved(asked, published, edition):
         return False
     try:
         return ((not asked.cpu_specs or any(_has_cpu(asked.cpu_specs, each, edition) for each in cpu))
                 and (asked.gpu_spec is None or bool(gpu) and _has_gpu(asked.gpu_spec, gpus, edition)))
     except (_MissingField, BadPattern):
         return False
+
+
+def is_reserved(asked: Architecture, published: tuple[Hardware, ...], edition: str) -> bool:
+    """Whether a queue is only for tasks that ask for its CPU or GPU, and the task does not."""
+    return (not asked.cpu_specs and _exclusive(_of_kind("cpu", published, edition))
+            or asked.gpu_spec is None and _exclusive(_of_kind("gpu", published, edition)))
+
+
+def _of_kind(kind: str, published: tuple[Hardware, ...], edition: str) -> tuple[Hardware, ...]:
+    """Entries of one kind; the deployed edition knows only the last one of each kind."""
+    found = tuple(each for each in published if each.type == kind)
+    return found[-1:] if edition == "deployed" else found
 
 
 def _exclusive(hardware: tuple[Hardware, ...]) -> bool:

@@ -1,0 +1,43 @@
+"""Software and hardware: queues that a task passes, and their weights for its preferred CPU level."""
+
+import numpy as np
+
+import simgrid_broker as sb
+from panda_cases import grid, plain
+from panda_cases.architecture import as_json
+from simgrid_broker.policy.job_brokerage.question import JobCase
+from simgrid_broker.policy.job_brokerage.software import preferences
+from simgrid_broker.scenario.importers.cric_software import EVERYWHERE, software
+from simgrid_broker.scenario.importers.input_files import Tally
+from simgrid_broker.world import observe
+from simgrid_broker.world.from_snapshot import world_of
+
+TAGS = ("-cache", "-regexpcmtconfig")
+
+
+def answer(case: dict) -> dict:
+    """Queues that the dry run does not refuse for software or hardware; everything else fits."""
+    given, limits = snapshot(case)
+    asked = sb.Snapshot.from_dict(given)
+    decision = sb.broker(asked)
+    refused = {each.name: each.tag for each in decision.candidates if each.tag in TAGS}
+    known = preferences(JobCase(decision.task, observe.queues(world_of(asked)), decision.edition))
+    names = [each.name for each in decision.candidates]
+    weights = {} if known is None else dict(zip(names, known.tolist(), strict=True))
+    return {"status": "SUCCEEDED" if len(refused) < len(decision.candidates) else "FAILED", "rejected": refused,
+            "accepted": sorted(set(names) - set(refused)),
+            "preference": {name: weight for name, weight in weights.items() if not np.isnan(weight)}, "limits": limits}
+
+
+def snapshot(case: dict) -> tuple[dict, list[str]]:
+    """Single-core queues that publish software, the task, and what was not understood."""
+    tally = Tally()
+    published = {name: software(name, entry, tally) for name, entry in case["software"].items()}
+    everywhere = published.pop(EVERYWHERE, None)
+    queues = {name: dict(releases=queue["releases"], software=published.get(name), **grid.hardware(name, case))
+              for name, queue in case["queues"].items()}
+    wanted = case["task"]
+    task = dict(architecture=as_json(wanted["architecture"]), transhome=wanted["transHome"] or "",
+                container_name=wanted["container_name"] or "", onlyTagsForFC=bool(wanted.get("onlyTagsForFC")))
+    return plain.snapshot(queues, "SHARE", task, **({"software_of_all": everywhere} if everywhere else {})), list(
+        tally.remarks())
