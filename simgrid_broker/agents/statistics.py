@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction
+from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction, urgent_first
 from simgrid_broker.policy.shares import values_in_use
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import take_snapshot
@@ -14,7 +14,8 @@ from simgrid_broker.world.work_queues import stretchable_nodes
 def statistics(control: Control) -> Process:
     """Set the order of dispatch, then refresh the statistics and the order of shares on a period."""
     order, world = control.policies.dispatch_order, control.world
-    control.fabric.dispatch_by(order.by_share, sloppy_fraction(control.cfg, control.edition), **order.rank)
+    control.fabric.dispatch_by(order.by_share, sloppy_fraction(control.cfg, control.edition),
+                               urgent_first(order, control.edition), **order.rank)
     by_queue = control.edition == "deployed" or bool(world.scenario.record.snapshots)
     stretchable = stretchable_nodes(world)
 

@@ -10,6 +10,9 @@ one: the jobs of a task form a chain instead of a long list of siblings that mus
 from simgrid_broker.compiled import compiled
 from simgrid_broker.world.arrays import Arrays
 
+URGENT = 2**30
+"""Added to the rank of urgent jobs, if they go before all others."""
+
 
 @compiled
 def comes_before(jobs, one, other):
@@ -65,7 +68,8 @@ def merge_siblings(jobs, first):
 @compiled
 def rank(settings, job):
     """Rank of a job among those of its share: the weighted sum of the columns that the order of dispatch names."""
-    return (settings["rank_by_priority"] * job["priority"] + settings["rank_by_attempt"] * job["attempt"]
+    first = URGENT if settings["urgent_first"] and job["processing_type"] == settings["urgent"] else 0
+    return (first + settings["rank_by_priority"] * job["priority"] + settings["rank_by_attempt"] * job["attempt"]
             + settings["rank_by_corecount"] * job["corecount"] + settings["rank_by_n_events"] * job["n_events"]
             + settings["rank_by_n_input_files"] * job["n_input_files"])
 

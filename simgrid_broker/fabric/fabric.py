@@ -195,9 +195,10 @@ class Fabric:
         self.world.make_room()
         incidents.link_comes_back(self.world.arrays, source, destination, now)
 
-    def dispatch_by(self, share: bool, sloppy_fraction: float, **weights: int) -> None:
+    def dispatch_by(self, share: bool, sloppy_fraction: float, urgent_first: bool = False, **weights: int) -> None:
         """Set the order of dispatch before the first job is activated; weights: of the columns in the rank of a job."""
         settings = self.world.arrays.settings[0]
+        settings["urgent_first"] = urgent_first and settings["urgent"] >= 0
         settings["by_share"], settings["sloppy_fraction"] = share, sloppy_fraction
         for name in RANKED:
             settings[f"rank_by_{name}"] = weights.get(name, 0)

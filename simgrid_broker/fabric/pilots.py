@@ -30,13 +30,13 @@ def get_job(world: Arrays, number, now):
     """Remove and return the best activated job for a pilot of a pseudo-queue; -1 if there is none.
 
     Order: share furthest below its target, then priority, then age (Global Shares paper, section 2.3), unless the
-    dispatch policy omits some of these, or the request is a sloppy one, served by age.
+    dispatch policy omits some of these, an urgent job goes before all shares, or the request is a sloppy one, served by
+    age.
     """
     world.queues[world.pseudo_queues[number]["queue"]]["lastpilot_s"] = now
     settings = world.settings[0]
-    if not settings["by_share"]:
-        row = best_of_all_shares(world, number, False)
-    else:
+    row = best_of_all_shares(world, number, False) if settings["urgent_first"] or not settings["by_share"] else -1
+    if settings["by_share"] and (row < 0 or world.jobs[row]["processing_type"] != settings["urgent"]):
         row = best_of_first_share(world, number)
         if row >= 0 and settings["sloppy_fraction"] > 0:
             oldest = best_of_all_shares(world, number, True)

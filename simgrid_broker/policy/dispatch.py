@@ -17,7 +17,7 @@ class DispatchOrder:
     """An order of dispatch: first share, then highest rank, then oldest job.
 
     by_share: False = shares do not count; rank: whole weights of columns of a job (of RANKED), added up; the sum must
-    stay below 2**31; share_order: function of the share tree and the HS06 in use by leaf, (n_leaves,), that gives the
+    stay below 2**30; share_order: function of the share tree and the HS06 in use by leaf, (n_leaves,), that gives the
     leaves in the order in which pilots look for jobs, called at each refresh of the statistics. Raises PluginError for
     a column that is not in RANKED or a weight that is not a whole number.
     """
@@ -60,6 +60,14 @@ def share_ranks(tree: ShareTree, order: np.ndarray, edition: str) -> np.ndarray:
     if edition == "deployed":
         ranks[[tree.names[node] == TEST_SHARE for node in tree.leaves]] = 0
     return ranks
+
+
+def urgent_first(order: DispatchOrder, edition: str) -> bool:
+    """Whether urgent jobs go before those of all shares: as documented, if the order asks shares.
+
+    Source: JEDI TWiki, express transfers ("ignores fairshare", which on that page is the dispatcher's).
+    """
+    return edition == "documented" and order.by_share
 
 
 def sloppy_fraction(cfg: Gdpconfig, edition: str) -> float:

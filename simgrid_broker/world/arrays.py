@@ -39,6 +39,7 @@ SETTINGS = np.dtype([
     *((f"rank_by_{name}", "i4") for name in RANKED),   # weights of the columns of a job in its rank in dispatch
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
     ("urgent", "i4"),                            # code of the processing type `urgent`, -1 = no task has it
+    ("urgent_first", "i4"),                      # whether jobs of that type are dispatched before shares are asked
     ("express_priority", "i4"),                  # lowest priority at which output moves as Express
     ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has
 ])

@@ -153,7 +153,7 @@ def _settings(scenario: Scenario, vocabularies: dict[str, tuple[str, ...]]) -> n
     urgent = processing_types.index(EXPRESS_TYPE) if EXPRESS_TYPE in processing_types else -1
     analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
     user_labels = analysis if scenario.edition == "deployed" else 0
-    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0, 0, 0, 0, 0.0, urgent,
+    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0, 0, 0, 0, 0.0, urgent, 0,
                       EXPRESS_PRIORITY[scenario.edition], user_labels)], arrays.SETTINGS)
 
 

@@ -138,6 +138,33 @@ def test_statistics_put_the_most_under_served_share_first():
     assert stage.arrays.share_order.tolist() == [1, 0, 2]
 
 
+@pytest.mark.parametrize(("edition", "task", "first"), [
+    pytest.param("documented", dict(processing_type="urgent"), 1, id="documented: urgent jobs ignore shares"),
+    pytest.param("documented", {}, 0, id="there are none"),
+    pytest.param("deployed", dict(processing_type="urgent"), 0, id="the code asks shares of them, too"),
+])
+def test_dispatch_knows_whether_urgent_jobs_go_first(edition, task, first):
+    stage = Stage((statistics,), scenario(edition=edition), task)
+    stage.run(61.0)
+    assert stage.arrays.settings["urgent_first"][0] == first
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_jobs_that_nobody_sets_up_for_an_hour_are_withdrawn(edition):
+    stage = Stage((copy_archive,), scenario(edition=edition), dict(n_jobs=3, max_attempt=2))
+    stage.make(3)
+    made_s = stage.now
+    while stage.now + 60 <= made_s + HOUR:
+        stage.run(stage.now + 60.0)
+        assert stage.statuses() == ["pending"] * 3
+    stage.run(made_s + HOUR + 2401.0)
+    assert stage.statuses() == [] and set(stage.ended()["cause"]) == {Cause.TIMEOUT_PENDING}
+    stage.fabric.set_up_jobs(stage.now)                              # the Setupper finds none of them
+    stage.make(3)
+    assert stage.statuses() == ["pending"] * 3
+    stage.check()
+
+
 def test_setupper_and_adder_look_now_and_then():
     stage = Stage((setupper, adder), scenario(agents=dict(setupper=30, adder=60)))
     stage.make()

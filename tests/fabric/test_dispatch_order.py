@@ -77,6 +77,27 @@ def test_orders_that_leave_something_out(settings, expected):
     assert served(bench) == expected
 
 
+URGENT = dict(processing_type="urgent")
+
+
+@pytest.mark.parametrize(("settings", "expected"), [
+    pytest.param(dict(urgent_first=True), [4, 2, 1, 0, 3], id="documented: urgent jobs, then shares"),
+    pytest.param(dict(urgent_first=False), [1, 0, 4, 3, 2], id="the code: an urgent job waits for its share"),
+    pytest.param(dict(share=False), [1, 4, 0, 3, 2], id="without shares only priority counts"),
+])
+def test_urgent_jobs_ignore_shares(settings, expected):
+    plan = scenario({"HERE": dict(cores=64)}, shares=THREE_SHARES)
+    said = (dict(share=0), dict(share=0, priority=900), dict(share=2, priority=1) | URGENT, dict(share=1, priority=400),
+            dict(share=1, priority=600) | URGENT)
+    bench = Bench(plan, *said)
+    bench.fabric.dispatch_by(**dict(share=True, priority=True, sloppy_fraction=0.0) | settings)
+    bench.fabric.serve_shares(np.arange(3), np.arange(3))
+    for task in range(len(said)):
+        bench.submit(task=task)
+    assert served(bench) == expected
+    bench.check()
+
+
 def test_a_pilot_takes_only_jobs_of_its_own_queue():
     bench = bench_of(("A", 1, 1), ("A", 1, 0))
     assert served(bench, queue=0) == [1]

@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from policy_builders import cfg, share_tree
 
 from simgrid_broker.errors import PluginError
-from simgrid_broker.policy.dispatch import DispatchOrder, share_ranks, sloppy_fraction
+from simgrid_broker.policy.dispatch import (
+    GLOBAL_SHARES,
+    PRIORITY,
+    DispatchOrder,
+    share_ranks,
+    sloppy_fraction,
+    urgent_first,
+)
 from simgrid_broker.policy.shares import share_order, targets, usage
 
 PAPER = Path(__file__).parents[2].parent / "shared" / "data" / "shares" / "global_shares_2018-07_rows_derived.json"
@@ -122,3 +129,12 @@ def test_rank_of_shares_in_dispatch(edition, last, rank):
 ])
 def test_sloppy_dispatch(ratio, edition, expected):
     assert sloppy_fraction(cfg(jobdispatch={"SLOPPY_DISPATCH_RATIO": ratio}), edition) == expected
+
+
+@pytest.mark.parametrize(("order", "edition", "expected"), [
+    pytest.param(GLOBAL_SHARES, "documented", True, id="documented: urgent work ignores fairshare"),
+    pytest.param(GLOBAL_SHARES, "deployed", False, id="the code does not know it"),
+    pytest.param(PRIORITY, "documented", False, id="an order without shares has none to ignore"),
+])
+def test_whether_urgent_jobs_go_before_all_shares(order, edition, expected):
+    assert urgent_first(order, edition) is expected
