@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from simgrid_broker.agents import AGENTS, Agent, start_agents
+from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, criteria_in_order
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.decision_log import all_factors, all_reasons, criteria_in_order
 from simgrid_broker.agents.own import own_agents
 from simgrid_broker.agents.sampler import take_sample
 from simgrid_broker.errors import OutputError
@@ -71,6 +71,7 @@ class Simulation:
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
         self.world.vocabularies["tags"] = all_reasons(self.control.policies)
+        self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *(agent.content for agent in self.own_agents)))

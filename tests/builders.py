@@ -10,8 +10,8 @@ from unittest.mock import patch
 import numpy as np
 
 from simgrid_broker.agents import start_agents
+from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.decision_log import all_factors, all_reasons
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
@@ -210,6 +210,7 @@ class Stage(Bench):
         self.validate = False
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
         self.world.vocabularies["tags"] = all_reasons(self.control.policies)
+        self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
         start_agents(self.control, agents)
 

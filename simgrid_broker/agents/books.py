@@ -39,7 +39,7 @@ class Books:
     def __init__(self, world: World, fabric: Fabric, policies: Policies, recorder: Recorder):
         self.world, self.recorder = world, recorder
         self.live_tasks = LiveTasks(world)
-        self.decisions = DecisionLog(world)
+        self.decisions = DecisionLog(world, policies)
         self.commands = CommandBook(world)
         self.ledger = TaskLedger(world, fabric, self.commands.bring_back)
         self.open_inputs = OpenInputs(world)

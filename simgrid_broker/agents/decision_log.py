@@ -3,73 +3,82 @@
 The figures behind a verdict are computed only for the decisions whose candidates are recorded.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.broker_rules import in_order, steps_of
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
-from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
-from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
 from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS
 from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.counts import tally
 from simgrid_broker.world.world import World
 
-RANKING = "sorting by weight"
-"""Last step of the brokerage, after all criteria; source: brokerage reference, 10.4."""
+
+class Steps(NamedTuple):
+    """What the indices of a verdict mean, the last being KEPT, (n_rules + 1,): codes, and places of removal."""
+
+    tags: np.ndarray
+    criteria: np.ndarray
+    ranks: np.ndarray
 
 
-def all_tags(policies: Policies) -> tuple[str, ...]:
-    """Every tag with which a broker can refuse a candidate, each once."""
-    return tuple(dict.fromkeys((*policies.job_rules.tags, *policies.task_rules.tags)))
+class Unplaced:
+    """Chooses a few decisions without a candidate, also of the tasks that wait longest.
 
+    Of each kind of decision and share, at most `most` that are the first such decision about a task, and as many that
+    are the 2nd, 4th, 8th, ...; tasks that have had a job are left out.
+    """
 
-def all_reasons(policies: Policies) -> tuple[str, ...]:
-    """Values of errorDialog of a task: every tag, and the reasons for which scouts exhaust or break a task."""
-    return (*all_tags(policies), *SCOUT_REASONS)
+    def __init__(self, world: World, most: int):
+        self.tasks, self.most = world.arrays.tasks, most
+        self.n_failed: dict[tuple[int, int], int] = {}
+        self.n_chosen: Counter[tuple[int, int, int]] = Counter()
 
-
-def all_factors(policies: Policies) -> tuple[str, ...]:
-    """Names of the factors of the weights of both brokers, each once."""
-    factors = *policies.job_rules.factors, *policies.task_rules.factors
-    return tuple(dict.fromkeys(factor.rule.name for factor in factors))
-
-
-def criteria_in_order(policies: Policies) -> dict[str, list[tuple[str, str]]]:
-    """Tag and PanDA's name of every step that can remove a candidate, by kind of decision, in the order of removal."""
-    jobs, tasks = policies.job_rules.funnel, policies.task_rules.funnel
-    return {DecisionKind.JOB_BROKERAGE.word: _named(jobs.by_rank) + [(tag, RANKING) for tag in RANKING_TAGS],
-            DecisionKind.TASK_BROKERAGE.word: _named((*PREASSIGNED.funnel.criteria, *tasks.by_rank))}
-
-
-def _named(criteria: Iterable) -> list[tuple[str, str]]:
-    return [(rule.rule.tag, rule.rule.panda) for rule in criteria]
+    def chooses(self, kind: DecisionKind, task: Task, verdict: Verdict) -> bool:
+        """Whether the candidates of a decision, to be asked about each, are recorded."""
+        about = int(kind), task.jeditaskid
+        if not self.most or len(verdict.order) or self.tasks["n_attempts"][task.jeditaskid - 1]:
+            self.n_failed.pop(about, None)
+            return False
+        number = self.n_failed[about] = self.n_failed.get(about, 0) + 1
+        group = int(kind), task.share, number
+        if number & (number - 1) or self.n_chosen[group] == self.most:
+            return False
+        self.n_chosen[group] += 1
+        return True
 
 
 class DecisionLog:
     """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share."""
 
-    def __init__(self, world: World):
+    def __init__(self, world: World, policies: Policies):
         record = world.scenario.record
-        self.world, self.seed = world, world.scenario.seed
+        self.world, self.policies, self.seed = world, policies, world.scenario.seed
         self.of_decisions, self.of_candidates = max(record.decisions, record.candidates), record.candidates
-        self.whole = tasks_of(world, record.tasks)
-        self.queues = world.arrays.pseudo_queues["queue"].astype(np.int64)
+        self.whole, self.unplaced = tasks_of(world, record.tasks), Unplaced(world, record.unplaced)
+        pseudo = world.arrays.pseudo_queues
+        self.groups = np.stack([pseudo["queue"], pseudo["pool"]]).astype(np.int64)
+        self.furthest = np.empty((2, max(len(world.arrays.queues), len(world.arrays.sites))), np.int64)
         self.rows: list[tuple] = []
-        self.candidates: list[tuple[tuple[str, ...], np.ndarray]] = []
+        self.candidates: list[np.ndarray] = []
         self.factors: list[np.ndarray] = []
         self.n_decisions = 0
-        self.refusals: dict[tuple[int, int], tuple[tuple[str, ...], np.ndarray]] = {}
+        self.known: dict[tuple[DecisionKind, tuple[str, ...]], Steps] = {}
+        self.refusals: dict[tuple[DecisionKind, int], tuple[Steps, np.ndarray]] = {}
 
     def add(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
             candidates: np.ndarray | None = None) -> None:
         """Note one decision before it takes effect; candidates: sites of the verdict, None = it is about queues."""
         self.n_decisions += 1
-        self._count(kind, task.share, verdict, candidates)
-        if not self._keeps(self.of_decisions, task.jeditaskid):
+        steps = self.steps(kind, verdict.tags)
+        self._count(kind, task.share, verdict, steps, candidates)
+        whole = self.unplaced.chooses(kind, task, verdict) or self._keeps(self.of_candidates, task.jeditaskid)
+        if not whole and not self._keeps(self.of_decisions, task.jeditaskid):
             return
         best, weight = -1, np.nan
         if len(verdict.order):
@@ -78,9 +87,9 @@ class DecisionLog:
             weight = float(verdict.weight[first])
         self.rows.append((now, self.n_decisions, kind, task.jeditaskid, task.share, task.resource_type,
                           len(verdict.refused_by), len(verdict.order), n_jobs, best, weight))
-        if self._keeps(self.of_candidates, task.jeditaskid):
-            self._add_candidates(verdict, offset + (np.arange(len(verdict.refused_by)) if candidates is None
-                                                    else candidates))
+        if whole:
+            self._add_candidates(verdict, steps, offset + (np.arange(len(verdict.refused_by)) if candidates is None
+                                                           else candidates))
 
     def _keeps(self, fraction: float, jeditaskid: int) -> bool:
         """Whether decisions about a task belong to a fraction of all; larger fractions include smaller ones."""
@@ -88,10 +97,17 @@ class DecisionLog:
             return True
         return fraction > 0 and bool(luck.uniforms(self.seed, "decision_record", jeditaskid) < fraction)
 
-    def _add_candidates(self, verdict: Verdict, codes: np.ndarray) -> None:
+    def steps(self, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:
+        """Codes and places of the rules behind `tags`; a policy of another package may have others than the edition."""
+        if (kind, tags) not in self.known:
+            self.known[kind, tags] = steps_behind(self.world, self.policies, kind, tags)
+        return self.known[kind, tags]
+
+    def _add_candidates(self, verdict: Verdict, steps: Steps, codes: np.ndarray) -> None:
         """Keep every candidate of a verdict with its figures; codes: (n,) of the vocabulary `brokered`."""
         rows = CANDIDATES.empty(len(codes))
-        rows["decision"], rows["candidate"], rows["tag"] = self.n_decisions, codes, verdict.refused_by
+        rows["decision"], rows["candidate"] = self.n_decisions, codes
+        rows["tag"], rows["criterion"] = steps.tags[verdict.refused_by], steps.criteria[verdict.refused_by]
         rows["weight"], rows["value"], rows["limit"], rows["order"] = verdict.weight, np.nan, np.nan, -1
         rows["order"][verdict.order] = np.arange(len(verdict.order))
         if verdict.figures is not None:
@@ -99,7 +115,7 @@ class DecisionLog:
             rows["value"], rows["limit"] = figures.value, figures.limit
             for name, multiplier in figures.factors.items():
                 self.factors.append(self._factor_rows(name, multiplier[verdict.order], codes[verdict.order]))
-        self.candidates.append((verdict.tags, rows))
+        self.candidates.append(rows)
 
     def _factor_rows(self, name: str, multiplier: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Rows about one factor of the candidates that are used."""
@@ -108,36 +124,48 @@ class DecisionLog:
         rows["factor"] = self.world.vocabularies["factors"].index(name)
         return rows
 
-    def _count(self, kind: DecisionKind, share: int, verdict: Verdict, sites: np.ndarray | None) -> None:
-        """Count refusals by rule and by site or PanDA queue; the last row counts the candidates that were kept."""
+    def _count(self, kind: DecisionKind, share: int, verdict: Verdict, steps: Steps, sites: np.ndarray | None) -> None:
+        """Count refusals by rule and by site or PanDA queue; the last row counts what was kept."""
         found = self.refusals.get((kind, share))
         if found is None:
             columns = len(self.world.arrays.queues if sites is None else self.world.arrays.sites)
-            found = (verdict.tags, np.zeros((len(verdict.tags) + 1, columns), np.int64))
-            self.refusals[kind, share] = found
-        tally(found[1], verdict.refused_by, self.queues if sites is None else sites)
+            found = self.refusals[kind, share] = (steps, np.zeros((len(steps.ranks), columns, 3), np.int64))
+        groups = self.groups if sites is None else np.stack([sites, sites])
+        tally(found[1], verdict.refused_by, groups, steps.ranks, self.furthest)
 
     def flush(self, now: float, write: Callable[..., None]) -> None:
         """Write what was added since the last call."""
-        tag_codes = {tag: code for code, tag in enumerate(self.world.vocabularies["tags"])}
         if self.rows:
             write("decisions", np.array(self.rows, DECISIONS.dtype))
-        for tags, rows in self.candidates:
-            rows["tag"] = _codes(tags, tag_codes)[rows["tag"]]
-            write("candidates", rows)
-        for rows in self.factors:
-            write("factors", rows)
-        for (kind, share), (tags, counts) in self.refusals.items():
-            rule, where = np.nonzero(counts)
+        for name, tables in (("candidates", self.candidates), ("factors", self.factors)):
+            for rows in tables:
+                write(name, rows)
+        for (kind, share), (steps, counts) in self.refusals.items():
+            rule, where = np.nonzero(counts[:, :, 0])
             rows = REFUSALS.empty(len(rule))
             rows["time_s"], rows["kind"], rows["share"] = now, kind, share
             rows["candidate"] = where if kind == DecisionKind.JOB_BROKERAGE else len(self.world.arrays.queues) + where
-            rows["count"] = counts[rule, where]
-            rows["tag"] = _codes(tags, tag_codes)[rule]
+            rows["count"], rows["queue_count"], rows["pool_count"] = counts[rule, where].T
+            rows["tag"], rows["criterion"] = steps.tags[rule], steps.criteria[rule]
             if len(rows):
                 write("refusals", rows)
         for books in (self.rows, self.candidates, self.factors, self.refusals):
             books.clear()
+
+
+def steps_behind(world: World, policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:
+    """Codes and places of the rules behind the tags of a verdict.
+
+    A policy of another package may have fewer tags than the rules; each is then the first rule of that tag.
+    """
+    rules, ordered = steps_of(policies)[kind], in_order(policies)[kind]
+    if tuple(rule.tag for rule in rules) != tags:
+        first = {rule.tag: rule for rule in reversed(rules)}
+        rules = tuple(first[tag] for tag in tags)
+    words = world.vocabularies
+    return Steps(np.array([*(words["tags"].index(rule.tag) for rule in rules), KEPT]),
+                 np.array([*(words["criteria"].index(rule.name) for rule in rules), KEPT]),
+                 np.array([*(ordered.index(rule) for rule in rules), len(ordered)]))
 
 
 def tasks_of(world: World, wanted: Iterable[int | str]) -> frozenset[int]:
@@ -146,8 +174,3 @@ def tasks_of(world: World, wanted: Iterable[int | str]) -> frozenset[int]:
     codes = [words.index(task) for task in wanted if isinstance(task, str)]
     named = tasks["jeditaskid"][np.isin(tasks["name"], codes)].tolist()
     return frozenset([*named, *(task for task in wanted if isinstance(task, int))])
-
-
-def _codes(tags: tuple[str, ...], tag_codes: dict[str, int]) -> np.ndarray:
-    """Code of each tag, then KEPT, which index -1 finds, (n_tags + 1,)."""
-    return np.array([*(tag_codes[tag] for tag in tags), KEPT])

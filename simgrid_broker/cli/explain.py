@@ -102,7 +102,7 @@ def texts(run: "Run", rows: "pd.DataFrame", names: frozenset[str] | None) -> lis
         lines = [_head(first), count(len(candidates), "candidate")]
         lines += [f"{step.left} candidates passed {_passed(step.panda)}"
                   for step in funnels[funnels.decision == decision].itertuples()]
-        reasons = metrics.criteria(run, first.kind).set_index("tag").panda
+        reasons = metrics.criteria(run, first.kind).set_index("criterion").panda
         shown = _in_order(_named(candidates, names), list(reasons.index))
         mine = factors[factors.decision == decision]
         lines += [_line(row, reasons, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
@@ -119,9 +119,10 @@ def as_dict(run: "Run", task: int, rows: "pd.DataFrame", names: frozenset[str] |
         steps, mine = funnels[funnels.decision == decision], factors[factors.decision == decision]
         multipliers = {name: dict(zip(each.factor, each.multiplier, strict=True))
                        for name, each in mine.groupby("candidate")}
-        columns = ["candidate", "queue", "tag", "order", "weight", "value", "limit", "distance", "nearness"]
+        columns = ["candidate", "queue", "tag", "criterion", "order", "weight", "value", "limit", "distance",
+                   "nearness"]
         decisions.append(candidates.iloc[0][["decision", "time_s", "kind", "share", "n_jobs"]].to_dict() | {
-            "funnel": steps[["panda", "tags", "refused", "left"]].to_dict("records"),
+            "funnel": steps[["panda", "tags", "criteria", "refused", "left"]].to_dict("records"),
             "candidates": [row | {"factors": multipliers.get(row["candidate"], {})}
                            for row in _named(candidates, names)[columns].to_dict("records")]})
     return {"jeditaskid": task, "decisions": decisions}
@@ -161,9 +162,9 @@ def _head(row) -> str:
             f"(decision {row.decision}){made}")
 
 
-def _in_order(rows: "pd.DataFrame", tags: list[str]) -> "pd.DataFrame":
+def _in_order(rows: "pd.DataFrame", criteria: list[str]) -> "pd.DataFrame":
     """Refused candidates in the order of the rules, then used candidates, best first."""
-    place = rows.tag.map({tag: number for number, tag in enumerate(tags)}).fillna(len(tags))
+    place = rows.criterion.map({name: number for number, name in enumerate(criteria)}).fillna(len(criteria))
     return rows.assign(place=place).sort_values(["place", "order"], kind="stable")
 
 
@@ -171,7 +172,7 @@ def _line(row, reasons: "pd.Series", factors: "pd.DataFrame") -> str:
     thing = f"{THINGS[row.kind]}={row.candidate}"
     if row.tag != USED:
         compared = "" if row.limit != row.limit else f" value={row.value:.6g} limit={row.limit:.6g}"
-        return f"skip {thing} due to {_reason(reasons[row.tag])}{compared} criteria={row.tag}"
+        return f"skip {thing} due to {_reason(reasons[row.criterion])}{compared} criteria={row.tag}"
     product = ", ".join(f"{factor.factor}={factor.multiplier:.4g}" for factor in factors.itertuples())
     return f"use {thing} with weight={row.weight:.4g}" + (f" ({product})" if product else "") + f" criteria={row.tag}"
 

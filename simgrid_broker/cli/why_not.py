@@ -49,9 +49,10 @@ def answer(run: "Run", names: frozenset[str], task: int | None) -> WhyNot:
     counts = metrics.refusal_counts(run, queue)
     share = None if task is None else share_of(run, task)
     missing = not_recorded(run, task) if task is not None and not len(rows) else ""
-    return WhyNot(tuple(sorted(names)), task, share, metrics.stretches(mine), metrics.by_rule(mine),
-                  counts if share is None else counts[counts.share == share],
-                  metrics.refusals_over_time(run, queue), missing)
+    return WhyNot(tuple(sorted(names)), task, share, 
+                  metrics.with_labels(run, metrics.stretches(mine)), metrics.with_labels(run, metrics.by_rule(mine)),
+                  metrics.with_labels(run, counts if share is None else counts[counts.share == share]),
+                  metrics.with_labels(run, metrics.refusals_over_time(run, queue)), missing)
 
 
 def share_of(run: "Run", task: int) -> str:
@@ -107,14 +108,14 @@ def _about_task(reasons: WhyNot) -> str:
 def _rules(rows: "pd.DataFrame") -> str:
     head = ("candidate", "decisions", "%", "value", "limit", "gap", "at", "criteria")
     return table(head, [(_name(row), str(row.decisions), f"{row.part:.1f}", *_figures(row),
-                         "" if row.limit != row.limit else format_seconds(row.time_s), row.tag)
+                         "" if row.limit != row.limit else format_seconds(row.time_s), row.rule)
                         for row in rows.itertuples()], numbers=(1, 2, 3, 4, 5))
 
 
 def _stretches(rows: "pd.DataFrame") -> str:
     head = ("candidate", "from", "to", "decisions", "value", "limit", "gap", "criteria")
     shown = table(head, [(_name(row), format_seconds(row.start_s), format_seconds(row.end_s), str(row.decisions),
-                          *_figures(row), row.tag) for row in rows.head(MOST_STRETCHES).itertuples()],
+                          *_figures(row), row.rule) for row in rows.head(MOST_STRETCHES).itertuples()],
                   numbers=(3, 4, 5, 6))
     more = len(rows) - MOST_STRETCHES
     return shown + (f"\n... and {more} more; --json has all" if more > 0 else "")
@@ -123,7 +124,7 @@ def _stretches(rows: "pd.DataFrame") -> str:
 def _counts(reasons: WhyNot) -> str:
     if not len(reasons.counts):
         return "It was never a candidate" + ("." if reasons.share is None else f" for {reasons.share}.")
-    rows = [(row["kind"].replace("_", " "), row["share"], row["tag"], f"{row['count']:,}", f"{row['part']:.1f}")
+    rows = [(row["kind"].replace("_", " "), row["share"], row["rule"], f"{row['count']:,}", f"{row['part']:.1f}")
             for row in reasons.counts.to_dict("records")]
     return (paragraph("All decisions, by share and first refusing rule (+use: not refused; a PanDA queue counts once "
                       "per pseudo-queue)") + "\n"
@@ -131,9 +132,9 @@ def _counts(reasons: WhyNot) -> str:
 
 
 def _over_time(rows: "pd.DataFrame") -> str:
-    first = list(rows.groupby("tag")["count"].sum().sort_values(ascending=False, kind="stable").index)
+    first = list(rows.groupby("rule")["count"].sum().sort_values(ascending=False, kind="stable").index)
     tags = [tag for tag in first if tag != "+use"][:MOST_RULES] + ["+use"]
-    part = rows.pivot_table("part", ["start_s", "end_s"], "tag", aggfunc="sum", fill_value=0.0)
+    part = rows.pivot_table("part", ["start_s", "end_s"], "rule", aggfunc="sum", fill_value=0.0)
     part = part.reindex(columns=tags, fill_value=0.0)
     lines = [(format_seconds(start), format_seconds(end), *(f"{value:.1f}" for value in values))
              for (start, end), values in zip(part.index, part.to_numpy(), strict=True)]

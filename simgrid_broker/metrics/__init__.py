@@ -3,7 +3,17 @@
 from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference
 from simgrid_broker.metrics.drift import drift, drifting
-from simgrid_broker.metrics.explain import by_rule, criteria, decisions, explain, factors, funnels, queue_of, stretches
+from simgrid_broker.metrics.explain import (
+    by_rule,
+    criteria,
+    decisions,
+    explain,
+    factors,
+    funnels,
+    queue_of,
+    stretches,
+    with_labels,
+)
 from simgrid_broker.metrics.failures import RULES, failures, rule_losses
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
 from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusal_rates, refusals, refusals_over_time
@@ -27,4 +37,4 @@ __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", 
            "running_cores", "share_compliance", "share_deviation", "share_series", "stopped_tasks", "storage_series",
            "storage_use", "stretches", "summary", "task_phases", "task_turnaround", "tasks_by_status",
            "tasks_without_place", "throughput", "tidy", "time_in_phase", "traffic_series", "transfer_summary",
-           "waiting_times", "wide", "window_of"]
+           "waiting_times", "wide", "window_of", "with_labels"]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 import pandas as pd
 
 from simgrid_broker.metrics.attempts import attempts, rebrokerage
+from simgrid_broker.metrics.explain import with_labels
 from simgrid_broker.metrics.failures import failures, rule_losses
 from simgrid_broker.metrics.progress import time_in_phase
 from simgrid_broker.metrics.refusal import refusals
@@ -36,7 +37,7 @@ def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = 
     """Tables of differences between two runs, by name; steps: wraps the iterable of tables, to show progress."""
     figures: dict[str, Callable[[Run], pd.DataFrame]] = {
         "summary": summary, "shares": lambda run: share_compliance(run).drop(columns=["node", "level"]),
-        "waiting": waiting_times, "sites": _mean_cores, "failures": failures, "refusals": _refusals_by_tag,
+        "waiting": waiting_times, "sites": _mean_cores, "failures": failures, "refusals": _refusals_by_rule,
         "tasks": task_turnaround, "attempts": attempts, "rules": rule_losses, "moves": rebrokerage,
         "phases": time_in_phase}                    # shares go by name: numbers of nodes may differ between two trees
     return {name: difference(figure(base), figure(changed)) for name, figure in steps(figures.items())}
@@ -49,5 +50,7 @@ def _mean_cores(run: Run) -> pd.DataFrame:
     return inside.groupby(["site", "metric", "unit"]).value.mean().reset_index().assign(window=str(window))
 
 
-def _refusals_by_tag(run: Run) -> pd.DataFrame:
-    return refusals(run).groupby(["kind", "tag", "metric", "unit", "window"]).value.sum().reset_index()
+def _refusals_by_rule(run: Run) -> pd.DataFrame:
+    """Refusals by broker and rule, all candidates together."""
+    table = with_labels(run, refusals(run))
+    return table.groupby(["kind", "rule", "metric", "unit", "window"]).value.sum().reset_index()

@@ -1,7 +1,7 @@
 """Recorded decisions of the brokers, by task and by queue.
 
 Candidates are pseudo-queues or, for task brokerage, sites; `queue` is the PanDA queue of a pseudo-queue, or the site
-itself. A candidate that no rule refused has the tag USED.
+itself. A candidate that no rule refused has USED as tag and criterion.
 """
 
 from collections.abc import Collection
@@ -18,21 +18,33 @@ JOB_BROKERAGE = DecisionKind.JOB_BROKERAGE.word
 
 
 def criteria(run: Run, kind: str) -> pd.DataFrame:
-    """The steps of a broker in order of application: tag (first occurrence) and panda, PanDA's name of the step.
+    """The steps of a broker in order of application: criterion (name of the rule), tag, panda (PanDA's name), label.
 
-    A run whose manifest has no criteria gives all its tags, in the order of their codes.
+    label: the tag, with the criterion where several rules share the tag. A run whose manifest has no criteria gives all
+    its tags, in the order of their codes.
     """
     tags = run.manifest["vocabularies"]["tags"]
-    steps = run.manifest.get("criteria", {}).get(kind) or [(tag, tag) for tag in tags]
-    return pd.DataFrame(steps, columns=["tag", "panda"]).drop_duplicates("tag", ignore_index=True)
+    steps = run.manifest.get("criteria", {}).get(kind) or [dict(criterion=tag, tag=tag, panda=tag) for tag in tags]
+    table = pd.DataFrame(steps, columns=["criterion", "tag", "panda"])
+    words = table.criterion.str.removesuffix("_deployed").str.replace("_", " ")
+    shared = table.tag.duplicated(keep=False)
+    return table.assign(label=table.tag.where(~shared, table.tag + " (" + words + ")"))
+
+
+def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
+    """A table with kind and criterion, and a column `rule` more: the label of each criterion, or USED."""
+    labels = {kind: criteria(run, kind).set_index("criterion").label.to_dict() | {USED: USED}
+              for kind in DecisionKind.words()}
+    return table.assign(rule=[labels[kind].get(name, name)
+                              for kind, name in zip(table.kind, table.criterion, strict=True)])
 
 
 def explain(run: Run, task: int | None = None) -> pd.DataFrame:
     """Every recorded candidate of one task or of all: one row per candidate and decision, in order of time.
 
-    Columns: decision, time_s, kind, jeditaskid, share, n_jobs (of the decision), candidate, queue, tag (USED or the tag
-    of the refusing rule), order, weight, value, limit, distance (from value to limit) and nearness (distance relative
-    to the larger of both; 0 = at the limit); NaN where a rule compares no figures.
+    Columns: decision, time_s, kind, jeditaskid, share, n_jobs (of the decision), candidate, queue, tag and criterion of
+    the refusing rule (or USED), order, weight, value, limit, distance (from value to limit) and nearness (distance
+    relative to the larger of both; 0 = at the limit); NaN where a rule compares no figures.
     """
     decisions = run.table("decisions", ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs"])
     if task is not None:
@@ -43,8 +55,8 @@ def explain(run: Run, task: int | None = None) -> pd.DataFrame:
     size = np.maximum(rows.value.abs(), rows.limit.abs())
     rows["distance"] = (rows.value - rows.limit).abs()
     rows["nearness"] = rows.distance / size.where(size > 0)
-    places = ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs", "candidate", "queue", "tag", "order"]
-    return rows[[*places, "weight", "value", "limit", "distance", "nearness"]]
+    places = ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs", "candidate", "queue", "tag", "criterion"]
+    return rows[[*places, "order", "weight", "value", "limit", "distance", "nearness"]]
 
 
 def decisions(run: Run) -> pd.DataFrame:
@@ -66,29 +78,31 @@ def factors(run: Run, decisions: Collection[int]) -> pd.DataFrame:
 def funnels(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     """Candidates left after each step of each decision in `rows` of `explain`.
 
-    Columns: decision, step, panda, tags, refused, left. Consecutive rules with the same PanDA name are one step.
+    Columns: decision, step, panda, tags, criteria, refused, left. Consecutive rules with the same PanDA name are one
+    step.
     """
     steps = [_funnel(run, kind, candidates).assign(decision=decision)
              for (decision, kind), candidates in rows.groupby(["decision", "kind"], sort=False)]
-    columns = ["decision", "step", "panda", "tags", "refused", "left"]
+    columns = ["decision", "step", "panda", "tags", "criteria", "refused", "left"]
     return pd.concat(steps, ignore_index=True)[columns] if steps else pd.DataFrame(columns=columns)
 
 
 def stretches(rows: pd.DataFrame) -> pd.DataFrame:
-    """Consecutive decisions with the same tag for a candidate, from `rows` of `explain`.
+    """Consecutive decisions with the same rule for a candidate, from `rows` of `explain`.
 
-    Columns: candidate, kind, start_s, end_s, decisions, tag, and time_s, value, limit, distance and nearness of the
-    decision in which it was nearest to the limit.
+    Columns: candidate, kind, start_s, end_s, decisions, tag, criterion, and time_s, value, limit, distance and nearness
+    of the decision in which it was nearest to the limit.
     """
     rows = rows.sort_values(["kind", "candidate", "time_s", "decision"], kind="stable")
-    new = (rows[["kind", "candidate", "tag"]] != rows[["kind", "candidate", "tag"]].shift()).any(axis=1)
-    table = _nearest(rows.assign(stretch=new.cumsum()), ["stretch", "kind", "candidate", "tag"])
+    same = ["kind", "candidate", "tag", "criterion"]
+    new = (rows[same] != rows[same].shift()).any(axis=1)
+    table = _nearest(rows.assign(stretch=new.cumsum()), ["stretch", *same])
     return table.drop(columns="stretch")
 
 
 def by_rule(rows: pd.DataFrame) -> pd.DataFrame:
-    """Tags of each candidate in `rows` of `explain`, most frequent first: columns as in `stretches`, and part (%)."""
-    table = _nearest(rows, ["kind", "candidate", "tag"])
+    """Rules of each candidate in `rows` of `explain`, most frequent first: columns as in `stretches`, and part (%)."""
+    table = _nearest(rows, ["kind", "candidate", "tag", "criterion"])
     asked = table.groupby(["kind", "candidate"]).decisions.transform("sum")
     table = table.assign(part=100 * table.decisions / asked)
     return table.sort_values(["kind", "candidate", "decisions"], ascending=[True, True, False], ignore_index=True)
@@ -107,16 +121,23 @@ def _of_decisions(run: Run, table: str, decisions: Collection[int]) -> pd.DataFr
     batches = [rows[rows.decision.isin(decisions)].astype({name: object for name in rows.select_dtypes("category")})
              for rows in run.batches(table)]
     rows = pd.concat(batches, ignore_index=True)
-    return rows.assign(tag=rows.tag.fillna(USED)) if "tag" in rows else rows
+    rule = [name for name in ("tag", "criterion") if name in rows]
+    return rows.assign(**{name: rows[name].fillna(USED) for name in rule})
 
 
 def _funnel(run: Run, kind: str, rows: pd.DataFrame) -> pd.DataFrame:
     steps = criteria(run, kind)
-    refused = rows.tag.value_counts()
-    steps = steps.assign(refused=steps.tag.map(refused).fillna(0).astype(int),
+    refused = rows.criterion.value_counts()
+    steps = steps.assign(refused=steps.criterion.map(refused).fillna(0).astype(int),
                          step=(steps.panda != steps.panda.shift()).cumsum())
-    table = steps.groupby(["step", "panda"], sort=False).agg(tags=("tag", " ".join), refused=("refused", "sum"))
+    table = steps.groupby(["step", "panda"], sort=False).agg(
+        tags=("tag", _joined), criteria=("criterion", " ".join), refused=("refused", "sum"))
     return table.assign(left=len(rows) - table.refused.cumsum()).reset_index()
+
+
+def _joined(tags: pd.Series) -> str:
+    """The tags of a step, each once."""
+    return " ".join(dict.fromkeys(tags))
 
 
 def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:

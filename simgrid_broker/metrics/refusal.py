@@ -12,19 +12,22 @@ from simgrid_broker.metrics.window import window_of
 from simgrid_broker.names import USED
 from simgrid_broker.records import Run
 
+RULE = ("tag", "criterion")
+"""Columns that name the rule of a refusal."""
+
 
 def refusals(run: Run) -> pd.DataFrame:
-    """How often each rule was the first to refuse each candidate; dimensions kind, candidate and tag."""
+    """How often each rule was the first to refuse each candidate; dimensions kind, candidate, tag and criterion."""
     table = _in_window(run, "candidate")
     table = table[table.tag != USED].rename(columns={"count": "refusals"})
-    return tidy(table, ["kind", "candidate", "tag"], {"refusals": "refusals"}, window_of(run))
+    return tidy(table, ["kind", "candidate", *RULE], {"refusals": "refusals"}, window_of(run))
 
 
 def refusal_rates(run: Run, kind: str = JOB_BROKERAGE, most: int = 20) -> pd.DataFrame:
     """How often each rule was the first to refuse each candidate, % of the decisions on the candidate (rate).
 
-    Dimensions candidate and tag (USED: not refused); the `most` candidates with most refusals, rules in the order of
-    the chain.
+    Dimensions candidate, tag and criterion (USED: not refused); the `most` candidates with most refusals, rules in the
+    order of the chain.
     """
     rows = _counts(run, kind, "candidate")
     asked = rows.groupby("candidate")["count"].transform("sum")
@@ -32,53 +35,57 @@ def refusal_rates(run: Run, kind: str = JOB_BROKERAGE, most: int = 20) -> pd.Dat
     rows = rows.assign(rate=100 * rows["count"] / asked, place=rows.candidate.map(
         {name: place for place, name in enumerate(refused.index[:most])}))
     rows = rows[rows.place.notna()].sort_values(["place", "step"])
-    return tidy(rows, ["candidate", "tag"], {"rate": "%"}, window_of(run))
+    return tidy(rows, ["candidate", *RULE], {"rate": "%"}, window_of(run))
 
 
 def brokerage_funnel(run: Run) -> pd.DataFrame:
     """Candidates left after each rule of job brokerage, mean over the decisions of a share.
 
-    Dimensions share and tag, in the order of the chain; rules without a refusal are omitted. Metric left, candidates.
-    Empty for a run without counts of used candidates.
+    Dimensions share, tag and criterion, in the order of the chain; rules without a refusal are omitted. Metric left,
+    candidates. Empty for a run without counts of used candidates.
     """
     rows = _counts(run, JOB_BROKERAGE, "share")
     if not (rows.tag == USED).any():
-        return tidy(rows[:0].assign(left=0.0), ["share", "tag"], {"left": "candidates"}, window_of(run))
+        return tidy(rows[:0].assign(left=0.0), ["share", *RULE], {"left": "candidates"}, window_of(run))
     n_candidates = len(run.manifest["vocabularies"]["pseudo_queues"])
-    steps = rows.pivot_table("count", "share", "tag", aggfunc="sum", fill_value=0)
-    steps = steps[sorted(steps.columns, key=dict(zip(rows.tag, rows.step, strict=True)).__getitem__)]
+    steps = rows.pivot_table("count", "share", "criterion", aggfunc="sum", fill_value=0)
+    steps = steps[sorted(steps.columns, key=dict(zip(rows.criterion, rows.step, strict=True)).__getitem__)]
     asked = steps.sum(axis=1)
     left = (-steps.drop(columns=USED).cumsum(axis=1)).add(asked, axis=0).mul(n_candidates).div(asked, axis=0)
     table = left.stack().rename("left").reset_index()
-    return tidy(table, ["share", "tag"], {"left": "candidates"}, window_of(run))
+    table["tag"] = table.criterion.map(dict(zip(rows.criterion, rows.tag, strict=True)))
+    return tidy(table, ["share", *RULE], {"left": "candidates"}, window_of(run))
 
 
 def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
     """How often each rule was the first to refuse a queue or site (None = all), over all decisions, recorded or not.
 
-    by: further columns of refusals to group by. Columns: kind, `by`, tag, count and part (% of the count of the same
-    kind and `by`), largest first. A PanDA queue counts once per pseudo-queue.
+    by: further columns of refusals to group by. Columns: kind, `by`, tag, criterion, count and part (% of the count of
+    the same kind and `by`), largest first. A PanDA queue counts once per pseudo-queue.
     """
-    columns = ["kind", *by, "tag"]
+    columns = ["kind", *by, *RULE]
     table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue))
     return _with_parts(table, list(by))
 
 
 def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd.DataFrame:
-    """As `refusal_counts`, in `bins` equal intervals of the run: columns kind, start_s, end_s, tag, count and part."""
+    """As `refusal_counts`, in `bins` equal intervals of the run.
+
+    Columns: kind, start_s, end_s, tag, criterion, count and part.
+    """
     edges = np.linspace(0, run.end_s, bins + 1)
 
     def chosen(rows: pd.DataFrame) -> pd.DataFrame:
         rows = _about(rows, queue)
         place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts precede time_s
         return rows.assign(start_s=edges[place], end_s=edges[place + 1])
-    table = sums_of_refusals(run, ["kind", "start_s", "end_s", "tag"], {"kind", "tag", "time_s", "candidate"}, chosen)
+    table = sums_of_refusals(run, ["kind", "start_s", "end_s", *RULE], {"kind", *RULE, "time_s", "candidate"}, chosen)
     return _with_parts(table, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
 
 
 def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
                      chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-    """Counts of refusals summed by the columns `by`, which include tag (USED where no rule refused); names as text.
+    """Counts of refusals summed by the columns `by`, which include RULE (USED where no rule refused); names as text.
 
     The refusals of a long run outnumber its jobs, so the table is read in batches. chosen(rows): selects rows of a
     batch and adds columns; columns: the columns to read, in addition to `count`.
@@ -86,24 +93,24 @@ def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
     pieces = []
     for rows in run.batches("refusals", [*sorted(columns), "count"]):
         rows = chosen(rows)
-        rows = rows.assign(tag=rows.tag.cat.add_categories([USED]).fillna(USED))
+        rows = rows.assign(**{name: rows[name].cat.add_categories([USED]).fillna(USED) for name in RULE})
         sums = rows.groupby(list(by), observed=True, sort=False)["count"].sum().reset_index()
         pieces.append(sums.astype({name: object for name in sums.select_dtypes("category")}))
     return pd.concat(pieces).groupby(list(by))["count"].sum().reset_index()
 
 
 def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
-    """Counts of one broker in the window by column `by` and tag, and the position of the tag's rule (step)."""
+    """Counts of one broker in the window by column `by` and rule, and the position of the rule (step)."""
     rows = _in_window(run, by)
     rows = rows[rows.kind == kind].drop(columns="kind")
-    place = {tag: number for number, tag in enumerate(criteria(run, kind).tag)}
-    return rows.assign(step=rows.tag.map(place).fillna(len(place)))
+    place = {name: number for number, name in enumerate(criteria(run, kind).criterion)}
+    return rows.assign(step=rows.criterion.map(place).fillna(len(place)))
 
 
 def _in_window(run: Run, by: str) -> pd.DataFrame:
-    """Counts in the window by kind, column `by` and tag, USED included."""
+    """Counts in the window by kind, column `by` and rule, USED included."""
     window = window_of(run)
-    columns = ["kind", by, "tag"]
+    columns = ["kind", by, *RULE]
     return sums_of_refusals(run, columns, {*columns, "time_s"}, lambda rows: rows[window.covers(rows.time_s)])
 
 
@@ -112,7 +119,7 @@ def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
 
 
 def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Counts by kind, `by` and tag with their % of the same kind and `by`, largest first."""
+    """Counts by kind, `by` and rule with their % of the same kind and `by`, largest first."""
     table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
-    return table.sort_values(["kind", *by, "count", "tag"], ascending=[True, *[True] * len(by), False, True],
+    return table.sort_values(["kind", *by, "count", *RULE], ascending=[True, *[True] * len(by), False, True, True],
                              ignore_index=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.policy.rule import Answer, CriterionFunction, FactorFunction, refused_of
+from simgrid_broker.policy.rule import Answer, Criterion, CriterionFunction, FactorFunction, refused_of
 from simgrid_broker.views import KEPT
 
 ONE = 1.0
@@ -40,9 +40,14 @@ class Funnel:
         return tuple(rule for step in self.steps for rule in (step.criteria if isinstance(step, Liftable) else (step,)))
 
     @cached_property
+    def rules(self) -> tuple[Criterion, ...]:
+        """What each criterion says of itself, in order."""
+        return tuple(rule.rule for rule in self.criteria)
+
+    @cached_property
     def tags(self) -> tuple[str, ...]:
         """The tag of each criterion in order."""
-        return tuple(rule.rule.tag for rule in self.criteria)
+        return tuple(rule.tag for rule in self.rules)
 
     @cached_property
     def by_rank(self) -> tuple[CriterionFunction, ...]:

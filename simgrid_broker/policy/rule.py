@@ -7,7 +7,7 @@ NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple, Protocol
 
@@ -41,13 +41,15 @@ class Rule:
 class Criterion(Rule):
     """Description of a rule that refuses candidates.
 
-    tag: what PanDA logs for a refused candidate; temporary: PanDA remembers the refusal and removes the candidate only
+    tag: what PanDA logs for a refused candidate, which several criteria may share; name: the criterion's own, that of
+    its function; temporary: PanDA remembers the refusal and removes the candidate only
     after the last criterion. For rules about one candidate: needs_numbers: it reads the candidate's job numbers or
     weight; cap: the hint to the task brokerage leaves it out (as it does every rule that needs numbers); is_choice: it
     returns a class, 0 being the best, and all candidates but those of the best class are refused.
     """
 
     tag: str
+    name: str = ""
     temporary: bool = False
     needs_numbers: bool = False
     cap: bool = False
@@ -120,8 +122,9 @@ def candidate_factor(name: str, *, plain: bool = False, **description: Any) -> C
 
 def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
     def mark(function: Any) -> Any:
+        name = function.__name__
         function = compiled(function) if rule.per_candidate and not plain else function
-        function.rule = rule
+        function.rule = replace(rule, name=name) if isinstance(rule, Criterion) else rule
         return function
     return mark
 

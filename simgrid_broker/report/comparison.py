@@ -36,7 +36,7 @@ LIFE = (
 MOST_ROWS = 20
 """Maximum number of rows of a table in LIFE: the largest in either run."""
 REST = (
-    ("refusals", "Refusals by broker and rule", ("kind", "tag"), {"refusals": "Refusals"}),
+    ("refusals", "Refusals by broker and rule", ("kind", "rule"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
     ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",
                                                    "turnaround_p50": "Median turnaround, h"}),
@@ -190,7 +190,7 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
               "refusals": tables["refusals"].assign(kind=tables["refusals"].kind.map(spoken))}
     blocks: list[Block] = []
     for name, title, by, label in (("sites", "Running cores by site", "site", "mean running cores"),
-                                   ("refusals", "Refusals by rule", "tag", "refusals in the window"),
+                                   ("refusals", "Refusals by rule", "rule", "refusals in the window"),
                                    ("failures", "Failures by cause", "cause", "attempts")):
         table = tables[name]
         drawn = table[table.metric.isin(["running_cores", "refusals", "jobs"])]

@@ -131,21 +131,21 @@ def waiting(view: Context) -> Section:
 
 def brokerage(view: Context) -> Section:
     """Which candidates the brokers refused, and by which rule."""
-    table = metrics.refusals(view.run)
+    table = metrics.with_labels(view.run, metrics.refusals(view.run))
     blocks: list[Block] = [_funnel(view)]
     for kind, title, things in (("job_brokerage", "Job brokerage", "PanDA queues"),
                                 ("task_brokerage", "Task brokerage", "sites")):
         refused = table[table.kind == kind]
         blocks.append(plot_or_note(Plot(
             f"refusals_{kind}", f"{title}: {things} refused most often", refused,
-            partial(stacked_bars, rows="candidate", parts="tag", xlabel="refusals in the window"),
+            partial(stacked_bars, rows="candidate", parts="rule", xlabel="refusals in the window"),
             f"Refusals of each of the {things} by the first rule that refused it (PanDA's log tag); one refusal per "
             "candidate and decision.",
             (10, 1.1 + 0.25 * min(15, max(refused.candidate.nunique(), 3)))), "no candidate was refused."))
     blocks.append(_rates(view))
-    reasons = table.groupby(["kind", "tag"]).value.sum().rename("refusals").reset_index()
+    reasons = table.groupby(["kind", "rule"]).value.sum().rename("refusals").reset_index()
     if len(reasons):
-        reasons = reasons.sort_values(["refusals", "tag"], ascending=[False, True]).head(MOST_ROWS)
+        reasons = reasons.sort_values(["refusals", "rule"], ascending=[False, True]).head(MOST_ROWS)
         blocks.append(TableBlock("Refusals by rule, all candidates", reasons.assign(kind=reasons.kind.map(spoken))))
     made = wide(metrics.decisions(view.run)) if len(metrics.decisions(view.run)) else pd.DataFrame()
     if len(made):
@@ -154,10 +154,10 @@ def brokerage(view: Context) -> Section:
 
 
 def _funnel(view: Context) -> Block:
-    table = metrics.brokerage_funnel(view.run)
+    table = _named(view, metrics.brokerage_funnel(view.run))
     return plot_or_note(Plot(
         "brokerage_funnel", "Job brokerage: candidates left after each rule", table,
-        partial(heat_map, rows="share", columns="tag", order=_rules_in_order(view),
+        partial(heat_map, rows="share", columns="rule", order=_rules_in_order(view),
                 label="candidates left, mean over the decisions of the share"),
         "Pseudo-queues left after each rule (PanDA's log tag), left to right in PanDA's order; rules without a refusal "
         "are omitted. The last column is the number of candidates that jobs were distributed over.",
@@ -165,10 +165,10 @@ def _funnel(view: Context) -> Block:
 
 
 def _rates(view: Context) -> Block:
-    table = metrics.refusal_rates(view.run, most=MOST_ROWS)
+    table = _named(view, metrics.refusal_rates(view.run, most=MOST_ROWS))
     return plot_or_note(Plot(
         "refusal_rates", "Job brokerage: queues by rule", table,
-        partial(heat_map, rows="candidate", columns="tag", order=_rules_in_order(view),
+        partial(heat_map, rows="candidate", columns="rule", order=_rules_in_order(view),
                 label="% of the decisions on the queue"),
         "How often each rule was the first to refuse a queue; +use: no rule refused it. Each row sums to 100 %. A "
         "unified queue is a candidate once per resource type, of which a task fits one. Details: `simgrid-broker "
@@ -177,7 +177,12 @@ def _rates(view: Context) -> Block:
 
 
 def _rules_in_order(view: Context) -> tuple[str, ...]:
-    return (*metrics.criteria(view.run, "job_brokerage").tag, metrics.USED)
+    return (*metrics.criteria(view.run, "job_brokerage").label, metrics.USED)
+
+
+def _named(view: Context, table: pd.DataFrame) -> pd.DataFrame:
+    """A table of job brokerage with the names of its rules."""
+    return metrics.with_labels(view.run, table.assign(kind="job_brokerage"))
 
 
 def data(view: Context) -> Section:

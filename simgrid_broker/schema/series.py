@@ -79,6 +79,7 @@ CANDIDATES = Table("candidates", "one candidate of one decision whose candidates
     Column("candidate", "i4", "", OURS, "Pseudo-queue, or for task brokerage a site", codes="brokered"),
     Column("tag", "i4", "", OURS, "Tag that PanDA logs for the rule that refused it first; null = none did",
            codes="tags"),
+    Column("criterion", "i4", "", OURS, "Name of that rule; several may share a tag", codes="criteria"),
     Column("order", "i2", "", OURS, "Place among the candidates in use: 0 = the best, for task brokerage the one that "
            "was drawn; -1 = not used"),
     Column("weight", "f8", "", OURS, "Its weight; 0 if it was refused"),
@@ -99,7 +100,12 @@ REFUSALS = Table("refusals", "how often one rule was the first to refuse one can
     Column("candidate", "i4", "", OURS, "PanDA queue, or for task brokerage a site", codes="candidates"),
     Column("tag", "i4", "", OURS, "Tag that PanDA logs for the rule; null = no rule refused it: it was used",
            codes="tags"),
+    Column("criterion", "i4", "", OURS, "Name of that rule; several may share a tag", codes="criteria"),
     Column("share", "i2", "", OURS, "Leaf share", codes="shares"),
     Column("count", "i8", "decisions", OURS, "Decisions in which that was so; a PanDA queue counts with each of its "
            "pseudo-queues"),
+    Column("queue_count", "i8", "decisions", OURS, "Those in which no pseudo-queue of the queue came further: each "
+           "queue counts once in a decision"),
+    Column("pool_count", "i8", "decisions", OURS, "Those in which no queue of the same batch pool came further: the "
+           "rule kept the task from the cores of the pool, and each pool counts once in a decision"),
 ))

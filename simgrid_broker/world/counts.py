@@ -35,10 +35,27 @@ def sum_counts(counts, by_share, by_type):
 
 
 @compiled
-def tally(counts, row_of, column_of):
-    """Add one to counts[row_of[k], column_of[k]] for every k; row_of, column_of: (n,), -1 = the last row."""
-    for k in range(len(row_of)):
-        counts[row_of[k], column_of[k]] += 1
+def tally(counts, rule_of, groups, ranks, furthest):
+    """Count the rules that refused n candidates: by candidate, and by the rule that stopped a group of candidates.
+
+    counts: (n_rules + 1, n_queues, 3), added to: candidates, queues and pools, each at its queue; a queue or pool has
+    the rule that refused the candidate of it that came furthest. rule_of: (n,) rule of each candidate, -1 = the last:
+    none; groups: (2, n) queue and pool of each; ranks: (n_rules + 1,) place of each rule in the order of removal;
+    furthest: (2, most groups) buffer.
+    """
+    for k in range(len(rule_of)):
+        counts[rule_of[k], groups[0, k], 0] += 1
+    for level in range(2):
+        for group in range(furthest.shape[1]):
+            furthest[level, group] = -1
+        for k in range(len(rule_of)):
+            best = furthest[level, groups[level, k]]
+            if best < 0 or ranks[rule_of[k]] > ranks[rule_of[best]]:
+                furthest[level, groups[level, k]] = k
+        for group in range(furthest.shape[1]):
+            best = furthest[level, group]
+            if best >= 0:
+                counts[rule_of[best], groups[0, best], 1 + level] += 1
 
 
 @dataclass

@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario, two_sites
 
-from simgrid_broker.agents.decision_log import DecisionLog, all_tags, criteria_in_order
+from simgrid_broker.agents.broker_rules import all_criteria, all_tags, criteria_in_order
+from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.sampler import sampler, take_sample
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.world import observe
 
 SHARES = [dict(name="A", value=1), dict(name="B", value=3)]
+OTHERS = tuple("0123456789")
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
 
 
@@ -124,31 +127,49 @@ def test_with_validation_a_sample_finds_a_broken_world():
         stage.run(1000.0)
 
 
-def log_of(**record):
+def books_of(stage):
+    """The decision log of a stage; vocabularies of tags and criteria begin with ten others."""
+    policies = stage.control.policies
+    stage.world.vocabularies.update(tags=(*OTHERS, *all_tags(policies)), criteria=(*OTHERS, *all_criteria(policies)))
+    return DecisionLog(stage.world, policies)
+
+
+def log_of(queues=None, **record):
     """The books of a world of two queues and a nucleus, and two tasks as a broker sees them."""
-    stage = Stage((), scenario(queues={"Q": dict(atlas_site="HERE", capability="ucore", corecount=8),
-                                       "R": dict(atlas_site="HERE")}, resource_types=TYPES, record=record), {}, {})
-    return DecisionLog(stage.world), [observe.task(stage.world, row) for row in (0, 1)]
+    queues = queues or {"Q": dict(atlas_site="HERE", capability="ucore", corecount=8), "R": dict(atlas_site="HERE")}
+    stage = Stage((), scenario(queues=queues, resource_types=TYPES, record=dict(unplaced=0) | record), {}, {})
+    return books_of(stage), [observe.task(stage.world, row) for row in (0, 1)]
 
 
-def verdict(refused_by, order=()):
-    """A verdict on three pseudo-queues by two rules."""
-    return Verdict(("-one", "-two"), np.array(refused_by), weight=np.array([1.0, 2.0, 3.0]),
-                   order=np.array(order, np.int64))
+def verdict(refused_by, order=(), tags=("-status", "-job")):
+    """A verdict on three candidates by two rules."""
+    return Verdict(tags, np.array(refused_by), np.arange(1.0, 1.0 + len(refused_by)), np.array(order, np.int64))
+
+
+def of_queues(refused_by, order=(), tags=("-status", "-cap")):
+    """A verdict on three pseudo-queues."""
+    return verdict(refused_by, order, tags)
 
 
 def written(log):
     """What the books write, by table."""
     found = {}
-    log.world.vocabularies["tags"] = (*"0123456789", "-one", "-two")
     log.flush(600.0, found.__setitem__)
     return found
 
 
+def rows_with_words(log, rows, *columns):
+    """Columns of rows with tags and criteria as words."""
+    words = log.world.vocabularies
+    spelled = {"tag": (*words["tags"], ""), "criterion": (*words["criteria"], "")}
+    return [tuple(spelled[name][row[name]] if name in spelled else row[name].item() for name in columns)
+            for row in rows]
+
+
 def test_a_decision_is_written_with_its_best_candidate():
     log, tasks = log_of()
-    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict([KEPT, KEPT, 0], [1, 0]), 7)
-    log.add(DecisionKind.JOB_BROKERAGE, 6.0, tasks[1], verdict([0, 0, 1]), 0)
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([KEPT, KEPT, 0], [1, 0]), 7)
+    log.add(DecisionKind.JOB_BROKERAGE, 6.0, tasks[1], of_queues([0, 0, 1]), 0)
     rows = written(log)["decisions"]
     assert rows[["time_s", "decision", "jeditaskid", "n_candidates", "n_kept", "n_jobs", "best"]].tolist() == [
         (5.0, 1, 1, 3, 2, 7, 1), (6.0, 2, 2, 3, 0, 0, -1)]
@@ -163,32 +184,89 @@ def test_the_best_candidate_of_task_brokerage_is_a_site():
 
 def test_refusals_of_task_brokerage_are_counted_by_site_whatever_the_candidates():
     stage = Stage((), scenario({"A": {}, "B": dict(nucleus=False), "C": {}}), {})
-    log, task = DecisionLog(stage.world), observe.task(stage.world, 0)
+    log, task = books_of(stage), observe.task(stage.world, 0)
     for sites, refused_by in (([0, 2], [KEPT, 0]), ([0, 2, 1], [0, KEPT, 1])):
         log.add(DecisionKind.TASK_BROKERAGE, 5.0, task, verdict(refused_by), 0, 3, np.array(sites))
-    assert written(log)["refusals"][["candidate", "tag", "count"]].tolist() == [
-        (3, 10, 1), (5, 10, 1), (4, 11, 1), (3, KEPT, 1), (5, KEPT, 1)]
+    columns = "candidate", "tag", "criterion", "count", "queue_count", "pool_count"
+    assert rows_with_words(log, written(log)["refusals"], *columns) == [
+        (3, "-status", "not_active", 1, 1, 1), (5, "-status", "not_active", 1, 1, 1),
+        (4, "-job", "cannot_run", 1, 1, 1), (3, "", "", 1, 1, 1), (5, "", "", 1, 1, 1)]
 
 
 def test_refusals_are_counted_by_queue_rule_and_share():
     log, tasks = log_of()
     for refused_by in ([0, 0, 1], [0, 1, KEPT], [KEPT, KEPT, KEPT]):
-        log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict(refused_by), 0)
-    rows = written(log)["refusals"]
-    assert rows[["time_s", "candidate", "tag", "count"]].tolist() == [
-        (600.0, 0, 10, 3), (600.0, 0, 11, 1), (600.0, 1, 11, 1), (600.0, 0, KEPT, 2), (600.0, 1, KEPT, 2)]
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues(refused_by), 0)
+    assert rows_with_words(log, written(log)["refusals"], "time_s", "candidate", "tag", "count") == [
+        (600.0, 0, "-status", 3), (600.0, 0, "-cap", 1), (600.0, 1, "-cap", 1), (600.0, 0, "", 2), (600.0, 1, "", 2)]
+
+
+def test_the_rule_that_stops_a_queue_or_a_batch_pool_is_that_of_the_candidate_that_came_furthest():
+    log, tasks = log_of()
+    for refused_by in ([0, 0, 1], [1, 0, 0], [KEPT, 0, 1], [0, KEPT, KEPT], [0, 0, 0]):
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues(refused_by), 0)
+    assert rows_with_words(log, written(log)["refusals"], "candidate", "tag", "count", "queue_count", "pool_count") == [
+        (0, "-status", 7, 2, 1), (1, "-status", 2, 2, 0), (0, "-cap", 1, 1, 1), (1, "-cap", 2, 2, 1),
+        (0, "", 2, 2, 2), (1, "", 1, 1, 0)]
+
+
+def test_queues_with_cores_of_their_own_are_pools_of_their_own():
+    queues = {"Q": dict(atlas_site="HERE", capability="ucore", corecount=8), "R": dict(atlas_site="HERE", cores=8)}
+    log, tasks = log_of(queues)
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([0, 0, 1]), 0)
+    assert rows_with_words(log, written(log)["refusals"], "candidate", "tag", "pool_count") == [
+        (0, "-status", 1), (1, "-cap", 1)]
+
+
+def test_a_temporary_refusal_comes_behind_all_permanent_ones():
+    log, tasks = log_of()
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([0, 0, 1], tags=("-transferring", "-cap")), 0)
+    assert rows_with_words(log, written(log)["refusals"], "candidate", "tag", "pool_count") == [
+        (0, "-transferring", 1), (1, "-cap", 0)]
+
+
+def test_a_rule_that_shares_its_tag_is_recorded_by_its_name():
+    log, tasks = log_of(candidates=1)
+    tags = PRODUCTION["documented"].tags
+    scratch, space = (k for k, tag in enumerate(tags) if tag == "-disk")
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([scratch, space, KEPT], [2], tags), 1)
+    found = written(log)
+    for name in ("candidates", "refusals"):
+        assert rows_with_words(log, found[name], "tag", "criterion") == [
+            ("-disk", "too_little_scratch"), ("-disk", "too_little_space"), ("", "")]
+
+
+def test_candidates_of_unplaced_tasks_are_recorded_within_a_bound():
+    log, tasks = log_of(decisions=0, unplaced=1)
+
+    def ask(task, n):
+        for _ in range(n):
+            log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, of_queues([0, 0, 1]), 0)
+    ask(tasks[0], 5)
+    assert [row[1] for row in log.rows] == [1, 2, 4]                     # the first, second and fourth
+    ask(tasks[1], 9)
+    assert [row[1] for row in log.rows] == [1, 2, 4, 13]                 # of the other only the eighth is new
+    assert len(log.candidates) == 4
+
+
+def test_a_task_that_has_had_a_job_or_finds_a_queue_is_not_unplaced():
+    log, tasks = log_of(decisions=0, unplaced=3)
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([KEPT, 0, 1], [0]), 4)
+    log.world.arrays.tasks["n_attempts"][1] = 4
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[1], of_queues([0, 0, 1]), 0)
+    assert not log.rows
 
 
 def test_what_was_written_is_not_written_again():
     log, tasks = log_of()
-    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict([0, 0, 1]), 0)
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([0, 0, 1]), 0)
     written(log)
     assert written(log) == {}
 
 
 def test_a_part_of_the_decisions_is_chosen_by_task_and_all_refusals_are_counted():
     log, tasks = log_of(decisions=0)
-    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], verdict([0, 0, 1]), 0)
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([0, 0, 1]), 0)
     assert log.n_decisions == 1
     assert set(written(log)) == {"refusals"}
 
@@ -202,12 +280,12 @@ def figures():
 def test_candidates_of_the_tasks_that_are_asked_for_are_kept_whole():
     log, tasks = log_of(decisions=0, tasks=[2])
     for task in tasks:
-        log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, replace(verdict([KEPT, KEPT, 1], [1, 0]), figures=figures), 7)
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, replace(of_queues([KEPT, KEPT, 1], [1, 0]), figures=figures), 7)
     found = written(log)
     assert found["decisions"]["jeditaskid"].tolist() == [2]
     rows = found["candidates"]
-    assert rows[["decision", "candidate", "tag", "order"]].tolist() == [
-        (2, 0, KEPT, 1), (2, 1, KEPT, 0), (2, 2, 11, -1)]
+    assert rows_with_words(log, rows, "decision", "candidate", "tag", "order") == [
+        (2, 0, "", 1), (2, 1, "", 0), (2, 2, "-cap", -1)]
     assert (rows["value"][2], rows["limit"][2]) == (7, 5) and np.isnan(rows["value"][:2]).all()
     factor = log.world.vocabularies["factors"].index("1/RW")
     assert found["factors"].tolist() == [(2, 1, factor, 0.25), (2, 0, factor, 0.5)]
@@ -230,7 +308,7 @@ def test_whoever_keeps_no_candidates_asks_for_no_figures():
     def never():
         raise AssertionError("asked")
     log, tasks = log_of()
-    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], replace(verdict([0, 0, 1]), figures=never), 0)
+    log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], replace(of_queues([0, 0, 1]), figures=never), 0)
     assert set(written(log)) == {"decisions", "refusals"}
 
 
@@ -238,8 +316,8 @@ def test_decisions_whose_candidates_are_kept_are_kept_too():
     log, tasks = log_of(decisions=0.2, candidates=0.5)
     for number in range(200):
         task = replace(tasks[0], jeditaskid=number)
-        log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, verdict([0, 0, 1]), 0)
-    found = [rows["decision"].tolist() for _, rows in log.candidates]
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, of_queues([0, 0, 1]), 0)
+    found = [rows["decision"].tolist() for rows in log.candidates]
     assert sorted({number for one in found for number in one}) == [row[1] for row in log.rows]
     assert 70 < len(log.rows) < 130
 
@@ -247,8 +325,9 @@ def test_decisions_whose_candidates_are_kept_are_kept_too():
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_every_tag_has_its_place_among_the_criteria(edition):
     policies = Stage((), scenario(edition=edition), {}).control.policies
-    placed = {tag for steps in criteria_in_order(policies).values() for tag, _ in steps}
-    assert placed == set(all_tags(policies))
+    steps = [step for steps in criteria_in_order(policies).values() for step in steps]
+    assert {step["tag"] for step in steps} == set(all_tags(policies))
+    assert {step["criterion"] for step in steps} == set(all_criteria(policies))
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])

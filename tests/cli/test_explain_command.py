@@ -85,8 +85,10 @@ def test_a_mistake_is_reported_with_suggestions(call, explained, options, words)
     assert result.exit_code == 2 and words in result.stderr and result.stdout == ""
 
 
-def test_a_run_without_candidates_names_the_key_to_set(call, finished):
-    folder = finished[0] / "minimal" / "seed-1"
+def test_a_run_without_candidates_names_the_key_to_set(call, tmp_path):
+    assert call("run", MINIMAL, "--until", "10min", "--set", "record.unplaced=0", "--out", tmp_path,
+                "--quiet").exit_code == 0
+    folder = tmp_path / "minimal" / "seed-1"
     result = call("explain", folder, "--why-not", "NORTH")
     assert result.exit_code == 0 and "record.candidates=0.1" in result.stdout
     assert "record.tasks=[1]" in call("explain", folder, "--task", 1).stderr

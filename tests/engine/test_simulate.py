@@ -187,7 +187,8 @@ def test_runs_of_a_scenario_get_folders_of_their_own(minimal, tmp_path):
 
 def test_what_is_not_wanted_is_not_recorded(minimal, tmp_path):
     plan = minimal.with_values({"record.jobs": False, "record.transfers": False, "record.decisions": 0,
-                                "record.candidates": 0, "record.series": False, "duration": 4 * 3600})
+                                "record.candidates": 0, "record.unplaced": 0, "record.series": False,
+                                "duration": 4 * 3600})
     found = simulate(plan, folder=tmp_path / "run")
     assert [name for name in RECORDED if len(found.table(name))] == ["tasks", "refusals"]
     assert found.manifest["counters"]["jobs"] > 0

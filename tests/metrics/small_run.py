@@ -13,6 +13,7 @@ SHARES = ("A", "B1", "B2")
 VOCABULARIES = {column.codes: tuple(f"{column.codes}{k}" for k in range(3))
                 for table in RECORDED.values() for column in table.columns if column.codes}
 VOCABULARIES |= {"shares": SHARES, "sites": ("X", "Y"), "queues": ("QX", "QY", "QY2"), "tags": ("-t1", "-t2"),
+                 "criteria": ("one", "two"),
                  "candidates": ("QX", "QY", "QY2", "X", "Y"), "resource_types": ("SCORE", "MCORE"),
                  "storages": ("X_DISK", "Y_DISK"), "campaigns": ("C1", "C2")}
 

@@ -13,9 +13,18 @@ from simgrid_broker.schema import RECORDED
 JOBS, TASKS = 1, 0
 PSEUDO = ("QX/SCORE", "QX/MCORE", "QY")
 WORDS = {"pseudo_queues": PSEUDO, "brokered": (*PSEUDO, "X", "Y"), "tags": ("-t1", "-t2", "-late"),
+         "criteria": ("one", "two", "late"),
          "factors": ("half",), "sites": ("X", "Y"), "queues": ("QX", "QY")}
-CRITERIA = {"job_brokerage": [["-t2", "selection for two"], ["-t1", "selection for one"], ["-late", "weight"]],
-            "task_brokerage": [["-t1", "selection for one"]]}
+
+
+def step(criterion, tag, panda):
+    """One step of a manifest."""
+    return dict(criterion=criterion, tag=tag, panda=panda, temporary=False)
+
+
+CRITERIA = {"job_brokerage": [step("two", "-t2", "selection for two"), step("one", "-t1", "selection for one"),
+                              step("late", "-late", "weight")],
+            "task_brokerage": [step("one", "-t1", "selection for one")]}
 NAN = np.nan
 
 
@@ -36,6 +45,11 @@ def decision(number, hour, kind, task, n_jobs=5):
     return hour * HOUR, number, kind, task, 0, 0, 3, 1, n_jobs, 0, 1.0
 
 
+def refusal(hour, kind, candidate, rule, share, count, of_queue):
+    """A row of refusals; the numbers of tags and of criteria are equal, and each queue is a pool."""
+    return hour * HOUR, kind, candidate, rule, rule, share, count, of_queue, of_queue
+
+
 @pytest.fixture
 def run(tmp_path, words):
     """Two decisions about jobs of task 7, one about its nucleus, and one of task 8 without candidates."""
@@ -44,12 +58,13 @@ def run(tmp_path, words):
         decisions=rows_of("decisions", decision(1, 0, TASKS, 7, 0), decision(2, 1, JOBS, 7), decision(3, 2, JOBS, 7),
                           decision(4, 2, JOBS, 8)),
         candidates=rows_of(
-            "candidates", (1, 3, -1, 0, 0.5, NAN, NAN), (1, 4, 0, -1, 0, NAN, NAN),
-            (2, 0, 0, -1, 0, 30, 20), (2, 1, 1, -1, 0, NAN, NAN), (2, 2, -1, 0, 0.5, NAN, NAN),
-            (3, 0, 0, -1, 0, 21, 20), (3, 1, 1, -1, 0, NAN, NAN), (3, 2, 2, -1, 0, 0, 0)),
+            "candidates", (1, 3, -1, -1, 0, 0.5, NAN, NAN), (1, 4, 0, 0, -1, 0, NAN, NAN),
+            (2, 0, 0, 0, -1, 0, 30, 20), (2, 1, 1, 1, -1, 0, NAN, NAN), (2, 2, -1, -1, 0, 0.5, NAN, NAN),
+            (3, 0, 0, 0, -1, 0, 21, 20), (3, 1, 1, 1, -1, 0, NAN, NAN), (3, 2, 2, 2, -1, 0, 0, 0)),
         factors=rows_of("factors", (1, 3, 0, 0.5), (2, 2, 0, 0.5)),
-        refusals=rows_of("refusals", (HOUR, JOBS, 0, 0, 0, 3), (HOUR, JOBS, 0, 1, 0, 4), (HOUR, JOBS, 0, -1, 0, 1),
-                         (4 * HOUR, JOBS, 1, -1, 0, 4), (4 * HOUR, JOBS, 0, 1, 1, 2), (4 * HOUR, TASKS, 2, 0, 0, 1)))
+        refusals=rows_of("refusals", refusal(1, JOBS, 0, 0, 0, 3, 3), refusal(1, JOBS, 0, 1, 0, 4, 0),
+                         refusal(1, JOBS, 0, -1, 0, 1, 1), refusal(4, JOBS, 1, -1, 0, 4, 4),
+                         refusal(4, JOBS, 0, 1, 1, 2, 1), refusal(4, TASKS, 2, 0, 0, 1, 1)))
     found.manifest["criteria"] = CRITERIA
     return found
 
@@ -77,10 +92,21 @@ def test_the_funnel_counts_down_in_the_order_of_the_criteria(run):
 
 
 def test_consecutive_rules_with_one_name_are_one_step(run):
-    run.manifest["criteria"] = {"job_brokerage": [["-t2", "memory"], ["-t1", "memory"], ["-late", "weight"]],
+    run.manifest["criteria"] = {"job_brokerage": [step("two", "-t2", "memory"), step("one", "-t1", "memory"),
+                                                  step("late", "-late", "weight")],
                                 "task_brokerage": CRITERIA["task_brokerage"]}
     table = metrics.funnels(run, metrics.explain(run, 7))
     assert table[table.decision == 2][["tags", "left"]].values.tolist() == [["-t2 -t1", 1], ["-late", 1]]
+
+
+def test_rules_that_share_a_tag_are_told_apart_by_their_names(run):
+    run.manifest["criteria"] = {"job_brokerage": [step("two", "-t", "two"), step("one_deployed", "-t", "one"),
+                                                  step("late", "-late", "weight")]}
+    assert metrics.criteria(run, "job_brokerage").label.tolist() == ["-t (two)", "-t (one)", "-late"]
+    funnel = metrics.funnels(run, metrics.explain(run, 7).replace({"criterion": {"one": "one_deployed"}, "tag": {
+        "-t1": "-t", "-t2": "-t"}}))
+    assert funnel[funnel.decision == 2][["tags", "criteria", "refused"]].values.tolist() == [
+        ["-t", "two", 1], ["-t", "one_deployed", 1], ["-late", "late", 0]]
 
 
 def test_stretches_of_equal_decisions(run):
@@ -132,7 +158,7 @@ def test_a_run_without_criteria_uses_the_order_of_its_tags(tmp_path):
 
 
 def test_a_run_without_counts_of_used_candidates_has_no_funnel(tmp_path, words):
-    run = run_of(tmp_path, 0, 4, refusals=rows_of("refusals", (HOUR, JOBS, 0, 0, 0, 3)))
+    run = run_of(tmp_path, 0, 4, refusals=rows_of("refusals", refusal(1, JOBS, 0, 0, 0, 3, 3)))
     assert len(metrics.brokerage_funnel(run)) == 0 and len(metrics.refusal_rates(run)) == 1
 
 

@@ -164,7 +164,8 @@ def test_links_count_traffic_within_the_window(tmp_path):
 def test_refusals_are_added_up_over_the_window(tmp_path):
     run = run_of(tmp_path, 2, 4, refusals={
         "time_s": np.array([2, 3, 4, 4]) * HOUR, "kind": np.array([1, 1, 1, 0]), "candidate": np.array([0, 0, 0, 3]),
-        "tag": np.array([0, 0, 0, 1]), "share": np.zeros(4, int), "count": np.array([5, 1, 2, 4])})
+        "tag": np.array([0, 0, 0, 1]), "criterion": np.array([0, 0, 0, 1]), "share": np.zeros(4, int),
+        **{name: np.array([5, 1, 2, 4]) for name in ("count", "queue_count", "pool_count")}})
     table = metrics.refusals(run)
     assert value(table, "refusals", kind="job_brokerage", candidate="QX", tag="-t1") == 3
     assert value(table, "refusals", kind="task_brokerage", candidate="X", tag="-t2") == 4

@@ -9,7 +9,7 @@ from policy_builders import cfg, locality, queues, stats, survivors, task
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.funnel import Funnel, MaskCache
 from simgrid_broker.policy.job_brokerage.broker import MAX_CANDIDATES, broker_jobs, run_brokerage
-from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
+from simgrid_broker.policy.job_brokerage.decide import RANKING
 from simgrid_broker.policy.job_brokerage.editions import DOCUMENTED, PRODUCTION
 from simgrid_broker.policy.rule import refused_of
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASK_PRODUCTION
@@ -163,4 +163,5 @@ def test_static_criteria_read_only_what_they_declare(brokerage, fields):
 
 
 def test_ranking_tags_stand_last():
-    assert broker_jobs(task(), queues(1), stats(1), None, cfg()).tags[-len(RANKING_TAGS):] == RANKING_TAGS
+    tags = broker_jobs(task(), queues(1), stats(1), None, cfg()).tags
+    assert tags[-len(RANKING):] == tuple(rule.tag for rule in RANKING)

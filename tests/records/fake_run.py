@@ -62,6 +62,7 @@ QUEUES = (*SITES, "CERN-P1_HLT", "BNL_HIMEM")
 QUEUE_SITE = np.array([*range(12), 0, 1])
 VOCABULARIES = {
     "shares": LEAVES, "sites": SITES, "queues": QUEUES, "resource_types": RESOURCE_TYPES, "tags": TAGS,
+    "criteria": TAGS,
     "candidates": (*QUEUES, *SITES), "pseudo_queues": QUEUES, "storages": tuple(f"{site}_DATADISK" for site in SITES),
     "users": tuple(f"user{k:03d}" for k in range(40)), "campaigns": CAMPAIGNS,
     "processing_types": ("simul", "reco", "deriv", "evgen", "panda-client-1.5"), "labels": ("managed", "user"),
@@ -223,10 +224,12 @@ def write_traffic(writer, samples, seed):
     luck = lambda k: uniforms(seed, "decision_record", number, k)  # noqa: E731
     kind = (luck(0) > 0.15).astype(int)
     candidate = np.where(kind == 1, (luck(1) ** 2 * len(QUEUES)).astype(int), len(QUEUES) + (luck(1) * 12).astype(int))
+    tag = np.where(luck(5) < 0.1, -1, luck(2) ** 2 * len(TAGS)).astype(int)
+    count = 1 + (luck(4) ** 4 * 50).astype(int)
     writer.write("refusals", filled("refusals", {
         "time_s": np.repeat(samples, 60), "kind": kind, "candidate": candidate,
-        "tag": np.where(luck(5) < 0.1, -1, luck(2) ** 2 * len(TAGS)).astype(int),
-        "share": (luck(3) * len(LEAVES)).astype(int), "count": 1 + (luck(4) ** 4 * 50).astype(int)}))
+        "tag": tag, "criterion": tag, "queue_count": count, "pool_count": count,
+        "share": (luck(3) * len(LEAVES)).astype(int), "count": count}))
 
 
 def write_tasks_and_transfers(writer, rows, duration_s, seed):

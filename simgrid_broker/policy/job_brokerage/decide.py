@@ -8,10 +8,13 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage.network import files_to_nucleus
 from simgrid_broker.policy.job_brokerage.question import NUMBERS
+from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.views import KEPT
 
-RANKING_TAGS = ("-t1_weight", "-low_weight", "-others_bootstrap")
-"""Tags of candidates behind the best, the last of those with weight 0; source: brokerage reference, 10.3, 10.4."""
+RANKING = tuple(Criterion(tag=tag, name=name, panda="sorting by weight", source="brokerage reference, 10.3, 10.4")
+                for tag, name in (("-t1_weight", "too_quiet"), ("-low_weight", "low_weight"),
+                                  ("-others_bootstrap", "others_bootstrap")))
+"""What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
 TURN = 7919
 """Prime offset that rotates the candidate list per task, to break ties without bias."""
 TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
@@ -55,7 +58,7 @@ class Question(NamedTuple):
 class Answer(NamedTuple):
     """Result of a decision: columns (n,), and the best candidates, best first, (most,).
 
-    refused_by: index of the criterion, or behind them of the tag in RANKING_TAGS; KEPT = none. weight, backlog, cap: 0
+    refused_by: index of the criterion, or behind them of the place in RANKING; KEPT = none. weight, backlog, cap: 0
     where refused. numbers: (1,) of NUMBERS, buffer for one candidate; kept: buffer for candidates without a refusal;
     classes: (n,) class of each candidate that reached the choice.
     """

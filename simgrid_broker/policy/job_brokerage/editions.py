@@ -22,8 +22,8 @@ from simgrid_broker.policy.job_brokerage import (
     software,
 )
 from simgrid_broker.policy.job_brokerage.compose import composed
-from simgrid_broker.policy.job_brokerage.decide import RANKING_TAGS
-from simgrid_broker.policy.rule import CriterionFunction, FactorFunction
+from simgrid_broker.policy.job_brokerage.decide import RANKING
+from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction
 
 
 class Order(NamedTuple):
@@ -57,9 +57,14 @@ class JobBrokerage:
                 raise ValueError(f"{rule.__name__}: a rule of job brokerage about all candidates needs `static`")
 
     @cached_property
+    def rules(self) -> tuple[Criterion, ...]:
+        """Everything that a candidate can be refused for: the criteria, then the ranking."""
+        return self.funnel.rules + RANKING
+
+    @cached_property
     def tags(self) -> tuple[str, ...]:
-        """Everything that a candidate can be refused for: the tags of the criteria, then those of the ranking."""
-        return self.funnel.tags + RANKING_TAGS
+        """The tags of `rules`."""
+        return tuple(rule.tag for rule in self.rules)
 
     @cached_property
     def static_factors(self) -> tuple[FactorFunction, ...]:

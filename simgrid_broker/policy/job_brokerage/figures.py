@@ -78,7 +78,7 @@ def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.
 
 
 def _rank(brokerage: JobBrokerage, question: Question, ranked: np.ndarray, known: Figures) -> None:
-    """Figures of candidates behind the best; ranked: (n,) position in RANKING_TAGS, negative elsewhere.
+    """Figures of candidates behind the best; ranked: (n,) position in RANKING, negative elsewhere.
 
     A weight of 0 ranks above all others: it is no limit, and a candidate behind with it has no figures.
     """

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.rule import FactorFunction
+from simgrid_broker.policy.rule import Criterion, FactorFunction
 from simgrid_broker.policy.task_brokerage import locality, nuclei, weight
 
 
@@ -16,9 +16,14 @@ class TaskBrokerage:
     factors: tuple[FactorFunction, ...]
 
     @property
+    def rules(self) -> tuple[Criterion, ...]:
+        """Everything that a nucleus can be refused for: the criteria, then the pre-assignment."""
+        return self.funnel.rules + PREASSIGNED.funnel.rules
+
+    @property
     def tags(self) -> tuple[str, ...]:
-        """Everything that a nucleus can be refused for: the tags of the criteria, then of the pre-assignment."""
-        return self.funnel.tags + PREASSIGNED.funnel.tags
+        """The tags of `rules`."""
+        return tuple(rule.tag for rule in self.rules)
 
 
 DOCUMENTED = TaskBrokerage("documented", Funnel((
