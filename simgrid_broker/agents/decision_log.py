@@ -15,7 +15,7 @@ from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS
 from simgrid_broker.views import KEPT, Task, Verdict
-from simgrid_broker.world.counts import tally
+from simgrid_broker.world.counts import tally_refusals
 from simgrid_broker.world.world import World
 
 
@@ -131,7 +131,7 @@ class DecisionLog:
             columns = len(self.world.arrays.queues if sites is None else self.world.arrays.sites)
             found = self.refusals[kind, share] = (steps, np.zeros((len(steps.ranks), columns, 3), np.int64))
         groups = self.groups if sites is None else np.stack([sites, sites])
-        tally(found[1], verdict.refused_by, groups, steps.ranks, self.furthest)
+        tally_refusals(found[1], verdict.refused_by, groups, steps.ranks, self.furthest)
 
     def flush(self, now: float, write: Callable[..., None]) -> None:
         """Write what was added since the last call."""

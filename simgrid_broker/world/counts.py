@@ -35,7 +35,14 @@ def sum_counts(counts, by_share, by_type):
 
 
 @compiled
-def tally(counts, rule_of, groups, ranks, furthest):
+def tally(counts, row_of, column_of):
+    """Add one to counts[row_of[k], column_of[k]] for every k; row_of, column_of: (n,)."""
+    for k in range(len(row_of)):
+        counts[row_of[k], column_of[k]] += 1
+
+
+@compiled
+def tally_refusals(counts, rule_of, groups, ranks, furthest):
     """Count the rules that refused n candidates: by candidate, and by the rule that stopped a group of candidates.
 
     counts: (n_rules + 1, n_queues, 3), added to: candidates, queues and pools, each at its queue; a queue or pool has
