@@ -4,8 +4,10 @@ Compiled functions are plain Python that Numba translates; with `NUMBA_DISABLE_J
 the sources has its own cache folder, because Numba does not notice changes of called functions in other files.
 """
 
+import atexit
 import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -44,16 +46,28 @@ def compiled(function: F) -> F:
 
 @cache
 def cache_folder(group: str = "fabric") -> Path:
-    """Folder of the compiled code of the current sources; created if missing."""
-    root = Path(os.environ.get("SIMGRID_BROKER_CACHE") or Path.home() / ".cache" / "simgrid_broker")
-    folder = root / sources_digest(group)
+    """Folder of the compiled code of the current sources, created if missing; a temporary one if none is kept."""
+    kept = kept_folder(group)
+    if kept is not None:
+        return kept
+    temporary = Path(tempfile.mkdtemp(prefix="simgrid_broker-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
+
+
+def kept_folder(group: str = "fabric") -> Path | None:
+    """Folder in which compiled code is kept between runs, created if missing.
+
+    It is in the folder that the environment variable SIMGRID_BROKER_CACHE names, else in the user's `.cache`. None if
+    there is no home folder (a container with an unknown user) or nothing can be written.
+    """
     try:
+        root = Path(os.environ.get("SIMGRID_BROKER_CACHE") or Path.home() / ".cache" / "simgrid_broker")
+        folder = root / sources_digest(group)
         folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass                                    # home folder not writable: compile in every process
-    return Path(tempfile.mkdtemp(prefix="simgrid_broker-"))
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
 
 
 def is_compiled() -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, criteria_in_order
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.own import own_agents
+from simgrid_broker.agents.own import guarded, own_agents
 from simgrid_broker.agents.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
@@ -52,7 +52,7 @@ def simulate(scenario: Scenario, out: str | Path = "results", folder: str | Path
         if folder is None:
             shutil.rmtree(chosen, ignore_errors=True)
         raise
-    with simulation:
+    with simulation.env.interruptible(), simulation:
         simulation.run(progress)
     return read_run(chosen)
 
@@ -74,7 +74,7 @@ class Simulation:
         self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
         self.own_agents = own_agents(scenario.agents.own, agents)
-        start_agents(self.control, (*AGENTS, *(agent.content for agent in self.own_agents)))
+        start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
         self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: errors before leave no folder
         self.timings["built"] = time.perf_counter()
 

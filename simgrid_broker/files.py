@@ -1,6 +1,8 @@
-"""Atomic writing of small files."""
+"""Atomic writing of small files, and bounded reading of files that a user names."""
 
+import errno
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,3 +22,15 @@ def write_whole(path: Path, content: str | bytes) -> Path:
             temporary.unlink()
         raise OutputError(f"cannot write {path}: {error}") from error
     return path
+
+
+def read_bytes(path: Path, most: int = -1) -> bytes:
+    """The bytes of a file or pipe; raises OSError for a device, which never ends, and for more than `most` bytes."""
+    with open(path, "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise OSError(errno.ENODEV, "it is a device, not a file")
+        content = file.read(most if most < 0 else most + 1)
+    if 0 <= most < len(content):
+        raise OSError(errno.EFBIG, f"it holds more than {most >> 20} MiB")
+    return content

@@ -1,5 +1,8 @@
 """Plug-ins: policies and agents that other packages offer as entry points."""
 
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, NamedTuple
 
@@ -16,6 +19,28 @@ class Plugin(NamedTuple):
     def refused(self, why: str) -> PluginError:
         """The error to raise if it cannot be used."""
         return PluginError(f"{self.name!r} ({self.source}) {why}")
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Within, an exception becomes a PluginError that names the plug-in, the exception and the line."""
+        try:
+            yield
+        except (PluginError, MemoryError, StopIteration):
+            raise
+        except Exception as error:
+            raise self.refused(f"raised {_told(error)}, at {self._place(error)}") from error
+
+    def _place(self, error: Exception) -> str:
+        """File and line of an exception: the last one in the plug-in's own file, if there is one."""
+        frames = traceback.extract_tb(error.__traceback__)[1:]
+        own = getattr(getattr(self.content, "__code__", None), "co_filename", None)
+        frame = ([frame for frame in frames if frame.filename == own] or frames)[-1]
+        return f"{frame.filename}:{frame.lineno}"
+
+
+def _told(error: BaseException, longest: int = 300) -> str:
+    """Kind and message of an exception on one line."""
+    return f"{type(error).__name__}: {error}".replace("\n", " ")[:longest]
 
 
 def offered(group: str) -> tuple[str, ...]:
@@ -40,8 +65,8 @@ def load(group: str, name: str, known: tuple[str, ...] = ()) -> Plugin:
     source = f"entry point of {group} = {entry.value} in {_package(entry)}"
     try:
         return Plugin(name, entry.load(), source)
-    except Exception as error:
-        raise PluginError(f"{name!r} ({source}) cannot be imported: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise PluginError(f"{name!r} ({source}) cannot be imported: {_told(error)}") from error
 
 
 def _package(entry: EntryPoint) -> str:

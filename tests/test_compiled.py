@@ -44,7 +44,15 @@ def test_the_cache_lives_where_the_user_says(tmp_path, monkeypatch):
 def test_a_cache_that_cannot_be_made_is_replaced_by_a_passing_one(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "file"))
-    assert compiled.cache_folder.__wrapped__().is_dir()
+    assert compiled.kept_folder() is None and compiled.cache_folder.__wrapped__().is_dir()
+
+
+def test_without_a_home_folder_compiled_code_is_not_kept(monkeypatch):
+    def unknown():
+        raise RuntimeError("Could not determine home directory.")
+    monkeypatch.delenv("SIMGRID_BROKER_CACHE", raising=False)
+    monkeypatch.setattr(compiled.Path, "home", unknown)
+    assert compiled.kept_folder() is None and compiled.cache_folder.__wrapped__().is_dir()
 
 
 def test_a_compiled_function_says_what_the_plain_one_says():

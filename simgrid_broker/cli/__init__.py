@@ -1,7 +1,10 @@
 """The command line: one module per command; each imports libraries only when it runs, to keep `--help` fast."""
 
+from simgrid_broker.cli.signals import end_at_once
+
 
 def main() -> None:
     """Run the program and exit."""
+    end_at_once()
     from simgrid_broker.cli import app
     app.main()

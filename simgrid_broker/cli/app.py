@@ -1,7 +1,5 @@
 """The Typer application with all commands."""
 
-import sys
-
 import typer
 from typer.core import TyperGroup
 
@@ -56,7 +54,4 @@ app.add_typer(importing.app, name="import")
 
 def main() -> None:
     """Run the program and exit."""
-    try:
-        app(prog_name=PROGRAM)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    app(prog_name=PROGRAM)

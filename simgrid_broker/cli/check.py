@@ -23,8 +23,8 @@ def check(scenario: ScenarioFile, settings: Settings = None, workload: WorkloadF
     Lists every problem, or prints "ok" with a summary of the scenario and remarks.
     """
     given = loaded(scenario, settings=settings, workload=workload)
+    work, work_remarks = described_work(given)          # reads the trace
     typer.echo(f"ok: {given.name} ({scenario})")
-    work, work_remarks = described_work(given)
     for name, text in (("time", described_time(given)), ("grid", described_grid(given)),
                        ("shares", described_shares(given)), ("work", work), ("rules", described_rules(given))):
         typer.echo(paragraph(f"  {name:<8}{text}", " " * 10))

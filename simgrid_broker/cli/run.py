@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,7 +10,7 @@ import typer
 
 from simgrid_broker.cli.loading import ScenarioFile, Seed, Settings, Until, WorkloadFile, loaded
 from simgrid_broker.cli.reports import write_and_print
-from simgrid_broker.cli.trouble import INTERRUPTED
+from simgrid_broker.cli.signals import INTERRUPTED, closing
 from simgrid_broker.errors import SimgridBrokerError
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ Examples:
   simgrid-broker run scenarios/lcg_replay.yaml --workload LCG-2005-1.swf.gz
 """
 
-FIRST_RUN = ("First run of this version on this machine: compiling the event loop takes about 40 s, once.")
+FIRST_RUN = "First run of this version on this machine: compiling the event loop takes about 40 s, once."
+NOT_KEPT = ("Compiling the event loop takes about 40 s in each run, because there is no folder to keep it in; name one "
+            "in the environment variable SIMGRID_BROKER_CACHE.")
 
 
 def run(
@@ -44,16 +47,19 @@ def run(
 ) -> None:
     """Simulate a scenario and write its report.
 
-    Writes tables and report to a folder of results. Ctrl-C ends a run early; complete results are kept and reported.
+    Writes tables and report to a folder of results. Ctrl-C or SIGTERM ends a run early; complete results are kept and
+    reported.
     """
     from simgrid_broker.records import new_run_folder
     settings = [*(settings or ()), *([f"record.snapshots={json.dumps(snapshots)}"] if snapshots else [])]
     given = loaded(scenario, seed, until, settings, workload)
     if not quiet:
         show_remarks(given)
-    folder = new_run_folder(out, given.name, given.seed)
+    from simgrid_broker.engine import simulate  # before signals become exceptions
     try:
-        result = simulated(given, folder, validate, quiet)
+        with closing():
+            folder = new_run_folder(out, given.name, given.seed)
+            result = simulated(simulate, given, folder, validate, quiet)
     except KeyboardInterrupt:
         report_interrupted(folder, quiet)
         raise typer.Exit(INTERRUPTED) from None
@@ -63,17 +69,17 @@ def run(
 def show_remarks(scenario: "Scenario") -> None:
     """Print remarks on the scenario and on compiling to stderr."""
     from simgrid_broker.advice import remarks
-    from simgrid_broker.compiled import is_compiled
+    from simgrid_broker.compiled import is_compiled, kept_folder
     for remark in remarks(scenario):
         typer.echo(f"note: {remark}", err=True)
     if not is_compiled():
-        typer.echo(FIRST_RUN, err=True)
+        typer.echo(FIRST_RUN if kept_folder() else NOT_KEPT, err=True)
 
 
-def simulated(scenario: "Scenario", folder: Path, validate: bool, quiet: bool) -> "Run":
+def simulated(simulate: Callable[..., "Run"], scenario: "Scenario", folder: Path, validate: bool,
+              quiet: bool) -> "Run":
     """Simulate a scenario into `folder`; the folder is removed if the run did not begin."""
     from simgrid_broker.cli.progress import Progress
-    from simgrid_broker.engine import simulate
     progress = None if quiet else Progress(scenario.duration)
     try:
         result = simulate(scenario, folder=folder, validate=validate, progress=progress)

@@ -1,7 +1,7 @@
 """Error messages and exit statuses.
 
-Statuses: 1 for results that cannot be written and internal errors, 2 for unusable input, 130 after Ctrl-C, 141 when the
-reader of the output has closed it.
+Statuses: 1 for results that cannot be written and internal errors, 2 for unusable input, 130 after Ctrl-C or SIGTERM,
+141 when the reader of the output has closed it.
 """
 
 import os
@@ -12,8 +12,9 @@ from contextlib import contextmanager
 import typer
 
 from simgrid_broker import errors
+from simgrid_broker.cli.signals import INTERRUPTED
 
-FAILED, BAD_INPUT, INTERRUPTED, NO_READER = 1, 2, 130, 141
+FAILED, BAD_INPUT, NO_READER = 1, 2, 141
 
 PLEASE_REPORT = ("This is a bug in the program, not in your scenario. Please report it with the message above, the "
                  "scenario and the command line.")

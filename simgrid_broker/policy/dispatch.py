@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.errors import PluginError
 from simgrid_broker.gdpconfig import jobdispatch
 from simgrid_broker.names import RANKED, TEST_SHARE
+from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy.shares import share_order
 from simgrid_broker.views import Gdpconfig, ShareTree
 
@@ -34,11 +35,13 @@ class DispatchOrder:
                                   f"one of {', '.join(RANKED)}")
 
     def shares(self, tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
-        """Leaves in the order of dispatch, (n_leaves,); raises PluginError if `share_order` gives something else."""
-        order = np.asarray(self.share_order(tree, hs06_by_leaf))
-        if not np.array_equal(np.sort(order), np.arange(len(tree.leaves))):
-            raise PluginError(f"dispatch order {self.name!r}: share_order must give each of {len(tree.leaves)} leaves "
-                              f"once, not {order.tolist()}")
+        """Leaves in the order of dispatch, (n_leaves,); raises PluginError if `share_order` raises or gives something
+        else."""
+        plugin = Plugin(self.name, self.share_order, "dispatch order")
+        with plugin.blamed():
+            order = np.asarray(self.share_order(tree, hs06_by_leaf))
+        if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(len(tree.leaves))):
+            raise plugin.refused(f"must give each of {len(tree.leaves)} leaves once, not {order.tolist()}")
         return order
 
 

@@ -97,15 +97,16 @@ EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
 
 def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bool], expected: str,
              tags: set[str] | None) -> Callable:
-    """A policy of another package that raises PluginError if it returns something else, or a tag not in `tags`."""
+    """A policy of another package that raises PluginError if it raises or returns something else, or a tag not in `tags`."""
     @wraps(function)
     def checked(*arguments):
-        try:
+        with plugin.blamed():
             result = function(*arguments)
-        except Exception as error:
-            error.add_note(f"This was raised by {plugin.name!r} ({plugin.source}).")
-            raise
-        if not holds(result, *arguments):
+        try:
+            fits = holds(result, *arguments)
+        except (TypeError, ValueError):         # its parts are not even arrays
+            fits = False
+        if not fits:
             raise plugin.refused(f"must return {expected}, not {' '.join(repr(result).split())[:200]}")
         if tags is not None and (unknown := sorted({*result.tags} - tags)):
             raise plugin.refused(f"returns the tag {unknown[0]!r}, of none of its rules (attribute "

@@ -1,4 +1,7 @@
-"""Expands the grid: what is generated, over it what is imported, over it what the user wrote."""
+"""Expands the grid: what is generated, over it what is imported, over it what the user wrote.
+
+The sources are imported when a grid has them, because they need pandas and Numba and most grids are written out.
+"""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -8,11 +11,8 @@ from pydantic import ValidationError
 
 from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.scenario.extend import merged
-from simgrid_broker.scenario.importers.cric import read_cric
-from simgrid_broker.scenario.importers.cric_software import read_software
 from simgrid_broker.scenario.locate import CRIC, SYNTHETIC, Draft, Key, Origin
 from simgrid_broker.scenario.model import SyntheticGrid
-from simgrid_broker.scenario.synthetic_grid import synthetic_grid
 
 SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")
 """Sources of the grid; they are applied before any other key."""
@@ -70,6 +70,7 @@ def _made_up(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     except ValidationError:             # `validate` reports it
         expansion.failed = True
         return {}, None
+    from simgrid_broker.scenario.synthetic_grid import synthetic_grid
     return synthetic_grid(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
 
 
@@ -81,6 +82,7 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
         return {}, None
     if "pandaqueues" not in files:
         return {}, None
+    from simgrid_broker.scenario.importers.cric import read_cric
     try:
         source, remarks = read_cric(Path(files["pandaqueues"]), *(Path(files[key]) if key in files else None
                                                                   for key in ("rses", "closeness")))
@@ -101,6 +103,7 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     if not isinstance(file, str) or not Path(file).is_file():
         expansion.failed |= file is not None        # `loader` reports missing files
         return {}, None
+    from simgrid_broker.scenario.importers.cric_software import read_software
     queues = grid.get("queues")
     names = [name for name, queue in queues.items() if isinstance(queue, dict)] if isinstance(queues, dict) else ()
     try:

@@ -5,12 +5,16 @@ from functools import reduce
 from pathlib import Path
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.files import read_bytes
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.locate import Draft, Key, Origin, dotted, keys_of, value_at
 from simgrid_broker.scenario.yaml_lines import Document, read_yaml
 
 EXTENDS = "extends"
 """Key at the top of a file that names the file on which it builds, or several, later ones over earlier ones."""
+
+MOST_BYTES = 64 << 20
+"""Largest scenario file, bytes: YAML of this size takes minutes and gigabytes to read."""
 
 FILES: tuple[Key, ...] = (("grid", "pandaqueues"), ("grid", "rses"), ("grid", "closeness"),
                           ("workload", "trace", "file"), ("grid", "software"))
@@ -60,7 +64,7 @@ def _draft(path: Path, asked: Problem | None = None) -> tuple[Draft, list[Proble
 def _text(path: Path, asked: Problem | None) -> str:
     """Text of a scenario file; raises ScenarioError if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8")
+        return read_bytes(path, MOST_BYTES).decode()
     except UnicodeDecodeError:
         raise ScenarioError([Problem(str(path), None, "", None, "the file is not text in UTF-8")]) from None
     except OSError as error:

@@ -37,6 +37,16 @@ for _tag, _pattern, _first in _SCALARS:
     _Loader.add_implicit_resolver(_PREFIX + _tag, re.compile(f"(?:{_pattern})$"), list(_first))
 
 
+MOST_LEVELS = 100
+"""Deepest nesting of a document; libyaml itself would overflow its stack at some ten thousand levels."""
+MOST_REPEATED = 50_000
+"""Most values that aliases may repeat; a few lines of nested aliases can describe billions."""
+
+
+class _TooMuch(Exception):
+    """A document that would need more time and memory than its size suggests; carries a node or event and why."""
+
+
 @dataclass
 class Document:
     """What a text holds: values, the line of each key (steps from the top), and what is wrong with it."""
@@ -50,13 +60,15 @@ def read_yaml(text: str, file: str | None) -> Document:
     """The one YAML document in `text`; problems name `file`."""
     document = Document()
     try:
+        _refuse_deep(text)
         node = yaml.compose(text, Loader=_Loader)
         if node is not None:
             document.values = _Builder(file, document).value(node, ())
     except yaml.YAMLError as error:
         document.problems.append(_syntax_problem(error, file))
-    except RecursionError:
-        document.problems.append(Problem(file, None, "", None, "nested too deeply"))
+    except _TooMuch as error:
+        place, why = error.args
+        document.problems.append(Problem(file, place.start_mark.line + 1, "", None, why))
     return document
 
 
@@ -68,15 +80,26 @@ def read_value(text: str) -> object:
     return document.values
 
 
+def _refuse_deep(text: str) -> None:
+    """Raise _TooMuch at the first value that lies deeper than `MOST_LEVELS`, before nodes are made of it."""
+    level = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        level += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if level > MOST_LEVELS:
+            raise _TooMuch(event, f"nested too deeply: at most {MOST_LEVELS} levels are read")
+
+
 class _Builder:
     """Turns the nodes of one document into values, noting lines and problems."""
 
     def __init__(self, file: str | None, document: Document):
         self.file, self.document = file, document
-        self.open = set[int]()
+        self.open, self.seen = set[int](), set[int]()
+        self.repeated = 0
 
     def value(self, node, key):
-        """Value of the node at `key`."""
+        """Value of the node at `key`; raises _TooMuch where aliases repeat too much."""
+        self.count(node, key)
         if isinstance(node, yaml.ScalarNode):
             return self.scalar(node, key)
         if id(node) in self.open:
@@ -86,6 +109,13 @@ class _Builder:
         value = build(node, key)
         self.open.remove(id(node))
         return value
+
+    def count(self, node, key) -> None:
+        """Count the values that aliases repeat, and the levels that they add."""
+        self.repeated += id(node) in self.seen
+        self.seen.add(id(node))
+        if self.repeated > MOST_REPEATED or len(key) > MOST_LEVELS:
+            raise _TooMuch(node, f"aliases repeat more than {MOST_REPEATED:,} values or {MOST_LEVELS} levels")
 
     def mapping(self, node, key):
         """A dict; a repeated key is a problem, and its first value counts."""

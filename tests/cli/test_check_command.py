@@ -36,6 +36,12 @@ def test_all_problems_are_listed_with_line_and_nearest_name(call, tmp_path):
         assert words in result.stderr
 
 
+def test_a_trace_is_read_before_a_scenario_is_ok(call, tmp_path):
+    (tmp_path / "cut.swf").write_text("1 0 -1 100 1\n2 5 -1 100\n")
+    result = call("check", MINIMAL, "--workload", tmp_path / "cut.swf")
+    assert result.exit_code == 2 and result.stdout == "" and "cut.swf:2" in result.stderr
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     pytest.param(["--set", "policies.throttle=job_throtler"], ["policies.throttle", "did you mean 'job_throttler'?"],
                  id="an unknown policy"),

@@ -3,6 +3,7 @@
 import importlib
 
 import pytest
+import simpy
 from builders import scenario
 
 import simgrid_broker as sb
@@ -79,3 +80,52 @@ def test_an_agent_that_cannot_be_used_is_named(tmp_path, monkeypatch, lines, wan
 def test_what_is_no_generator_function_is_refused(tmp_path, agent):
     with pytest.raises(PluginError, match="must be a generator function"):
         sb.simulate(plan(), tmp_path, agents=[agent])
+
+
+def raises(control):
+    """Divides by zero after an hour."""
+    yield control.env.timeout(3600.0)
+    yield control.env.timeout(1 / 0)
+
+
+def yields_a_number(control):
+    """Takes a number for a wait."""
+    yield 60
+
+
+def another_clock(control):
+    """Waits on an environment of its own."""
+    yield simpy.Environment().timeout(60)
+
+
+def two_arguments(control, extra):
+    """Wants more than there is."""
+    yield control.env.timeout(60)
+
+
+def survives_a_failed_event(control):
+    """Sees the exception of an event that failed."""
+    failing = control.env.event()
+    failing.fail(KeyError("gone"))
+    try:
+        yield failing
+    except KeyError:
+        SEEN.append("caught")
+    SEEN.append((yield control.env.timeout(60, value="waited")))
+
+
+@pytest.mark.parametrize(("agent", "words"), [
+    pytest.param(raises, rf"raised ZeroDivisionError: division by zero, at {__file__}:\d+", id="raises"),
+    pytest.param(yields_a_number, "must yield events of control.env, such as a timeout, not 60", id="a number"),
+    pytest.param(another_clock, "must yield events of control.env", id="an event of another clock"),
+    pytest.param(two_arguments, "must be a generator function of one argument", id="two arguments"),
+])
+def test_an_agent_that_fails_is_named(tmp_path, agent, words):
+    with pytest.raises(PluginError, match=rf"'{agent.__name__}' \(given to simulate, of module {__name__}\) {words}"):
+        sb.simulate(plan(), tmp_path, agents=[agent])
+
+
+def test_exceptions_and_values_of_events_reach_an_agent(tmp_path):
+    SEEN.clear()
+    sb.simulate(plan(), tmp_path, agents=[survives_a_failed_event])
+    assert SEEN == ["caught", "waited"]

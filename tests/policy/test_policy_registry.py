@@ -7,7 +7,7 @@ import pytest
 from simgrid_broker.errors import PluginError
 from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy import registry
-from simgrid_broker.policy.dispatch import GLOBAL_SHARES
+from simgrid_broker.policy.dispatch import GLOBAL_SHARES, DispatchOrder
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilots import new_workers
 from simgrid_broker.policy.task_brokerage.broker import broker_task
@@ -72,12 +72,20 @@ def test_a_policy_that_returns_nonsense_is_named(kind, monkeypatch):
         registry.policy(kind, "mine")(THREE, THREE)
 
 
+def test_a_policy_that_returns_the_right_thing_filled_with_nonsense_is_named(monkeypatch):
+    empty = Plugin("job_brokerage.mine", lambda *question: Verdict((), None, None, None), "of moon 1.0")
+    monkeypatch.setattr(registry.plugins, "load", lambda *_: empty)
+    with pytest.raises(PluginError, match="'job_brokerage.mine'.*must return a Verdict"):
+        registry.policy("job_brokerage", "mine")(THREE, THREE)
+
+
 def test_an_error_inside_a_policy_says_whose_it_is(monkeypatch):
     mine = Plugin("throttle.mine", lambda counts: 1 / 0, "of moon 1.0")
     monkeypatch.setattr(registry.plugins, "load", lambda *_: mine)
-    with pytest.raises(ZeroDivisionError) as raised:
+    with pytest.raises(PluginError, match=r"'throttle.mine' \(of moon 1.0\) raised ZeroDivisionError: "
+                                          rf"division by zero, at {__file__}:\d+") as raised:
         registry.policy("throttle", "mine")(None)
-    assert raised.value.__notes__ == ["This was raised by 'throttle.mine' (of moon 1.0)."]
+    assert isinstance(raised.value.__cause__, ZeroDivisionError)
 
 
 def refusing(tag, n_candidates=3) -> Verdict:
@@ -105,3 +113,15 @@ def test_a_tag_that_no_rule_has_is_named_with_the_nearest(kind, monkeypatch):
     assert offered("-moon", rules=own)(None, THREE).tags == ("-moon",)
     with pytest.raises(PluginError, match="'-moor'.*did you mean '-moon'"):
         offered("-moor", rules=own)(None, THREE)
+
+
+@pytest.mark.parametrize(("shares", "words"), [
+    pytest.param(lambda tree, hs06: [][0], "raised IndexError", id="raises"),
+    pytest.param(lambda tree, hs06: None, "must give each of 2 leaves once, not None", id="nothing"),
+    pytest.param(lambda tree, hs06: ["a", "b"], "must give each of 2 leaves once, not", id="no numbers"),
+    pytest.param(lambda tree, hs06: np.array([0, 0]), "must give each of 2 leaves once, not", id="one leaf twice"),
+])
+def test_an_order_of_shares_that_cannot_be_used_is_named(shares, words):
+    order = DispatchOrder("mine", share_order=shares)
+    with pytest.raises(PluginError, match=rf"'mine' \(dispatch order\) {words}"):
+        order.shares(SimpleNamespace(leaves=(1, 2)), np.ones(2))

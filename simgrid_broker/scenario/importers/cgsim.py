@@ -94,15 +94,23 @@ def _hosts(file: JsonFile, name: str, values: Mapping, bad: BadLines) -> Iterato
         bad.add(file.line(name), f"{name}.CPUInfo", groups, "a list of groups of hosts was expected")
         return
     for group in groups:
-        properties, disks = group.get("properties") or [{}], group.get("disks") or [{}]
-        memory = next((each["ram"] for each in properties if isinstance(each, dict) and each.get("ram")), 0)
-        disk = disks[0] if isinstance(disks[0], dict) else {}
+        properties, disks = (_described(file, name, key, group, bad) for key in ("properties", "disks"))
+        memory = next((each["ram"] for each in properties if each.get("ram")), 0)
         yield {
             "units": _quantity(file, name, "units", group.get("units"), {"": 1}, bad),
             "cores": _quantity(file, name, "cores", group.get("cores"), {"": 1}, bad),
             "speed": _quantity(file, name, "speed", group.get("speed"), SPEEDS, bad),
             "ram": _quantity(file, name, "ram", group.get("ram") or memory, SIZES, bad),
-            "read_bw": _quantity(file, name, "read_bw", disk.get("read_bw", 0), RATES, bad)}
+            "read_bw": _quantity(file, name, "read_bw", disks[0].get("read_bw", 0) if disks else 0, RATES, bad)}
+
+
+def _described(file: JsonFile, name: str, key: str, group: Mapping, bad: BadLines) -> list[Mapping]:
+    """The objects listed at a key of a group of hosts, none if it is missing; anything else is added to `bad`."""
+    listed = group.get(key) or []
+    if isinstance(listed, list) and all(isinstance(each, dict) for each in listed):
+        return listed
+    bad.add(file.line(name, key), f"{name}.{key}", listed, "a list of objects was expected")
+    return []
 
 
 def _quantity(file: JsonFile, name: str, key: str, value: object, scales: Mapping[str, float], bad: BadLines) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from simgrid_broker.errors import InputFileError, Problem
+from simgrid_broker.files import read_bytes
 
 N_PROBLEMS = 20
 """Bad lines that an error shows; the others are counted."""
@@ -108,7 +109,7 @@ def line_at(text: str, position: int) -> int:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path)
     except OSError as error:
         refuse(path, None, "", None, f"a readable file was expected: {error.strerror or error}")
     return _unpacked(path, raw) if raw.startswith(_GZIP_MAGIC) else raw
