@@ -1,9 +1,8 @@
-"""Expands the grid: what is generated, over it what is imported, over it what the user wrote.
+"""Expands the grid: what is generated, over it what is imported, over it what the user wrote."""
 
-The sources are imported when a grid has them, because they need pandas and Numba and most grids are written out.
-"""
-
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,9 @@ from simgrid_broker.scenario.model import SyntheticGrid
 
 SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")
 """Sources of the grid; they are applied before any other key."""
+
+HOMES = {"synthetic_grid": "synthetic_grid", "read_cric": "importers.cric", "read_software": "importers.cric_software"}
+"""Functions that make or read a grid, and their modules; these need pandas or Numba, a grid that is written out not."""
 
 ENTRIES = ("sites", "queues", "storages")
 """Parts of a grid that are mappings of names."""
@@ -51,6 +53,11 @@ def expanded(draft: Draft) -> Expansion:
     return expansion
 
 
+def _function(name: str) -> Callable[..., Any]:
+    """A function of `HOMES`, whose module is imported on first use."""
+    return getattr(import_module(f"simgrid_broker.scenario.{HOMES[name]}"), name)
+
+
 def merged_grid(base: dict, over: dict) -> dict:
     """`over` laid over `base`; the links of two sites replace those of the same two sites and come first."""
     result = merged(base, over)
@@ -70,8 +77,7 @@ def _made_up(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     except ValidationError:             # `validate` reports it
         expansion.failed = True
         return {}, None
-    from simgrid_broker.scenario.synthetic_grid import synthetic_grid
-    return synthetic_grid(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
+    return _function("synthetic_grid")(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
 
 
 def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
@@ -82,10 +88,9 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
         return {}, None
     if "pandaqueues" not in files:
         return {}, None
-    from simgrid_broker.scenario.importers.cric import read_cric
     try:
-        source, remarks = read_cric(Path(files["pandaqueues"]), *(Path(files[key]) if key in files else None
-                                                                  for key in ("rses", "closeness")))
+        source, remarks = _function("read_cric")(*(Path(files[key]) if key in files else None for key in
+                                                   ("pandaqueues", "rses", "closeness")))
     except InputFileError as error:
         expansion.failed = True
         expansion.problems += error.problems
@@ -103,11 +108,10 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     if not isinstance(file, str) or not Path(file).is_file():
         expansion.failed |= file is not None        # `loader` reports missing files
         return {}, None
-    from simgrid_broker.scenario.importers.cric_software import read_software
     queues = grid.get("queues")
     names = [name for name, queue in queues.items() if isinstance(queue, dict)] if isinstance(queues, dict) else ()
     try:
-        published, everywhere, remarks = read_software(Path(file), names)
+        published, everywhere, remarks = _function("read_software")(Path(file), names)
     except InputFileError as error:
         expansion.failed = True
         expansion.problems += error.problems
