@@ -18,6 +18,7 @@ from simgrid_broker.views import WorkQueueCounts
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PROGRAMS = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+OUTPUTS = re.findall(r"```text\n(.*?)```", README, re.DOTALL)
 
 
 def section(title):
@@ -36,6 +37,11 @@ def code_in(text):
     return re.findall(r"`([^`\n]+)`", text)
 
 
+def is_number(word):
+    """Whether a word that is printed is a number."""
+    return re.fullmatch(r"-?\d+(\.\d+)?", word) is not None
+
+
 @pytest.fixture
 def beside_the_scenarios(tmp_path, monkeypatch):
     """An empty working directory with the scenarios of the project."""
@@ -44,12 +50,15 @@ def beside_the_scenarios(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_the_study_runs_and_is_short(beside_the_scenarios, capsys):
+def test_the_study_is_short_and_prints_what_the_page_shows(beside_the_scenarios, capsys):
+    """Words are the same; figures are within some points, as whatever changes the draws moves them."""
     study = PROGRAMS[0]
     assert len([line for line in study.splitlines() if line.strip()]) < 15
     exec(compile(study, "README.md", "exec"), {})
-    result = capsys.readouterr().out
-    assert "delivered" in result and "wait_p50" in result and "results/base-and-changed/report.html" in result
+    printed, shown = capsys.readouterr().out.split(), OUTPUTS[0].split()
+    assert [word for word in printed if not is_number(word)] == [word for word in shown if not is_number(word)]
+    for has, had in zip(map(float, filter(is_number, printed)), map(float, filter(is_number, shown)), strict=True):
+        assert has == pytest.approx(had, rel=0.2, abs=1), OUTPUTS[0]
     assert (beside_the_scenarios / "results" / "base-and-changed" / "report.html").is_file()
 
 

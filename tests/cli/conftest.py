@@ -26,4 +26,4 @@ def call():
 def finished(tmp_path_factory):
     """A short run of the smallest scenario: folder of results, and the result of the program."""
     results = tmp_path_factory.mktemp("results")
-    return results, called("run", MINIMAL, "--until", "2h", "--out", results)
+    return results, called("run", MINIMAL, "--set", "warm_up=0", "--until", "2h", "--out", results)

@@ -83,8 +83,8 @@ def test_a_malformed_file_is_reported_with_its_line(call, tmp_path):
 
 
 def test_a_run_leaves_usable_snapshots(call, tmp_path):
-    result = call("run", ROOT / "scenarios" / "minimal.yaml", "--until", "15min", "--snapshot-at", "5min",
-                "--snapshot-at", "600", "--set", "agents.job_generator=1200", "--quiet", "--out", tmp_path)
+    result = call("run", ROOT / "scenarios" / "minimal.yaml", "--until", "15min", "--set", "warm_up=0",
+                  "--snapshot-at", "5min", "--snapshot-at", "600", "--set", "agents.job_generator=1200", "--quiet", "--out", tmp_path)
     assert result.exit_code == 0, result.output
     folder = Path(result.stdout.split()[0])
     assert sorted(path.name for path in (folder / "snapshots").iterdir()) == ["t=300.yaml", "t=600.yaml"]
@@ -103,7 +103,7 @@ def test_snapshots_that_cannot_be_taken(call, tmp_path, arguments, result):
 
 def test_snapshots_after_the_end_of_a_run_are_reported(call):
     found = call("check", ROOT / "scenarios" / "minimal.yaml", "--set", "record.snapshots=[11h]", "--set",
-                 "duration=2h")
+                 "duration=3h")
     assert "1 snapshot(s) lie after the end of the run" in " ".join(found.stdout.split())
 
 

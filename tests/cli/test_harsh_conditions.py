@@ -82,7 +82,7 @@ def test_a_user_without_a_home_folder_runs_a_scenario(tmp_path):
         pwd.getpwuid = unknown
         from simgrid_broker.cli import main
         main()"""
-    told = program("run", MINIMAL, "--until", "10 min", "--quiet", "--out", tmp_path, code=code)
+    told = program("run", MINIMAL, "--set", "warm_up=0", "--until", "10 min", "--quiet", "--out", tmp_path, code=code)
     out, err = told.communicate(timeout=120)
     assert told.returncode == 0, err
     assert out.strip() == str(tmp_path / "minimal" / "seed-1")
@@ -102,7 +102,7 @@ def test_a_signal_before_the_run_ends_the_program_without_a_word(tmp_path, numbe
 
 def test_sigterm_closes_a_run_like_ctrl_c(tmp_path):
     folder = tmp_path / "minimal" / "seed-1"
-    told = program("run", MINIMAL, "--until", "20d", "--set", "warm_up=19d", "--out", tmp_path)
+    told = program("run", MINIMAL, "--set", "warm_up=0", "--until", "20d", "--set", "warm_up=19d", "--out", tmp_path)
     while not (folder / "manifest.json").exists() and told.poll() is None:
         time.sleep(0.1)
     told.terminate()

@@ -24,7 +24,7 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 @pytest.fixture(scope="module")
 def minimal():
     """The smallest scenario that does everything once."""
-    return load_scenario(SCENARIOS / "minimal.yaml").with_values({"record.candidates": 1})
+    return load_scenario(SCENARIOS / "minimal.yaml").with_values({"record.candidates": 1, "warm_up": 0})
 
 
 @pytest.fixture(scope="module")
