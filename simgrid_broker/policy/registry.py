@@ -97,7 +97,7 @@ EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
 
 def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bool], expected: str,
              tags: set[str] | None) -> Callable:
-    """A policy of another package that raises PluginError if it raises or returns something else, or a tag not in `tags`."""
+    """A policy of another package that raises PluginError if it fails, or returns something else or an unknown tag."""
     @wraps(function)
     def checked(*arguments):
         with plugin.blamed():
