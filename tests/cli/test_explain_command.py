@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
+COLD = "--set", "warm_up=0"
+"""Arguments of a run shorter than the warm-up of its scenario."""
 GOLDEN = Path(__file__).parent / "golden"
 TASK = 4
 """A task of the run whose candidates are recorded."""
@@ -15,7 +17,7 @@ TASK = 4
 def explained(call, tmp_path_factory):
     """A run that recorded the candidates of one task."""
     results = tmp_path_factory.mktemp("explained")
-    result = call("run", MINIMAL, "--set", "warm_up=0", "--until", "2h", "--set", f"record.tasks=[{TASK}]", "--out", results, "--quiet")
+    result = call("run", MINIMAL, *COLD, "--until", "2h", "--set", f"record.tasks=[{TASK}]", "--out", results, "--quiet")
     assert result.exit_code == 0, result.stderr
     return results / "minimal" / "seed-1"
 

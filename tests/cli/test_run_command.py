@@ -13,6 +13,8 @@ from simgrid_broker.errors import InvariantBroken, OutputError
 from simgrid_broker.records import read_run
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
+COLD = "--set", "warm_up=0"
+"""Arguments of a run shorter than the warm-up of its scenario."""
 
 
 def manifest_of(folder):
@@ -51,7 +53,7 @@ def test_a_run_prints_its_figures_and_the_path_of_the_report(finished):
 
 
 def test_quiet_prints_the_folder_only_and_settings_arrive(call, tmp_path, no_pages):
-    result = call("run", MINIMAL, "--set", "warm_up=0", "--until", "10 min", "--seed", 7, "--set", "gdpconfig.NQUEUED_NUC_CAP=5",
+    result = call("run", MINIMAL, *COLD, "--until", "10 min", "--seed", 7, "--set", "gdpconfig.NQUEUED_NUC_CAP=5",
                 "--set", "shares.Analysis.value=1", "--out", tmp_path, "--quiet", "--validate")
     folder = tmp_path / "minimal" / "seed-7"
     assert (result.exit_code, result.stdout, result.stderr) == (0, f"{folder}\n", "")
@@ -62,20 +64,20 @@ def test_quiet_prints_the_folder_only_and_settings_arrive(call, tmp_path, no_pag
 
 
 def test_a_key_without_effect_is_reported_before_the_run(call, tmp_path, no_pages):
-    result = call("run", MINIMAL, "--set", "warm_up=0", "--until", "1 min", "--set", "gdpconfig.TW_DONE_JOB_STAT=5", "--out", tmp_path)
+    result = call("run", MINIMAL, *COLD, "--until", "1 min", "--set", "gdpconfig.TW_DONE_JOB_STAT=5", "--out", tmp_path)
     assert "note: gdpconfig key 'TW_DONE_JOB_STAT' has no effect" in result.stderr
 
 
 def test_a_first_run_is_announced(call, tmp_path, no_pages, monkeypatch):
     monkeypatch.setattr("simgrid_broker.compiled.is_compiled", lambda: False)
-    assert run.FIRST_RUN in call("run", MINIMAL, "--set", "warm_up=0", "--until", "1 min", "--out", tmp_path).stderr
+    assert run.FIRST_RUN in call("run", MINIMAL, *COLD, "--until", "1 min", "--out", tmp_path).stderr
 
 
 def test_a_workload_replaces_the_trace(call, tmp_path, no_pages):
     trace = tmp_path / "two jobs: short.swf"
     jobs = [f"{k} 60 -1 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1" for k in (1, 2)]
     trace.write_text("; a trace\n" + "\n".join(jobs) + "\n")
-    result = call("run", MINIMAL, "--set", "warm_up=0", "--until", "1h", "--workload", trace, "--set", "workload.campaigns=[]",
+    result = call("run", MINIMAL, *COLD, "--until", "1h", "--workload", trace, "--set", "workload.campaigns=[]",
                 "--set", "workload.users=[]", "--out", tmp_path / "results", "--quiet")
     assert result.exit_code == 0, result.stderr
     assert len(read_run(result.stdout.strip()).tasks) == 2
@@ -83,7 +85,7 @@ def test_a_workload_replaces_the_trace(call, tmp_path, no_pages):
 
 def test_ctrl_c_keeps_and_reports_complete_results(call, tmp_path, interrupted_at):
     interrupted_at(100)
-    result = call("run", MINIMAL, "--set", "warm_up=0", "--until", "2h", "--out", tmp_path)
+    result = call("run", MINIMAL, *COLD, "--until", "2h", "--out", tmp_path)
     folder = tmp_path / "minimal" / "seed-1"
     assert result.exit_code == 130
     assert f"Interrupted; complete results are kept in {folder}." in result.stderr
@@ -118,7 +120,7 @@ def test_an_error_in_a_run_is_a_message(call, tmp_path, monkeypatch, error, stat
     def fail(*_):
         raise error
     monkeypatch.setattr(progress.Progress, "__call__", fail)
-    result = call("run", MINIMAL, "--set", "warm_up=0", "--until", "1h", "--out", tmp_path)
+    result = call("run", MINIMAL, *COLD, "--until", "1h", "--out", tmp_path)
     assert result.exit_code == status and "Traceback" not in result.stderr
     for text in (*words, f"kept in {tmp_path / 'minimal' / 'seed-1'}"):
         assert text in result.stderr

@@ -91,7 +91,8 @@ def test_a_run_is_the_same_with_and_without_snapshots(tmp_path):
 def test_no_more_tasks_than_wanted_and_those_of_the_highest_priority(tmp_path):
     from simgrid_broker.engine import simulate
     base = load_scenario(SCENARIOS / "minimal.yaml").with_values(
-        {"duration": 900, "warm_up": 0, "record.snapshots": [600], "record.snapshot_tasks": 3, "agents.job_generator": 1200})
+        {"duration": 900, "warm_up": 0, "record.snapshots": [600], "record.snapshot_tasks": 3,
+         "agents.job_generator": 1200})
     simulate(base, folder=tmp_path)
     tasks = load_snapshot(tmp_path / "snapshots" / "t=600.yaml").tasks
     assert [task.priority for task in tasks.values()] == [1000] * 3
