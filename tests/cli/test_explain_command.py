@@ -17,7 +17,8 @@ TASK = 4
 def explained(call, tmp_path_factory):
     """A run that recorded the candidates of one task."""
     results = tmp_path_factory.mktemp("explained")
-    result = call("run", MINIMAL, *COLD, "--until", "2h", "--set", f"record.tasks=[{TASK}]", "--out", results, "--quiet")
+    result = call("run", MINIMAL, *COLD, "--until", "2h", "--set", f"record.tasks=[{TASK}]", "--out", results,
+                  "--quiet")
     assert result.exit_code == 0, result.stderr
     return results / "minimal" / "seed-1"
 
