@@ -71,6 +71,7 @@ def described(match: "Match") -> str:
     from simgrid_broker.advice import editions_of
     entry = match.entry
     facts = {"meaning": entry.meaning, "default": f"{shown(entry.default)} {entry.unit}".strip(), "type": entry.type,
+             "range": entry.range,
              "zero": described_zero(entry),
              "here": ", ".join(f"<{name}> = {text}" for name, text in match.members.items()),
              "editions": ", ".join(editions_of(entry)), "source": entry.source, "read by": described_readers(entry)}

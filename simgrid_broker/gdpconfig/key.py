@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from math import inf
 from typing import Any, ClassVar
 
 from simgrid_broker.names import EDITIONS, KNOWN_RESOURCE_TYPES
@@ -12,6 +11,13 @@ PLACEHOLDERS = {"label": r"prod_test|rc_test2?|rc_alrb|[^_]+",
     "rtype": "|".join((*KNOWN_RESOURCE_TYPES, r"MCORE\*", r"SCORE\*")), "type": r"[^_]+(?:_test2?|_alrb)?",
     "queue": ".+?", "queueOrNone": ".*?"}
 """Regular expression for each placeholder; unknown placeholders match any text."""
+LARGEST = 1e12
+"""Upper end of the range of numbers whose unit has none: any larger one is a slip."""
+NEGATIVE = -LARGEST
+"""Lower end of the range of numbers that may be negative."""
+MOST = {"%": 100, "fraction": 1, "percentile": 100, "tenths": 10, "min": 100 * 365 * 1440, "h": 100 * 365 * 24,
+        "days": 100 * 365}
+"""Upper end of the range by unit; of periods a hundred years."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,11 @@ class GdpconfigKey:
     def is_family(self) -> bool:
         """Whether the key has placeholders."""
         return "<" in self.key
+
+    @property
+    def range(self) -> str:
+        """The range of a number in words; empty for other types."""
+        return f"{self.at_least:g} to {self.at_most:g}" if self.type in ("int", "float") else ""
 
     @cached_property
     def prefix(self) -> str:
@@ -91,15 +102,15 @@ class Component:
 
 
 def key(type: str, default: Any, unit: str, meaning: str, *, of: str = "", spelled: str = "", unset: int | None = None,
-        unset_in: tuple[str, ...] = EDITIONS, at_least: float = 0, at_most: float = inf,
+        unset_in: tuple[str, ...] = EDITIONS, at_least: float = 0, at_most: float | None = None,
         editions: tuple[str, ...] = EDITIONS) -> GdpconfigKey:
     """A key of a component; of: placeholders behind the name of a family; spelled: it in full.
 
-    unset=0: in the editions `unset_in` 0 means not set.
+    unset=0: in the editions `unset_in` 0 means not set. A number is at least 0 and at most what its unit allows.
     """
     spelled = f"_{of}" if of else spelled
-    return GdpconfigKey(type, default, unit, meaning, spelled, unset_in if unset == 0 else (), at_least, at_most,
-                        editions)
+    return GdpconfigKey(type, default, unit, meaning, spelled, unset_in if unset == 0 else (), at_least,
+                        MOST.get(unit, LARGEST) if at_most is None else at_most, editions)
 
 
 real, count = partial(key, "float"), partial(key, "int")

@@ -1,8 +1,6 @@
 """Keys of dispatch, job generation, scouts, timeouts and watchdogs."""
 
-from math import inf
-
-from simgrid_broker.gdpconfig.key import Component, count, key, real
+from simgrid_broker.gdpconfig.key import NEGATIVE, Component, count, key, real
 from simgrid_broker.names import TYPICAL_FILES
 
 SOURCE = "lifecycle reference, section"
@@ -13,7 +11,7 @@ class jobdispatch(Component, app="pandaserver", source=f"{SOURCE} 1.4 and 8.1"):
     """Dispatch of jobs to pilots."""
 
     SLOPPY_DISPATCH_RATIO = count(10, "%", "Dispatch ignores shares if a random number from 0 to 99 is not above "
-                                  "this", unset=0, at_least=-inf, editions=DEPLOYED)
+                                  "this, -1 for never", unset=0, at_least=-1, editions=DEPLOYED)
 
 
 class meanrss(Component, app="pandaserver", source=f"{SOURCE} 5.2 and 8.1"):
@@ -56,7 +54,7 @@ class rebroker(Component, app="pandaserver", source=f"{SOURCE} 4.4, 4.5 and 8.2"
     FAST_REBRO_THRESHOLD_NQNR_RATIO = real(3, "ratio", "Queued over running jobs above which fast rebrokerage "
                                            "withdraws jobs", unset=0, unset_in=DEPLOYED)
     FAST_REBRO_THRESHOLD_NQUEUE_FRAC = real(0.3, "fraction", "Fraction of the share's queued jobs above which fast "
-                                            "rebrokerage withdraws jobs", unset=0, unset_in=DEPLOYED, at_most=1)
+                                            "rebrokerage withdraws jobs", unset=0, unset_in=DEPLOYED)
     FAST_REBRO_THRESHOLD_NQUEUE = count(None, "jobs", "Queued jobs above which fast rebrokerage withdraws jobs; off "
                                         "for shares without this key", of="<gshare>", unset=0, unset_in=DEPLOYED)
 
@@ -93,15 +91,15 @@ class anal_job_throttler(prod_job_throttler, app="jedi", source=f"{SOURCE} 2.4 a
 class dbproxy(Component, app="jedi", source=f"{SOURCE} 2.3, 2.7, 8.3 and 8.4"):
     """Order of tasks, and scouts."""
 
-    SUPER_HIGH_PRIO_TASK_RATIO = real(30, "%", "Probability that an express task comes before each group", at_most=100)
-    SCOUT_CPUTIME_RANK = real(95, "percentile", "Percentile of the scouts' CPU times that the task gets", at_most=100,
+    SUPER_HIGH_PRIO_TASK_RATIO = real(30, "%", "Probability that an express task comes before each group")
+    SCOUT_CPUTIME_RANK = real(95, "percentile", "Percentile of the scouts' CPU times that the task gets",
                               editions=DEPLOYED)
-    SCOUT_RAMCOUNT_RANK = real(75, "percentile", "Percentile of the scouts' memory that the task gets", at_most=100)
-    SCOUT_RAMCOUNT_MARGIN = real(10, "%", "Margin added to the scouts' memory", editions=DEPLOYED)
+    SCOUT_RAMCOUNT_RANK = real(75, "percentile", "Percentile of the scouts' memory that the task gets")
+    SCOUT_RAMCOUNT_MARGIN = real(10, "%", "Margin added to the scouts' memory", at_most=1000, editions=DEPLOYED)
     SCOUT_RAMCOUNT_MIN = real(None, "MB", "Least memory that a task gets from its scouts", editions=DEPLOYED)
     SCOUT_DISK_IO_CAP = real(None, "kB/s", "Highest disk I/O that a task gets from its scouts")
     SCOUT_WRONG_CPUTIME_THRESHOLD = real(2, "ratio", "Measured over claimed CPU time above which a task is exhausted; "
-                                         "0 or less = off", at_least=-inf)
+                                         "0 or less = off", at_least=NEGATIVE)
     RAM_THR_EXAUSTED = real(4, "GB", "Memory per core above which a task that claimed less is exhausted",
                             editions=DEPLOYED)
     SCOUT_MEM_LEAK_PER_CORE = real(None, "kB/s", "Memory leak that is logged", of="<label>")
@@ -160,16 +158,17 @@ class taskrefiner(Component, app="jedi", source=f"{SOURCE} 2.6, 6.5, 7.5 and 8.5
 
     OUTDISKCOUNT_ANALY_KB = real(500, "kB", "Output of an analysis task per MB of input")
     USER_JOB_TARGET_WALLTIME = real(None, "h", "Target wall time of analysis jobs")
-    USER_TASKS_MOVE_INPUT = real(None, "%", "Percentage of analysis tasks that may move input", at_most=100)
+    USER_TASKS_MOVE_INPUT = real(None, "%", "Percentage of analysis tasks that may move input")
     USER_TASKS_MAX_CORE_COUNT = count(16, "cores", "Most cores of an analysis job")
-    USER_TASKS_MESSAGE_DRIVEN_PERCENT = real(None, "%", "Percentage of analysis tasks driven by messages", at_most=100)
+    USER_TASKS_MESSAGE_DRIVEN_PERCENT = real(None, "%", "Percentage of analysis tasks driven by messages")
     USER_TASKS_PUSH_STATUS_CHANGES_PERCENT = real(None, "%", "Percentage of analysis tasks that publish their changes "
-                                                  "of status", at_most=100)
+                                                  "of status")
     PROD_TASKS_PUSH_STATUS_CHANGES_PERCENT = real(None, "%", "Percentage of production tasks that publish their "
-                                                  "changes of status", at_most=100)
-    USER_MAX_TAPE_INPUT_TB = real(300, "TB", "Input from tape of an analysis task; negative = no limit", at_least=-inf)
-    AES_MAXTASKPRIORITY = count(None, "priority", "Highest priority of a task for event service", at_least=-inf)
-    AES_MINTASKPRIORITY = count(None, "priority", "Lowest priority of a task for event service", at_least=-inf)
+                                                  "changes of status")
+    USER_MAX_TAPE_INPUT_TB = real(300, "TB", "Input from tape of an analysis task; negative = no limit",
+                                  at_least=NEGATIVE)
+    AES_MAXTASKPRIORITY = count(None, "priority", "Highest priority of a task for event service", at_least=NEGATIVE)
+    AES_MINTASKPRIORITY = count(None, "priority", "Lowest priority of a task for event service", at_least=NEGATIVE)
     AES_EVENTPOOLSIZE = count(None, "events", "Events that event service keeps waiting")
     AES_MAXPENDING = count(None, "tasks", "Pending tasks of event service")
     AES_NESCONSUMERS = count(1, "", "Consumers of a task converted to event service")
@@ -195,7 +194,7 @@ class task_withholder(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
     LIMIT_IOINTENSITY = real(999999, "kB/s", "ioIntensity from which tasks may be withheld; at least 100",
                              of="<label>", at_least=100)
     LIMIT_PRIORITY = count(-999999, "priority", "Priority from which tasks are not withheld", of="<label>",
-                           at_least=-inf)
+                           at_least=NEGATIVE)
 
 
 class queue_filler(Component, app="jedi", source=f"{SOURCE} 7.1 and 8.6"):
@@ -231,8 +230,8 @@ class JumboWatchDog(Component, app="jedi", source=f"{SOURCE} 6.4 and 8.6"):
                              "x JUMBO_MIN_EVENTS_ENABLE / 2")
     JUMBO_PER_TASK = count(1, "jobs", "Jumbo jobs of a task")
     JUMBO_PER_SITE = count(1, "jobs", "Jumbo jobs of a task at a site")
-    JUMBO_MAX_CURR_PRIO = count(500, "priority", "Highest priority of tasks that enable jumbo jobs", at_least=-inf)
-    JUMBO_PROG_TO_BOOST = real(95, "%", "Remaining percentage of the events below which a task is boosted", at_most=100)
+    JUMBO_MAX_CURR_PRIO = count(500, "priority", "Highest priority of tasks that enable jumbo jobs", at_least=NEGATIVE)
+    JUMBO_PROG_TO_BOOST = real(95, "%", "Remaining percentage of the events below which a task is boosted")
     JUMBO_MAX_FILES_TO_BOOST = count(500, "files", "Remaining files below which a task is boosted")
     JUMBO_PRIO_DISABLED = count(500, "priority", "Lowest priority of tasks whose jumbo jobs were disabled",
-                                at_least=-inf)
+                                at_least=NEGATIVE)

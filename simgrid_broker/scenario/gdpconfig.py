@@ -7,7 +7,7 @@ A key is addressed as `KEY` or `component.KEY`. Where several components have th
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from math import inf, isfinite
+from math import isfinite
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.gdpconfig import COMPONENTS, REGISTRY, GdpconfigKey
@@ -90,8 +90,7 @@ def typed(entry: GdpconfigKey, value: object) -> object:
     unit = f" ({entry.unit})" if entry.unit else ""
     found = _READERS[entry.type](value.item() if hasattr(value, "item") else value, unit)
     if entry.type in ("int", "float") and not entry.at_least <= found <= entry.at_most:
-        bounds = f"{entry.at_least:g} or above" if entry.at_most == inf else f"{entry.at_least:g} to {entry.at_most:g}"
-        raise ValueError(f"expected {'a whole number' if entry.type == 'int' else 'a number'}{unit}, {bounds}")
+        raise ValueError(f"expected {'a whole number' if entry.type == 'int' else 'a number'}{unit}, {entry.range}")
     return found
 
 

@@ -2,6 +2,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +32,13 @@ OTHER_DEFAULTS = {
 
 def scenario(**gdpconfig):
     return Scenario.from_dict(plain_values() | {"gdpconfig": gdpconfig})
+
+
+def test_every_number_has_a_range():
+    for entry in REGISTRY:
+        if entry.type in ("int", "float"):
+            assert np.isfinite([entry.at_least, entry.at_most]).all(), entry.name
+            assert entry.unit not in ("fraction", "%", "percentile") or entry.at_most <= 1000, entry.name
 
 
 def test_every_entry_is_complete_and_unique():
@@ -193,10 +201,19 @@ def test_values_are_typed(name, value, read):
     pytest.param("NQUEUED_SAT_CAP", True, "expected a whole number (files)", id="a truth is no number"),
     pytest.param("NQUEUED_SAT_CAP", "many", "expected a whole number (files)", id="text is no number"),
     pytest.param("DISK_THRESHOLD", float("nan"), "expected a number (TB)", id="not a number"),
-    pytest.param("NQUEUED_SAT_CAP", -1, "expected a whole number (files), 0 or above", id="a negative number"),
+    pytest.param("NQUEUED_SAT_CAP", -1, "expected a whole number (files), 0 to 1e+12", id="a negative number"),
     pytest.param("NW_QUEUE_IMPORTANCE", 1.01, "expected a number (fraction), 0 to 1", id="more than the whole"),
     pytest.param("SCOUT_RAMCOUNT_RANK", 101, "expected a number (percentile), 0 to 100", id="no such percentile"),
-    pytest.param("LIMIT_IOINTENSITY_managed", 99, "expected a number (kB/s), 100 or above", id="below the least limit"),
+    pytest.param("LIMIT_IOINTENSITY_managed", 99, "expected a number (kB/s), 100 to 1e+12", id="below the least limit"),
+    pytest.param("INPUT_SIZE_FRACTION", 100.1, "expected a number (%), 0 to 100", id="more than all"),
+    pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_FRAC", 1.01, "expected a number (fraction), 0 to 1", id="a fraction"),
+    pytest.param("MAX_JOB_FAILURE_RATE_managed", 5, "expected a number (fraction), 0 to 1", id="5 meant as per cent"),
+    pytest.param("SCOUT_NUM_SHORT_managed", 10.5, "expected a number (tenths), 0 to 10", id="more than ten tenths"),
+    pytest.param("SLOPPY_DISPATCH_RATIO", -2, "expected a whole number (%), -1 to 100", id="less than never"),
+    pytest.param("TIMEOUT_defined", 876001, "expected a number (h), 0 to 876000", id="more than a hundred years"),
+    pytest.param("DATA_LOCATION_CHECK_PERIOD", -1, "expected a number (days), 0 to 36500", id="a negative period"),
+    pytest.param("NQUEUED_SAT_CAP", 1e300, "expected a whole number (files), 0 to 1e+12", id="too many files"),
+    pytest.param("DISK_THRESHOLD", -1e13, "expected a number (TB), -1e+12 to 1e+12", id="too little space"),
     pytest.param("DATA_CAROUSEL_CONFIG", "{", "expected JSON", id="bad JSON"),
     pytest.param("DATA_CAROUSEL_CONFIG", 3, "expected a list or a mapping, or JSON text of one", id="JSON of a number"),
     pytest.param("GROUPBYATTR_Analysis", 3, "expected text", id="a number is no text"),

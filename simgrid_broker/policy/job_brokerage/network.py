@@ -54,7 +54,7 @@ def queued_weight(task, link):
 
     Deployed edition: 2 - files / NQUEUED_SAT_CAP, which may be negative; source: brokerage reference, 7.
     """
-    weight = BEST - waiting_files(task, link) / task["files_per_weight"]
+    weight = BEST - waiting_files(task, link) / max(task["files_per_weight"], 1.0)      # of a cap of 0 files, 1
     return task["least_queued_weight"] if weight < task["least_queued_weight"] else weight
 
 
