@@ -4,7 +4,7 @@ The hash chains the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) ov
 """
 
 import math
-from functools import wraps
+from functools import cache, wraps
 from hashlib import blake2b
 from typing import Any
 
@@ -19,10 +19,13 @@ STREAMS = {name: number for number, name in enumerate((
     "task_selection", "inactive_poll", "input_loss", "merge_draw", "merge_fate"))}
 """Numbers of the streams: one per kind of random draw."""
 
+ATTEMPTS = 256
+"""Multiplier of a chunk in the key of an attempt at it; larger than any number of attempts."""
+
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
 _SECOND = np.uint64(0x94D049BB133111EB)
-_U30, _U27, _U31, _U12 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12)
+_U30, _U27, _U31, _U12, _U1 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(12), np.uint64(1)
 _UNIT = 2.0**-52                               # 52 bits plus a half: with 53, the last number would be rounded to 1
 
 _A = (3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
@@ -69,6 +72,19 @@ def key_of(name: str) -> int:
     return int.from_bytes(blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
 
 
+def keys(stream, numbers) -> np.ndarray:
+    """Keys of the random draws of tasks, 0 to 2^63 - 1, from the key of their stream and their numbers in it; int64."""
+    with np.errstate(over="ignore"):
+        z = _scramble(_GOLDEN ^ (_word(stream) * _GOLDEN))
+        return (_scramble(z ^ (_word(numbers) * _GOLDEN)) >> _U1).astype(np.int64)
+
+
+@cache
+def keys_of(names: tuple[str, ...]) -> np.ndarray:
+    """Keys of what has these names, (n,) int64, from 0 on; not to be changed."""
+    return keys(np.array([key_of(name) for name in names], np.int64), 0)
+
+
 def uniforms(seed: int, stream: str, a, b=0, c=0) -> np.ndarray:
     """Uniform numbers in (0, 1) for the keys (a, b, c), integers that broadcast; float64 of the broadcast shape."""
     with np.errstate(over="ignore"):
@@ -90,18 +106,34 @@ def uniform(seed, stream, a, b, c):
     return (np.float64(z >> _U12) + 0.5) * _UNIT
 
 
-def successive(seed: int, stream: int, a: int, b: int, first: int, number: int) -> np.ndarray:
-    """Uniform numbers, (number,), for the keys (a, b, first), (a, b, first + 1), ...; stream: number in STREAMS."""
-    found = np.empty(number)
-    _fill(seed, stream, a, b, first, found)
+@_wrapping
+@compiled
+def key_of_attempt(task, chunk, attempt):
+    """Key of the random draws of an attempt at a chunk of a task, 0 to 2^63 - 1; task: key of its own draws."""
+    z = _mix(_GOLDEN ^ (np.uint64(task) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(chunk) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(attempt) * _GOLDEN))
+    return np.int64(z >> _U1)
+
+
+def table(seed: int, stream: int, a: int, b: int, n_rows: int, columns: np.ndarray) -> np.ndarray:
+    """Uniform numbers, (n_rows, n_columns), for the keys (a, b, row, key of the column); stream: number in STREAMS."""
+    found = np.empty((n_rows, len(columns)))
+    _fill(seed, stream, a, b, columns, found)
     return found
 
 
 @_wrapping
 @compiled
-def _fill(seed, stream, a, b, first, found):
-    for k in range(len(found)):
-        found[k] = uniform(seed, stream, a, b, first + k)
+def _fill(seed, stream, a, b, columns, found):
+    z = _mix(_GOLDEN ^ (np.uint64(seed) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(stream) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(a) * _GOLDEN))
+    z = _mix(z ^ (np.uint64(b) * _GOLDEN))
+    for row in range(found.shape[0]):
+        of_row = _mix(z ^ (np.uint64(row) * _GOLDEN))
+        for k in range(len(columns)):
+            found[row, k] = (np.float64(_mix(of_row ^ (np.uint64(columns[k]) * _GOLDEN)) >> _U12) + 0.5) * _UNIT
 
 
 @compiled

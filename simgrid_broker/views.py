@@ -292,6 +292,7 @@ class Nuclei:
     complete_replica: bool = True                  # a complete replica of the input can be read from somewhere
     bare: np.ndarray | None = None                 # int8, names.BareNucleus; None = none is bare
     satellite: np.ndarray | None = None            # bool, candidate only for a full chain; None = none is
+    draws: np.ndarray | None = None                # numbers in (0, 1) that draw one; None = by one number
     can_run: Callable[[np.ndarray], np.ndarray] | None = None  # which of the nuclei asked, (n,) bool, have a queue for
     #                                                            the jobs of the task, (n,) bool; None = all
 

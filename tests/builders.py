@@ -102,6 +102,7 @@ def tasks(*said: dict) -> TaskList:
                 row[column] = value
         row["ramunit"] = RAM_UNITS.index(one.get("ramunit", "MB"))
         row["jeditaskid"] = number + 1
+        row["luck"] = one.get("luck", number + 1)
     return TaskList(table, site, fraction, {name: tuple(words) for name, words in vocabularies.items()},
                     splitting=_splitting(table, said))
 

@@ -24,10 +24,25 @@ def test_uniforms_equals_uniform_bit_for_bit(seed, stream, a, b, c):
     assert float(luck.uniforms(seed, stream, a, b, c)) == luck.uniform(seed, luck.STREAMS[stream], a, b, c)
 
 
-@given(first=KEYS, number=st.integers(0, 5))
-def test_successive_numbers_are_those_of_their_keys(first, number):
-    found = luck.successive(1, luck.STREAMS["work"], 2, 3, first, number)
-    assert found.tolist() == [luck.uniform(1, luck.STREAMS["work"], 2, 3, first + k) for k in range(number)]
+@given(a=KEYS, b=KEYS, n_rows=st.integers(0, 4), columns=st.lists(KEYS, max_size=5, unique=True))
+def test_a_number_of_a_table_follows_from_its_row_and_the_key_of_its_column(a, b, n_rows, columns):
+    whole = luck.table(1, luck.STREAMS["work"], a, b, n_rows, np.array(columns, np.int64))
+    assert whole.shape == (n_rows, len(columns))
+    assert len(np.unique(whole)) == whole.size and ((0 < whole) & (whole < 1)).all()
+    for k, key in enumerate(columns):
+        assert luck.table(1, luck.STREAMS["work"], a, b, n_rows + 2, np.array([key]))[:n_rows, 0].tolist() == (
+            whole[:, k].tolist())
+
+
+def test_keys_of_tasks_and_of_names_are_all_different_and_not_negative():
+    of_streams = [luck.keys(luck.key_of(name), np.arange(20_000)) for name in ("one", "two")]
+    names = luck.keys_of(tuple(f"queue {k}" for k in range(2000)))
+    found = np.concatenate([*of_streams, names])
+    assert len(np.unique(found)) == len(found) and found.min() >= 0
+    assert luck.keys(luck.key_of("one"), 7) == of_streams[0][7]
+    attempts = {luck.key_of_attempt(task, chunk, attempt)
+                for task in (1, 2) for chunk in range(50) for attempt in (1, 2)}
+    assert len(attempts) == 200 and min(attempts) >= 0
 
 
 def test_keys_broadcast():

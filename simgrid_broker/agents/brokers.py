@@ -11,10 +11,8 @@ from simgrid_broker.policy.job_brokerage.broker import broker_hint
 from simgrid_broker.views import Nuclei, Queues, Task, Verdict
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import Snapshot
-from simgrid_broker.world.nuclei import Burden, nuclei
+from simgrid_broker.world.nuclei import Burden, nuclei, nucleus_number
 from simgrid_broker.world.world import World
-
-NUCLEUS_DRAW = luck.STREAMS["nucleus_draw"]
 
 
 class Brokers:
@@ -46,13 +44,18 @@ class Brokers:
         asked = self.question(task, parts, wanted, account)
         return self.policies.job_brokerage(*asked, self.cache) if cache else self.policies.job_brokerage(*asked)
 
-    def nucleus_for(self, row: int, burden: Burden, now: float) -> tuple[Task, Nuclei, Verdict]:
+    def nucleus_for(self, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)
         seen = nuclei(self.world, row, burden, self._ability(task))
-        uniform = luck.uniform(self.world.scenario.seed, NUCLEUS_DRAW, task.jeditaskid, int(now), 0)
         policies = self.policies
-        return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition, uniform)
+        return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition,
+                                                   nucleus_number(self.world, row))
+
+    def uniforms(self, stream: int, task: Task, begins: int, verdict: Verdict, n_blocks: int) -> np.ndarray:
+        """Numbers that draw queues for blocks of jobs, (n_blocks, n_used); begins: key of the first attempt."""
+        keys = luck.keys_of(self.queues.names)[verdict.order]
+        return luck.table(self.world.scenario.seed, stream, task.luck, begins, n_blocks, keys)
 
     def _type_asked(self, task: Task) -> int | None:
         """Resource type whose jobs are counted: the deployed edition counts that of the task alone; None = all."""

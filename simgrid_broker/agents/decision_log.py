@@ -77,8 +77,8 @@ class DecisionLog:
         self.n_decisions += 1
         steps = self.steps(kind, verdict.tags)
         self._count(kind, task.share, verdict, steps, candidates)
-        whole = self.unplaced.chooses(kind, task, verdict) or self._keeps(self.of_candidates, task.jeditaskid)
-        if not whole and not self._keeps(self.of_decisions, task.jeditaskid):
+        whole = self.unplaced.chooses(kind, task, verdict) or self._keeps(self.of_candidates, task)
+        if not whole and not self._keeps(self.of_decisions, task):
             return
         best, weight = -1, np.nan
         if len(verdict.order):
@@ -91,11 +91,11 @@ class DecisionLog:
             self._add_candidates(verdict, steps, offset + (np.arange(len(verdict.refused_by)) if candidates is None
                                                            else candidates))
 
-    def _keeps(self, fraction: float, jeditaskid: int) -> bool:
+    def _keeps(self, fraction: float, task: Task) -> bool:
         """Whether decisions about a task belong to a fraction of all; larger fractions include smaller ones."""
-        if fraction >= 1 or jeditaskid in self.whole:
+        if fraction >= 1 or task.jeditaskid in self.whole:
             return True
-        return fraction > 0 and bool(luck.uniforms(self.seed, "decision_record", jeditaskid) < fraction)
+        return fraction > 0 and bool(luck.uniforms(self.seed, "decision_record", task.luck) < fraction)
 
     def steps(self, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:
         """Codes and places of the rules behind `tags`; a policy of another package may have others than the edition."""

@@ -23,7 +23,7 @@ from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
 from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import look_at_input
+from simgrid_broker.world.input_files import first_waiting, look_at_input
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
@@ -36,8 +36,6 @@ TASKS_AT_ONCE = 16
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 POLL_PROBABILITY = 0.25
 """Probability that a share and type without jobs is visited in a cycle; source: lifecycle reference, section 1.6."""
-BLOCKS = 1 << 20
-"""Exceeds the blocks of jobs that a cycle makes of a task, so that each ramCount has random draws of its own."""
 
 
 def input_left(arrays: Arrays, rows: np.ndarray) -> Iterator[tuple[bool, list[tuple[int, int]]]]:
@@ -59,8 +57,7 @@ def job_generator(control: Control) -> Process:
     period = control.periods.job_generator
     work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking))
     numbers = JobNumbers(control)
-    generators = [Generator(control, work_queues, numbers, queue, number)
-                  for number, queue in enumerate(aligned_queues(control.world.scenario), start=1)]
+    generators = [Generator(control, work_queues, numbers, queue) for queue in aligned_queues(control.world.scenario)]
     yield control.env.all_of([control.env.process(control.every(period, each.cycle, f"jobgen {each.queue.full_name}"))
                               for each in generators])
 
@@ -76,15 +73,15 @@ def types_asked(queue: AlignedQueue, limits: ThrottleLimits) -> tuple[tuple[int,
 class Generator:
     """Job generation of one work queue."""
 
-    def __init__(self, control: Control, work_queues: WorkQueues, numbers: JobNumbers, queue: AlignedQueue,
-                 number: int):
+    def __init__(self, control: Control, work_queues: WorkQueues, numbers: JobNumbers, queue: AlignedQueue):
         self.control, self.work_queues, self.numbers = control, work_queues, numbers
-        self.queue, self.number = queue, number
+        self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
         self.cfg: Gdpconfig | None = None
         self.limits: dict[bool, ThrottleLimits] = {}
         self.levels: dict[bool, tuple[tuple[int, ...], ...]] = {}
         self.selection: dict[bool, Selection] = {}
         self.splitter = JobSplitter(control)
+        self.n_polls = self.n_turns = 0                    # number the random draws
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -107,7 +104,8 @@ class Generator:
             return False
         if control.edition == "documented" or not self.queue.resource_type or self.numbers.has_jobs(self.queue):
             return True
-        return luck.uniform(control.seed, INACTIVE_POLL, self.number, int(control.now * 1024), 0) < POLL_PROBABILITY
+        self.n_polls += 1
+        return luck.uniform(control.seed, INACTIVE_POLL, self.key, self.n_polls, 0) < POLL_PROBABILITY
 
     def _serve(self, rows: np.ndarray, analysis: bool) -> bool:
         """Make jobs of production or analysis tasks; returns whether more are to be made at once."""
@@ -119,7 +117,8 @@ class Generator:
         left, rule = int(decision.max_jobs), self.selection[analysis]
         least = NO_PRIORITY if decision.min_priority is None else decision.min_priority
         if rule.attribute:
-            rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.number)
+            self.n_turns += 1
+            rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
         rows = rows[GENERATES[tasks["status"][rows]] & (tasks["priority"][rows] >= least)][:rule.n_tasks]
         for row, (is_cut, waiting) in zip(rows.tolist(), input_left(self.control.arrays, rows), strict=True):
             if left <= 0:
@@ -173,10 +172,9 @@ class Generator:
         task, parts = self.work_queues.view(row, level)
         account = account_of(world.arrays, row)
         verdict = control.brokers.queues_for(task, parts, wanted, account)
-        made_before = int(world.arrays.tasks["n_attempts"][row])
-        first, block = level * BLOCKS, SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
-        uniforms = luck.successive(control.seed, QUEUE_DRAW, task.jeditaskid, made_before, first,
-                                   math.ceil(wanted / block))
+        block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
+        begins, n_blocks = first_waiting(world.arrays, row, level), math.ceil(wanted / block)
+        uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, n_blocks)
         numbers, sizes = spread_jobs(verdict, wanted, uniforms, block=block)
         made = int(sizes.sum())
         control.books.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
@@ -187,7 +185,7 @@ class Generator:
     def _cut(self, row: int, wanted: int, level: int, rule: Selection) -> tuple[int, str]:
         """As `_make`, for a task whose jobs are cut from files; makes about `wanted` jobs."""
         view = self.work_queues.view(row, level)
-        made, tag = self.splitter.make(row, view, wanted, level, level * BLOCKS, self.queue.name, rule)
+        made, tag = self.splitter.make(row, view, wanted, level, self.queue.name, rule)
         if made:
             self._set_running(row)
         return made, tag

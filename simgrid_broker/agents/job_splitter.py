@@ -16,7 +16,7 @@ from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once, waiting_pieces
+from simgrid_broker.world.input_files import first_waiting, inputs_to_use, pieces_at_once, waiting_pieces
 
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
@@ -39,8 +39,7 @@ class JobSplitter:
     def __init__(self, control: Control):
         self.control = control
 
-    def make(self, row: int, view: tuple, wanted: int, level: int, first_block: int, queue: str,
-             rule: Selection) -> tuple[int, str]:
+    def make(self, row: int, view: tuple, wanted: int, level: int, queue: str, rule: Selection) -> tuple[int, str]:
         """Broker the next files of a task of one ramCount, and make jobs of them.
 
         view: the task and its input by site; wanted: approximate number of jobs; queue, rule: the work queue and how it
@@ -54,7 +53,7 @@ class JobSplitter:
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of(arrays, row)
         verdict = control.brokers.queues_for(task, parts, asked, account)
-        drawn = self._draw(row, task, verdict, len(pieces), first_block)
+        drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
         made, taken = 0, 0
         for number, size in drawn:
             limits = job_limits(task, splitting, control.brokers.queues, number, control.edition)
@@ -69,12 +68,10 @@ class JobSplitter:
         control.books.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, made)
         return math.ceil(taken / typical), verdict.last_tag
 
-    def _draw(self, row: int, task: Task, verdict: Verdict, most_jobs: int, first_block: int) -> list[tuple[int, int]]:
-        """Candidate and number of jobs of each block, for the most jobs possible."""
+    def _draw(self, task: Task, verdict: Verdict, most_jobs: int, begins: int) -> list[tuple[int, int]]:
+        """Candidate and number of jobs of each block, for the most jobs possible; begins: the `first_waiting` piece."""
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
-        made_before = int(self.control.arrays.tasks["n_attempts"][row])
-        uniforms = luck.successive(self.control.seed, QUEUE_DRAW, task.jeditaskid, made_before, first_block,
-                                   math.ceil(most_jobs / block))
+        uniforms = self.control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, math.ceil(most_jobs / block))
         numbers, sizes = spread_jobs(verdict, most_jobs, uniforms, block=block)
         return list(zip(numbers.tolist(), sizes.tolist(), strict=True))
 

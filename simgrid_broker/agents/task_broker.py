@@ -34,13 +34,14 @@ def _is_due(control: Control, rows: np.ndarray) -> np.ndarray:
 def _assign(control: Control, row: int, burden: Burden) -> None:
     """Choose the nucleus of a task and add its work to it; without a candidate the task is brokered again later."""
     world, now = control.world, control.now
-    task, seen, verdict = control.brokers.nucleus_for(row, burden, now)
+    task, seen, verdict = control.brokers.nucleus_for(row, burden)
     control.books.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0,
                                 len(world.vocabularies["pseudo_queues"]), seen.site)
     if not len(verdict.order):
         _put_off(control, row, verdict.last_tag)
         return
-    set_task(world, row, nucleus=seen.site[verdict.order[0]], frozen_s=np.nan)
+    set_task(world, row, nucleus=seen.site[verdict.order[0]], frozen_s=np.nan,
+             n_nuclei=world.arrays.tasks["n_nuclei"][row] + 1)
     set_status(world, row, TaskStatus.READY, now)
     burden.add(row)
 

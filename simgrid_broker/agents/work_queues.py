@@ -9,7 +9,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
-from simgrid_broker.policy.task_selection import by_priority, in_turn
+from simgrid_broker.policy.task_selection import BEFORE_A_TURN, by_priority, in_turn
 from simgrid_broker.policy.throttle import Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
 from simgrid_broker.views import Task, WorkQueueCounts
@@ -58,15 +58,18 @@ class WorkQueues:
             return [(bool(n_analysis > 0), rows)]
         return [(False, rows[~analysis]), (True, rows[analysis])]
 
-    def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, number: int) -> np.ndarray:
-        """Tasks in an order in which groups by an attribute take turns; number: of the generator."""
+    def in_turn(self, rows: np.ndarray, attribute: str, express_ratio: float, key: int, number: int) -> np.ndarray:
+        """Tasks in an order in which groups by an attribute take turns; key, number: of the generator and its turn."""
         column = GROUP_ATTRIBUTES.get(attribute)
         if column is None or len(rows) < 2:
             return rows
-        tasks, cycle = self.control.arrays.tasks, int(self.control.now * 1024)
-        return rows[in_turn(
-            tasks["priority"][rows], tasks[column][rows], express_ratio,
-            lambda kind, of: luck.uniforms(self.control.seed, "task_selection", number, cycle, 3 * of + kind))]
+        tasks, seed = self.control.arrays.tasks, self.control.seed
+
+        def uniforms(kind: int, of: np.ndarray) -> np.ndarray:
+            if kind == BEFORE_A_TURN:
+                return luck.uniforms(seed, "task_selection", key, number, 3 * of + kind)
+            return luck.uniforms(seed, "task_selection", tasks["luck"][rows[of]], number, kind)
+        return rows[in_turn(tasks["priority"][rows], tasks[column][rows], express_ratio, uniforms)]
 
     def view(self, row: int, level: int = 0) -> tuple:
         """View of a task and its input by site, kept until it changes; level: of ramCount, 0 = the task's own."""

@@ -74,7 +74,7 @@ def _nucleus(brokers: Brokers, row: int, about) -> tuple:
     """View, verdict and probabilities of the task brokerage."""
     world = brokers.world
     burden = Burden(world, np.arange(len(world.arrays.tasks)))
-    task, seen, verdict = brokers.nucleus_for(row, burden, float(world.state["now_s"]))
+    task, seen, verdict = brokers.nucleus_for(row, burden)
     names = [world.vocabularies["sites"][site] for site in seen.site]
     return task, None, names, verdict, chances_of_nuclei(verdict)
 

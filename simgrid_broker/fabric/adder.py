@@ -68,7 +68,7 @@ def add_job(world: Arrays, row, bunch, now):
             enqueue(world, bunch, now)
             bunch = -1
     if bunch < 0:
-        bunch = new_transfer(world, OUTPUT, site, nucleus, job["jeditaskid"], now)
+        bunch = new_transfer(world, OUTPUT, site, nucleus, job, now)
         world.transfers[bunch]["express"] = is_express(world, world.tasks[job["task"]])
     join(world, bunch, row, job["output_bytes"], job["n_output_files"])
     return bunch

@@ -12,7 +12,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.ending import archive
 from simgrid_broker.fabric.events import LINK_DUE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
-from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.luck import STREAMS, key_of_attempt, uniform
 from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import next_place, release_transfer, take_transfer
@@ -171,7 +171,7 @@ def arrives(world: Arrays, transfer):
     """Delay before a transfer is repeated, s; negative if it has arrived."""
     link = world.links[transfer["link"]]
     seed = world.settings[0]["seed"]
-    luck = uniform(seed, TRANSFER_LUCK, transfer["transfer_id"], transfer["attempt"], transfer["link"])
+    luck = uniform(seed, TRANSFER_LUCK, transfer["luck"], transfer["link"], transfer["attempt"])
     if luck < link["failure_rate"]:
         return 0.0
     storage = world.sites[transfer["destination"]]["storage"]
@@ -232,13 +232,14 @@ def record_transfer(world: Arrays, row, now):
 
 
 @compiled
-def new_transfer(world: Arrays, kind, source, destination, jeditaskid, now):
-    """Row of an empty transfer between two sites."""
+def new_transfer(world: Arrays, kind, source, destination, job, now):
+    """Row of an empty transfer between two sites for the files of `job` and others of its task."""
     row = take_transfer(world)
     transfer = world.transfers[row]
     transfer["kind"], transfer["source"], transfer["destination"] = kind, source, destination
     transfer["link"] = source * len(world.sites) + destination
-    transfer["jeditaskid"] = jeditaskid
+    transfer["jeditaskid"] = job["jeditaskid"]
+    transfer["luck"] = key_of_attempt(world.tasks[job["task"]]["luck"], job["chunk"], job["attempt"])
     transfer["bytes"] = 0.0
     transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = transfer["express"] = 0
     transfer["first_job"] = -1

@@ -7,7 +7,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import comes_before, take_best
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, PILOT_LEAVES, schedule
-from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import next_place
@@ -19,8 +19,6 @@ NONE, INPUT_LOST = int(Cause.NONE), int(Cause.INPUT_LOST)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 FATE_TIME, SLOPPY = STREAMS["fate_time"], STREAMS["sloppy"]
 
-ATTEMPTS = 256
-"""Multiplier of the chunk in the key of random draws; larger than any number of attempts."""
 PILOT_RSS_GRACE = 2.0
 """Multiple of the memory of its slot above which a payload is killed; source: lifecycle reference, section 4.7."""
 

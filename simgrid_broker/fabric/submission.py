@@ -307,7 +307,7 @@ def set_up_job(world: Arrays, row, bunch, now):
             enqueue(world, bunch, now)
             bunch = -1
     if bunch < 0:
-        bunch = new_transfer(world, INPUT, source, destination, job["jeditaskid"], now)
+        bunch = new_transfer(world, INPUT, source, destination, job, now)
     join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
     return bunch
 

@@ -14,6 +14,8 @@ EXPRESS_OF_GROUP_PRIORITY = 1500
 SPARE_FILES, LEAST_FILES = 10, 100
 """Files read beyond what the jobs need, and fewest files read of a task; source: lifecycle reference, section 2.3."""
 USER = "userName"
+OF_EXPRESS, OF_GROUP, BEFORE_A_TURN = range(3)
+"""Kinds of random draws: order of express tasks, order of groups, whether an express task comes before a turn."""
 
 
 class Selection(NamedTuple):
@@ -58,9 +60,8 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
             uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
     """Order in which tasks are served if groups take turns, (n,) numbers of tasks.
 
-    priority, group: (n,), in base order (priority, then age); uniforms(kind, numbers): random draws in (0, 1), of kind
-    0 for the order of express tasks of one priority, 1 for the order of groups, 2 for whether an express task comes
-    before each turn. Remaining express tasks come last.
+    priority, group: (n,), in base order (priority, then age); uniforms(kind, numbers): random draws in (0, 1) for the
+    tasks of these numbers, or for the turns of these numbers. Remaining express tasks come last.
     """
     is_express = priority >= EXPRESS_OF_GROUP_PRIORITY
     others = np.flatnonzero(~is_express)
@@ -68,8 +69,8 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
     express = np.flatnonzero(is_express)
     if not len(express):
         return others
-    express = express[np.lexsort((uniforms(0, express), -priority[express].astype(np.int64)))]
-    before = np.flatnonzero(uniforms(2, np.arange(len(others))) * 100 < express_ratio)[:len(express)]
+    express = express[np.lexsort((uniforms(OF_EXPRESS, express), -priority[express].astype(np.int64)))]
+    before = np.flatnonzero(uniforms(BEFORE_A_TURN, np.arange(len(others))) * 100 < express_ratio)[:len(express)]
     return np.concatenate([np.insert(others, before, express[:len(before)]), express[len(before):]])
 
 
@@ -80,7 +81,7 @@ def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarra
     begins = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1]) if len(group) else by_group
     sizes = np.diff(begins, append=len(group))
     turn = np.arange(len(group)) - np.repeat(begins, sizes)
-    return by_group[np.lexsort((np.repeat(uniforms(1, by_group[begins]), sizes), turn))]
+    return by_group[np.lexsort((np.repeat(uniforms(OF_GROUP, by_group[begins]), sizes), turn))]
 
 
 def most_jobs(left: int, n_files_per_job: int, rule: Selection) -> int:

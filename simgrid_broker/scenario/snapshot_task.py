@@ -61,6 +61,8 @@ class SnapshotTask(TaskClaims):
                            "production, else task brokerage")
     n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
                                          "default: all that are left")
+    luck: int | None = Field(None, ge=0, description="Key of the task's random draws, which orders candidates of equal "
+                             "weight; default: its jeditaskid")
     frozen_for: Seconds = Field(0, ge=0, description="Time since brokerage first failed")
     taskpriority: int | None = Field(None, description="Priority as submitted; default: `priority`")
     resource_type: ResourceTypeName | None = Field(None, description="Resource type; default: the first that fits")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simgrid_broker.luck import key_of, normal_quantile, uniforms
+from simgrid_broker.luck import key_of, keys, normal_quantile, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.scenario.arrivals import bags, poisson_times
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
@@ -37,9 +37,6 @@ DEFAULT_ATTEMPTS, DEPLOYED_ANALYSIS_ATTEMPTS = (3, 0), (10, 3)
 
 BACKLOG = "/backlog"
 """Suffix of a stream's name that keys the random draws of tasks waiting at the start."""
-
-INDEX_BITS = 24
-"""Bits of a task's random key that number it within its stream."""
 
 
 def task_list(scenario: Scenario) -> TaskList:
@@ -83,18 +80,15 @@ def first_ancestor(campaign: Campaign, campaigns: Sequence[Campaign]) -> Campaig
 
 def _name_parents(rows: np.ndarray, campaigns: Sequence[Campaign]) -> None:
     """Give each task of a campaign with a parent the jeditaskid of the task of the same number of the parent."""
-    by_luck = np.argsort(rows["luck"])
+    place = {luck: row for row, luck in enumerate(rows["luck"].tolist())}
     for campaign in campaigns:
         for part in ("", BACKLOG) if campaign.parent is not None else ():
-            own, parents = (_luck_base(key_of(name + part)) for name in (campaign.name, campaign.parent or ""))
-            mine = np.flatnonzero(rows["luck"] >> INDEX_BITS == own >> INDEX_BITS)
-            place = np.searchsorted(rows["luck"], rows["luck"][mine] - own + parents, sorter=by_luck)
-            rows["parent"][mine] = rows["jeditaskid"][by_luck[place]]
-
-
-def _luck_base(key: int) -> int:
-    """Luck of the tasks of a stream, less the number of the task counted from 1."""
-    return key % 2**38 << INDEX_BITS
+            own, parents = (keys(key_of(name + part), np.arange(len(rows))).tolist()
+                            for name in (campaign.name, campaign.parent or ""))
+            for child, parent in zip(own, parents, strict=True):
+                if child not in place:
+                    break
+                rows["parent"][place[child]] = rows["jeditaskid"][place[parent]]
 
 
 def user_tasks(activity: UserActivity, scenario: Scenario) -> TaskList:
@@ -152,7 +146,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     rows = new_rows(n)
     rows["arrival_s"] = rows["modification_s"] = arrival
     rows["user"] = user
-    rows["luck"] = _luck_base(key) + index + 1
+    rows["luck"] = keys(key, index)
     words = _fill_parameters(rows, payload, scenario)
     _fill_work(rows, payload, scenario.seed, key, index)
     _fill_memory(rows, payload, scenario.seed, key, index)

@@ -88,7 +88,6 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
     order = np.argsort(rows["arrival_s"], kind="stable")
     rows = rows[order]
     rows["jeditaskid"] = np.arange(1, len(rows) + 1)
-    rows["luck"] = np.where(rows["luck"] == 0, rows["jeditaskid"], rows["luck"])
     site, fraction = no_replicas(0)
     site = np.concatenate([site, *(part.replica_site for part in parts)])[order]
     fraction = np.concatenate([fraction, *(part.replica_fraction for part in parts)])[order]

@@ -196,6 +196,8 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("ended_s", "f8", "s", OURS, "When it was done; null = it was under way at the end"),
     Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
     Column("jeditaskid", "i8", "", OURS, "Task"),
+    Column("luck", "i8", "", OURS, "Key of its random draws, from the task, chunk and attempt of its first job",
+           recorded=False),
     Column("link", "i4", "", OURS, "Link", recorded=False),
     Column("first_job", "i4", "", OURS, "First job that awaits it; -1 = none", recorded=False),
     Column("next", "i4", "", OURS, "Next transfer in its list", recorded=False),

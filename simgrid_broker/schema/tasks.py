@@ -175,8 +175,10 @@ AS_PRIORITY = -2**31
 STATE = (
     Column("jeditaskid", "i8", "", JEDI + " jediTaskID", "Identifier, counted from 1 in order of arrival",
            seen="i8"),
-    Column("luck", "i8", "", OURS, "Key of the task's random draws: the same whatever other tasks there are",
-           zero_means="jeditaskid", recorded=False, hidden=True),
+    Column("luck", "i8", "", OURS, "Key of the task's random draws: a hash of the name of its stream and of its number "
+           "in it, so the same whatever other tasks there are", recorded=False, seen="i8"),
+    Column("n_nuclei", "i2", "", OURS, "Nuclei that the task has had; it numbers the draws of a nucleus",
+           recorded=False),
     Column("arrival_s", "f8", "s", JEDI + " creationDate", "When the task was submitted"),
     Column("modification_s", "f8", "s", JEDI + " modificationTime", "Last change", recorded=False),
     Column("taskpriority", "i4", "", JEDI + " taskPriority", "Priority as submitted", recorded=False, none=AS_PRIORITY),

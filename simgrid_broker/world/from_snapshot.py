@@ -63,6 +63,8 @@ def _task_list(snapshot: Snapshot) -> TaskList:
     vocabularies = fill(rows[:len(claims)], claims, TaskClaims, names)
     fill(rows[len(claims):], list(parents.values()), Chain, names)
     rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
+    rows["luck"][:len(tasks)] = [int(number) if task.luck is None else task.luck
+                                 for number, task in snapshot.tasks.items()]
     rows["status"][:len(tasks)] = [TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
                                    for task in tasks]
     rows["taskpriority"][:len(tasks)] = [AS_PRIORITY if task.taskpriority is None else task.taskpriority

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
+from simgrid_broker.luck import ATTEMPTS, STREAMS, normal_quantile_of, uniform
 from simgrid_broker.views import PIECE
 from simgrid_broker.world.arrays import Arrays
 
@@ -51,6 +51,18 @@ def look_at_input(world: Arrays, rows, waiting, cut):
         for level in range(waiting.shape[1]):
             waiting[k, level] = world.ram_levels[row, level]["waiting"]
         waiting[k, 0] += max(0, inputs_to_use(world, row) - world.tasks[row]["next_chunk"])
+
+
+@compiled
+def first_waiting(world: Arrays, task_row, level):
+    """Chunk and attempt of the first input of a task at one level of ramCount that awaits a job, as one number.
+
+    It keys the draws of queues for jobs that begin there. A retried piece comes before new input.
+    """
+    row = world.ram_levels[task_row, level]["head"]
+    if row < 0:
+        return ATTEMPTS * np.int64(world.tasks[task_row]["next_chunk"]) + 1
+    return ATTEMPTS * np.int64(world.retries[row]["chunk"]) + world.retries[row]["attempt"]
 
 
 @compiled

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker import views
+from simgrid_broker import luck, views
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
 from simgrid_broker.world.observe import PASSES, counted_inputs, input_parts, replicas
 from simgrid_broker.world.world import World
@@ -13,10 +13,17 @@ from simgrid_broker.world.world import World
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
 """Statuses of tasks whose remaining work counts for their nucleus; source: brokerage reference, section 1.4."""
 
+NUCLEUS_DRAW = luck.STREAMS["nucleus_draw"]
 ROUNDING = 1e-9
 """Fractions of a file that are missing below this are rounding errors."""
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
+
+
+def nucleus_number(world: World, row: int) -> float:
+    """Number in (0, 1) that draws the next nucleus of a task, however often brokerage fails before."""
+    task = world.arrays.tasks[row]
+    return luck.uniform(world.scenario.seed, NUCLEUS_DRAW, task["luck"], task["n_nuclei"], 0)
 
 
 class Burden:
@@ -111,7 +118,9 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei
     if edition == "deployed":
         work = burden.at_first(t["label"])
         priority_work = burden.of_share(t["label"], t["share"], t["priority"])[site]
-    return views.Nuclei(**shown, **_input_at(world, row, site), remaining_work_hs06s=work[site],
+    keys = luck.keys_of(world.vocabularies["sites"])[site]
+    draws = luck.table(world.scenario.seed, NUCLEUS_DRAW, t["luck"], t["n_nuclei"], 1, keys)[0]
+    return views.Nuclei(**shown, draws=draws, **_input_at(world, row, site), remaining_work_hs06s=work[site],
                         priority_work_hs06s=priority_work, can_run=None if can_run is None else partial(can_run, site))
 
 

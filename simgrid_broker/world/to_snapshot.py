@@ -14,7 +14,7 @@ from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.views import UNKNOWN
 from simgrid_broker.world.from_snapshot import COUNTED
-from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
+from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, nucleus_number, output_on_the_way
 from simgrid_broker.world.observe import replicas, values_of
 from simgrid_broker.world.world import World
 
@@ -154,13 +154,16 @@ def _task(world: World, row: int) -> dict:
     task, words = values_of(world.arrays.tasks, row), world.vocabularies
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
     plain = _claims(SnapshotTask, task, words)
-    plain |= dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE, input=_input(world, row),
+    plain |= dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE, luck=task["luck"],
+                  input=_input(world, row),
                   frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
     if task["taskpriority"] != task["priority"]:
         plain["taskpriority"] = task["taskpriority"]
     if task["parent"] > 0:
         plain["parent"] = _claims(Chain, values_of(world.arrays.tasks, task["parent"] - 1), words)
-    if not to_nucleus:
+    if to_nucleus:
+        plain["next_jobs"] = dict(u=nucleus_number(world, row))
+    else:
         plain["n_jobs_to_broker"] = task["n_retry"] + task["n_jobs"] - task["next_chunk"]
     return {key: plain[key] for key in (*ORDER, *plain) if key in plain}
 

@@ -48,10 +48,11 @@ WEIGHTS = st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1e3)), min_size=1, ma
 
 @given(WEIGHTS, st.floats(1e-6, 1 - 1e-6), st.data())
 def test_only_what_is_possible_is_drawn(weights, uniform, data):
+    each = np.array(data.draw(st.lists(st.floats(1e-6, 1 - 1e-6), min_size=len(weights), max_size=len(weights))))
     queued = np.array(data.draw(st.lists(st.integers(0, 3), min_size=len(weights), max_size=len(weights))))
     judged = verdict(weights, queued=queued, cap=np.full(len(weights), 2.0))
     chance = chances_of_queues(judged)
-    numbers, _ = spread_jobs(judged, 1, [uniform])
+    numbers, _ = spread_jobs(judged, 1, each[None])
     assert chance.sum() == pytest.approx(1 if len(numbers) else 0)
     assert all(chance[k] > 0 for k in numbers)
     nuclei = chances_of_nuclei(judged)
@@ -61,6 +62,6 @@ def test_only_what_is_possible_is_drawn(weights, uniform, data):
 @given(WEIGHTS)
 def test_draws_come_as_often_as_told(weights):
     judged = verdict(weights, queued=np.zeros(len(weights)), cap=np.ones(len(weights)))
-    uniforms = (np.arange(2000) + 0.5) / 2000
-    often = np.bincount([int(spread_jobs(judged, 1, [uniform])[0][0]) for uniform in uniforms], minlength=len(weights))
-    assert often / 2000 == pytest.approx(chances_of_queues(judged), abs=2 / 2000)
+    numbers = np.random.default_rng(1).random((2000, 1, len(weights)))
+    often = np.bincount([int(spread_jobs(judged, 1, row)[0][0]) for row in numbers], minlength=len(weights))
+    assert often / 2000 == pytest.approx(chances_of_queues(judged), abs=4.5 * 0.5 / 2000 ** 0.5)     # 4.5 sigma at most

@@ -41,7 +41,7 @@ def verdicts_now(control):
         is_new = tasks["status"][row] == TaskStatus.ASSIGNING or tasks["old_status"][row] == TaskStatus.ASSIGNING
         if is_new and tasks["nucleus"][row] < 0:
             burden = Burden(world, control.books.live_tasks.rows)
-            _, seen, verdict = control.brokers.nucleus_for(row, burden, control.now)
+            _, seen, verdict = control.brokers.nucleus_for(row, burden)
             names = [world.vocabularies["sites"][site] for site in seen.site]
         else:
             wanted = int(tasks["n_retry"][row] + tasks["n_jobs"][row] - tasks["next_chunk"][row])
@@ -92,7 +92,7 @@ def test_no_more_tasks_than_wanted_and_those_of_the_highest_priority(tmp_path):
     from simgrid_broker.engine import simulate
     base = load_scenario(SCENARIOS / "minimal.yaml").with_values(
         {"duration": 900, "warm_up": 0, "record.snapshots": [600], "record.snapshot_tasks": 3,
-         "agents.job_generator": 1200})
+         "agents.job_generator": 90_000})
     simulate(base, folder=tmp_path)
     tasks = load_snapshot(tmp_path / "snapshots" / "t=600.yaml").tasks
     assert [task.priority for task in tasks.values()] == [1000] * 3

@@ -1,4 +1,5 @@
-"""Two runs with one seed see the same jobs with the same intrinsic work and memory, whatever the policies do."""
+"""Two runs with one seed have the same random draws: jobs of the same work and memory whatever the policies do, and
+tasks of the same nuclei and queues whatever other tasks there are."""
 
 from pathlib import Path
 
@@ -55,3 +56,54 @@ def test_a_longer_run_begins_like_a_shorter_one(base, tmp_path):
     assert len(ended) > 100
     for column in ("activated_s", "running_s", "finished_s", "work_hs06s"):
         assert (ended[column] == same[column]).all(), column
+
+
+# ---- a task of one job that arrives before all others --------------------------------------------------------------
+
+def with_one_more(plan, **said):
+    """The scenario with a stream of one task of one job that stands and arrives before all others."""
+    streams = [stream.model_dump(exclude_unset=True) for stream in plan.workload.campaigns]
+    kept = {key: value for key, value in streams[0].items() if key not in ("backlog_time", "offered_cores")}
+    one = kept | dict(name="one more", jobs_per_task=1, backlog=1, tasks_per_day=1e-6) | said
+    return plan.with_values({"workload.campaigns": [one, *streams]})
+
+
+def others(run):
+    """Tasks and jobs of a run without the one more, with the place of each task among the others."""
+    tasks = run.tasks.sort_values("jeditaskid")
+    tasks = tasks[tasks["name"] != "one more"].reset_index(drop=True)
+    place = dict(zip(tasks["jeditaskid"], tasks.index, strict=True))
+    jobs = run.jobs[run.jobs["jeditaskid"].isin(place)]
+    return tasks.astype({"nucleus": object}), jobs.assign(task=jobs["jeditaskid"].map(place))
+
+
+def test_a_task_that_finds_no_nucleus_changes_nothing_for_others(tmp_path):
+    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(
+        {"duration": "6h", "grid.links.default.failure_rate": 0.3, "workload.campaigns[0].failure_rate": 0.2,
+         "workload.campaigns[0].jobs_per_task": {"median": 40, "sigma": 1}})
+    more = with_one_more(plan, ramcount="90 GB", priority=900)
+    (tasks, jobs), (tasks_then, jobs_then) = (others(simulate(each, folder=tmp_path / name))
+                                              for name, each in (("as it is", plan), ("one more", more)))
+    assert len(jobs) > 300 and (jobs["attempt"] > 1).sum() > 10
+    for column in ("nucleus", "status", "n_attempts", "used_hs06s"):
+        assert tasks[column].equals(tasks_then[column]), column
+    for column in ("panda_id", "task", "chunk", "queue", "status", "work_hs06s", "activated_s", "running_s",
+                   "transferring_s", "finished_s", "failed_s"):
+        assert np.array_equal(jobs[column].astype(object).fillna("-"), jobs_then[column].astype(object).fillna("-"))
+
+
+def test_a_task_of_one_job_changes_few_draws_of_others(tmp_path):
+    """Its job and its work change weights a little; of several seeds, as one draw changes those that follow from it."""
+    same_nucleus, same_queue = [], []
+    for seed in range(1, 5):
+        plan = load_scenario(SCENARIOS / "quickstart.yaml").with_values(
+            {"duration": "20min", "warm_up": 0, "incidents": [], "seed": seed})
+        (tasks, jobs), (tasks_then, jobs_then) = (others(simulate(each, folder=tmp_path / f"{name} {seed}"))
+                                                  for name, each in (("base", plan), ("more", with_one_more(plan))))
+        placed = tasks["nucleus"].notna()
+        same_nucleus += (tasks["nucleus"] == tasks_then["nucleus"])[placed].tolist()
+        both = jobs.merge(jobs_then, on=["task", "chunk", "attempt"], suffixes=("", "_then"))
+        assert len(both) > 0.95 * len(jobs)
+        same_queue += (both["queue"].astype(str) == both["queue_then"].astype(str)).tolist()
+    assert len(same_nucleus) > 150 and np.mean(same_nucleus) >= 0.95
+    assert len(same_queue) > 3000 and np.mean(same_queue) >= 0.90

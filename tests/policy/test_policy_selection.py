@@ -20,7 +20,11 @@ def verdict(weights, order=None, queued=None, cap=None):
 
 
 def spread(verdict_, n_jobs, uniforms, **options):
-    chosen, sizes = spread_jobs(verdict_, n_jobs, uniforms, **options)
+    """Candidate and size of each block; uniforms: for each block one number for all its candidates, or one for each."""
+    numbers = np.empty((len(uniforms), len(verdict_.order)))
+    for k, row in enumerate(uniforms):
+        numbers[k] = row
+    chosen, sizes = spread_jobs(verdict_, n_jobs, numbers, **options)
     return list(zip(chosen.tolist(), sizes.tolist(), strict=True))
 
 
@@ -32,22 +36,42 @@ def test_scouts_go_in_pairs():
     assert spread(verdict([1.0]), 3, [0.5] * 2, block=SCOUTS_PER_BLOCK) == [(0, 2), (0, 1)]
 
 
-@pytest.mark.parametrize(("uniform", "chosen"), [(0.01, 0), (0.24, 0), (0.26, 1), (0.99, 1)])
-def test_the_wheel_has_sectors_like_the_weights(uniform, chosen):
-    assert spread(verdict([1.0, 3.0]), 1, [uniform]) == [(chosen, 1)]
+@pytest.mark.parametrize(("numbers", "chosen"), [
+    pytest.param((0.5, 0.12), 0, id="1 to 3: the number of the second is below the cube of the first"),
+    pytest.param((0.5, 0.13), 1, id="above it"),
+    pytest.param((0.999, 0.996), 0, id="just below"), pytest.param((0.5, 0.999), 1, id="far above"),
+])
+def test_a_candidate_of_three_times_the_weight_wins_with_the_cube_root_of_its_number(numbers, chosen):
+    assert spread(verdict([1.0, 3.0]), 1, [numbers]) == [(chosen, 1)]
 
 
-def test_the_wheel_turns_in_the_order_of_the_candidates():
-    assert spread(verdict([1.0, 3.0], order=[1, 0]), 1, [0.7]) == [(1, 1)]
+@given(st.lists(st.floats(0.1, 10), min_size=2, max_size=6), st.data())
+def test_the_order_of_the_candidates_does_not_count(weights, data):
+    numbers = np.array(data.draw(st.lists(st.floats(0.01, 0.99), min_size=len(weights), max_size=len(weights),
+                                          unique=True)))
+    order = np.array(data.draw(st.permutations(range(len(weights)))))
+    (one, _), = spread(verdict(weights), 1, [numbers])
+    (other, _), = spread(verdict(weights, order=order), 1, [numbers[order]])
+    assert one == other
+
+
+def test_a_change_of_a_weight_changes_draws_of_that_candidate_only():
+    """A candidate that gains weight wins draws, and the others keep all that it does not win."""
+    numbers = np.random.default_rng(1).random((2000, 4))
+    before, after = (np.array([spread(verdict(weights), 1, [row])[0][0] for row in numbers])
+                     for weights in ([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 4.0]))
+    changed = before != after
+    assert (after[changed] == 2).all() and 0.03 < changed.mean() < 0.10         # 4 / 11 - 3 / 10 = 0.064
 
 
 def test_a_draw_lowers_the_weight():
-    """After 25 jobs on top of none, the weight is a 26th: the same number then points to the other queue."""
-    assert spread(verdict([1.0, 1.0], queued=[0, 0]), 50, [0.4, 0.4]) == [(0, 25), (1, 25)]
-    assert spread(verdict([1.0, 1.0]), 50, [0.4, 0.4]) == [(0, 25), (0, 25)]
-    border = (1 / 26) / (1 + 1 / 26)
-    for uniform, second in ((border * 0.99, 0), (border * 1.01, 1)):
-        assert spread(verdict([1.0, 1.0], queued=[0, 0]), 50, [0.4, uniform]) == [(0, 25), (second, 25)]
+    """After 25 jobs on top of none, the weight is a 26th, and the same numbers choose the other queue."""
+    numbers = [(0.5, 0.4)] * 2
+    assert spread(verdict([1.0, 1.0], queued=[0, 0]), 50, numbers) == [(0, 25), (1, 25)]
+    assert spread(verdict([1.0, 1.0]), 50, numbers) == [(0, 25), (0, 25)]
+    for power, second in ((25, 1), (27, 0)):
+        again = [(0.5, 0.4), (0.9, 0.9 ** power)]
+        assert spread(verdict([1.0, 1.0], queued=[0, 0]), 50, again) == [(0, 25), (second, 25)]
 
 
 @pytest.mark.parametrize(("queued", "cap", "chosen"), [
@@ -67,7 +91,7 @@ def test_the_verdict_brings_its_own_caps():
 
 
 def test_bootstrap_queues_are_used_first_and_once():
-    picked = spread(verdict([0.0, 2.0, 0.0]), 125, [0.9, 0.1, 0.5, 0.5, 0.5])
+    picked = spread(verdict([0.0, 2.0, 0.0]), 125, [(0.1, 0.5, 0.9), *[0.5] * 4])
     assert picked == [(2, 25), (0, 25), (1, 25), (1, 25), (1, 25)]
 
 
@@ -81,14 +105,16 @@ def test_nobody_to_draw():
 
 
 def test_too_few_numbers_are_refused():
-    with pytest.raises(ValueError, match="3 blocks of jobs need as many uniform numbers, not 2"):
-        spread_jobs(verdict([1.0]), 51, [0.5, 0.5])
+    for shape in ((2, 1), (3, 2)):
+        with pytest.raises(ValueError, match=f"3 blocks of jobs at 1 queues .* numbers, not {shape[0]} x {shape[1]}"):
+            spread_jobs(verdict([1.0]), 51, np.full(shape, 0.5))
 
 
 def test_an_idle_grid_is_filled_one_block_a_queue():
     """Documented: a queue without running jobs takes jobs as long as it has none."""
     decision = broker_jobs(task(), queues(4), stats(4, running=[0] * 4), None, cfg())
-    assert sorted(c for c, _ in spread(decision, 500, np.linspace(0.01, 0.99, 20))) == [0, 1, 2, 3]
+    numbers = np.random.default_rng(1).random((20, 4))
+    assert sorted(c for c, _ in spread(decision, 500, numbers)) == [0, 1, 2, 3]
 
 
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=10), st.integers(0, 300),
@@ -112,8 +138,7 @@ def test_drawn_shares_follow_the_weights():
     """With 4 000 keyed draws the share of each queue lies within four standard errors (chance failure ~ 1 in 5 000)."""
     weights = np.array([1.0, 2.0, 5.0])
     n = 4000
-    uniforms = (np.arange(n) * 0.6180339887498949) % 1
-    counts = Counter(spread(verdict(weights), 1, [u])[0][0] for u in np.clip(uniforms, 1e-9, 1 - 1e-9))
+    counts = Counter(spread(verdict(weights), 1, [row])[0][0] for row in np.random.default_rng(1).random((n, 3)))
     p = weights / weights.sum()
     for k in range(3):
         assert abs(counts[k] / n - p[k]) < 4 * np.sqrt(p[k] * (1 - p[k]) / n)

@@ -323,6 +323,18 @@ def test_nuclei_are_drawn_in_proportion_to_their_weights(edition):
 
 
 @pytest.mark.parametrize("edition", EDITIONS)
+def test_numbers_of_their_own_draw_as_often_and_differ_for_few_tasks_if_one_weight_changes(edition):
+    numbers = np.random.default_rng(1).random((2000, 3))
+
+    def drawn(*work):
+        views = (nuclei(3, remaining_work_hs06s=[*work], draws=row) for row in numbers)
+        return np.array([broker_task(task(), view, cfg(), edition, 0.5).order[0] for view in views])
+    before, after = drawn(4e6, 1e6, 2e6), drawn(5e6, 1e6, 2e6)
+    assert np.bincount(before) / 2000 == pytest.approx([1 / 7, 4 / 7, 2 / 7], abs=0.04)
+    assert (before[before != after] == 0).all() and 0.01 < (before != after).mean() < 0.05      # 1 / 7 - 4 / 34 = 0.025
+
+
+@pytest.mark.parametrize("edition", EDITIONS)
 def test_if_all_weights_are_0_the_first_of_the_list_is_taken(edition):
     """After a week without success nobody asks where the input is, but a task that reads much still weighs by it."""
     view = nuclei(3, has_storage=[False, True, True], local_input_bytes=[0.0] * 3, local_input_files=[0] * 3)

@@ -15,8 +15,6 @@ RANKING = tuple(Criterion(tag=tag, name=name, panda="sorting by weight", source=
                 for tag, name in (("-t1_weight", "too_quiet"), ("-low_weight", "low_weight"),
                                   ("-others_bootstrap", "others_bootstrap")))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
-TURN = 7919
-"""Prime offset that rotates the candidate list per task, to break ties without bias."""
 TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
 
 
@@ -143,7 +141,7 @@ def best_candidates(question, answer):
     """Sort the best of the candidates without a refusal, those of weight 0 first; returns their number.
 
     PanDA keeps candidates of one weight in the arbitrary order of a set (brokerage reference, 0.2 and 10.4); here the
-    list of the kept ones is rotated by an offset that depends on the task.
+    list of the kept ones is rotated by the key of the task's random draws.
     """
     task = question.task[0]
     n_kept = 0
@@ -153,8 +151,9 @@ def best_candidates(question, answer):
             n_kept += 1
     by_running = question.busiest and task["t1weight"] < 0 and not task["is_merging"]
     n_best, most = 0, 1 if by_running else len(answer.best)
+    turn = task["luck"] % max(n_kept, 1)
     for step in range(n_kept):
-        k = answer.kept[(step + TURN * task["jeditaskid"]) % n_kept]
+        k = answer.kept[(step + turn) % n_kept]
         place = n_best
         while place > 0 and key(question, answer, answer.best[place - 1], by_running) < key(
                 question, answer, k, by_running):

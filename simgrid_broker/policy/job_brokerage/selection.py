@@ -1,8 +1,11 @@
-"""The draw of the queue that gets the next block of jobs: the roulette wheel of the splitter; source: brokerage
-reference, section 10.4; lifecycle reference, section 2.5; PanDA's `InputChunk.getOneSiteCandidate`."""
+"""The draw of the queue that gets the next block of jobs, with the probabilities of the splitter's roulette wheel.
+
+Source: brokerage reference, section 10.4; lifecycle reference, section 2.5; PanDA's `InputChunk.getOneSiteCandidate`.
+Each candidate draws a number of its own, and the first of a race of exponential times wins: as likely as on a wheel,
+but a change of one weight changes few draws.
+"""
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,29 +16,31 @@ JOBS_PER_BLOCK, SCOUTS_PER_BLOCK = 25, 2
 """Jobs, and scout jobs, that go to one queue for each draw."""
 
 PLACE = np.dtype([("weight", "f8"), ("queued", "f8"), ("cap", "f8")])
-"""A candidate on the wheel: its weight and its queued jobs, which change from block to block, and its cap."""
+"""A candidate in the race: its weight and its queued jobs, which change from block to block, and its cap."""
 
 
-def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: Sequence[float] | np.ndarray, queued: np.ndarray | None = None,
+def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: np.ndarray, queued: np.ndarray | None = None,
                 cap: np.ndarray | None = None, block: int = JOBS_PER_BLOCK) -> tuple[np.ndarray, np.ndarray]:
     """Candidate index and number of jobs of each block, (k,) each; fewer jobs than asked for if every queue fills up.
 
-    `uniforms` holds at least one number in (0, 1) for each block (ValueError otherwise); `queued` and `cap`, (n,),
-    stand in for those of the verdict. Each candidate of weight 0 is used first and once; the others are drawn by
-    weight while their queued jobs are below their cap, and every draw lowers the weight by (queued + 1) / (new + 1).
+    uniforms: numbers in (0, 1), a row for each block with one for each candidate in `verdict.order` (ValueError
+    otherwise); queued, cap: (n,), stand in for those of the verdict. Each candidate of weight 0 is used first and once;
+    the others are drawn by weight while their queued jobs are below their cap, and every draw lowers the weight by
+    (queued + 1) / (new + 1).
     """
-    n_blocks = math.ceil(n_jobs / block)
-    if len(uniforms) < n_blocks:
-        raise ValueError(f"{n_blocks} blocks of jobs need as many uniform numbers, not {len(uniforms)}")
+    n_blocks, n_used = math.ceil(n_jobs / block), len(verdict.order)
+    if len(uniforms) < n_blocks or n_blocks and uniforms.shape[1] != n_used:
+        raise ValueError(f"{n_blocks} blocks of jobs at {n_used} queues need as many uniform numbers, not "
+                         f"{' x '.join(map(str, uniforms.shape))}")
     queued, cap = verdict.queued if queued is None else queued, verdict.cap if cap is None else cap
     is_counted = queued is not None
     is_capped = is_counted and cap is not None
     unread = verdict.weight                                # stands where there is nothing to be read
-    weight, n_queued, most, numbers = (np.asarray(column, float) for column in (
-        verdict.weight, queued if is_counted else unread, cap if is_capped else unread, uniforms))
+    weight, n_queued, most = (np.asarray(column, float) for column in (
+        verdict.weight, queued if is_counted else unread, cap if is_capped else unread))
     chosen, sizes = np.empty(n_blocks, np.int64), np.empty(n_blocks, np.int64)
-    drawn = draw_blocks(verdict.order, weight, n_queued, most, numbers, is_counted, is_capped, block, n_jobs,
-                        np.empty(len(verdict.order), PLACE), chosen, sizes)
+    drawn = draw_blocks(verdict.order, weight, n_queued, most, uniforms, is_counted, is_capped, block, n_jobs,
+                        np.empty(n_used, PLACE), chosen, sizes)
     return chosen[:drawn], sizes[:drawn]
 
 
@@ -53,9 +58,9 @@ def draw_blocks(order, weight, queued, cap, uniforms, is_counted, is_capped, blo
         place["queued"] = queued[candidate] if is_counted else 0.0
         place["cap"] = cap[candidate] if is_capped else np.inf
     for number in range(len(chosen)):
-        k = unused(places, uniforms[number])
+        k = first_unused(places, uniforms, number)
         if k < 0:
-            k = turn_wheel(places, uniforms[number])
+            k = first_open(places, uniforms, number)
             if k < 0:
                 return number
             if is_counted:
@@ -69,35 +74,25 @@ def draw_blocks(order, weight, queued, cap, uniforms, is_counted, is_capped, blo
 
 
 @compiled
-def unused(places, uniform):
-    """One of the candidates of weight 0, all equally likely; -1 if there is none."""
-    n = 0
+def first_unused(places, uniforms, number):
+    """The winner among the candidates of weight 0, all equally likely; -1 if there is none."""
+    best = -1
     for k in range(len(places)):
-        n += places[k]["weight"] == 0
-    wanted = int(uniform * n)
-    for k in range(len(places)):
-        if places[k]["weight"] == 0:
-            if wanted == 0:
-                return k
-            wanted -= 1
-    return -1
+        if places[k]["weight"] == 0 and (best < 0 or uniforms[number, k] > uniforms[number, best]):
+            best = k
+    return best
 
 
 @compiled
-def turn_wheel(places, uniform):
-    """One of the candidates below their cap, as likely as its weight; -1 if there is none."""
-    total, last = 0.0, -1
+def first_open(places, uniforms, number):
+    """The winner among the candidates below their cap, as likely as its weight; -1 if there is none."""
+    best, best_time, best_weight = -1, 0.0, 0.0
     for k in range(len(places)):
         if is_open(places[k]):
-            total += places[k]["weight"]
-    rest = uniform * total
-    for k in range(len(places)):
-        if is_open(places[k]):
-            rest -= places[k]["weight"]
-            last = k
-            if rest <= 0:
-                break
-    return last
+            time, weight = -math.log(uniforms[number, k]), places[k]["weight"]
+            if best < 0 or time * best_weight < best_time * weight:          # time / weight is less
+                best, best_time, best_weight = k, time, weight
+    return best
 
 
 @compiled

@@ -19,8 +19,9 @@ NONE = -1
 def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, uniform: float) -> Verdict:
     """Production task brokerage: the refusals, and the other nuclei with the drawn one first, then by weight.
 
-    `uniform` is one number in (0, 1). A task that names one of the nuclei gets it, whatever the criteria say. The tags
-    of an edition are always the same: its criteria, then the pre-assignment.
+    `uniform` is one number in (0, 1), which turns the wheel unless the nuclei have numbers of their own. A task that
+    names one of the nuclei gets it, whatever the criteria say. The tags of an edition are always the same: its
+    criteria, then the pre-assignment.
     """
     brokerage = PRODUCTION[edition]
     if task.nucleus < 0 or task.nucleus not in nuclei.site:
@@ -42,7 +43,8 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
         case = replace(case, lifted=outcome.lifted)
     kept = np.flatnonzero(case.left)
     weight = np.where(case.left, weigh(brokerage.factors, case)[0], 0.0) if kept.size else np.zeros(case.n_candidates)
-    return Verdict(tags or brokerage.funnel.tags, outcome.refused_by, weight, _order(kept, weight[kept], uniform),
+    order = _order(kept, weight[kept], uniform, nuclei.draws)
+    return Verdict(tags or brokerage.funnel.tags, outcome.refused_by, weight, order,
                    figures=partial(figures, outcome, brokerage.factors, case))
 
 
@@ -73,9 +75,19 @@ def _place(weight: np.ndarray, uniform: float) -> int:
     return min(int(np.searchsorted(steps, uniform * steps[-1])), len(weight) - 1)
 
 
-def _order(kept: np.ndarray, weight: np.ndarray, uniform: float) -> np.ndarray:
+def _winner(weight: np.ndarray, draws: np.ndarray) -> int:
+    """Position of the first in a race of exponential times, as likely as on the wheel; the first if all weights are 0.
+
+    A change of one weight changes few draws.
+    """
+    with np.errstate(divide="ignore"):
+        return int(np.argmin(-np.log(draws) / weight))
+
+
+def _order(kept: np.ndarray, weight: np.ndarray, uniform: float, draws: np.ndarray | None) -> np.ndarray:
     """The kept candidates, (n_kept,) with their weights: the drawn one, then the others by weight."""
     if not kept.size:
         return kept
-    drawn, by_weight = _place(weight, uniform), np.argsort(-weight, kind="stable")
+    drawn = _place(weight, uniform) if draws is None else _winner(weight, draws[kept])
+    by_weight = np.argsort(-weight, kind="stable")
     return kept[np.append(drawn, by_weight[by_weight != drawn])]

@@ -12,6 +12,7 @@ import pandas as pd
 import simgrid_broker.scenario.importers.gwf as gwf  # not `from ...importers`, which imports this module
 import simgrid_broker.scenario.importers.swf as swf
 from simgrid_broker.errors import Problem, ScenarioError, nearest
+from simgrid_broker.luck import key_of, keys
 from simgrid_broker.scenario.campaigns import Trace
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
@@ -44,6 +45,9 @@ site: number of the site that holds the input. Priority 1000 is that of user job
 FAILED, CANCELLED = 0, 5
 PARTIAL = (2, 3, 4)
 """Values of `status`; 2 to 4 are parts of a job that was check-pointed; source: formats reference, section 12."""
+
+STREAM = "/trace"
+"""Name of the stream of the tasks of a trace, which keys their random draws; their number is the place in the trace."""
 
 PROCESSING_TYPE = "trace"
 """Processing type of all tasks of a trace."""
@@ -146,6 +150,7 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     rows = new_rows(len(records))
     rows["jeditaskid"] = np.arange(1, len(rows) + 1)
     rows["arrival_s"] = rows["modification_s"] = _arrivals(records, time_scale, tally)
+    rows["luck"] = keys(key_of(STREAM), np.arange(len(rows)))
     rows["share"] = share
     _fill_work(rows, records, corepower)
     _fill_memory(rows, records, memory_per_core, tally)
