@@ -47,7 +47,9 @@ def broker(
     Prints the number of candidates after each rule, the used candidates, best first, and the refused ones by rule.
     """
     from simgrid_broker.dry_run import broker as decide
-    answer = decide(loaded_snapshot(snapshot, edition, settings), task)
+    given = loaded_snapshot(snapshot, edition, settings)
+    answer = decide(given, task)
+    show_settings_without_effect(given)
     if as_json:
         typer.echo(json.dumps(answer.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
@@ -55,6 +57,13 @@ def broker(
     for text in (funnel_table(answer), kept_table(answer), refused_table(answer, None if everyone else MOST_NAMED)):
         if text:
             typer.echo("\n" + text)
+
+
+def show_settings_without_effect(snapshot: "Snapshot") -> None:
+    """Print to stderr which keys of gdpconfig nothing reads, or nothing in the edition of the snapshot."""
+    from simgrid_broker.advice import settings_without_effect
+    for remark in settings_without_effect(snapshot.scenario()):
+        typer.echo(paragraph(f"note: {remark}"), err=True)
 
 
 def loaded_snapshot(file: Path, edition: str | None, settings) -> "Snapshot":

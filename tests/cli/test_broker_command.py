@@ -54,6 +54,17 @@ def test_no_candidate_is_left(call):
     assert result.exit_code == 0 and "No candidate is left." in result.stdout
 
 
+@pytest.mark.parametrize(("edition", "said"), [
+    pytest.param("documented", "note: gdpconfig key 'NW_ACTIVE' has no effect: only the deployed edition reads it.",
+                 id="another edition reads it"),
+    pytest.param("deployed", "", id="it is read")])
+def test_keys_without_effect_are_remarked_beside_the_decision(call, edition, said):
+    asked = ("broker", EXAMPLE, "--task", 102, "--edition", edition, "--set", "gdpconfig.NW_ACTIVE=true", "--json")
+    result = call(*asked)
+    assert result.exit_code == 0 and result.stderr.strip() == said
+    assert json.loads(result.stdout)["task"]["jeditaskid"] == 102
+
+
 def test_json_is_the_whole_decision(call):
     from simgrid_broker.dry_run import broker
     result = call("broker", EXAMPLE, "--task", 102, "--edition", "deployed", "--json")
