@@ -40,7 +40,7 @@ from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
 from simgrid_broker.world.build import build
 
-ATLAS = Path(__file__).resolve().parents[1] / "scenarios" / "atlas_day.yaml"
+ATLAS = Path(__file__).resolve().with_name("benchmark_atlas.yaml")
 HOUR = 3600.0
 EVENTS_PER_JOB, DIFFERENT_JOBS = 10, 20_000
 TARGETS = {"fabric": 1_000_000, "whole_run_atlas": 100_000, "whole_run_atlas_2d": 100_000}

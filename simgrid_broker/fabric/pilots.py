@@ -17,7 +17,8 @@ SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobSta
 INBOX = GROWING.index("holding")
 NONE, INPUT_LOST = int(Cause.NONE), int(Cause.INPUT_LOST)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
-FATE_TIME, SLOPPY = STREAMS["fate_time"], STREAMS["sloppy"]
+TRANSFER_ERROR, LOST_HEARTBEAT = int(Cause.TRANSFER_ERROR), int(Cause.LOST_HEARTBEAT)
+FATE_TIME, SLOPPY, TIME_LEFT = STREAMS["fate_time"], STREAMS["sloppy"], STREAMS["time_left"]
 
 PILOT_RSS_GRACE = 2.0
 """Multiple of the memory of its slot above which a payload is killed; source: lifecycle reference, section 4.7."""
@@ -90,6 +91,16 @@ def stage_time(site, size):
 
 
 @compiled
+def compare_memory(world: Arrays, job):
+    """Kill a starting payload whose memory exceeds what the pilot grants its slot, by its draws or by its fate."""
+    limit_mb = PILOT_RSS_GRACE * world.pseudo_queues[job["pseudo_queue"]]["worker_mb"]
+    if job["cause"] == MEMORY_EXCEEDED:
+        job["maxpss_mb"] = max(job["maxpss_mb"], limit_mb)
+    elif job["maxpss_mb"] > limit_mb:
+        job["cause"] = MEMORY_EXCEEDED
+
+
+@compiled
 def settle(world: Arrays, job):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
@@ -101,12 +112,13 @@ def settle(world: Arrays, job):
     job["cause"] = job["fate"]
     job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_time(site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])
-    if job["maxpss_mb"] > PILOT_RSS_GRACE * world.pseudo_queues[job["pseudo_queue"]]["worker_mb"]:
-        job["cause"] = MEMORY_EXCEEDED
+    compare_memory(world, job)
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"]
-    if job["cause"] != NONE:                    # failed jobs are shorter: workload statistics, sections 5.4 and 8
+    efficiency = task["cpu_efficiency"]
+    if job["cause"] != NONE and job["cause"] != TRANSFER_ERROR:      # output is written after all the work
         luck = uniform(world.settings[0]["seed"], FATE_TIME, task["luck"], job["chunk"], job["attempt"])
         job["stage_out_s"] = 0.0
+        efficiency = task["failed_cpu_efficiency"]      # shorter, less efficient: workload statistics, 5.4 and 8
         whole = job["stage_in_s"] + payload_s * math.sqrt(luck)
         if job["cause"] == INPUT_LOST:          # there is no input to process
             whole = job["stage_in_s"] = site["stage_latency_s"]
@@ -114,9 +126,21 @@ def settle(world: Arrays, job):
         job["cause"] = WALLTIME_EXCEEDED
         whole = queue["maxtime_s"]
         job["stage_out_s"] = 0.0
+        efficiency = task["cpu_efficiency"]
     job["walltime_s"] = whole
     busy = max(whole - job["stage_in_s"] - job["stage_out_s"], 0.0)
-    job["cputime_s"] = busy * job["corecount"] * task["cpu_efficiency"]
+    job["cputime_s"] = busy * job["corecount"] * efficiency
+
+
+@compiled
+def join_midway(world: Arrays, job):
+    """Cut a job of a filled start to what is left of it: in equilibrium any part of its time has passed alike."""
+    task = world.tasks[job["task"]]
+    left = uniform(world.settings[0]["seed"], TIME_LEFT, task["luck"], job["chunk"], job["attempt"])
+    job["walltime_s"] *= left
+    job["cputime_s"] *= left
+    job["stage_in_s"] *= left
+    job["stage_out_s"] *= left
 
 
 @compiled
@@ -128,6 +152,10 @@ def start_payload(world: Arrays, row, pilot_start, now):
     job["pilot_start_s"] = pilot_start
     world.queues[job["queue"]]["laststart_s"] = now
     settle(world, job)
+    pool = world.pools[world.pseudo_queues[job["pseudo_queue"]]["pool"]]
+    if pool["unfilled_cores"] > 0:
+        pool["unfilled_cores"] -= job["corecount"]
+        join_midway(world, job)
     job["due_sequence"] = schedule(world, now + job["walltime_s"], PAYLOAD_ENDS, row)
 
 
@@ -176,11 +204,18 @@ def hold(world: Arrays, row, now):
 
 @compiled
 def payload_ends(world: Arrays, row, sequence, now):
-    """Handle the end of a payload, unless the event is stale; the pilot continues."""
+    """Handle the end of a payload, unless the event is stale; the pilot continues, or vanishes with a lost heartbeat.
+
+    PanDA counts a job of which nothing is heard as running until the limit of its heartbeats.
+    """
     job = world.jobs[row]
     if job["panda_id"] == 0 or job["due_sequence"] != sequence:
         return
     job["due_sequence"] = 0
     number, pilot_start = job["pseudo_queue"], job["pilot_start_s"]
+    if job["cause"] == LOST_HEARTBEAT:
+        job["modification_s"] = now
+        end_worker(world, number, now)
+        return
     hold(world, row, now)
     next_job(world, number, pilot_start, now)

@@ -21,6 +21,8 @@ PENDING, DEFINED = int(names.JobStatus.PENDING), int(names.JobStatus.DEFINED)
 ASSIGNED, ACTIVATED, FAILED = int(names.JobStatus.ASSIGNED), int(names.JobStatus.ACTIVATED), int(names.JobStatus.FAILED)
 MERGING = int(names.JobStatus.MERGING)
 NONE, SITE_ERROR, PAYLOAD_ERROR = int(names.Cause.NONE), int(names.Cause.SITE_ERROR), int(names.Cause.PAYLOAD_ERROR)
+MEMORY_EXCEEDED, TRANSFER_ERROR = int(names.Cause.MEMORY_EXCEEDED), int(names.Cause.TRANSFER_ERROR)
+LOST_HEARTBEAT = int(names.Cause.LOST_HEARTBEAT)
 INPUT = int(names.TransferKind.INPUT)
 INBOX = GROWING.index("pending")
 WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
@@ -43,14 +45,30 @@ def throw_dice(world: Arrays, job, task, site):
     job["work_hs06s"] = work * input_files.spread_factor(seed, WORK, task, job["chunk"], task["work_spread"])
     memory = input_files.spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
-    job["fate"] = NONE
-    bad = condition(world, job["task"], job["chunk"])
-    if bad != NONE:
-        job["fate"] = bad
-    elif uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]) < task["failure_rate"]:
-        job["fate"] = PAYLOAD_ERROR
-    elif uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]) < site["failure_rate"]:
-        job["fate"] = SITE_ERROR
+    job["fate"] = condition(world, job["task"], job["chunk"])
+    if job["fate"] == NONE:
+        job["fate"] = fate_of_payload(task, uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]))
+    if job["fate"] == NONE:
+        job["fate"] = fate_at_site(site, uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]))
+
+
+@compiled
+def fate_of_payload(task, luck):
+    """Why a payload fails of itself, by a uniform number; NONE if it does not."""
+    if luck >= task["failure_rate"]:
+        return NONE
+    return MEMORY_EXCEEDED if luck < task["failure_rate"] * task["memory_kills"] else PAYLOAD_ERROR
+
+
+@compiled
+def fate_at_site(site, luck):
+    """How a site makes a job fail, by a uniform number; NONE if it does not."""
+    if luck >= site["failure_rate"]:
+        return NONE
+    part = luck / site["failure_rate"]
+    if part < site["lost_heartbeats"]:
+        return LOST_HEARTBEAT
+    return TRANSFER_ERROR if part < site["lost_heartbeats"] + site["stage_out_errors"] else SITE_ERROR
 
 
 @compiled

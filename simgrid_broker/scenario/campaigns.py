@@ -85,6 +85,8 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     hs06sec_per_event: Spread = Field(description="Median and spread over tasks of wall time x cores x HS06, per event")
     work_spread: float = Field(0.3, ge=0, le=3, description="Sigma of the log-normal spread between jobs of a task")
     cpu_efficiency: Fraction = Field(0.85, gt=0, description="True CPU time / (wall time x cores)")
+    failed_cpu_efficiency: Fraction = Field(0.26, description="The same of attempts that fail before their work is "
+                                            "done, but not at the wall-time limit")
     cputime_ratio: Spread = Field(Spread(median=1), description="Claimed over true CPU work per event; 0 = no claim")
 
     ramcount: Megabytes | None = Field(None, ge=0, description="Memory asked for, MB in `ramunit`; 0 = no claim; "
@@ -100,6 +102,8 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
     iointensity: float | None = Field(None, ge=0, description="kB/s per core; 0 = no claim; default: from the sizes")
 
     failure_rate: FractionSpread = Field(FractionSpread(median=0.03), description="Payload failures, over tasks")
+    memory_kills: Fraction = Field(0, description="Part of the payload failures in which an attempt exceeds the memory "
+                                   "of its slot, whatever the others use")
     max_attempt: int | None = Field(None, ge=1, le=255, description="Attempts that each input has; default: 3; of "
                                     "analysis in the deployed edition 10")
     max_failure: int | None = Field(None, ge=1, le=255, description="Attempts of an input that may fail, those "

@@ -196,6 +196,8 @@ class Scenario(Whole):
     seed: int = Field(1, ge=0, description="Seed of all random draws of the run")
     duration: Seconds = Field(gt=0, le=LATEST, description="Simulated time")
     warm_up: Seconds = Field(0, ge=0, description="Time that the metrics leave out")
+    start: Literal["empty", "filled"] = Field("empty", description="Slots at the start: all free, or the first jobs "
+                                              "that fill them are under way and run for the rest of their time")
     grid: Grid = Field(description="Sites, queues, storages and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),

@@ -153,6 +153,7 @@ def _tasks(payload: Payload, scenario: Scenario, key: int, arrival: np.ndarray, 
     _fill_files(rows, payload, scenario.seed, key, index)
     rows["max_attempt"], rows["max_failure"] = attempts_of(payload, scenario.edition)
     rows["failure_rate"] = draw(payload.failure_rate, scenario.seed, key, index, _FAILURE)
+    rows["memory_kills"], rows["failed_cpu_efficiency"] = payload.memory_kills, payload.failed_cpu_efficiency
     if payload.walltime:
         rows["cputime"] = 0
     splitting = _splitting(payload, scenario, key, index)

@@ -41,8 +41,11 @@ FREE, EXPIRED, MIN_FREE = 0.109, 0.25, 0.03
 NUCLEI_PART = 0.2
 """Fraction of sites that are nuclei: tiers 0, 1 and the larger tier 2; assumption (formats reference, section 3)."""
 
-SITE_FAILURES = (0.002, 0.004, 0.012, 0.03, 0.09, 0.34, 0.45)
-"""Failure rate caused by a site, at `PUBLISHED_AT`: rate of queues (WS 8) less 2 to 3 % for payloads (assumption)."""
+SITE_FAILURES = (0.001, 0.002, 0.018, 0.044, 0.122, 0.372, 0.45)
+"""Failure rate caused by a site, at `PUBLISHED_AT`: rate of queues (WS 8) less 1 % for payloads (assumption)."""
+
+LOST_HEARTBEATS, STAGE_OUT_ERRORS = 0.05, 0.1
+"""Parts of the failures caused by a site in which its worker vanishes, or output cannot be written: assumptions."""
 
 STAGE_IN_RATE, STAGE_IN_SIGMA = 30e6, 0.5
 """Median rate at which a job reads its input, bytes/s (WS 5.5: input over stage-in time, 10 to 35 MB/s), and sigma of
@@ -52,7 +55,7 @@ LEAST_MEMORY_PER_CORE = 3000
 """MB of a batch system per core, or the limit of a slot per core where that is more: assumption, so that a site can
 fill its cores with the largest jobs that it admits (WS 2.1: limits of slots, median 4000 per core)."""
 
-LARGE_SITE_FAILURES = 0.05
+LARGE_SITE_FAILURES = 0.1
 """Largest failure rate of a tier 0 or 1 site: assumption, because these sites have staff."""
 
 _AHEAD = {0: 9.0, 1: 2.2, 2: 0.0, 3: -1.2}
@@ -150,6 +153,7 @@ def _sites(spec: SyntheticGrid, places: dict, cores: dict[Pool, int], storages: 
         sites[name] = {"tier": tier, "region": region, "cores": int(cores[Pool(name, "site")]),
                        "nucleus": name in nuclei, "memory_per_core": memory[k],
                        "failure_rate": float(failures[k] if tier > 1 else min(failures[k], LARGE_SITE_FAILURES)),
+                       "lost_heartbeats": LOST_HEARTBEATS, "stage_out_errors": STAGE_OUT_ERRORS,
                        "stage_in_rate": round(float(rates[k])), "storage": endpoint_of.get(name, endpoint_of[near[0]])}
     return sites
 

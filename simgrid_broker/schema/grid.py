@@ -43,10 +43,21 @@ class Site(Part):
     nucleus: bool = attribute(False, "Whether tasks can have their nucleus here", dtype="i2",
                               source="CRIC datapolicies")
     failure_rate: Fraction = attribute(0.02, "Probability that the site makes a job fail", source=OURS, hidden=True)
+    lost_heartbeats: Fraction = attribute(0, "Part of these failures in which the worker vanishes, and the server "
+                                          "waits for heartbeats", source=OURS, hidden=True)
+    stage_out_errors: Fraction = attribute(0, "Part of these failures that come after all the work, when output is "
+                                           "written", source=OURS, hidden=True)
     stage_in_rate: Rate = attribute(30e6, "Rate at which one job reads its input, bytes/s", gt=0, unit="bytes/s",
                                     source=OURS)
     stage_latency: Seconds = attribute(5, "Time that staging takes whatever the size, s", ge=0, unit="s", source=OURS)
     storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
+
+    @model_validator(mode="after")
+    def kinds_of_failures(self) -> "Site":
+        """Refuse parts of the failures that make up more than all of them."""
+        if self.lost_heartbeats + self.stage_out_errors > 1:
+            raise ValueError("lost_heartbeats and stage_out_errors are parts of the failures: together at most 1")
+        return self
 
 
 SITES = Table("sites", "one ATLAS site", (

@@ -270,4 +270,5 @@ POOLS = Table("pools", "one batch system", (
     Column("first", "i4", "", OURS, "First of the pool's pseudo-queues in `pool_members`"),
     Column("last", "i4", "", OURS, "One past the last of them"),
     Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
+    Column("unfilled_cores", "i8", "cores", OURS, "Cores that have yet to get the job that was under way at the start"),
 ))

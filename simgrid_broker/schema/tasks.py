@@ -189,7 +189,11 @@ STATE = (
     Column("memory_spread", "f4", "", OURS, "Sigma of the log-normal spread of memory between jobs", hidden=True),
     Column("maxpss_mb", "f4", "MB", OURS, "True median memory of a job, all cores together", hidden=True),
     Column("cpu_efficiency", "f4", "", OURS, "True CPU efficiency of the payload", hidden=True),
+    Column("failed_cpu_efficiency", "f4", "", OURS, "True CPU efficiency of attempts that fail before their work is "
+           "done", hidden=True, recorded=False),
     Column("failure_rate", "f4", "", OURS, "True probability that a payload fails of itself", hidden=True),
+    Column("memory_kills", "f4", "", OURS, "Part of these failures in which a payload exceeds its memory",
+           hidden=True, recorded=False),
     Column("next_chunk", "i4", "", OURS, "First chunk for which no job was ever made", recorded=False),
     Column("n_retry", "i4", "chunks", OURS, "Runs of pieces that await another attempt", recorded=False),
     Column("n_alive", "i4", "jobs", OURS, "Jobs that are alive", recorded=False),

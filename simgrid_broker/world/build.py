@@ -111,7 +111,7 @@ def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     of_queue, pools = queue_tables.pools_of(grid)
     queues = queue_tables.queue_table(grid, of_queue)
     pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), pools)
-    pool_rows, members = queue_tables.pool_table(pools, pseudo_queues)
+    pool_rows, members = queue_tables.pool_table(pools, pseudo_queues, scenario.start == "filled")
     return dict(sites=queue_tables.site_table(grid), queues=queues, pseudo_queues=pseudo_queues,
                 pools=pool_rows, pool_members=members, links=_links(scenario),
                 storages=STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid)))

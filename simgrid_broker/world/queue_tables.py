@@ -109,13 +109,14 @@ def pools_of(grid) -> tuple[dict[str, int], list[tuple[str, int, float]]]:
     return numbers, pools
 
 
-def pool_table(pools, pseudo_queues: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pools, all free, and their pseudo-queues one pool after another."""
+def pool_table(pools, pseudo_queues: np.ndarray, filled: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Pools, all free, and their pseudo-queues one pool after another; filled: their first jobs have begun before."""
     table = POOLS.empty(len(pools))
     members = np.argsort(pseudo_queues["pool"], kind="stable").astype(np.int32)
     edges = np.searchsorted(pseudo_queues["pool"][members], np.arange(len(pools) + 1))
     for number, (row, (_, cores, memory_per_core)) in enumerate(zip(table, pools, strict=True)):
         row["cores"] = row["free_cores"] = cores
+        row["unfilled_cores"] = cores if filled else 0
         row["memory_mb"] = row["free_mb"] = cores * memory_per_core
         row["first"], row["last"] = edges[number], edges[number + 1]
     return table, members

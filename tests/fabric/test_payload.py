@@ -104,6 +104,83 @@ def test_dice_of_a_failure(site_rate, task_rate, cause):
     assert bool(job["walltime_s"] < 100.0) is (cause != Cause.NONE)
 
 
+@pytest.mark.parametrize(("site", "task", "cause", "efficiency"), [
+    pytest.param({}, {}, Cause.NONE, 0.9, id="finished"),
+    pytest.param({}, dict(failure_rate=1.0), Cause.PAYLOAD_ERROR, 0.26, id="failed of itself"),
+    pytest.param(dict(failure_rate=1), {}, Cause.SITE_ERROR, 0.26, id="failed at its site"),
+    pytest.param(dict(failure_rate=1, stage_out_errors=1), {}, Cause.TRANSFER_ERROR, 0.9, id="after all the work"),
+    pytest.param({}, dict(failure_rate=1.0, memory_kills=1.0), Cause.MEMORY_EXCEEDED, 0.26, id="killed"),
+    pytest.param({}, dict(work_hs06s_per_event=1e5), Cause.WALLTIME_EXCEEDED, 0.9, id="worked up to the limit"),
+])
+def test_cpu_efficiency_of_an_attempt_by_its_end(site, task, cause, efficiency):
+    plan = scenario({"HERE": site}, queues={"HERE": dict(atlas_site="HERE", maxtime=1000)})
+    job = ended_job(plan, cpu_efficiency=0.9, failed_cpu_efficiency=0.26, **task)
+    assert job["cause"] == cause
+    assert job["cputime_s"] == pytest.approx(efficiency * job["walltime_s"], rel=1e-5)
+
+
+def test_output_that_cannot_be_written_costs_the_whole_time():
+    job = ended_job(scenario({"HERE": dict(failure_rate=1, stage_out_errors=1)}), output_bytes_per_job=2e9)
+    assert (job["status"], job["cause"]) == (S.FAILED, Cause.TRANSFER_ERROR)
+    assert job["walltime_s"] == pytest.approx(102.0)
+
+
+def test_a_payload_killed_by_fate_has_used_the_memory_limit_of_its_slot():
+    plan = scenario(queues={"HERE": dict(atlas_site="HERE", maxrss=2000)})
+    assert ended_job(plan, failure_rate=1.0, memory_kills=1.0)["maxpss_mb"] == 4000.0
+
+
+def test_a_worker_that_vanishes_leaves_its_slot_to_others_and_its_job_running_until_the_server_ends_it():
+    plan = scenario({"HERE": dict(cores=1, failure_rate=1, lost_heartbeats=1)})
+    bench = Bench(plan, dict(n_jobs=2))
+    bench.submit(2)
+    bench.workers(2)
+    bench.run(1e4)
+    assert bench.statuses() == ["running", "running"] and bench.world.state["n_pilots"] == 0
+    first, second = (bench.arrays.job_times[row, S.RUNNING] for row in bench.live())
+    assert 0 == first < second < 100.0
+    bench.check()
+    bench.take_back(bench.live()[0], S.FAILED, Cause.LOST_HEARTBEAT)
+    job = bench.ended()[0]
+    assert job["walltime_s"] == pytest.approx(second) and job["cputime_s"] == 0.0
+    bench.check()
+
+
+def test_failures_of_a_site_divide_into_their_kinds():
+    n_jobs = 20_000
+    site = dict(failure_rate=0.5, lost_heartbeats=0.2, stage_out_errors=0.3)
+    bench = Bench(scenario({"HERE": site}), dict(n_jobs=n_jobs))
+    bench.make(n_jobs)
+    fate = bench.arrays.jobs["fate"][bench.arrays.jobs["panda_id"] > 0]
+    for cause, part in ((Cause.LOST_HEARTBEAT, 0.1), (Cause.TRANSFER_ERROR, 0.15), (Cause.SITE_ERROR, 0.25)):
+        assert abs(np.mean(fate == cause) - part) < 4 * np.sqrt(part * (1 - part) / n_jobs)
+
+
+# ---- a filled start ------------------------------------------------------------------------------------------------
+
+def durations_of_slots(start: str, cores: int = 400) -> np.ndarray:
+    """Wall times of the first and the second job of each slot, (2, cores); pilots take further jobs."""
+    plan = scenario({"HERE": dict(cores=cores)}, queues={"HERE": dict(atlas_site="HERE", timefloor=60)}, start=start)
+    bench = Bench(plan, dict(n_jobs=2 * cores))
+    bench.submit(2 * cores)
+    bench.workers(cores)
+    bench.run(1e4)
+    bench.collect()
+    bench.check()
+    return bench.ended()["walltime_s"].reshape(2, cores)
+
+
+def test_an_empty_start_runs_every_job_from_its_beginning():
+    assert (durations_of_slots("empty") == 100.0).all()
+
+
+def test_in_a_filled_start_the_first_jobs_are_under_way():
+    """Of jobs of one length, any part of the time has passed alike: on average half of it."""
+    first, later = durations_of_slots("filled")
+    assert 0 < first.min() and first.max() < 100.0 and (later == 100.0).all()
+    assert abs(first.mean() - 50.0) < 4 * 100 / np.sqrt(12 * len(first))
+
+
 def many_jobs(n_jobs, **task) -> Bench:
     """A task of many jobs, made but not run."""
     bench = Bench(scenario(), dict(n_jobs=n_jobs) | task)

@@ -210,7 +210,7 @@ def _fill_work(rows: np.ndarray, records: pd.DataFrame, corepower: float) -> Non
     rows["n_jobs"] = rows["n_events_per_job"] = rows["max_attempt"] = 1
     rows["work_hs06s_per_event"] = power * records["run_s"]
     rows["cputime"] = power * np.where(records["requested_s"] > 0, records["requested_s"], records["run_s"])
-    rows["cpu_efficiency"] = efficiency
+    rows["cpu_efficiency"] = rows["failed_cpu_efficiency"] = efficiency
     rows["cpuefficiency"] = 100 * efficiency
     rows["corecount"] = records["processors"]
     rows["priority"] = records["priority"]
