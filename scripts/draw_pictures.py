@@ -18,9 +18,9 @@ from matplotlib.axes import Axes
 
 import simgrid_broker as sb
 from simgrid_broker.records import write_whole
-from simgrid_broker.report.canvas import Marks, png
+from simgrid_broker.report.canvas import Marks, dress, legend, png
 from simgrid_broker.report.context import context
-from simgrid_broker.report.palette import INK
+from simgrid_broker.report.palette import INK, RUN_COLOURS
 from simgrid_broker.report.series import overlaid
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -102,6 +102,56 @@ def target_line(panel: Axes, target: float) -> None:
                    color=INK)
 
 
+# ---- evgen_length --------------------------------------------------------------------------------------------------
+
+LEAVES = ("MC16 evgen", "MC Other evgen")
+"""The leaves of event generation."""
+SHORTER = (1.0, 0.5, 0.25, 0.13)
+"""Factors of the work of event generation; from the 13.4 h of the scenario down to 1.9 h."""
+TREES = {"in a tree": "atlas_day", "side by side": "flat_shares"}
+
+
+def with_shorter_evgen(name: str, factor: float) -> sb.Scenario:
+    """A scenario whose jobs of event generation have that part of their work; the load stays, with more jobs."""
+    base = scenario(name)
+    return base.with_values({f"workload.campaigns.{campaign.name}.hs06sec_per_event.median":
+                             campaign.hs06sec_per_event.median * factor
+                             for campaign in base.workload.campaigns if is_evgen(campaign)})
+
+
+def is_evgen(campaign) -> bool:
+    """Whether the tasks of a campaign go to one of the leaves of event generation."""
+    return campaign.processingtype == "evgen" and campaign.campaign.startswith("MC")
+
+
+def job_length_h(run: sb.Run) -> float:
+    """Mean wall time of a job of event generation by the figures of the scenario, h."""
+    campaigns = [each for each in sb.Scenario.from_dict(run.manifest["scenario"]).workload.campaigns if is_evgen(each)]
+    cores = sum(campaign.offered_cores for campaign in campaigns)
+    return cores / sum(campaign.offered_cores / campaign.mean_job_core_s for campaign in campaigns) / 3600
+
+
+def of_evgen(run: sb.Run, metric: str) -> float:
+    """Part of all power that event generation was given, or was to be given, %."""
+    table = sb.metrics.share_compliance(run)
+    return table[table.share.isin(LEAVES) & (table.metric == metric)].value.sum()
+
+
+def evgen_length(runs: Runs) -> bytes:
+    """What event generation is given, by the length of its jobs, with shares in a tree and side by side."""
+    def draw(runs, axes):
+        dress(axes, "mean wall time of a job of event generation (h)", "given to event generation (% of power)")
+        for tree, colour, style in zip(TREES, RUN_COLOURS, ("o-", "s--"), strict=True):
+            own = sorted((job_length_h(run), of_evgen(run, "delivered")) for name, run in runs.items()
+                         if name.startswith(tree))
+            axes.plot(*zip(*own, strict=True), style, color=colour, linewidth=1.5, markersize=5, label=tree)
+        axes.margins(x=0.1)
+        axes.set_xlim(left=0)
+        target_line(axes, of_evgen(next(iter(runs.values())), "target"))
+        legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    return png(draw, runs, (10, 3.6))
+
+
 # ---- fast_rebrokerage ----------------------------------------------------------------------------------------------
 
 THRESHOLD = "gdpconfig.FAST_REBRO_THRESHOLD_NQUEUE_Simulation"
@@ -160,6 +210,8 @@ PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
     "flat_shares": Picture(lambda: {"in a tree": scenario("atlas_day"), "side by side": scenario("flat_shares")},
                            flat_shares),
+    "evgen_length": Picture(lambda: {f"{tree}, work x {factor}": with_shorter_evgen(name, factor)
+                                     for tree, name in TREES.items() for factor in SHORTER}, evgen_length),
     "fast_rebrokerage": Picture(lambda: {"with fast rebrokerage": scenario("fast_rebrokerage"),
                                          "without": scenario("fast_rebrokerage", **{THRESHOLD: None})},
                                  fast_rebrokerage),

@@ -46,6 +46,8 @@ def throw_dice(world: Arrays, job, task, site):
     memory = input_files.spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = condition(world, job["task"], job["chunk"])
+    if np.isnan(task["failure_rate"]):                          # a recorded job: a replay adds no failures
+        return
     if job["fate"] == NONE:
         job["fate"] = fate_of_payload(task, uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]))
     if job["fate"] == NONE:

@@ -191,7 +191,8 @@ STATE = (
     Column("cpu_efficiency", "f4", "", OURS, "True CPU efficiency of the payload", hidden=True),
     Column("failed_cpu_efficiency", "f4", "", OURS, "True CPU efficiency of attempts that fail before their work is "
            "done", hidden=True, recorded=False),
-    Column("failure_rate", "f4", "", OURS, "True probability that a payload fails of itself", hidden=True),
+    Column("failure_rate", "f4", "", OURS, "True probability that a payload fails of itself; "
+           "NaN = a recorded job, which fails neither of itself nor for its site", hidden=True),
     Column("memory_kills", "f4", "", OURS, "Part of these failures in which a payload exceeds its memory",
            hidden=True, recorded=False),
     Column("next_chunk", "i4", "", OURS, "First chunk for which no job was ever made", recorded=False),

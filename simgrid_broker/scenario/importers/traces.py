@@ -52,6 +52,9 @@ STREAM = "/trace"
 PROCESSING_TYPE = "trace"
 """Processing type of all tasks of a trace."""
 
+UNKNOWN_RATE = np.nan
+"""Failure rate of recorded jobs: a replay adds no failures to those that were recorded."""
+
 BYTES_PER_KB = 1000.0
 """I/O intensity is counted in kB/s."""
 
@@ -211,6 +214,7 @@ def _fill_work(rows: np.ndarray, records: pd.DataFrame, corepower: float) -> Non
     rows["work_hs06s_per_event"] = power * records["run_s"]
     rows["cputime"] = power * np.where(records["requested_s"] > 0, records["requested_s"], records["run_s"])
     rows["cpu_efficiency"] = rows["failed_cpu_efficiency"] = efficiency
+    rows["failure_rate"] = UNKNOWN_RATE
     rows["cpuefficiency"] = 100 * efficiency
     rows["corecount"] = records["processors"]
     rows["priority"] = records["priority"]
