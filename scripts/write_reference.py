@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from marked_tests import tests_of_rules
+
 from simgrid_broker.advice import editions_of, readers
 from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
@@ -145,9 +147,8 @@ def tables() -> str:
 
 
 def rules() -> str:
-    """The broker rules as a table, with the tests that mention their function, tag or factor."""
-    tests = {path: path.read_text(encoding="utf-8") for room in ("policy", "dry_run")
-             for path in sorted((ROOT / "tests" / room).glob("test_*.py"))}
+    """The broker rules as a table, with the tests whose markers name them."""
+    tests = tests_of_rules(ROOT)
     rows = []
     for broker, function in broker_rules():
         rule = function.rule
@@ -155,9 +156,8 @@ def rules() -> str:
         where = f"{function.__module__.removeprefix('simgrid_broker.')}.{function.__name__}"
         keys = ", ".join(f"`{key.name}`{_only(key, where, rule.editions)}" for key, reading in readers().items()
                          if where in reading)
-        named = rf"\b{function.__name__.removesuffix('_deployed')}(_deployed)?\b|\"{re.escape(tag.split(': ')[-1])}\""
-        tested = ", ".join(str(path.relative_to(ROOT)) for path, text in tests.items() if re.search(named, text))
-        rows.append((broker, tag, first_sentence(function), ", ".join(rule.editions), keys, rule.source, where, tested))
+        files = ", ".join(dict.fromkeys(test.split("::")[0] for test in tests[where]))
+        rows.append((broker, tag, first_sentence(function), ", ".join(rule.editions), keys, rule.source, where, files))
     head = ("broker", "tag or factor", "what it does", "editions", "gdpconfig", "source", "function", "tests")
     return table(head, rows, code=(1, 6, 7))
 

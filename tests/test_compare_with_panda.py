@@ -69,6 +69,7 @@ def test_unified_pilot_streaming(script):
         dict(H=dict(managed=dict(SCORE=0, MCORE=2, MCORE_HIMEM=0))), dict(H=dict(managed=dict(SCORE=1))), {}]
 
 
+@pytest.mark.rule("zero_share")
 def test_zero_share(script):
     case = dict(id="z", fairsharepolicy="type=evgen:100%,priority>500:0%,type=any:100%", priority=501,
                 processingType="simul", workingGroup=None, gshare="validation", ignorePriority=False)

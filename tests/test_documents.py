@@ -4,6 +4,7 @@ import importlib.util
 import re
 from pathlib import Path
 
+import marked_tests
 import pytest
 
 from simgrid_broker.cli.reference import broker_rules
@@ -32,6 +33,32 @@ def test_every_rule_of_the_brokers_is_in_the_fidelity_page():
         assert f".{rule.__name__}`" in FIDELITY
 
 
+TESTS = marked_tests.tests_of_rules(ROOT)
+"""Tests of each rule by their markers, all of which name rules that exist."""
+
+
+@pytest.mark.parametrize("rule", TESTS)
+def test_every_rule_has_a_test_with_its_name(rule):
+    assert TESTS[rule], f"no test has the marker pytest.mark.rule({rule.rsplit('.', 1)[1]!r})"
+
+
+def test_rows_name_the_files_of_marked_tests():
+    rows = [re.split(r"(?<!\\)\|", line) for line in FIDELITY.split("<!-- end of it -->")[1].splitlines()
+            if line.startswith("| ")]
+    silent = [(rule, row[1]) for row in rows for rule in marked_tests.NAMED.findall(row[-3])
+              if not any(f"`{test.split('::')[0]}`" in row[-2] for test in TESTS[rule])]
+    assert silent == [], "the column of tests lacks the file of the marked test"
+
+
+@pytest.mark.parametrize(("marker", "message"), [
+    pytest.param("too_litle_scratch", "of none", id="no rule"),
+    pytest.param("off_the_chain", "nucleus.off_the_chain and", id="several rules"),
+])
+def test_a_marker_names_one_rule(marker, message):
+    with pytest.raises(ValueError, match=message):
+        marked_tests.resolved(marker, marked_tests.rules(ROOT), "test_x.py")
+
+
 def test_files_that_the_fidelity_page_names_are_there():
     for path in re.findall(r"`((?:tests|policy|world|fabric|agents)/[\w/]+\.py)`", FIDELITY):
         assert (ROOT / path if path.startswith("tests/") else ROOT / "simgrid_broker" / path).is_file(), path
@@ -41,12 +68,13 @@ def test_every_agent_and_policy_has_its_place_in_the_fidelity_page():
     for folder in ("policy", "agents"):
         for path in (ROOT / "simgrid_broker" / folder).glob("*.py"):
             name = f"{folder}/{path.name}"
-            assert name in FIDELITY or name in NO_RULES, f"docs/fidelity.md does not say what {name} simplifies"
+            named = name in FIDELITY or f"`{folder}.{path.stem}." in FIDELITY
+            assert named or name in NO_RULES, f"docs/fidelity.md does not say what {name} simplifies"
 
 
 NO_RULES = {
     "policy/__init__.py", "policy/rule.py", "policy/registry.py", "agents/__init__.py", "agents/books.py",
-    "agents/brokers.py", "agents/control.py", "agents/open_inputs.py", "agents/own.py",
+    "agents/brokers.py", "agents/broker_rules.py", "agents/control.py", "agents/open_inputs.py", "agents/own.py",
     "agents/decision_log.py", "agents/live_tasks.py", "agents/policies.py", "agents/sampler.py", "agents/snapshots.py",
     "agents/task_source.py", "agents/timeline.py", "agents/setupper.py", "agents/adder.py", "agents/copy_archive.py",
     "agents/post_processor.py",

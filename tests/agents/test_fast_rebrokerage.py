@@ -9,6 +9,8 @@ from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY
 
+pytestmark = pytest.mark.rule("oldest_of_each")
+
 KEY = "FAST_REBRO_THRESHOLD_NQUEUE_All"
 
 

@@ -258,6 +258,7 @@ def test_a_name_stands_for_all_tasks_that_have_arrived():
     assert [stage.task(row) for row in range(4)] == by_arrival
 
 
+@pytest.mark.rule("accepts")
 def test_what_cannot_be_done_is_noted():
     stage = stage_with(dict(at=3600, command="avalanche"), dict(at=3601, command="reassign"),
                        dict(at=3602, what="task_priority", priority=7), dict(at=7200, command="finish"),
@@ -280,6 +281,7 @@ TARGET = {TaskCommand.ABORT: T.ABORTING, TaskCommand.FINISH: T.FINISHING, TaskCo
           TaskCommand.AVALANCHE: T.SCOUTED}
 
 
+@pytest.mark.rule("accepts")
 @pytest.mark.parametrize("command", TARGET, ids=lambda command: command.word)
 def test_what_is_accepted_can_be_done(command):
     for edition in ("documented", "deployed"):

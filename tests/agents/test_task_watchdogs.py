@@ -28,6 +28,7 @@ DOGS = (timeline, task_source, task_commando, post_processor, watch_dog, product
 WITH_EXPRESS = [dict(name="All", value=1), dict(name="Express", value=1)]
 
 
+@pytest.mark.rule("nearly_done")
 @pytest.mark.parametrize(("n_files", "n_over", "boosted"), [
     pytest.param(1000, 949, (False, False), id="less than 95 % is over"),
     pytest.param(1000, 950, (True, True), id="95 % is over, and 50 jobs are left"),
@@ -96,6 +97,7 @@ def test_analysis_is_not_boosted():
 LIMITS = {"watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_managed": 0.5}
 
 
+@pytest.mark.rule("pauses")
 @pytest.mark.parametrize(("jobs", "rates", "paused"), [
     pytest.param((1000, 100), (0.5, 0.0), True, id="at the limit of all"),
     pytest.param((999, 100), (0.5, 0.0), False, id="too few jobs"),
@@ -110,6 +112,7 @@ def test_automatic_pause(jobs, rates, paused):
         assert not pauses("test", "All", jobs, rates, cfg, edition)
 
 
+@pytest.mark.rule("pauses")
 def test_a_limit_of_a_share_wins():
     limits = LIMITS | {"watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_managed_All": 0.9}
     cfg = Gdpconfig(in_force(scenario(gdpconfig=limits)))
@@ -117,6 +120,7 @@ def test_a_limit_of_a_share_wins():
     assert pauses("managed", "Express", (1000, 100), (0.8, 0.0), cfg, "documented")
 
 
+@pytest.mark.rule("pauses")
 @pytest.mark.parametrize(("edition", "key", "paused"), [
     pytest.param("documented", "MAX_FAILED_HEP_SCORE_RATE_TO_PAUSE", True, id="L18 documented name"),
     pytest.param("documented", "MAX_HEP_SCORE_FAILURE_RATE_TO_PAUSE", False, id="L18 documented: not the code's name"),
@@ -140,6 +144,7 @@ def test_a_task_that_fails_too_often_is_paused_with_its_kind():
     assert [stage.task(row) for row in range(4)] == ["paused", "running", "paused", "running"]
 
 
+@pytest.mark.rule("throttle_step")
 @pytest.mark.parametrize(("edition", "largest", "mean", "before", "step"), [
     pytest.param("documented", 4, 0.0, 0, 0, id="L17 documented: 4 attempts"),
     pytest.param("documented", 5, 0.0, 0, 1, id="L17 documented: 5 attempts at one file"),
@@ -159,15 +164,18 @@ def test_files_that_were_not_tried_lower_the_mean_of_failures():
     assert failures_of_files(np.zeros(0, int), np.zeros(0, int), 0) == (0, 0.0)
 
 
+@pytest.mark.rule("nearly_done")
 def test_jobs_of_all_files_are_estimated_by_the_first_where_jobs_are_cut():
     assert all_jobs(1000, 30, 60, False) == 1000
     assert all_jobs(1000, 30, 60, True) == 500 and all_jobs(1000, 0, 0, True) == 0
 
 
+@pytest.mark.rule("throttled_for_s")
 def test_how_long_a_task_is_throttled():
     assert [throttled_for_s(step) for step in (1, 2, 3)] == [7200, 4 * 7200, 9 * 7200]
 
 
+@pytest.mark.rule("may_be_throttled")
 @pytest.mark.parametrize(("edition", "others", "throttled"), [
     pytest.param("documented", 1, True, id="L17 documented: one file is enough"),
     pytest.param("deployed", 1, False, id="L17 the code: in the mean it failed 2.5 times"),
@@ -191,6 +199,7 @@ def test_l17_a_task_is_throttled_and_released(edition, others, throttled):
         assert stage.task() == "running" and dog.n_throttled == {0: 1}      # and it is not throttled for that again
 
 
+@pytest.mark.rule("pending_for_s")
 @pytest.mark.parametrize(("label", "priority", "waits_s"), [
     pytest.param("managed", 899, 3600, id="usual"), pytest.param("managed", 900, 1800, id="priority 900"),
     pytest.param("managed", 949, 1800, id="priority 949"), pytest.param("managed", 950, 600, id="priority 950"),
@@ -212,6 +221,7 @@ def test_d61_a_pending_task_of_priority_950_comes_back(edition, pending_at_10_mi
         assert (stage.task() == "pending") == is_pending
 
 
+@pytest.mark.rule("gives_up_pending")
 @pytest.mark.parametrize(("limit", "hours"), [({}, 168), ({"watchdog.PENDING_TIMEOUT_managed": 10}, 10)])
 def test_a_task_that_is_pending_for_too_long_is_exhausted(limit, hours):
     stage = at_work({}, gdpconfig=limit)
@@ -250,6 +260,7 @@ def test_l16_an_exhausted_task_is_finished(edition, periods, hours):
     assert stage.task() == "finished"
 
 
+@pytest.mark.rule("final_status")
 @pytest.mark.parametrize(("exhausts", "n_failed", "status"), [
     pytest.param(True, 1, "exhausted", id="it waits for a person"), pytest.param(False, 1, "finished", id="by default"),
     pytest.param(True, 0, "done", id="nothing to wait for"),

@@ -10,6 +10,8 @@ from simgrid_broker.names import Cause
 from simgrid_broker.policy.timeouts import rules
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
+pytestmark = pytest.mark.rule("labels_of", "limits")
+
 NEVER = np.inf
 PAUSED, REASSIGN_OFF = dict(status="paused"), dict(catchall="disableReassign")
 BEATS = dict(heard=0.0)

@@ -58,6 +58,7 @@ def test_a_task_belongs_to_the_first_queue_whose_criteria_it_passes(task, editio
     assert words["work_queues"][stage.arrays.tasks["work_queue"][0]] == queue
 
 
+@pytest.mark.rule("inactive")
 @pytest.mark.parametrize(("queues", "status"), [
     pytest.param([EVGENSIMUL], "broken", id="normal queues: some must take it"),
     pytest.param([EVGENSIMUL | dict(status="inactive")], "ready", id="an inactive one is none"),

@@ -101,6 +101,7 @@ def test_gdpconfig_lists_every_key_and_marks_those_without_effect(call):
     assert "NW_ACTIVE false deployed Apply" in words and "NW_THRESHOLD 1.7 weight both Network" in words
 
 
+@pytest.mark.rule("transfer_backlog")
 @pytest.mark.parametrize(("key", "words"), [
     pytest.param("NQUEUED_NUC_CAP", ("taskbrokerage.NQUEUED_NUC_CAP", "2000 files", "transfer_backlog"), id="a key"),
     pytest.param("taskbrokerage.NQUEUED_NUC_CAP", ("2000 files",), id="with its component"),

@@ -46,6 +46,7 @@ def test_chances_of_queues(weights, queued, cap, expected):
 WEIGHTS = st.lists(st.one_of(st.just(0.0), st.floats(1e-3, 1e3)), min_size=1, max_size=6)
 
 
+@pytest.mark.rule("draw")
 @given(WEIGHTS, st.floats(1e-6, 1 - 1e-6), st.data())
 def test_only_what_is_possible_is_drawn(weights, uniform, data):
     each = np.array(data.draw(st.lists(st.floats(1e-6, 1 - 1e-6), min_size=len(weights), max_size=len(weights))))

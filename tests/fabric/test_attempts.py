@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from simgrid_broker.names import Cause
 
+pytestmark = pytest.mark.rule("failures_after", "limit_after", "may_try_again")
+
 
 def state_of(bench, task=0):
     """What a task knows of its chunks: new, alive, waiting for another attempt, processed, given up."""

@@ -22,6 +22,7 @@ def run_far_away(n_jobs, output, storage=None, link=None, edition="documented", 
     return bench
 
 
+@pytest.mark.rule("stays")
 @pytest.mark.parametrize(("nucleus", "output", "status"), [
     pytest.param(0, GB, "transferring", id="the nucleus is elsewhere"),
     pytest.param(1, GB, None, id="it ran at its nucleus"),
@@ -181,6 +182,7 @@ def test_a_full_outbox_is_written_while_the_adder_works():
     bench.check()
 
 
+@pytest.mark.rule("is_express")
 @pytest.mark.parametrize(("edition", "task", "output", "express"), [
     pytest.param("documented", dict(), 3, 0, id="production output"),
     pytest.param("documented", dict(priority=999), 3, 0, id="priority 999 is not yet express"),
@@ -207,6 +209,7 @@ def test_input_that_waits_is_no_output():
     bench.check()
 
 
+@pytest.mark.rule("stays")
 @pytest.mark.parametrize(("storage", "status"), [
     pytest.param("HERE_DISK", "finished", id="the storage of the nucleus"),
     pytest.param("THERE_DISK", "transferring", id="a storage of its own"),
@@ -224,6 +227,7 @@ def test_output_in_the_storage_of_the_nucleus_needs_no_transfer(storage, status)
     bench.check()
 
 
+@pytest.mark.rule("stays")
 def test_a_site_without_storage_shares_none():
     bench = Bench(two_sites(storages={"HERE": dict(site="HERE")}), dict(nucleus=0, output_bytes_per_job=GB))
     bench.submit(queue=1)

@@ -5,6 +5,8 @@ from builders import Bench, S, scenario
 
 from simgrid_broker.names import Cause
 
+pytestmark = pytest.mark.rule("failures_after", "limit_after", "may_try_again")
+
 
 def start(bench):
     """Every activated job gets a slot."""

@@ -8,6 +8,8 @@ from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.rebrokerage import WaitingGroups, groups_to_rebroker
 from simgrid_broker.units import DAY, HOUR
 
+pytestmark = pytest.mark.rule("groups_to_rebroker", "patience")
+
 NAN, NOW = np.nan, 10 * DAY
 
 

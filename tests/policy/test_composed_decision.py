@@ -116,6 +116,7 @@ def test_a_rule_that_is_put_in_leaves_all_other_refusals_their_tags_and_figures(
                 assert now[k] == was[k]
 
 
+@pytest.mark.rule("t1weight")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_rule_left_uncompiled_decides_the_same_to_the_byte(edition):
     place = len(PRODUCTION[edition].funnel.criteria) // 2

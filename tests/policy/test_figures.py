@@ -14,6 +14,8 @@ from simgrid_broker.policy.rule import above, at_least, at_most, below, criterio
 from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.views import KEPT, Verdict
 
+pytestmark = pytest.mark.rule("note")
+
 
 def decided(n, edition="documented", task_=None, queues_=None, config=None, **load):
     """Verdict and figures of a decision about n queues."""

@@ -9,6 +9,8 @@ from simgrid_broker.policy.task_brokerage import nuclei as rules
 from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 
+pytestmark = pytest.mark.rule("nuclei.off_the_chain", "off_the_chain_deployed")
+
 NONE, ONLY, REQUIRE, CAPABLE = FullChain
 PLAIN, ALLOW, BARE, SATELLITE = range(4)
 """Sites: a normal nucleus, one that allows full chains, one for nothing else, a bare satellite."""

@@ -26,6 +26,7 @@ BOTH, NONE, CODE = (True, True), (False, False), (True, False)
 """Refused in both editions, in none, and spared in the code alone."""
 
 
+@pytest.mark.rule("opportunistic")
 @pytest.mark.parametrize(("fields", "pledgedcpu", "expected"), [
     pytest.param(dict(currentpriority=799), -1, NONE, id="below priority 800 anything goes"),
     pytest.param(dict(currentpriority=800), -1, BOTH, id="from 800 on not opportunistic ones"),
@@ -41,6 +42,7 @@ def test_opportunistic(fields, pledgedcpu, expected):
 ASLEEP = dict(inactive=True, activated_all=1)
 
 
+@pytest.mark.rule("inactive")
 @pytest.mark.parametrize(("fields", "load", "expected"), [
     pytest.param(dict(currentpriority=799), ASLEEP, NONE, id="below priority 800 anything goes"),
     pytest.param(dict(currentpriority=800), ASLEEP, BOTH, id="from 800 on not inactive ones"),
@@ -57,6 +59,7 @@ def test_inactive(fields, load, expected):
     assert refused(activity.inactive, fields, load=load) == expected
 
 
+@pytest.mark.rule("disk_io")
 @pytest.mark.parametrize(("fields", "queue", "measured", "expected"), [
     pytest.param(dict(diskio=600), dict(maxdiskio=500.0), 501, BOTH, id="both are above the limit"),
     pytest.param(dict(diskio=600), dict(maxdiskio=500.0), 500, NONE, id="the queue is at the limit"),
@@ -76,12 +79,14 @@ def test_disk_io(fields, queue, measured, expected):
     assert refused(activity.disk_io, fields, queue, dict(diskio=measured), config) == expected
 
 
+@pytest.mark.rule("disk_io")
 def test_disk_io_has_no_limit_by_default_nor_with_0():
     huge = dict(diskio=1e9)
     for config in (dict(), dict(jobbroker={"MAX_DISKIO_DEFAULT": 0})):
         assert refused(activity.disk_io, huge, load=huge, config=config) == NONE
 
 
+@pytest.mark.rule("output_backlog")
 @pytest.mark.parametrize(("load", "expected"), [
     pytest.param(dict(transferring=2000, running_all=10), NONE, id="at transferringlimit"),
     pytest.param(dict(transferring=2001, running_all=10), BOTH, id="above it"),
@@ -99,6 +104,7 @@ def test_output_backlog(load, expected):
 SHORTAGE = dict(core={"WORK_SHORTAGE": True})
 
 
+@pytest.mark.rule("non_pledged")
 @pytest.mark.parametrize(("pledgedcpu", "config", "fields", "expected"), [
     pytest.param(-1, SHORTAGE, {}, BOTH, id="opportunistic"),
     pytest.param(0, SHORTAGE, {}, NONE, id="no pledge is known"),
@@ -111,6 +117,7 @@ def test_non_pledged(pledgedcpu, config, fields, expected):
     assert refused(activity.non_pledged, fields, dict(pledgedcpu=pledgedcpu), config=config) == expected
 
 
+@pytest.mark.rule("over_pledged")
 @pytest.mark.parametrize(("pledgedcpu", "load", "config", "expected"), [
     pytest.param(100, dict(cores_running=100), SHORTAGE, NONE, id="as many cores as pledged"),
     pytest.param(100, dict(cores_running=101), SHORTAGE, BOTH, id="more"),
@@ -124,6 +131,7 @@ def test_over_pledged(pledgedcpu, load, config, expected):
     assert refused(activity.over_pledged, {}, dict(pledgedcpu=pledgedcpu), load, config) == expected
 
 
+@pytest.mark.rule("no_pilots")
 @pytest.mark.parametrize(("fields", "load", "expected"), [
     pytest.param({}, dict(n_pilot=0), BOTH, id="no pilot"),
     pytest.param({}, dict(n_pilot=1), NONE, id="one is enough"),

@@ -18,6 +18,7 @@ def running(edition, **options):
     return case(edition, **options).numbers["running"]
 
 
+@pytest.mark.rule("documented_numbers", "deployed_numbers", "running_deployed")
 @pytest.mark.parametrize(("columns", "documented", "deployed"), [
     pytest.param(dict(running=19, n_batch_job=30), 20, 20, id="twenty workers at most count as running"),
     pytest.param(dict(running=20, n_batch_job=30), 20, 20, id="with twenty running workers do not count"),
@@ -32,6 +33,7 @@ def test_running(columns, documented, deployed):
     assert (running("documented", **columns), running("deployed", **columns)) == (documented, deployed)
 
 
+@pytest.mark.rule("running_deployed")
 @pytest.mark.parametrize(("options", "deployed"), [
     pytest.param(dict(task_=task(currentpriority=150)), 7, id="at the limit of priority"),
     pytest.param(dict(task_=task(currentpriority=151)), 0, id="D57 above it the code does not bootstrap"),
@@ -45,6 +47,7 @@ def test_d57_who_is_bootstrapped(options, deployed):
     assert running("deployed", **workers, **options) == deployed
 
 
+@pytest.mark.rule("documented_numbers", "deployed_numbers", "running_deployed")
 def test_d57_slots_are_divided_by_cores_in_the_code():
     view = queues(1, corecount=[8])
     for edition, expected in (("documented", 100), ("deployed", 12)):
@@ -68,6 +71,7 @@ def weight(edition="documented", **options):
     return case(edition, **options).numbers["weight"]
 
 
+@pytest.mark.rule("running_over_queued", "data_availability")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_worked_numbers(edition):
     assert weight(edition, data=HALF, **BUSY) == pytest.approx(101 / 90 * 1.5 / 1.2)
@@ -75,11 +79,13 @@ def test_worked_numbers(edition):
     assert weight(edition, **BUSY) == pytest.approx(101 / 60)
 
 
+@pytest.mark.rule("data_availability")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_an_empty_input_is_no_input(edition):
     assert weight(edition, data=locality(0.0, 0, [0.0], [0]), **BUSY) == weight(edition, **BUSY)
 
 
+@pytest.mark.rule("many_assigned")
 @pytest.mark.parametrize(("assigned", "activated", "documented", "deployed"), [
     pytest.param(40, 40, 1, 1, id="as many assigned as activated"),
     pytest.param(60, 40, 1.5, 61 / 41, id="D56 the code adds one to both"),
@@ -93,6 +99,7 @@ def test_d56_many_assigned(assigned, activated, documented, deployed):
     assert 1 / backlog.many_assigned(*case("deployed", **columns)) == pytest.approx(deployed)
 
 
+@pytest.mark.rule("documented_numbers", "deployed_numbers")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_assigned_jobs_count_only_where_input_is_missing(edition):
     data = locality(100.0, 1, [100.0, 99.0], [0, 1])
@@ -100,6 +107,7 @@ def test_assigned_jobs_count_only_where_input_is_missing(edition):
     assert [at.numbers["assigned"] for at in both] == [0, 30]
 
 
+@pytest.mark.rule("documented_numbers", "too_many_ready", "too_many_queued")
 @pytest.mark.parametrize(("columns", "ready", "queued"), [
     pytest.param(dict(running=0), False, False, id="an idle queue takes jobs as long as it has none"),
     pytest.param(dict(running=0, activated=1), True, True, id="but no second time"),
@@ -115,6 +123,7 @@ def test_documented_backlog(columns, ready, queued):
     assert (bool(backlog.too_many_ready(*case_)[0]), bool(backlog.too_many_queued(*case_)[0])) == (ready, queued)
 
 
+@pytest.mark.rule("deployed_numbers", "too_many_queued", "over_cap")
 @pytest.mark.parametrize(("columns", "documented", "deployed"), [
     pytest.param(dict(running=5, activated=20), True, False, id="D58 the code allows 20 jobs anywhere"),
     pytest.param(dict(running=5, activated=21), True, True, id="D58 but not 21"),
@@ -128,6 +137,7 @@ def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
     assert not backlog.over_cap(*case("deployed", unified=True, **columns))[0]
 
 
+@pytest.mark.rule("over_cap_of_type")
 @pytest.mark.parametrize(("columns", "refuses"), [
     pytest.param(dict(), False, id="without numbers of the type the cap is off"),
     pytest.param(dict(running_of_type=3, queued_of_type=20, assigned_of_type=0), False, id="20 are allowed"),
@@ -141,6 +151,7 @@ def test_d58_cap_of_the_resource_type(columns, refuses):
     assert bool(backlog.over_cap_of_type(*case("deployed", **columns))[0]) is refuses
 
 
+@pytest.mark.rule("deployed_numbers", "over_cap")
 @pytest.mark.parametrize("fields", [{"processingtype": "urgent"}, {"currentpriority": 1001}])
 def test_express_work_has_no_cap(fields):
     express = case("deployed", task(**fields), unified=False, running=1, activated=500)
@@ -155,6 +166,7 @@ def test_d4_from_which_priority_work_is_express(priority, documented, deployed):
     assert (is_express(urgent, "documented"), is_express(urgent, "deployed")) == (documented, deployed)
 
 
+@pytest.mark.rule("deployed_numbers")
 @pytest.mark.parametrize(("config", "expected"), [
     ({}, 20), ({"NQUEUELIMITSITE_MC 16": 70}, 70), ({"NQUEUELIMITSITE_MC 16": 0}, 20),
     ({"NQUEUELIMITSITE_Other": 70}, 20),
@@ -163,6 +175,7 @@ def test_cut(config, expected):
     assert case(config=cfg(jobbroker=config)).task["NQUEUELIMITSITE"] == expected
 
 
+@pytest.mark.rule("bootstrap")
 @pytest.mark.parametrize(("options", "expected"), [
     pytest.param({}, 0, id="D60 an empty queue is a bootstrap"),
     pytest.param(dict(assigned=1), 1, id="any job ends that"),
@@ -177,6 +190,7 @@ def test_d60_bootstrap(options, expected):
     assert backlog.bootstrap not in PRODUCTION["documented"].factors
 
 
+@pytest.mark.rule("below_min_weight")
 @pytest.mark.parametrize(("key", "weight_", "refuses"), [
     pytest.param({}, 0.001, False, id="no minimum"),
     pytest.param({"MIN_WEIGHT_managed": 0.5}, 0.5, False, id="at the minimum is still fine"),
@@ -190,6 +204,7 @@ def test_d23_minimum_weight(key, weight_, refuses):
     assert bool(backlog.below_min_weight(*at)[0]) is refuses
 
 
+@pytest.mark.rule("documented_numbers", "deployed_numbers")
 def test_backlog_of_the_draw():
     columns = dict(running=30, activated=5, starting=1, defined=2, assigned=4, data=HALF)
 

@@ -25,6 +25,7 @@ def test_a_quiet_queue_gets_the_jobs():
     assert set(survivors(verdict)) == {2}
 
 
+@pytest.mark.rule("note")
 def test_a_refused_queue_has_its_tag_and_no_weight():
     verdict = broker_jobs(task(ramcount=9000), queues(2, **SMALL_MEMORY), stats(2), None, cfg())
     assert [verdict.tags[k] if k != KEPT else "" for k in verdict.refused_by] == ["-lowmemory", ""]
@@ -34,6 +35,7 @@ def test_a_refused_queue_has_its_tag_and_no_weight():
     assert survivors(verdict)[verdict.tags.index("-lowmemory")] == 1
 
 
+@pytest.mark.rule("rank")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_best_ten_are_taken(edition):
     verdict = broker_jobs(task(), queues(12), stats(12, running=list(range(30, 42))), None, cfg(), edition)
@@ -42,15 +44,18 @@ def test_the_best_ten_are_taken(edition):
     assert survivors(verdict)[-1] == MAX_CANDIDATES
 
 
+@pytest.mark.rule("rank")
 def test_equal_weights_keep_the_order_of_the_list():
     assert broker_jobs(task(), queues(20), stats(20), None, cfg()).order.tolist() == list(range(10))
 
 
+@pytest.mark.rule("rank")
 def test_equal_weights_are_gone_round_from_another_place_for_another_task():
     order = broker_jobs(task(jeditaskid=1), queues(20), stats(20), None, cfg()).order.tolist()
     assert order == [(k + 7919) % 20 for k in range(10)]
 
 
+@pytest.mark.rule("rank")
 def test_d60_bootstrap_queues_come_first_in_the_code():
     numbers = stats(3, running=[10, 0, 0])
     verdict = broker_jobs(task(), queues(3), numbers, None, cfg(), "deployed")
@@ -60,6 +65,7 @@ def test_d60_bootstrap_queues_come_first_in_the_code():
     assert broker_jobs(task(), queues(3), numbers, None, cfg()).order.tolist() == [0, 1, 2]
 
 
+@pytest.mark.rule("rank")
 def test_d60_too_many_bootstrap_queues():
     verdict = broker_jobs(task(), queues(12), stats(12, running=[0] * 12), None, cfg(), "deployed")
     assert verdict.order.tolist() == list(range(10))
@@ -110,6 +116,7 @@ def grid(draw_count, seed):
     return view, stats(n, **numbers), locality(1e9, 10, rng.uniform(0, 1e9, n), rng.integers(0, 10, n))
 
 
+@pytest.mark.rule("rank")
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 40), st.integers(0, 10**6), st.sampled_from(EDITIONS), st.sampled_from([0, 1, 8]))
 def test_any_verdict_is_consistent_and_the_cache_changes_nothing(n, seed, edition, corecount):
@@ -162,6 +169,7 @@ def test_static_criteria_read_only_what_they_declare(brokerage, fields):
         assert refused_of(rule(seen)).shape == (2,), rule.__name__
 
 
+@pytest.mark.rule("rank")
 def test_ranking_tags_stand_last():
     tags = broker_jobs(task(), queues(1), stats(1), None, cfg()).tags
     assert tags[-len(RANKING):] == tuple(rule.tag for rule in RANKING)

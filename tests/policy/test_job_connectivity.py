@@ -18,6 +18,7 @@ def refused(rule, fields, edition="documented", **columns):
     return bool(refused_of(rule(job_case(task(**fields), view, edition)))[0])
 
 
+@pytest.mark.rule("kept_for_jumbo", "too_few_events")
 @pytest.mark.parametrize(("fields", "queue", "jumbo", "fewevents"), [
     pytest.param({}, {"use_jumbo_jobs": True}, True, False, id="D23 a jumbo queue and a normal task"),
     pytest.param({}, {"use_jumbo_jobs": False}, False, False, id="a normal queue and a normal task"),
@@ -42,12 +43,14 @@ def test_d23_only_the_code_asks_about_jumbo_jobs():
     assert tags["deployed"] >= {"-jumbo", "-fewevents"} and not tags["documented"] & {"-jumbo", "-fewevents"}
 
 
+@pytest.mark.rule("too_few_events")
 def test_few_events_are_told_with_both_figures():
     view = queues(1, use_jumbo_jobs=np.array([True]), min_events_for_jumbo=np.array([1000.0]))
     answer = c.too_few_events(job_case(task(jumbo_events=10), view))
     assert isinstance(answer, Answer) and (answer.value, answer.limit.tolist()) == (10, [1000.0])
 
 
+@pytest.mark.rule("only_copies")
 @pytest.mark.parametrize(("fields", "direct", "documented", "deployed"), [
     pytest.param({"allowinputlan": "only"}, False, True, True, id="only direct access, and there is none"),
     pytest.param({"allowinputlan": "only"}, True, False, False, id="only direct access, and there is"),
@@ -60,6 +63,7 @@ def test_direct_access(fields, direct, documented, deployed):
     assert refused(c.only_copies, fields, "deployed", direct_io=direct) is deployed
 
 
+@pytest.mark.rule("network_mismatch")
 @pytest.mark.parametrize(("offered", "asked", "documented", "deployed"), [
     pytest.param("none", "", True, True, id="nothing asked for"),
     pytest.param("full", "full", True, True, id="full takes full"),
@@ -88,6 +92,7 @@ def test_d24_network(offered, asked, documented, deployed):
                        wnconnectivity=offered) is not (passes or spared)
 
 
+@pytest.mark.rule("network_mismatch")
 def test_without_a_word_every_queue_has_the_full_network():
     for edition in EDITIONS:
         assert not refused(c.network_mismatch, {"ipconnectivity": "full"}, edition)
@@ -108,6 +113,7 @@ CLONES = {"event_service": True, "job_cloning": True}
 EVENT_SERVICE = (c.without_event_service, c.kept_for_high_event_service, c.single_core_of_unified, c.only_event_service)
 
 
+@pytest.mark.rule("without_event_service", "kept_for_high_event_service", "only_event_service")
 @pytest.mark.parametrize(("fields", "seed", "tag"), [
     pytest.param({}, "std", None, id="a normal task at a normal queue"),
     pytest.param({}, "es", "-nones", id="a normal task at a queue for event service"),
@@ -131,6 +137,7 @@ def test_event_service(fields, seed, tag):
         assert said == ([] if tag is None or spared else [tag])
 
 
+@pytest.mark.rule("single_core_of_unified")
 @pytest.mark.parametrize(("fields", "resource_type", "corecount", "refuses"), [
     pytest.param(ES, 0, 1, True, id="a single-core pseudo-queue"),
     pytest.param(ES, 0, 8, False, id="a multi-core pseudo-queue"),

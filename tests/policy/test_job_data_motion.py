@@ -36,6 +36,7 @@ def class_of(input_, fields=HEAVY, **config):
     return int(data_motion.io_class(*candidate(task(**fields), queues(1), stats(1), input_, cfg(**config), "deployed")))
 
 
+@pytest.mark.rule("too_much_to_move", "io_class")
 @pytest.mark.parametrize(("gigabytes", "documented", "deployed"), [
     pytest.param(9.999, False, 0, id="less than the cutoff"),
     pytest.param(10.0, True, 0, id="D28 10 GB is too much as documented"),
@@ -48,6 +49,7 @@ def test_size(gigabytes, documented, deployed):
     assert (moved_too_much(input_), class_of(input_)) == (documented, deployed)
 
 
+@pytest.mark.rule("too_much_to_move", "io_class")
 @pytest.mark.parametrize(("files", "documented", "deployed"), [
     pytest.param(99, False, 0, id="less than the cutoff"),
     pytest.param(100, True, 0, id="D28 as many as the cutoff"),
@@ -58,6 +60,7 @@ def test_number(files, documented, deployed):
     assert (moved_too_much(input_), class_of(input_)) == (documented, deployed)
 
 
+@pytest.mark.rule("too_much_to_move", "io_class")
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param(dict(iointensity=200.0), False, 0, id="ioIntensity at the cutoff"),
     pytest.param(dict(iointensity=200.1), True, 2, id="above it"),
@@ -70,6 +73,7 @@ def test_whom_it_concerns(fields, documented, deployed):
     assert (moved_too_much(input_, fields), class_of(input_, fields)) == (documented, deployed)
 
 
+@pytest.mark.rule("too_much_to_move", "io_class")
 def test_cutoffs_come_from_gdpconfig():
     keys = {"IO_INTENSITY_CUTOFF": 300, "SIZE_CUTOFF_TO_MOVE_INPUT": 60, "NUM_CUTOFF_TO_MOVE_INPUT": 5}
     input_ = data(100 * GB, 50 * GB, 10, 4)
@@ -79,6 +83,7 @@ def test_cutoffs_come_from_gdpconfig():
     assert class_of(data(100 * GB, 50 * GB, 10, 6), dict(iointensity=300.0), jobbroker=keys) == 0
 
 
+@pytest.mark.rule("io_class")
 @pytest.mark.parametrize(("missing", "tape", "expected"), [
     pytest.param(50, 50, 2, id="neither on disk nor on tape"), pytest.param(50, 0, 1, id="on tape alone"),
     pytest.param(0, 0, 0, id="on disk"),
@@ -97,6 +102,7 @@ def kept(edition, input_, fields=HEAVY, n=3, config=(), queue=(), **columns):
 DISK_TAPE_NONE = data(100 * GB, [0.0, 50 * GB, 50 * GB], tape=[0.0, 0.0, 50 * GB])
 
 
+@pytest.mark.rule("choose")
 def test_d28_the_code_prefers_disk_to_tape_to_nothing():
     assert kept("deployed", DISK_TAPE_NONE) == [None, "-io", "-io"]
     assert kept("deployed", DISK_TAPE_NONE, queue=dict(corecount=[8, 1, 1])) == ["-cpucore", None, "-io"]
@@ -127,6 +133,7 @@ def test_a_full_queue_holds_the_data_as_well_in_the_code():
     assert found == ["-cap", "-io", "-io"]
 
 
+@pytest.mark.rule("choose")
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([0, 50]), st.sampled_from([0, 50]), st.booleans()), min_size=1, max_size=8))
 def test_the_choice_refuses_all_but_the_best_class(sites):
@@ -140,6 +147,7 @@ def test_the_choice_refuses_all_but_the_best_class(sites):
         assert tag == ("-cpucore" if not fits else None if class_ <= best else "-io")
 
 
+@pytest.mark.rule("too_intense")
 @pytest.mark.parametrize(("intensity", "fields", "expected"), [
     pytest.param(500, {}, False, id="at the limit"), pytest.param(501, {}, True, id="above it"),
     pytest.param(501, dict(is_merging=True), False, id="merging is spared"),
@@ -157,6 +165,7 @@ def test_d23_only_the_code_knows_max_io_intensity():
     assert kept("deployed", None, heavy, n=1, queue=view) == ["-max_io_intensity"]
 
 
+@pytest.mark.rule("not_local")
 @pytest.mark.parametrize(("local_only", "missing", "expected"), [
     pytest.param(True, 1, "-non_local", id="a byte is missing"), pytest.param(True, 0, None, id="all is local"),
     pytest.param(False, 1, None, id="any other queue"),
@@ -176,6 +185,7 @@ def at_nucleus(rule, fields, **link):
                  for edition in EDITIONS)
 
 
+@pytest.mark.rule("off_nucleus")
 @pytest.mark.parametrize(("fields", "link", "documented", "deployed"), [
     pytest.param(dict(t1weight=-1), {}, True, True, id="a satellite"),
     pytest.param(dict(t1weight=-1), dict(in_nucleus=True), False, False, id="the nucleus"),
@@ -190,6 +200,7 @@ def test_who_stays_at_the_nucleus(fields, link, documented, deployed):
     assert tuple(bool(refused) for refused, *_ in found) == (documented, deployed)
 
 
+@pytest.mark.rule("t1_value", "t1weight")
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({}, 1, 1, id="not set"),
     pytest.param(dict(t1weight=7), 7, 7, id="set"),
@@ -210,6 +221,7 @@ def test_weight_of_the_nucleus(fields, documented, deployed):
     assert at_nucleus(nucleus.t1weight, fields | dict(nucleus=-1), in_nucleus=True) == (1, 1)
 
 
+@pytest.mark.rule("t1weight")
 def test_d72_who_shares_the_storage_weighs_as_much_in_the_code():
     assert at_nucleus(nucleus.t1weight, dict(t1weight=7), sharing=True) == (1, 7)
 
@@ -219,6 +231,7 @@ def test_d72_who_shares_the_storage_weighs_as_much_in_the_code():
 CHAIN = dict(nucleus=0, fullchain=FullChain.CAPABLE, nucleus_bare=BareNucleus.ALLOW)
 
 
+@pytest.mark.rule("nucleus.off_the_chain", "for_full_chains_only")
 @pytest.mark.parametrize(("fields", "expected"), [
     pytest.param(CHAIN, [None, "-full_chain", "-full_chain"], id="D36 a full chain at a bare nucleus stays there"),
     pytest.param(CHAIN | dict(nucleus_bare=BareNucleus.NO), [None, None, "-not_full_chain"],

@@ -22,6 +22,7 @@ def refused(rules, data=None, config=(), **columns):
                  for rule, edition in zip(rules, EDITIONS, strict=True))
 
 
+@pytest.mark.rule("endpoints.too_little_space", "too_little_space_deployed")
 @pytest.mark.parametrize(("columns", "expected"), [
     pytest.param(dict(free_bytes=200 * GB, usable_bytes=200 * GIB), (True, False), id="D73 at the limit"),
     pytest.param(dict(free_bytes=200 * GB + 1, usable_bytes=200 * GIB - 1), (False, True),
@@ -36,6 +37,7 @@ def test_space(columns, expected):
     assert refused(SPACE, **columns) == expected
 
 
+@pytest.mark.rule("endpoints.too_little_space", "too_little_space_deployed")
 def test_d73_only_the_code_has_a_key_for_the_space_and_its_0_means_200():
     little = dict(free_bytes=250 * GB, usable_bytes=250 * GIB)
     assert refused(SPACE, config=dict(jobbroker={"STORAGE_MIN_FREE_SIZE": 300}), **little) == (False, True)
@@ -43,6 +45,7 @@ def test_d73_only_the_code_has_a_key_for_the_space_and_its_0_means_200():
     assert refused(SPACE, config=dict(jobbroker={"STORAGE_MIN_FREE_SIZE": 0}), **none) == (True, True)
 
 
+@pytest.mark.rule("not_readable", "not_writable")
 @pytest.mark.parametrize(("rule", "flag"), [
     (endpoints.not_readable, "read_lan"), (endpoints.not_writable, "write_lan")])
 def test_jobs_read_and_write_their_storage_everywhere(rule, flag):
@@ -52,6 +55,7 @@ def test_jobs_read_and_write_their_storage_everywhere(rule, flag):
     assert refused(rule, **{flag: False}, present=False) == (False, False)
 
 
+@pytest.mark.rule("receives_nothing", "sends_nothing")
 @pytest.mark.parametrize(("rule", "flag"), [
     (endpoints.receives_nothing, "write_wan"), (endpoints.sends_nothing, "read_wan")])
 def test_only_satellites_receive_input_and_send_output(rule, flag):
@@ -68,6 +72,7 @@ def replicas(*parts):
     return Locality(100.0, 10, held, held, held, held)
 
 
+@pytest.mark.rule("receives_nothing")
 @pytest.mark.parametrize(("parts", "expected"), [
     pytest.param((1.0, 0.0), (False, False), id="the nucleus has a complete replica"),
     pytest.param((0.5, 1.0), (False, True), id="only another site has: the code wants it to receive"),
@@ -80,6 +85,7 @@ def test_a_nucleus_that_lacks_the_input_must_receive_it_in_the_code(parts, expec
     assert found == expected
 
 
+@pytest.mark.rule("input_cannot_be_sent")
 @pytest.mark.parametrize(("parts", "columns", "expected"), [
     pytest.param((0, 1, 0), dict(read_wan=[True, False, True]), [True, True, False],
                  id="the only source sends nothing: the nucleus alone may take the jobs"),

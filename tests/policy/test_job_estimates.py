@@ -9,6 +9,10 @@ from simgrid_broker.policy.job_brokerage import candidates as c
 from simgrid_broker.policy.job_brokerage import requirements as r
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 
+pytestmark = pytest.mark.rule("memory_asked_mb", "counts_per_core", "work_space_bytes", "reads_lan",
+                              "walltime_is_known", "work", "wants_a_day", "memory_mb", "scratch_bytes",
+                              "scratch_deployed_mib", "walltime_s", "work_limit")
+
 DAY, MIB = 86400.0, 1024**2
 
 
@@ -22,6 +26,7 @@ def figures(rule, fields, edition=None, **columns):
     return answer_about_one(rule, task(**fields), edition, **columns)[1:]
 
 
+@pytest.mark.rule("too_little_memory")
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({"mergeramcount": 3000}, 3600, 2700, id="D49 mergeRamCount is of a job, the base only as documented"),
     pytest.param({"mergeramcount": 1000}, 2700, 1800, id="D49 at least 2000 MB"),
@@ -35,6 +40,7 @@ def test_d49_memory_of_merge_jobs(fields, documented, deployed):
     assert figures(r.too_little_memory, normal, corecount=4)[0] == pytest.approx(4500)
 
 
+@pytest.mark.rule("too_little_memory")
 @pytest.mark.parametrize("mergeramcount", [1000, 3000])
 def test_d49_merge_jobs_of_a_task_without_ramcount(mergeramcount):
     merging = dict(is_merging=True, mergeramcount=mergeramcount)
@@ -43,6 +49,7 @@ def test_d49_merge_jobs_of_a_task_without_ramcount(mergeramcount):
     assert not refused(r.too_little_memory, merging | dict(mergeramcount=nan), maxrss_mb=1)
 
 
+@pytest.mark.rule("core_count_mismatch")
 @pytest.mark.parametrize(("fields", "queue", "refuses"), [
     pytest.param({"mergecorecount": 8}, 1, True, id="merge jobs of eight cores"),
     pytest.param({"mergecorecount": 8}, 8, False, id="at a multi-core queue"),
@@ -53,6 +60,7 @@ def test_cores_of_merge_jobs(fields, queue, refuses):
     assert refused(c.core_count_mismatch, {"is_merging": True} | fields, corecount=queue) is refuses
 
 
+@pytest.mark.rule("too_little_scratch", "too_little_scratch_deployed")
 @pytest.mark.parametrize(("fields", "columns", "needs_input"), [
     pytest.param({}, {"direct_io": True}, True, id="the task does not allow it"),
     pytest.param({"allowinputlan": "use"}, {"direct_io": True}, False, id="the task allows it"),
@@ -68,6 +76,7 @@ def test_direct_io_in_the_code(fields, columns, needs_input):
     assert figures(r.too_little_scratch, usual, **columns)[0] == 1.8e9 + 1000 * MIB * (not columns["direct_io"])
 
 
+@pytest.mark.rule("too_little_scratch", "too_little_scratch_deployed")
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({}, True, True, id="D50 a single-core task gets an eighth"),
     pytest.param({"event_service": True}, True, False, id="D50 event service gets all in the code"),
@@ -116,6 +125,7 @@ def test_walltime_without_hs06(fields, columns, seconds):
         assert [refused(long, asked, mintime_s=seconds + k, **columns) for k in (0, 1)] == [False, True]
 
 
+@pytest.mark.rule("too_much_walltime", "too_much_walltime_deployed")
 def test_d54_without_any_walltime_only_the_code_minds_the_lower_limit():
     unknown = dict(cputimeunit="", walltime_s_per_mib=nan)
     for short, _ in WALLTIME:
@@ -169,12 +179,15 @@ def test_d53_who_needs_a_day(fields, documented, deployed):
         assert said == ([] if tag is None else [tag])
 
 
+@pytest.mark.rule("too_short_for_scouts")
 def test_d52_without_hs06_units_the_code_asks_for_240_hours():
     scout = NO_HS06 | {"is_scout": True}
     assert [refused(r.too_short_for_scouts, scout, "deployed", maxtime_s=10 * DAY + k)
             for k in (-1, 0)] == [True, False]
 
 
+@pytest.mark.rule("too_many_cores", "too_little_memory", "too_much_memory", "too_little_scratch_deployed",
+                  "too_little_walltime", "too_short_for_scouts", "too_much_walltime_deployed")
 @pytest.mark.parametrize(("rule", "fields", "columns", "expected"), [
     pytest.param(r.too_little_memory, {"ramcount": 2000}, {"maxrss_mb": 1000}, (1800, 1000), id="memory"),
     pytest.param(r.too_much_memory, {"ramcount": 2000}, {"minrss_mb": 3000}, (1800, 3000), id="least memory"),
@@ -188,6 +201,7 @@ def test_figures_that_are_compared_are_told(rule, fields, columns, expected):
     assert figures(rule, fields, **columns) == expected
 
 
+@pytest.mark.rule("zero_share")
 @pytest.mark.parametrize(("gshare", "label", "preassigned", "refuses"), [
     pytest.param("MC 16", "managed", (), True, id="any share"),
     pytest.param("test", "managed", (), False, id="the share of tests"),

@@ -15,6 +15,7 @@ HOUR = 3600.0
 UNIFIED = dict(queue=[0, 0, 1], site=[0, 0, 1], resource_type=[0, 1, -1])
 
 
+@pytest.mark.rule("preliminary.not_preassigned")
 @pytest.mark.parametrize(("fields", "mask", "single", "listed"), [
     pytest.param({}, [1, 1, 1], False, False, id="nothing is named: all queues"),
     pytest.param({"preassigned": (1,)}, [0, 0, 1], True, False, id="one queue, one candidate: SINGLE"),
@@ -31,6 +32,7 @@ def test_initial_list(fields, mask, single, listed):
         assert (found.mask.tolist(), found.single, found.listed) == ([bool(m) for m in mask], single, listed)
 
 
+@pytest.mark.rule("preliminary.not_preassigned")
 @pytest.mark.parametrize(("columns", "mask"), [
     pytest.param({}, [1, 0, 0], id="nobody else has the storage"),
     pytest.param({"storage": [0, 0, 1], "storage_site": [0, 0, 2]}, [1, 1, 0], id="a site that sends output there"),
@@ -49,6 +51,7 @@ def test_merge_jobs_stay_at_the_storage(columns, mask):
         assert initial_list(merging, view, edition).mask.tolist() == [bool(m) for m in mask]
 
 
+@pytest.mark.rule("preliminary.not_preassigned")
 @pytest.mark.parametrize(("idle_h", "stuck_h", "documented", "deployed"), [
     pytest.param(-1, 100, True, False, id="D17 the code waits for input that never changed"),
     pytest.param(30, 23.9, False, True, id="D17 the code lets go after 6 hours without queues"),
@@ -70,6 +73,7 @@ def tags(task_, view, edition):
     return ["" if k == KEPT else verdict.tags[k] for k in verdict.refused_by]
 
 
+@pytest.mark.rule("preliminary.not_preassigned")
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize(("columns", "fields"), [
     pytest.param({"status": [S.OFFLINE, S.ONLINE]}, {}, id="D19 offline"),
@@ -88,6 +92,7 @@ def test_what_a_single_queue_that_the_task_names_is_spared(columns, fields, edit
     assert tags(task(preassigned=(0,), **fields), view, edition) == ["" if spared else first, "-preassign"]
 
 
+@pytest.mark.rule("opportunistic", "inactive")
 @pytest.mark.parametrize(("columns", "load", "fields", "tag"), [
     pytest.param({"pledgedcpu": -1.0}, {}, {"currentpriority": 800}, "-opportunistic", id="opportunistic"),
     pytest.param({}, {"inactive": True, "activated_all": 1, "n_pilot": 1}, {"currentpriority": 800}, "-inactive",

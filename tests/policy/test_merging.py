@@ -23,6 +23,8 @@ from simgrid_broker.policy.merging import (
 )
 from simgrid_broker.views import Premerge
 
+pytestmark = pytest.mark.rule("places", "complete", "merge_limits", "cut")
+
 GIB = 1024**3
 
 

@@ -9,6 +9,8 @@ from simgrid_broker.policy.job_brokerage import network
 from simgrid_broker.policy.job_brokerage.question import NUMBERS, TASK, TERMS, Candidate
 from simgrid_broker.views import LINK, LOAD, QUEUE, STORE, records
 
+pytestmark = pytest.mark.rule("network_weight")
+
 DEFAULTS = dict(has_nucleus=True, nucleus_writable=True, nucleus_readable=True, NQUEUED_NUC_CAP_FOR_JOBS=10_000,
                 NQUEUED_SAT_CAP=150, NW_ACTIVE=True, NW_QUEUE_IMPORTANCE=0.5, NW_THRESHOLD=1.7, NW_WEIGHT_MULTIPLIER=1)
 """A task with an open nucleus, and the brokerage reference's defaults but for NW_ACTIVE."""
@@ -150,6 +152,7 @@ def test_d46_how_both_are_mixed(said, documented, deployed):
     assert both("network_weight", **said) == pytest.approx([documented, deployed])
 
 
+@pytest.mark.rule("network")
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(), 1.5, 1.5, id="it is applied"),
     pytest.param(dict(NW_ACTIVE=False), 1.5, 1.0, id="D48 the code can turn it off, and does by default"),
@@ -165,12 +168,14 @@ LINKS = st.fixed_dictionaries(dict(
         "mbps_hour", "mbps_day", "mbps_week")}))
 
 
+@pytest.mark.rule("network")
 @given(LINKS, st.floats(0, 1))
 def test_the_weight_lies_between_1_and_that_of_the_nucleus(link, importance):
     for edition, best in (("documented", 2.0), ("deployed", 2.5)):
         assert 1.0 - 1e-9 <= of_link("network", edition, NW_QUEUE_IMPORTANCE=importance, **link) <= best + 1e-9
 
 
+@pytest.mark.rule("network")
 @given(LINKS, st.integers(0, 150))
 def test_more_waiting_files_never_make_it_better(link, more):
     for edition in EDITIONS:
@@ -178,6 +183,7 @@ def test_more_waiting_files_never_make_it_better(link, more):
         assert of_link("network", edition, **fuller) <= of_link("network", edition, **link)
 
 
+@pytest.mark.rule("network")
 @given(st.floats(0, 500), st.floats(0, 500))
 def test_more_throughput_never_makes_it_worse(one, other):
     for edition in EDITIONS:
@@ -187,6 +193,7 @@ def test_more_throughput_never_makes_it_worse(one, other):
 
 # ---- express -------------------------------------------------------------------------------------------------------
 
+@pytest.mark.rule("low_network_weight")
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(closeness=0), False, False, id="2.0 is enough"),
     pytest.param(dict(closeness=11), True, True, id="1.5 is not"),
@@ -203,6 +210,7 @@ def test_express_tasks_need_a_good_link(said, documented, deployed):
     assert refused("low_network_weight", **dict(express=True) | said) == [documented, deployed]
 
 
+@pytest.mark.rule("low_network_weight")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_figures_of_an_express_refusal(edition):
     answer = of_link("low_network_weight", edition, express=True, NW_WEIGHT_MULTIPLIER=2)
@@ -211,6 +219,7 @@ def test_the_figures_of_an_express_refusal(edition):
 
 # ---- the link filter -----------------------------------------------------------------------------------------------
 
+@pytest.mark.rule("first_hit", "nucleus_full", "nucleus_full_deployed")
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(nucleus_queued_files=9_999), False, False, id="below the cap"),
     pytest.param(dict(nucleus_queued_files=10_000), False, True, id="D25 at the cap the code refuses"),
@@ -224,6 +233,7 @@ def test_d25_files_on_their_way_to_the_nucleus(said, documented, deployed):
     assert refused("nucleus_full", **said) == [documented, deployed]
 
 
+@pytest.mark.rule("first_hit", "link_full", "link_full_deployed")
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(queued_files=149), False, False, id="below the cap"),
     pytest.param(dict(queued_files=150), False, True, id="D26 at the cap the code refuses"),
@@ -240,6 +250,7 @@ def test_d26_files_on_the_link(said, documented, deployed):
     assert refused("link_full", **said) == [documented, deployed]
 
 
+@pytest.mark.rule("first_hit", "nucleus_closed", "nucleus_closed_deployed")
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(), False, False, id="both ways are open"),
     pytest.param(dict(nucleus_writable=False), True, True, id="the nucleus does not receive"),
@@ -251,6 +262,7 @@ def test_d27_storage_of_the_nucleus(said, documented, deployed):
     assert refused("nucleus_closed", **said) == [documented, deployed]
 
 
+@pytest.mark.rule("first_hit", "link_blocked", "link_blocked_deployed")
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(closeness=-1), True, True, id="blocked"),
     pytest.param(dict(closeness=-2), False, False, id="unknown is not blocked"),
@@ -265,6 +277,8 @@ def test_blocked_links(said, documented, deployed):
     assert refused("link_blocked", **said) == [documented, deployed]
 
 
+@pytest.mark.rule("first_hit", "nucleus_closed", "nucleus_full", "link_blocked", "link_full",
+                  "nucleus_closed_deployed", "nucleus_full_deployed", "link_blocked_deployed", "link_full_deployed")
 @given(LINKS, st.booleans(), st.sampled_from([0, 10_000]), st.sampled_from([-1, 5]), st.booleans())
 def test_the_code_names_one_reason_at_most(link, writable, files, closeness, known):
     said = link | dict(nucleus_writable=writable, nucleus_queued_files=files, closeness=closeness, known=known)

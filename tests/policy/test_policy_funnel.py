@@ -9,6 +9,8 @@ from simgrid_broker.policy.rule import criterion, factor
 from simgrid_broker.policy.task_brokerage.case import TaskCase
 from simgrid_broker.views import KEPT
 
+pytestmark = pytest.mark.rule("first_refusals", "walk")
+
 
 def refuses(tag, *candidates, temporary=False, static=None, asked=None):
     """A criterion that refuses the candidates named, and counts in `asked` how often it is asked."""

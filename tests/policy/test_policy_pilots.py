@@ -7,6 +7,8 @@ from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.pilots import new_workers
 from simgrid_broker.views import WAITING_JOBS, PilotStatus
 
+pytestmark = pytest.mark.rule("new_workers")
+
 
 def status(activated, corecount=8, running=0, queued=0, waiting=(0, 0), cores=(1, 8), order=None):
     """One queue; activated[share][type] jobs."""

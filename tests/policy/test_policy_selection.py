@@ -10,6 +10,8 @@ from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.selection import SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.views import KEPT, Verdict
 
+pytestmark = pytest.mark.rule("spread_jobs")
+
 
 def verdict(weights, order=None, queued=None, cap=None):
     """All candidates kept, with these weights."""

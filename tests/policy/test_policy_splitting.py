@@ -27,6 +27,9 @@ from simgrid_broker.policy.task_selection import files_to_read, selection
 from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 
+pytestmark = pytest.mark.rule("job_limits", "cut_jobs", "size_limit", "ng_for_target", "expected_walltime",
+                              "piece_walltime", "typical_files")
+
 EDITIONS = ("documented", "deployed")
 
 

@@ -4,6 +4,8 @@ import pytest
 
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 
+pytestmark = pytest.mark.rule("tag")
+
 RULES = (
     TagRule(0, prodsourcelabel="managed", processingtype="(evgen|simul)", campaign="MC16.*"),
     TagRule(1, prodsourcelabel="managed", workinggroup="AP_"),

@@ -13,6 +13,8 @@ from simgrid_broker.policy.throttle import (
 )
 from simgrid_broker.views import WorkQueueCounts
 
+pytestmark = pytest.mark.rule("throttle", "throttle_limits", "lift", "with_standby")
+
 
 def counts(running=0, not_running=0, defined=0, waiting=0, walltime_s=None):
     return WorkQueueCounts(running, not_running, defined, waiting, walltime_s)

@@ -16,6 +16,7 @@ def limits(edition, status, config=None, **properties):
             if status in rule.statuses and all(getattr(rule, name) == value for name, value in properties.items())]
 
 
+@pytest.mark.rule("rules")
 @pytest.mark.parametrize(("status", "properties", "documented", "deployed"), [
     pytest.param(S.PENDING, {}, [HOUR], [7 * DAY, 12 * HOUR, HOUR], id="pending"),
     pytest.param(S.DEFINED, {}, [4 * HOUR], [7 * DAY, 4 * HOUR, 12 * HOUR], id="defined"),
@@ -42,6 +43,7 @@ def test_the_table(status, properties, documented, deployed):
     assert limits("deployed", status, **properties) == deployed
 
 
+@pytest.mark.rule("rules")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_gdpconfig_moves_the_limits(edition):
     workflows = {"production": 3, "push": 9, "pull": None}
@@ -54,21 +56,25 @@ def test_gdpconfig_moves_the_limits(edition):
     assert heartbeats == {"push": 9 * HOUR, "": 3 * HOUR}
 
 
+@pytest.mark.rule("rules")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_zero_is_not_set(edition):
     config = cfg(job_timeout={"TIMEOUT_defined": 0})
     assert 4 * HOUR in limits(edition, S.DEFINED, config)
 
 
+@pytest.mark.rule("rules")
 def test_documented_a_paused_queue_or_disable_reassign_turns_everything_off():
     assert all(rule.off_if_paused and rule.off_if_disable_reassign for rule in rules(cfg(), "documented"))
 
 
+@pytest.mark.rule("rules")
 def test_deployed_only_heartbeats_heed_a_paused_queue():
     for rule in rules(cfg(), "deployed"):
         assert rule.off_if_paused is (rule.cause == Cause.LOST_HEARTBEAT and rule.labels == "any")
 
 
+@pytest.mark.rule("rules")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_every_rule_is_well_formed(edition):
     for rule in rules(cfg(), edition):
@@ -87,6 +93,7 @@ def taken(queued, running, others=0, config=None, edition="documented", **option
     return int(result[0, 0])
 
 
+@pytest.mark.rule("jobs_to_take_back")
 @pytest.mark.parametrize(("queued", "running", "others", "documented", "deployed"), [
     pytest.param(300, 10, 0, 210, 209, id="what is too much for the fraction of all"),
     pytest.param(300, 99, 0, 3, 2, id="what is above three times the running"),
@@ -103,6 +110,7 @@ def test_l27_fast_rebrokerage_takes_the_excess_in_the_code_one_job_less(queued, 
     assert taken(queued, running, others, edition="deployed") == deployed
 
 
+@pytest.mark.rule("jobs_to_take_back")
 @pytest.mark.parametrize(("key", "queued", "running", "documented", "deployed"), [
     pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_MC 16", 1, 0, 1, 0, id="one job is more than none"),
     pytest.param("FAST_REBRO_THRESHOLD_NQUEUE_MC 16", 0, 0, 0, 0, id="no job is not"),
@@ -115,18 +123,21 @@ def test_a_threshold_of_0_is_one_and_in_the_code_not_set(key, queued, running, d
     assert taken(queued, running, config=config, edition="deployed") == deployed
 
 
+@pytest.mark.rule("jobs_to_take_back")
 def test_a_ratio_exactly_at_the_threshold_is_decided_as_written():
     config = {"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 1, "FAST_REBRO_THRESHOLD_NQNR_RATIO": 0.29}
     assert taken(29, 100, config=config) == 0               # 0.29 x 100 is 28.999999999999996 in double precision
     assert taken(30, 100, config=config) > 0
 
 
+@pytest.mark.rule("jobs_to_take_back")
 def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_set():
     assert taken(300, 0, config={}) == 0
     assert taken(300, 0, config={"FAST_REBRO_THRESHOLD_NQUEUE_MC 16": 0}, edition="deployed") == 0
     assert taken(300, 0, left_alone=np.array([True, False])) == 0
 
 
+@pytest.mark.rule("queues_left_alone")
 @pytest.mark.parametrize(("num_slots", "status", "disabled", "documented", "deployed"), [
     pytest.param(-1, "online", 0, False, False, id="a plain queue"),
     pytest.param(0, "online", 0, True, True, id="slots asked for, even none"),
@@ -140,6 +151,7 @@ def test_queues_that_fast_rebrokerage_leaves_alone(num_slots, status, disabled, 
     assert queues_left_alone(*queue, "deployed").tolist() == [deployed]
 
 
+@pytest.mark.rule("jobs_to_take_back")
 def test_fast_rebrokerage_with_other_thresholds():
     config = FAST | {"FAST_REBRO_THRESHOLD_NQNR_RATIO": 10, "FAST_REBRO_THRESHOLD_NQUEUE_FRAC": 0.01}
     assert taken(300, 29, config=config) == 10

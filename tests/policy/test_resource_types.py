@@ -10,6 +10,8 @@ from simgrid_broker.policy.resource_types import (
 )
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, ResourceTypeBounds
 
+pytestmark = pytest.mark.rule("resource_type_of", "job_ramcount", "job_corecount")
+
 FOUR = tuple(DEFAULT_RESOURCE_TYPES.values())
 SCORE, MCORE, SCORE_HIMEM, MCORE_HIMEM = range(4)
 

@@ -12,6 +12,9 @@ from simgrid_broker.policy import scouts
 from simgrid_broker.policy.scouts import Jobs, Scouting
 from simgrid_broker.views import Task
 
+pytestmark = pytest.mark.rule("uses_scouts", "enough_finished", "next_update", "verdict", "measured_ramcount",
+                              "measured_cputime", "measured_iointensity", "exhausted")
+
 EDITIONS = ("documented", "deployed")
 HOUR = 3600.0
 

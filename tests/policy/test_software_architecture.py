@@ -13,6 +13,8 @@ from simgrid_broker.policy.software.architecture import (
     parse_architecture,
 )
 
+pytestmark = pytest.mark.rule("parse_architecture")
+
 EDITIONS = ("documented", "deployed")
 
 

@@ -16,6 +16,9 @@ from simgrid_broker.schema import software as models
 from simgrid_broker.schema.part import Part
 from simgrid_broker.views import QueueSoftware
 
+pytestmark = pytest.mark.rule("answer", "need_of", "preference", "has_hardware", "is_reserved", "software_missing",
+                              "platform_missing", "cpu_preference")
+
 
 def positional(model):
     """A function that makes a model of values in the order of its keys."""

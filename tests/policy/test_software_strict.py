@@ -2,6 +2,8 @@ import pytest
 
 from simgrid_broker.policy.software.architecture import MalformedArchitecture, check_architecture
 
+pytestmark = pytest.mark.rule("check_architecture")
+
 
 def problems(text, edition="documented"):
     """(field, text from the position on, reason) of everything that is wrong."""

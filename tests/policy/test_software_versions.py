@@ -5,6 +5,8 @@ from hypothesis import strategies as st
 from simgrid_broker.policy.software.patterns import BadPattern, covers, pattern, starts
 from simgrid_broker.policy.software.versions import OPERATORS, constraint, satisfies, version
 
+pytestmark = pytest.mark.rule("satisfies")
+
 EDITIONS = ("documented", "deployed")
 
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 from simgrid_broker.policy.shares import stretched, values_in_use
 from simgrid_broker.views import ShareTree
 
+pytestmark = pytest.mark.rule("stretched")
+
 TREE = ShareTree(("root", "P", "P1", "P2", "N"), np.array([-1, 0, 1, 1, 0]), np.array([100.0, 60, 45, 15, 40]),
                  np.array([2, 3, 4]))
 """A partition of 60 % with sub queues 3 : 1, and a queue of 40 %."""

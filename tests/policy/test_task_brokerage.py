@@ -23,6 +23,7 @@ def refused(rule, task_=None, config=None, edition="documented", **columns):
     return bool(np.broadcast_to(refused_of(rule(TaskCase(task_ or task(), view, config or cfg(), edition))), 1)[0])
 
 
+@pytest.mark.rule("not_active", "no_storage", "unreadable", "unwritable")
 @pytest.mark.parametrize(("rule", "column"), [
     (n_.not_active, "active"), (n_.no_storage, "has_storage"), (n_.unreadable, "read_wan"),
     (n_.unwritable, "write_wan"),
@@ -32,11 +33,13 @@ def test_what_a_nucleus_must_have(rule, column):
     assert refused(rule, **{column: False})
 
 
+@pytest.mark.rule("not_active")
 def test_d3_the_code_never_sees_a_nucleus_that_is_not_active():
     assert refused(n_.not_active, active=False) is True
     assert refused(n_.not_active, edition="deployed", active=False) is False
 
 
+@pytest.mark.rule("transfer_backlog")
 @pytest.mark.parametrize(("files", "t1weight", "documented", "deployed"), [
     pytest.param(1999, 0, False, False, id="D8 below the cap"),
     pytest.param(2000, 0, True, False, id="D8 at the cap: the TWiki wants it below, the code accepts it"),
@@ -54,6 +57,7 @@ RW_2500_GB = 8.64e9
 """Work that asks for 2 500 GB."""
 
 
+@pytest.mark.rule("nuclei.too_little_space")
 @pytest.mark.parametrize(("columns", "documented", "deployed"), [
     pytest.param(dict(free_bytes=100 * TB), True, True, id="D7 100 TB are not above it, nor 100 TiB"),
     pytest.param(dict(free_bytes=100 * TB + 1), False, True, id="D7 one byte more is above 100 TB"),
@@ -72,6 +76,7 @@ def test_d1_d7_space(columns, documented, deployed):
     assert refused(n_.too_little_space, edition="deployed", **columns) is deployed
 
 
+@pytest.mark.rule("nuclei.too_little_space")
 def test_a_share_may_have_its_own_threshold():
     config = cfg(taskbrokerage={"DISK_THRESHOLD_MC 16": 600})
     assert refused(n_.too_little_space, config=config)
@@ -81,6 +86,7 @@ def test_a_share_may_have_its_own_threshold():
 BIG = dict(total_input_bytes=1000 * GB, total_input_files=1000, iointensity=500.0)
 
 
+@pytest.mark.rule("too_little_input")
 @pytest.mark.parametrize(("local", "documented", "deployed"), [
     pytest.param(99 * GB, True, True, id="less than 10 %"),
     pytest.param(100 * GB, True, False, id="D9 the code accepts equality"),
@@ -91,6 +97,7 @@ def test_d9_size_of_input(local, documented, deployed):
     assert refused(locality.too_little_input, task(**BIG), edition="deployed", local_input_bytes=local) is deployed
 
 
+@pytest.mark.rule("too_few_files")
 @pytest.mark.parametrize(("fields", "local", "documented", "deployed"), [
     pytest.param({}, 99, True, True, id="less than 10 %"),
     pytest.param({}, 100, True, False, id="D9 the code accepts equality"),
@@ -104,6 +111,7 @@ def test_d9_number_of_files(fields, local, documented, deployed):
                    local_input_files=local) is deployed
 
 
+@pytest.mark.rule("too_little_input", "too_few_files")
 @pytest.mark.parametrize(("files", "documented", "deployed"), [
     pytest.param(0, False, True, id="D11 nothing is there: the code asks"),
     pytest.param(1, False, False, id="D11 one file is there: nobody asks"),
@@ -116,6 +124,7 @@ def test_d11_the_data_carousel_brings_the_rest(files, documented, deployed):
             assert refused(rule, task(**BIG), edition=edition, **local) is True
 
 
+@pytest.mark.rule("no_complete_replica")
 @pytest.mark.parametrize(("total", "complete", "refuses"), [
     pytest.param(1.0, True, False, id="somewhere"), pytest.param(1.0, False, True, id="nowhere"),
     pytest.param(0.0, False, False, id="no input"),
@@ -139,6 +148,7 @@ def ability(*answers):
     return can_run, asked
 
 
+@pytest.mark.rule("cannot_run")
 @pytest.mark.parametrize(("edition", "tags", "asked"), [
     pytest.param("documented", ["-insize", "-insize", "-job", None], [False, False, True, True],
                  id="D6 documented (TWiki): after the data"),
@@ -154,6 +164,7 @@ def test_d6_ability_to_run_jobs(edition, tags, asked):
     assert questions == [[*asked, False]]
 
 
+@pytest.mark.rule("cannot_run")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_ability_is_not_asked_when_nobody_is_left(edition):
     can_run, questions = ability(True)
@@ -163,12 +174,14 @@ def test_ability_is_not_asked_when_nobody_is_left(edition):
     assert not questions
 
 
+@pytest.mark.rule("cannot_run")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_no_nucleus_can_run_the_jobs(edition):
     can_run, _ = ability(False, False)
     assert not broker_task(task(), nuclei(2, can_run=can_run), cfg(), edition, 0.5).order.size
 
 
+@pytest.mark.rule("waived")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_locality_is_lifted_by_those_that_are_left(edition):
     """The only nucleus with data has no storage, so nobody who is left passes."""
@@ -177,6 +190,7 @@ def test_locality_is_lifted_by_those_that_are_left(edition):
     assert verdict.order.tolist() == [0]
 
 
+@pytest.mark.rule("too_little_input")
 @pytest.mark.parametrize("fields", [
     pytest.param({"total_input_bytes": 1 * GB}, id="small input"),
     pytest.param({"frozen_for_s": 7 * DAY + 1}, id="after a week without success"),
@@ -188,6 +202,7 @@ def test_locality_is_not_asked(fields):
     assert refused(locality.too_little_input, task(**BIG | {"frozen_for_s": 7 * DAY}), local_input_bytes=0)
 
 
+@pytest.mark.rule("too_little_input")
 @pytest.mark.parametrize(("total", "documented", "deployed"), [
     pytest.param(1e9, False, False, id="1 GB is not more than 1 GB"),
     pytest.param(1e9 + 1, True, False, id="one byte more is, but not in the code's GB"),
@@ -200,6 +215,7 @@ def test_input_size_threshold(total, documented, deployed):
     assert refused(locality.too_little_input, small, edition="deployed", local_input_bytes=0) is deployed
 
 
+@pytest.mark.rule("waived")
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
     pytest.param({}, False, False, id="much input read fast must be local"),
     pytest.param({"iointensity": 200.0}, True, True, id="read slowly it need not"),
@@ -218,6 +234,7 @@ def test_d10_locality_is_lifted_when_nobody_passes(fields, documented, deployed)
     assert lifted == [documented, deployed]
 
 
+@pytest.mark.rule("waived")
 def test_locality_is_not_lifted_while_somebody_passes():
     view = nuclei(2, local_input_bytes=[0.0, 1e18])
     verdict = broker_task(task(**BIG | {"currentpriority": 900}), view, cfg(), "documented", 0.5)
@@ -231,6 +248,7 @@ def factor(rule, task_=None, lifted=(), edition="documented", **columns):
     return float(np.broadcast_to(rule(case), 1)[0])
 
 
+@pytest.mark.rule("remaining_work", "remaining_work_deployed")
 @pytest.mark.parametrize(("work", "documented", "deployed"), [
     pytest.param(0, 1 / 50, 1, id="D12 an idle nucleus"),
     pytest.param(49, 1 / 50, 1, id="D12 below the jump"),
@@ -242,12 +260,14 @@ def test_d12_remaining_work(work, documented, deployed):
     assert factor(weight.remaining_work_deployed, remaining_work_hs06s=work) == deployed
 
 
+@pytest.mark.rule("remaining_work", "remaining_work_deployed")
 def test_d15_the_code_weighs_work_of_the_share_and_priority():
     columns = dict(remaining_work_hs06s=1000, priority_work_hs06s=100)
     assert factor(weight.remaining_work, **columns) == 1 / 1000
     assert factor(weight.remaining_work_deployed, **columns) == 1 / 100
 
 
+@pytest.mark.rule("local_input")
 @pytest.mark.parametrize(("fields", "lifted", "documented", "deployed"), [
     pytest.param({}, (), 0.25, 0.25, id="much is read: data count"),
     pytest.param({"iointensity": 200.0}, (), 1, 1, id="little is read: data do not"),
@@ -261,6 +281,7 @@ def test_d14_local_input(fields, lifted, documented, deployed):
     assert factor(weight.local_input, *question, "deployed", local_input_bytes=250 * GB) == deployed
 
 
+@pytest.mark.rule("on_tape")
 @pytest.mark.parametrize(("fields", "disk", "lifted", "documented", "deployed"), [
     pytest.param({}, 250 * GB, (), 1, 1, id="all that is local is on disk"),
     pytest.param({}, 249 * GB, (), 0.001, 0.001, id="some is on tape alone"),
@@ -275,6 +296,7 @@ def test_input_on_tape(fields, disk, lifted, documented, deployed):
     assert factor(weight.on_tape, task(**BIG | fields), lifted, "deployed", **columns) == deployed
 
 
+@pytest.mark.rule("free_part", "free_part_deployed", "free_space", "free_space_deployed")
 def test_d13_space_in_the_weight():
     columns = dict(free_bytes=300.5 * TIB, expired_bytes=100 * TIB, total_bytes=1000 * TIB,
                    remaining_work_hs06s=RW_2500_GB)
@@ -284,6 +306,7 @@ def test_d13_space_in_the_weight():
     assert factor(weight.free_space_deployed, **columns) == 398
 
 
+@pytest.mark.rule("free_space", "free_space_deployed")
 @pytest.mark.parametrize("rule", [weight.free_space, weight.free_space_deployed])
 def test_the_cutoff_of_free_space(rule):
     assert factor(rule, free_bytes=5000 * TIB, total_bytes=9000 * TIB) == 1000
@@ -295,6 +318,7 @@ def test_more_work_means_less_weight(edition):
     assert np.argsort(-verdict.weight).tolist() == [1, 0, 2]
 
 
+@pytest.mark.rule("remaining_work_deployed")
 def test_worked_numbers_of_the_reference():
     """Brokerage reference, section 14: RW 49 and 50; 8.64e9 HS06 s ask for 2 500 GB."""
     assert [factor(weight.remaining_work_deployed, priority_work_hs06s=work) for work in (49, 50)] == [1, 0.02]
@@ -342,6 +366,7 @@ def test_if_all_weights_are_0_the_first_of_the_list_is_taken(edition):
     assert verdict.order.tolist() == [1, 2] and not verdict.weight.any()
 
 
+@pytest.mark.rule("draw")
 @pytest.mark.parametrize(("uniform", "order"), [
     pytest.param(0.01, [0, 1, 2], id="the first of the list"),
     pytest.param(0.3, [1, 2, 0], id="the heaviest of them"),
@@ -378,6 +403,7 @@ def test_a_draw_always_finds_one_of_the_heaviest_sort(weights, uniform):
     assert weights[k] > 0 or uniform == 0 or max(weights) == 0 or sum(weights) * uniform == 0
 
 
+@pytest.mark.rule("nuclei.not_preassigned")
 def test_a_task_may_name_its_nucleus():
     view = nuclei(3, active=[True, False, True])
     verdict = broker_task(task(nucleus=1), view, cfg(), "documented", 0.5)

@@ -6,6 +6,8 @@ from policy_builders import cfg
 
 from simgrid_broker.policy.user_caps import Boost, Caps, boosts, caps, over_and_below
 
+pytestmark = pytest.mark.rule("over_and_below", "boosts")
+
 LIMITS = Caps(100, 400, 200, 800)
 
 

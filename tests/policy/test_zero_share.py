@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from simgrid_broker.policy.zero_share import has_zero_share, parse_policy, processing_group
 
+pytestmark = pytest.mark.rule("has_zero_share", "processing_group")
+
 CRIC = Path(__file__).parents[2].parent / "shared" / "data" / "cric" / "pandaqueues_subset.json"
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.zero_share import KEYS, check_policy, has_zero_share, valid_types
 
+pytestmark = pytest.mark.rule("check_policy")
+
 
 @pytest.mark.parametrize("policy", [
     "",

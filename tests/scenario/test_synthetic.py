@@ -66,6 +66,7 @@ def core_s(rows, corepower=13.6):
 
 # ---- amounts ------------------------------------------------------------------------------------------------------
 
+@pytest.mark.rule("draw")
 @pytest.mark.parametrize(("spread", "mean"), [
     pytest.param(5, 5, id="a bare number has no spread"),
     pytest.param({"median": 0, "sigma": 2}, 0, id="nothing stays nothing"),

@@ -37,6 +37,7 @@ def test_numbers_of_all_shares():
     assert found["cores_running"].tolist() == [16, 0] and found["cores_starting"].tolist() == [16, 0]
 
 
+@pytest.mark.rule("inactive")
 @pytest.mark.parametrize(("last", "now", "inactive"), [
     pytest.param(-np.inf, 2 * HOUR, False, id="before the run every queue started jobs"),
     pytest.param(-np.inf, 2 * HOUR + 1, True, id="none started since"),

@@ -53,6 +53,7 @@ def test_statistics_have_what_was_placed():
     assert statistics.taken_at == 129600 and statistics.workers[north] == 140
 
 
+@pytest.mark.rule("inactive")
 def test_activity_of_queues():
     world, snapshot = world_and_snapshot(**{
         "queues.NORTH.laststart": "33h", "queues.EAST.n_pilot": None, "queues.WEST.diskio": 900,
@@ -65,6 +66,7 @@ def test_activity_of_queues():
     assert known["transferring"].tolist() == [25, 0, 10, 5, 0, 0]
 
 
+@pytest.mark.rule("inactive")
 def test_statistics_may_be_older_than_the_snapshot():
     world, snapshot = world_and_snapshot(statistics_at=129550, **{"queues.NORTH.laststart": 129550 - 7200})
     statistics = statistics_of(world, snapshot)
@@ -81,6 +83,7 @@ def test_traffic_and_work_burden_the_nuclei():
     assert burden.of_share(0, 1, 501)[sites.index("CENTRE")] == 0
 
 
+@pytest.mark.rule("network")
 def test_links_as_brokers_know_them():
     world, _ = world_and_snapshot(**{"links[0].mbps_hour": None})
     sites = world.vocabularies["sites"]
@@ -103,6 +106,7 @@ def test_input_may_lie_at_more_sites_than_a_scenario_can_say():
     assert observe.input_parts(world, 1)[0].tolist() == [0.5] * 5
 
 
+@pytest.mark.rule("t1weight")
 def test_a_task_as_the_broker_sees_it():
     said = {"tasks.102.frozen_for": "2h", "tasks.102.parent": {"nucleus": "WEST", "fullChain": "only"},
             "tasks.102.t1Weight": -1, "tasks.102.architecture": "#x86_64", "tasks.102.onlyTagsForFC": True,

@@ -106,6 +106,7 @@ def test_two_replicas_at_one_site(parts, disk, held):
     assert (found.disk_input_bytes[0], found.local_input_bytes[0]) == (disk, held)
 
 
+@pytest.mark.rule("too_little_input", "too_few_files")
 @pytest.mark.parametrize("percent", [1, 7, 10, 29, 57, 70])
 @pytest.mark.parametrize("n_jobs", [200, 700, 3300])
 def test_d9_a_fraction_exactly_at_the_limit_is_decided_as_written(percent, n_jobs):

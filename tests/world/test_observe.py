@@ -227,6 +227,7 @@ def test_what_a_task_knows_of_its_parent(parent, expected):
     assert (found.parent_nucleus, found.parent_fullchain) == expected
 
 
+@pytest.mark.rule("t1weight")
 def test_parameters_of_a_task():
     found = observe.task(bench_of(dict(t1weight=-1, fullchain=2, inputprestaging=1)).world, 0)
     assert (found.t1weight, found.fullchain, found.inputprestaging) == (-1, 2, True)

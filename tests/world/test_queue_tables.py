@@ -19,6 +19,7 @@ def queue_row(**said):
     return queue_table(grid, pools_of(grid)[0])[0]
 
 
+@pytest.mark.rule("opportunistic")
 @pytest.mark.parametrize(("field", "written", "column", "value"), [
     pytest.param("corepower", 0, "corepower", 10, id="unknown power is 10 HS06 per core"),
     pytest.param("corepower", 12.5, "corepower", 12.5, id="known power"),
@@ -83,6 +84,7 @@ FOUR_TYPES = tuple(DEFAULT_RESOURCE_TYPES.values())
 """SCORE (1 core, <= 2000 MB), MCORE (2 or more), SCORE_HIMEM (1, >= 2001 MB), MCORE_HIMEM (2 or more)."""
 
 
+@pytest.mark.rule("pseudo_queues_of")
 @pytest.mark.parametrize(("said", "expected"), [
     pytest.param(dict(corecount=8, maxrss=16_000), [
         (0, 1, 2000, 0), (1, 8, 16_000, 0), (2, 1, 2000, 2001), (3, 8, 16_000, 8 * 2001 - 8 + 1),
@@ -106,6 +108,7 @@ def test_a_unified_queue_is_seen_as_one_candidate_per_type(said, expected):
     assert {p.queue for p in found} == {5}
 
 
+@pytest.mark.rule("pseudo_queues_of")
 @pytest.mark.parametrize(("bounds", "corecount", "slot"), [
     pytest.param(dict(mincore=2), 8, 8, id="open above: the queue's cores"),
     pytest.param(dict(mincore=8), 8, 8, id="as many as are asked for"),
@@ -119,6 +122,7 @@ def test_cores_of_a_candidate(bounds, corecount, slot):
     assert [p.corecount for p in found] == ([] if slot is None else [slot])
 
 
+@pytest.mark.rule("pseudo_queues_of")
 def test_a_queue_that_is_not_unified_is_its_own_candidate_for_every_type():
     row = queue_row(capability="mcore", corecount=8, maxrss=16_000, minrss=100)
     assert pseudo_queues_of(0, row, FOUR_TYPES) == [(0, -1, 8, 16_000, 100)]

@@ -9,6 +9,8 @@ import yaml
 from simgrid_broker.scenario.model import Share
 from simgrid_broker.world.share_tree import leaf_shares, share_tree, with_value
 
+pytestmark = pytest.mark.rule("share_tree")
+
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 JULY_2018 = {

@@ -1,0 +1,89 @@
+"""Rules of docs/fidelity.md, and the tests that name them with `pytest.mark.rule`; read without importing either."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE, PAGE = "simgrid_broker", "docs/fidelity.md"
+MAKES_RULES = {"criterion", "candidate_criterion", "factor", "candidate_factor"}
+"""Decorators of the rules of brokers."""
+NAMED = re.compile(r"`((?:policy|world|fabric)\.(?:\w+\.)*\w+)`")
+"""Functions that the page names, in contrast to files, which it names with slashes."""
+
+
+def rules(root: Path) -> dict[str, Path]:
+    """File of each rule by its dotted name: decorated functions, then the others that the page names.
+
+    Raises ValueError for a name on the page that is not a function.
+    """
+    found = {f"{_module(path, root)}.{function.name}": path
+             for path in sorted((root / PACKAGE / "policy").rglob("*.py"))
+             for function in functions(path) if MAKES_RULES & {last_name(each) for each in function.decorator_list}}
+    for name in dict.fromkeys(NAMED.findall((root / PAGE).read_text(encoding="utf-8"))):
+        if name not in found:
+            found[name] = _file_of(name, root)
+    return found
+
+
+def functions(path: Path) -> list[ast.FunctionDef]:
+    """Functions of a module, without methods and inner functions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    return [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+
+def last_name(node: ast.AST) -> str:
+    """Last part of the name of a decorator or variable."""
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def tests_of_rules(root: Path) -> dict[str, tuple[str, ...]]:
+    """Tests of each rule as pytest names them, `file::function`, or `file` where `pytestmark` names the rule.
+
+    Raises ValueError for a marker that names no rule, or several.
+    """
+    known = rules(root)
+    found: dict[str, list[str]] = {name: [] for name in known}
+    for path in sorted((root / "tests").rglob("test_*.py")):
+        for name, test in marks(path):
+            where = path.relative_to(root).as_posix()
+            found[resolved(name, known, where)].append(f"{where}::{test}" if test else where)
+    return {name: tuple(dict.fromkeys(tests)) for name, tests in found.items()}
+
+
+def marks(path: Path) -> Iterator[tuple[str, str]]:
+    """(rule as written, test function) of each marker of a file; the function is empty for `pytestmark`."""
+    for node in ast.parse(path.read_text(encoding="utf-8"), str(path)).body:
+        if isinstance(node, ast.FunctionDef):
+            yield from ((name, node.name) for decorator in node.decorator_list for name in _marked(decorator))
+        elif isinstance(node, ast.Assign) and any(last_name(target) == "pytestmark" for target in node.targets):
+            yield from ((name, "") for call in ast.walk(node.value) for name in _marked(call))
+
+
+def resolved(name: str, known: dict[str, Path], where: str) -> str:
+    """The one rule whose dotted name ends with `name`; raises ValueError if none does, or several."""
+    fits = [rule for rule in known if f".{rule}".endswith(f".{name}")]
+    if len(fits) != 1:
+        raise ValueError(f"{where}: marker {name!r}: expected the end of the dotted name of one rule, not of "
+                         f"{' and '.join(fits) if fits else 'none: see ' + PAGE}")
+    return fits[0]
+
+
+def _marked(node: ast.AST) -> list[str]:
+    """Names in a call of `pytest.mark.rule`; empty for anything else."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.rule":
+        return [ast.literal_eval(argument) for argument in node.args]
+    return []
+
+
+def _module(path: Path, root: Path) -> str:
+    return ".".join(path.relative_to(root / PACKAGE).with_suffix("").parts).removesuffix(".__init__")
+
+
+def _file_of(name: str, root: Path) -> Path:
+    *parts, function = name.split(".")
+    path = root.joinpath(PACKAGE, *parts).with_suffix(".py")
+    if not path.is_file() or function not in {node.name for node in functions(path)}:
+        raise ValueError(f"{PAGE}: `{name}` is not a function")
+    return path

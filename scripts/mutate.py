@@ -1,0 +1,395 @@
+#!/usr/bin/env python3
+"""Break each rule of docs/fidelity.md in turn and run its tests: those that notice nothing are too weak.
+
+    scripts/mutate.py                               every mutation of every rule
+    scripts/mutate.py --rule too_little_scratch     of one rule; several --rule are possible
+    scripts/mutate.py --most 3                      the three strongest mutations of each rule
+    scripts/mutate.py --sample 50 --seed 2          50 mutations, drawn at random
+    scripts/mutate.py --list                        what would be tried, without running anything
+
+The tests of a rule are those with the marker `pytest.mark.rule`. They run uncompiled, each time in a forked process in
+which one function has another code; no file is changed. A mutation is a comparison negated or moved at its boundary,
+`and` for `or`, min for max, a constant plus one, a condition reversed, a criterion that refuses everything or nothing,
+a factor of 1. Functions of a module that are not rules belong to the first rule that uses them. Exit status 1 if a
+mutation survives that is not on the list of equivalent ones, or if the tests fail without a mutation.
+"""
+
+import argparse
+import ast
+import importlib
+import inspect
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+import marked_tests
+import pytest
+from _pytest import runner
+from marked_tests import MAKES_RULES, PACKAGE
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+
+NEGATED = {ast.Lt: ast.GtE, ast.GtE: ast.Lt, ast.Gt: ast.LtE, ast.LtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+           ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In}
+MOVED = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt}
+SWAPPED = {ast.And: ast.Or, ast.Or: ast.And, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd}
+NEGATED_NAMES = {"above": "at_most", "at_most": "above", "below": "at_least", "at_least": "below"}
+MOVED_NAMES = {"above": "at_least", "at_least": "above", "below": "at_most", "at_most": "below"}
+OTHER_NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum", "ceil": "floor",
+               "floor": "ceil", "any": "all", "all": "any"}
+CONSTANT, NEGATION, BOUNDARY, LOGIC, CONDITION, NAME, SHIFT = range(7)
+"""Kinds of mutations, the strongest first."""
+
+EQUIVALENT: dict[tuple[str, str], str] = {
+}
+"""Mutations that change no decision, by rule and mutation, each with its reason."""
+
+
+class Mutation(NamedTuple):
+    """A change of one function: kind, line, the expression before and after, and the whole module after it."""
+
+    rule: str
+    function: str
+    kind: int
+    line: int
+    old: str
+    new: str
+    path: Path
+    text: str
+
+    @property
+    def module(self) -> str:
+        """Dotted name of the module."""
+        return self.rule.rpartition(".")[0]
+
+    @property
+    def change(self) -> str:
+        """The expression before and after."""
+        return f"{self.old} -> {self.new}"
+
+
+class Place(NamedTuple):
+    """An expression and where it hangs in its syntax tree."""
+
+    node: ast.AST
+    parent: ast.AST
+    field: str
+    index: int | None
+
+
+# ---- what is changed -----------------------------------------------------------------------------------------------
+
+def mutations(rules: dict[str, Path], chosen: Iterable[str]) -> list[Mutation]:
+    """The mutations of the chosen rules, those of one rule by strength."""
+    found, taken = [], set()
+    for rule in chosen:
+        path = rules[rule]
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        own = []
+        for function in _with_helpers(tree, rule.rsplit(".", 1)[1], _names_in(path, rules)):
+            if (path, function.name) not in taken:
+                taken.add((path, function.name))
+                own += [Mutation(rule, function.name, kind, line, old, new, path, text)
+                        for kind, line, old, new, text in _of_function(tree, function)]
+        found += sorted(own, key=lambda one: one.kind)
+    return found
+
+
+def _names_in(path: Path, rules: dict[str, Path]) -> set[str]:
+    """Names of the rules of a file."""
+    return {rule.rsplit(".", 1)[1] for rule, where in rules.items() if where == path}
+
+
+def _with_helpers(tree: ast.Module, name: str, rules: set[str]) -> list[ast.FunctionDef]:
+    """A rule and the functions of its module that it uses, directly or through others, and that are not rules."""
+    known = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    found, todo = [], [name]
+    while todo:
+        function = known[todo.pop(0)]
+        found.append(function)
+        used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+        todo += [other for other in known if other in used and other not in rules and other not in todo
+                 and known[other] not in found]
+    return found
+
+
+def _of_function(tree: ast.Module, function: ast.FunctionDef) -> Iterator[tuple[int, int, str, str, str]]:
+    """(kind, line, old, new, module after the change) of each mutation of a function."""
+    numbers = _number_names(tree)
+    for place in _places(function):
+        for kind, new in _variants(place, function, numbers):
+            with _replaced(place, new):
+                text = ast.unparse(ast.fix_missing_locations(tree))
+            yield kind, place.node.lineno, _short(place.node), _short(new), text
+
+
+def _places(function: ast.FunctionDef) -> Iterator[Place]:
+    """Every expression of the body of a function; subscripts and texts are left out."""
+    first = int(ast.get_docstring(function) is not None)
+    todo = [Place(node, function, "body", k) for k, node in enumerate(function.body)][first:]
+    while todo:
+        place = todo.pop(0)
+        yield place
+        if not isinstance(place.node, ast.JoinedStr):
+            todo += [child for child in _children(place.node) if child.field != "slice"]
+
+
+def _children(node: ast.AST) -> Iterator[Place]:
+    for field, value in ast.iter_fields(node):
+        if isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+            yield Place(value, node, field, None)
+        elif isinstance(value, list):
+            yield from (Place(each, node, field, k) for k, each in enumerate(value) if isinstance(each, ast.AST))
+
+
+def _variants(place: Place, function: ast.FunctionDef, numbers: set[str]) -> Iterator[tuple[int, ast.AST]]:
+    """(kind, what takes the place of an expression) of each mutation."""
+    node = place.node
+    if isinstance(node, ast.Return) and node.value is not None:
+        yield from ((CONSTANT, ast.Return(value)) for value in _constants(node.value, function))
+    if isinstance(node, ast.Compare):
+        for kind, others in ((NEGATION, NEGATED), (BOUNDARY, MOVED)):
+            for k, operator in enumerate(node.ops):
+                if type(operator) in others:
+                    operators = [*node.ops[:k], others[type(operator)](), *node.ops[k + 1:]]
+                    yield kind, ast.Compare(node.left, operators, node.comparators)
+    if isinstance(node, ast.BoolOp):
+        yield LOGIC, ast.BoolOp(SWAPPED[type(node.op)](), node.values)
+    if isinstance(node, ast.BinOp) and type(node.op) in SWAPPED:
+        yield LOGIC, ast.BinOp(node.left, SWAPPED[type(node.op)](), node.right)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.Not, ast.Invert)):
+        yield CONDITION, node.operand
+    elif place.field == "test" and not isinstance(node, (ast.Compare, ast.BoolOp)):
+        yield CONDITION, ast.UnaryOp(ast.Not(), node)
+    if isinstance(node, ast.Call):
+        for kind, names in ((NEGATION, NEGATED_NAMES), (BOUNDARY, MOVED_NAMES), (NAME, OTHER_NAMES)):
+            if isinstance(node.func, ast.Name) and node.func.id in names:
+                yield kind, ast.Call(ast.Name(names[node.func.id]), node.args, node.keywords)
+            if isinstance(node.func, ast.Attribute) and node.func.attr in names:
+                yield kind, ast.Call(ast.Attribute(node.func.value, names[node.func.attr]), node.args, node.keywords)
+    is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
+    if is_number:
+        yield SHIFT, ast.Constant(node.value + 1)
+    if isinstance(node, ast.Name) and node.id in numbers:
+        yield SHIFT, ast.BinOp(node, ast.Add(), ast.Constant(1))
+
+
+def _constants(value: ast.expr, function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What a rule returns in place of `value`: refusals of all and of no candidate, a factor of 1, True and False."""
+    makers = {marked_tests.last_name(each) for each in function.decorator_list} & MAKES_RULES
+    if any("factor" in maker for maker in makers):
+        yield ast.Constant(1.0)
+    elif makers:
+        answer = ast.unparse(value)
+        for refused in (True, False):
+            forced = "| True" if refused else "& False"
+            yield ast.parse(f"(lambda answer: answer._replace(refused=answer.refused {forced}) if hasattr(answer, "
+                            f"'refused') else ({refused}, *answer[1:]) if isinstance(answer, tuple) else "
+                            f"answer {forced})({answer})", mode="eval").body
+    elif function.returns is not None and ast.unparse(function.returns) == "bool":
+        yield from (ast.Constant(each) for each in (True, False) if ast.unparse(value) != str(each))
+
+
+def _number_names(tree: ast.Module) -> set[str]:
+    """Constants of a module that are numbers, by their names."""
+    pairs = [(target, node.value) for node in tree.body if isinstance(node, ast.Assign) for target in node.targets]
+    pairs += [pair for target, value in pairs if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple)
+              for pair in zip(target.elts, value.elts, strict=True)]
+    return {target.id for target, value in pairs if isinstance(target, ast.Name) and target.id.isupper()
+            and isinstance(value, (ast.Constant, ast.BinOp))
+            and not any(isinstance(node, ast.Constant) and isinstance(node.value, (str, bool, type(None)))
+                        for node in ast.walk(value))}
+
+
+@contextmanager
+def _replaced(place: Place, new: ast.AST) -> Iterator[None]:
+    """The tree with another node in a place."""
+    def put(node: ast.AST) -> None:
+        if place.index is not None:
+            getattr(place.parent, place.field)[place.index] = node
+        else:
+            setattr(place.parent, place.field, node)
+    put(new)
+    try:
+        yield
+    finally:
+        put(place.node)
+
+
+def _short(node: ast.AST) -> str:
+    """An expression as text of one line; the refusals of all and of none by name."""
+    text = " ".join(ast.unparse(node).split())
+    if text.startswith("return (lambda answer:"):
+        return "refuse all" if "| True" in text else "refuse none"
+    return text if len(text) <= 70 else f"{text[:67]}..."
+
+
+# ---- what notices it -----------------------------------------------------------------------------------------------
+
+class Run(NamedTuple):
+    """A mutation, and whether its tests noticed it: `caught`, `caught (time)`, `survived` or `equivalent`."""
+
+    mutation: Mutation
+    result: str
+    tests: tuple[str, ...]
+
+
+class Breaker:
+    """A plugin of pytest that runs collected tests once as they are, then for each mutation in a forked process.
+
+    results: filled with what became of the mutations. pytest.main returns another status than 0 if tests cannot be
+    collected or fail without a mutation.
+    """
+
+    def __init__(self, chosen: Sequence[Mutation], tests: dict[str, tuple[str, ...]], limit_s: float):
+        self.chosen, self.tests, self.limit_s = chosen, tests, limit_s
+        self.results: list[Run] = []
+
+    def pytest_runtestloop(self, session: Any) -> bool:
+        """Run the tests of each mutation; stands in for pytest's own loop."""
+        if session.testsfailed:
+            raise session.Failed("the tests cannot be collected")
+        items = {item.nodeid.split("[")[0]: [] for item in session.items}
+        for item in session.items:
+            items[item.nodeid.split("[")[0]].append(item)
+        if self._passes(session.items, None, 3600) is not True:
+            raise session.Failed("the tests fail without a mutation")
+        for mutation in tqdm(self.chosen, unit=" mutations", disable=None):
+            own = [item for name, group in items.items() for item in group
+                   if name in self.tests[mutation.rule] or name.split("::")[0] in self.tests[mutation.rule]]
+            self._keep(mutation, self._passes(own, mutation, self.limit_s) if own else True)
+        return True
+
+    def _keep(self, mutation: Mutation, passes: bool | None) -> None:
+        """Note a result, and print it if the tests missed the mutation."""
+        result = {None: "caught (time)", False: "caught"}.get(passes, "survived")
+        if passes and (mutation.rule, mutation.change) in EQUIVALENT:
+            result = "equivalent"
+        if result == "survived":
+            tqdm.write(f"survived: {mutation.rule}, line {mutation.line}: {mutation.change}", sys.stderr)
+        self.results.append(Run(mutation, result, self.tests[mutation.rule]))
+
+    def _passes(self, items: Sequence[Any], mutation: Mutation | None, limit_s: float) -> bool | None:
+        """Whether all tests pass in a process of its own, with a mutation; None if it takes longer than limit_s."""
+        process = os.fork()
+        if not process:
+            _test(items, mutation)
+        end = time.monotonic() + limit_s
+        try:
+            while time.monotonic() < end:
+                done, status = os.waitpid(process, os.WNOHANG)
+                if done:
+                    return status == 0
+                time.sleep(0.005)
+        finally:
+            if not done:
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
+        return None
+
+
+def _test(items: Sequence[Any], mutation: Mutation | None) -> None:
+    """Apply a mutation, run tests up to the first that fails, and leave the process; without mutation say why."""
+    status = 1
+    try:
+        if mutation is not None:
+            silent = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(silent, 1)
+            os.dup2(silent, 2)
+            _apply(mutation)
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            for report in runner.runtestprotocol(item, nextitem=following, log=False):
+                if report.failed:
+                    print(f"{item.nodeid}\n{report.longreprtext}", file=sys.stderr, flush=True)
+                    return
+        status = 0
+    finally:
+        os._exit(status)
+
+
+def _apply(mutation: Mutation) -> None:
+    """Give the loaded function the code of the mutation, wherever it is already referred to."""
+    module = importlib.import_module(f"{PACKAGE}.{mutation.module}")
+    function = inspect.unwrap(getattr(module, mutation.function))
+    whole = compile(mutation.text, str(mutation.path), "exec")
+    function.__code__ = next(code for code in whole.co_consts
+                             if isinstance(code, CodeType) and code.co_name == mutation.function)
+
+
+def run(chosen: Sequence[Mutation], tests: dict[str, tuple[str, ...]], limit_s: float) -> tuple[int, list[Run]]:
+    """The exit status of pytest and what became of the mutations; one without tests has survived."""
+    breaker = Breaker(chosen, tests, limit_s)
+    needed = list(dict.fromkeys(test for mutation in chosen for test in tests[mutation.rule]))
+    with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
+        os.environ |= {"NUMBA_DISABLE_JIT": "1", "SIMGRID_BROKER_CACHE": folder, "OPENBLAS_NUM_THREADS": "1"}
+        os.chdir(ROOT)
+        sys.path.insert(0, str(ROOT))
+        status = pytest.main(["-o", "addopts=", "-p", "no:terminal", "-p", "no:cacheprovider", "-p", "no:xdist", "-s",
+                              f"--rootdir={ROOT}", *needed], plugins=[breaker])
+    return int(status), breaker.results
+
+
+# ---- the command ---------------------------------------------------------------------------------------------------
+
+def main() -> int:
+    """Choose mutations, run or list them, print the table; the exit status."""
+    options = _options()
+    tests = marked_tests.tests_of_rules(ROOT)
+    rules = marked_tests.rules(ROOT)
+    names = [marked_tests.resolved(name, rules, "--rule") for name in options.rule] or list(rules)
+    chosen = _chosen(mutations(rules, names), options)
+    if options.list:
+        _print_table([Run(mutation, "", tests[mutation.rule]) for mutation in chosen])
+        return 0
+    status, runs = run(chosen, tests, options.limit)
+    _print_table(runs)
+    return int(status != 0 or any(done.result == "survived" for done in runs))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rule", action="append", default=[], metavar="NAME", help="end of a rule's dotted name")
+    parser.add_argument("--most", type=int, metavar="N", help="at most N mutations of each rule, the strongest first")
+    parser.add_argument("--sample", type=int, metavar="N", help="only N mutations, drawn at random")
+    parser.add_argument("--seed", type=int, default=1, metavar="S", help="seed of that draw, default 1")
+    parser.add_argument("--limit", type=float, default=120, metavar="SECONDS", help="time for the tests of a mutation")
+    parser.add_argument("--list", action="store_true", help="list mutations and tests, run nothing")
+    return parser.parse_args()
+
+
+def _chosen(found: list[Mutation], options: argparse.Namespace) -> list[Mutation]:
+    """The mutations that the options leave."""
+    if options.most is not None:
+        seen: Counter = Counter()
+        found = [one for one in found if (seen.update([one.rule]) or seen[one.rule]) <= options.most]
+    if options.sample is not None and options.sample < len(found):
+        kept = set(random.Random(options.seed).sample(range(len(found)), options.sample))
+        found = [one for k, one in enumerate(found) if k in kept]
+    return found
+
+
+def _print_table(runs: Sequence[Run]) -> None:
+    """One line for each mutation, then how many had which result."""
+    for done in runs:
+        mutation = done.mutation
+        where = ", ".join(test.removeprefix("tests/") for test in done.tests)
+        print(f"{mutation.rule} | {mutation.line}: {mutation.change} | {done.result} | {where}")
+    for (rule, change), reason in EQUIVALENT.items():
+        if any((done.mutation.rule, done.mutation.change) == (rule, change) for done in runs):
+            print(f"equivalent: {rule}: {change}: {reason}")
+    counts = Counter(done.result for done in runs if done.result)
+    print(", ".join(f"{n} {result}" for result, n in counts.items()) or f"{len(runs)} mutations")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
