@@ -12,6 +12,8 @@ from simgrid_broker.gdpconfig import GdpconfigKey
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import LINKS, PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.attribute import texts_of
+from simgrid_broker.schema.datasets import DatasetOfTask as DatasetOfTask
+from simgrid_broker.schema.datasets import InputFile as InputFile
 from simgrid_broker.schema.grid import ACTIVITIES, LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, Queue
 from simgrid_broker.schema.software import Hardware as Hardware
@@ -116,7 +118,8 @@ class Task(SeenTask):
     n_files_per_job: int = 0
     input_bytes_per_job: float = 0.0
     output_bytes_per_job: float = 0.0
-    workdisk_bytes: float = 0.0
+    primary_mib: float = nan       # primary input of a job as wall time counts it, MiB; NaN = all of its input
+    workdisk_bytes: float = nan    # NaN = not said
     n_jobs: int = 0                # jobs still to be made or finished
     total_input_bytes: float = 0.0
     total_input_files: int = 0
@@ -132,7 +135,10 @@ class Task(SeenTask):
     mergeramcount: float = nan     # MB of a merge job; NaN = unknown
     mergecorecount: int | None = None  # cores of a merge job, 0 = any; None = as `corecount`
     job_cloning: bool = False      # an event service task whose jobs are clones
-    jumbo_events: int = -1         # events that are ready for jumbo jobs; -1 = it makes none
+    jumbo_events: float = -1       # events that are ready for jumbo jobs; -1 = it makes none, inf = unknown
+    jumbo_chunk: str = ""          # kind of the jobs if they are jumbo jobs: fake or only
+    types_at: tuple[tuple[int, tuple[int, ...]], ...] = ()     # PanDA queue and the resource types of the task's jobs
+    #                                                            there; elsewhere they have the task's own
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
     walltimeunit: str = ""         # empty = the task does not say
 
@@ -148,6 +154,7 @@ QUEUE = np.dtype([
     *((column.seen_as or column.name, column.seen) for column in (*PSEUDO_QUEUES.seen, *QUEUES.seen)),
     ("storage", "i4"),               # endpoint that takes output; -1 = none
     ("storage_site", "i4"),          # site of that endpoint, else that of the queue
+    ("locked", "?"),                 # another broker holds a lock on it
 ])
 """A pseudo-queue as brokers see it: numbers and flags, each described in its sheet (`schema.queues`)."""
 
@@ -169,6 +176,7 @@ class Queues:
     software: tuple[QueueSoftware, ...]
     software_of_all: PublishedSoftware | None = None
     version: int = 0               # grows whenever any of the above changes
+    reads: tuple[tuple[int, ...], ...] | None = None   # endpoints of input; None = those that take output
 
     def __getattr__(self, column: str) -> Any:
         """A column, (n,), as an array of numbers or a tuple of texts; raises AttributeError for an unknown one."""
@@ -192,6 +200,15 @@ class Queues:
         return tuple(zip(self.queue.tolist(), self.corecount.tolist(), strict=True))
 
 
+def same_type(first: int, production: np.ndarray, analysis: np.ndarray) -> np.ndarray:
+    """Queues of the type of queue `first`, or of type unified, (n,) bool: production and analysis, of the queues.
+
+    Source: PanDA's `DataServiceUtils.getSitesShareDDM`.
+    """
+    alike = (production == production[first]) & (analysis == analysis[first])
+    return alike | (production & analysis)
+
+
 LOAD = np.dtype([
     ("running", "i8"), ("defined", "i8"), ("assigned", "i8"), ("activated", "i8"), ("starting", "i8"),
     ("placed", "i8"),                # jobs made since the numbers were read
@@ -208,18 +225,21 @@ LOAD = np.dtype([
 
 STORE = np.dtype([("present", "?"), ("usable_bytes", "f8"), *((activity, "?") for activity in ACTIVITIES),
                   *((column.name, column.seen) for column in STORAGES.seen)])
-"""The storage that takes a site's output; a flag says that the storage may be used so.
+"""The storages of a queue, or the one that takes a site's output; a flag says that one of them may be used so.
+
+read_lan, write_wan: of its input; write_lan, read_wan: of its output; the space is where output goes by default.
 
 usable: free and expired, less what must stay free (brokerage reference, 0.2).
 """
 
-LINK = np.dtype([("in_nucleus", "?"), ("sharing", "?"), ("known", "?"),
+LINK = np.dtype([("in_nucleus", "?"), ("sharing", "?"), ("at_nucleus", "?"), ("unmapped", "?"), ("known", "?"),
                  *((column.name, column.seen) for column in LINKS.seen),
                  *((column.name, column.seen) for column in LINK_NUMBERS)])
-"""The way from a site to a nucleus.
+"""The way of output from a queue to a nucleus.
 
-in_nucleus: the site is the nucleus; sharing: it is not, but has the nucleus' storage; known: there is a record of the
-link; closeness: 0 best to 11 worst, -1 blocked, -2 unknown; throughput in MB/s, NaN = unknown.
+in_nucleus: the queue belongs to the nucleus; sharing: it does not, but the nucleus reads its output; at_nucleus: its
+output lies at the nucleus; unmapped: where its output lies is not known; known: there is a record of the link;
+closeness: 0 best to 11 worst, -1 blocked, -2 unknown; throughput in MB/s, NaN = unknown.
 """
 
 UNKNOWN = {"running_of_type": -1, "queued_of_type": -1, "assigned_of_type": -1, "num_slots": -1,
@@ -242,20 +262,45 @@ def records(dtype: np.dtype, n: int, **columns) -> np.ndarray:
 class Stats(NamedTuple):
     """What JEDI last read of the grid, for one share and one nucleus, and what it placed since.
 
-    load: (n_queues,) of LOAD, whose `placed` goes on counting; store: (n_sites,) of STORE; link: (n_sites,) of LINK, of
-    which nothing is known if the task has no nucleus.
+    load: (n_queues,) of LOAD, whose `placed` goes on counting; store: (n_queues,) of STORE; link: (n_queues,) of LINK,
+    of which nothing is known if the task has no nucleus. Of the nucleus: whether the storage that takes its output
+    receives and sends files, and the output that waits for it, without and of express tasks.
     """
 
     taken_at: float
     load: np.ndarray
     store: np.ndarray
     link: np.ndarray
+    writable: bool = True
+    readable: bool = True
+    files_to_nucleus: float = 0.0
+    express_to_nucleus: float = 0.0
+
+
+class Source(NamedTuple):
+    """A replica of an input dataset: its part of the files, 0 to 1, how many it lacks, and what may be read from it."""
+
+    name: str
+    part: float
+    missing: float
+    lan: bool
+    wan: bool
+
+
+class InputDataset(NamedTuple):
+    """A dataset that jobs read, for its completeness; scattered: on purpose, so that no place need have all of it."""
+
+    name: str
+    sources: tuple[Source, ...]
+    scattered: bool = False
 
 
 class Locality(NamedTuple):
-    """Input of one task, for the piece of input that is brokered, and its parts at each site, (n_sites,) of 0 to 1.
+    """Input of one task, for the piece of input that is brokered, and its parts at each queue, (n_queues,) of 0 to 1.
 
-    disk_bytes, disk_files: what lies there on disk; any_bytes, any_files: on disk or tape.
+    disk_bytes, disk_files: what its storages have on disk; any_bytes, any_files: on disk or tape; complete: (n_queues,)
+    whether a storage that it reads has all of every dataset, None = by `any_bytes`; somewhere: whether any storage has;
+    inputs: the datasets.
     """
 
     total_bytes: float
@@ -264,6 +309,21 @@ class Locality(NamedTuple):
     disk_files: np.ndarray
     any_bytes: np.ndarray
     any_files: np.ndarray
+    complete: np.ndarray | None = None
+    somewhere: bool = False
+    inputs: tuple[InputDataset, ...] = ()
+
+
+class JobInput(NamedTuple):
+    """Input of a task's jobs: its parts at each queue on disk, and on disk or tape, (n_queues,), and where it lies.
+
+    told: the input of the next jobs, if a snapshot says it file by file.
+    """
+
+    disk: np.ndarray
+    anywhere: np.ndarray
+    inputs: tuple[InputDataset, ...]
+    told: Locality | None = None
 
 
 @dataclass(frozen=True)
@@ -301,13 +361,15 @@ class Nuclei:
 class Figures:
     """The figures behind a verdict, candidate by candidate, (n,) each; NaN = there are none.
 
-    value, limit: what the rule that refused first compared, in its own unit; factors: name to
-    multipliers of the weight, of the candidates that are used.
+    value, limit: what the rule that refused first compared, in its own unit; factors: name to multipliers of the
+    weight; numbers: name to what else is known of a candidate, such as its weight. Both are of the candidates that got
+    as far as the weight, refused or not.
     """
 
     value: np.ndarray
     limit: np.ndarray
     factors: Mapping[str, np.ndarray]
+    numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

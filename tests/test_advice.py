@@ -20,11 +20,14 @@ MINIMAL = Path(__file__).parents[1] / "scenarios" / "minimal.yaml"
     pytest.param(anal_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="a component chosen by label"),
     pytest.param(prod_job_throttler.NQUEUECAP, ("policy.throttle.throttle_limits",), id="and the other one"),
     pytest.param(rebroker.ANALY_TIMEOUT, ("policy.rebrokerage.patience",), id="the fallback of a family"),
-    pytest.param(jobbroker.NW_THRESHOLD, ("policy.job_brokerage.network.low_network_weight",),
+    pytest.param(jobbroker.NW_THRESHOLD, ("policy.job_brokerage.network.low_network_weight",
+                                          "policy.job_brokerage.network.low_network_weight_deployed"),
                  id="a compiled rule, from a column of its task"),
-    pytest.param(jobbroker.NW_ACTIVE, ("policy.job_brokerage.network.low_network_weight",
+    pytest.param(jobbroker.NW_ACTIVE, ("policy.job_brokerage.network.low_network_weight_deployed",
                                        "policy.job_brokerage.network.network"), id="two compiled rules"),
-    pytest.param(jobbroker.MIN_INPUT_COMPLETENESS, None, id="a column of the task that no rule reads"),
+    pytest.param(jobbroker.MIN_INPUT_COMPLETENESS, ("policy.job_brokerage.completeness.input_incomplete",
+                                                    "policy.job_brokerage.completeness.is_complete"),
+                 id="a compiled rule and a plain function"),
     pytest.param(taskrefiner.USER_JOB_TARGET_WALLTIME, None, id="a key that nothing reads"),
 ])
 def test_a_key_is_read_by_the_public_functions_that_name_it(key, expected):

@@ -22,7 +22,7 @@ MAY_IMPORT = {
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "agents": {"plugins", "world", "fabric", "policy", "schema", "views", "luck", "names", "units"},
     "records": {"files", "schema", "names", "units", "errors"},
-    "dry_run": {"agents", "world", "scenario", "policy", "views", "errors"},
+    "dry_run": {"agents", "world", "scenario", "policy", "views", "gdpconfig", "names", "units", "errors"},
     "engine": {"agents", "fabric", "world", "scenario", "records", "luck", "errors"},
     "metrics": {"records", "names", "units"},
     "report": {"metrics", "records", "names", "units"},

@@ -157,14 +157,12 @@ class Merger:
         world, now = self.control.world, self.control.now
         jobs = world.arrays.jobs[merge.rows]
         changed = world.arrays.job_times[merge.rows, MERGING].max()
-        place = np.zeros(len(world.arrays.sites))
-        place[world.arrays.queues["site"][merge.queue]] = 1.0
         view = merging.merge_task(
             observe.task(world, merge.task), world.merge_rule(merge.task),
             merging.Unmerged(*(jobs[name] for name in merging.Unmerged._fields)),
             Premerge(merge.queue, float(now - changed), max(0.0, now - merge.stuck_at)),
             tuple(world.scenario.resource_types.values()))
-        return view, (place, place)
+        return view, observe.input_at(world, int(world.arrays.queues["site"][merge.queue]))
 
     def _order(self, merge: Merge, task: Task, number: int) -> None:
         """Make a merge job at a candidate queue."""

@@ -1,14 +1,20 @@
 """`broker`: one decision of a broker on a snapshot, made as the agents of a run make it."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from simgrid_broker.agents.broker_rules import steps_of
 from simgrid_broker.agents.brokers import Brokers
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
+from simgrid_broker.dry_run.told import tell
 from simgrid_broker.errors import Problem, SnapshotError, nearest
+from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.job_brokerage.completeness import input_incomplete, readable
+from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Figures, Verdict
@@ -16,6 +22,9 @@ from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
 from simgrid_broker.world.world import World
+
+NO_CANDIDATES = "no candidates"
+"""How PanDA's brokers end an attempt whose list is empty."""
 
 
 def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, edition: str | None = None,
@@ -34,13 +43,17 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
     in_force_now = in_force(snapshot)
     brokers = Brokers(world, Policies(world, lambda changes: in_force_now), statistics_of(world, snapshot))
     _tag(world, snapshot, row)
+    for number, told in enumerate(snapshot.tasks.values()):
+        tell(world, number, told, brokers.policies.cfg)
     about = list(snapshot.tasks.values())[row]
     decided = _nucleus if about.broker == TASK_BROKERAGE else _queues
     seen, n_jobs, names, verdict, chances = decided(brokers, row, about)
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
-        n_jobs=n_jobs, funnel=_funnel(verdict), candidates=_candidates(names, verdict, chances))
+        n_jobs=n_jobs, funnel=_funnel(verdict), error=_error(brokers, row, verdict),
+        candidates=_candidates(names, verdict, chances, _steps(brokers.policies, about.broker, verdict),
+                               _queues_of(brokers, names)))
 
 
 def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
@@ -87,6 +100,23 @@ def _queues(brokers: Brokers, row: int, about) -> tuple:
     return task, wanted, brokers.queues.names, verdict, chances_of_queues(verdict)
 
 
+def _error(brokers: Brokers, row: int, verdict: Verdict) -> str | None:
+    """The text with which the attempt ended; None if there are candidates."""
+    if len(verdict.order):
+        return None
+    parts = observe.job_input(brokers.world, row)
+    if verdict.last_tag == input_incomplete.rule.tag and parts is not None:
+        return readable(parts.inputs, observe.task(brokers.world, row), brokers.policies.cfg).failure
+    return NO_CANDIDATES
+
+
+def _queues_of(brokers: Brokers, names: Sequence[str]) -> list[str | None]:
+    """The PanDA queue of each candidate; None for a nucleus."""
+    if list(names) != list(brokers.queues.names):
+        return [None] * len(names)
+    return [brokers.world.vocabularies["queues"][queue] for queue in brokers.queues.queue.tolist()]
+
+
 def _funnel(verdict: Verdict) -> tuple[Step, ...]:
     """Each tag that refused a candidate, with the candidates left after it."""
     refusals = np.bincount(verdict.refused_by[verdict.refused_by != KEPT], minlength=len(verdict.tags))
@@ -98,8 +128,9 @@ def _funnel(verdict: Verdict) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _candidates(names, verdict: Verdict, chances: np.ndarray) -> tuple[Candidate, ...]:
-    """Every candidate with its tag, figures, weight and probability."""
+def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Criterion | None],
+                queues: Sequence[str | None]) -> tuple[Candidate, ...]:
+    """Every candidate with its tag, figures, weight and probability; steps: of each tag, queues: of each candidate."""
     unknown = np.full(len(chances), np.nan)
     figures = Figures(unknown, unknown, {}) if verdict.figures is None else verdict.figures()
     best = verdict.order if verdict.queued is not None else verdict.order[np.argsort(-verdict.weight[verdict.order],
@@ -109,14 +140,33 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray) -> tuple[Candidate
     for k, name in enumerate(names):
         refused_by = int(verdict.refused_by[k])
         kept = refused_by == KEPT
+        numbers = {told.replace(" ", "_"): _figure(column, k) for told, column in figures.numbers.items()}
+        weight, jumbo = numbers.pop("weight", None), bool(numbers.pop("jumbo", 0))
         rows.append(Candidate(
-            name=name, tag=None if kept else verdict.tags[refused_by],
-            value=_figure(figures.value, k), limit=_figure(figures.limit, k), weight=float(verdict.weight[k]),
+            name=name, queue=queues[k], value=_figure(figures.value, k), limit=_figure(figures.limit, k),
+            weight=float(verdict.weight[k]) if weight is None else weight, weighed=kept or weight is not None,
+            jumbo=jumbo,
             factors={factor: number for factor, column in figures.factors.items()
-                     if kept and (number := _figure(column, k)) is not None},
+                     if (number := _figure(column, k)) is not None},
             order=place.get(k), probability=float(chances[k]),
-            queued=_figure(verdict.queued, k) if kept else None, cap=_figure(verdict.cap, k) if kept else None))
+            **numbers, **(dict(tag=None) if kept else _refusal(verdict.tags[refused_by], steps[refused_by]))))
     return tuple(rows)
+
+
+def _steps(policies: Policies, kind: str, verdict: Verdict) -> Sequence[Criterion | None]:
+    """What each tag of a verdict belongs to; None where a policy of another package has tags of its own."""
+    steps = steps_of(policies)[DecisionKind.of(kind)]
+    if verdict.tags[:len(steps)] == tuple(step.tag for step in steps):
+        return steps
+    return (None,) * len(verdict.tags)
+
+
+def _refusal(tag: str, step: Criterion | None) -> dict:
+    """What is known of the rule that refused a candidate; None = a policy of another package."""
+    if step is None:
+        return dict(tag=tag)
+    return dict(tag=tag, criterion=step.name, stage=step.removed_in or None, temporary=step.temporary,
+                unit=step.unit or None)
 
 
 def _figure(column, k: int) -> float | None:

@@ -7,27 +7,43 @@ import numpy as np
 
 from simgrid_broker.views import KEPT, Task, Verdict
 
+FORMAT = 2
+"""Version of the JSON of a decision; it grows whenever a field changes its meaning or goes."""
+
 
 @dataclass(frozen=True)
 class Candidate:
     """Result for one candidate.
 
-    tag: of the rule that refused it, None = kept; value, limit: figures that the rule compared, None = it has none;
-    weight: 0 if refused; factors: of the weight, by name; order: 1 is best, None = not used; probability: that the
-    nucleus, or the first block of jobs, is drawn there; queued, cap: queued jobs and the number below which the queue
-    gets more, None = no cap.
+    queue: PanDA queue of a job's candidate. Of the rule that refused it, None = kept: tag; criterion: its name in the
+    program; stage: PanDA's name of the check that removed it; temporary: whether the problem may pass; value, limit:
+    figures that it compared, None = it has none; unit: theirs. weighed: whether it got as far as the weight, kept or
+    not; then weight, factors by name, and of a job's candidate the running, assigned and queued jobs that count, the
+    number below which the queue gets more, None = no cap, the network weight, and whether it takes jumbo jobs of the
+    task. order: 1 is best, None = not used;
+    probability: that the nucleus, or the first block of jobs, is drawn there.
     """
 
     name: str
     tag: str | None
+    criterion: str | None = None
+    stage: str | None = None
+    temporary: bool | None = None
     value: float | None = None
     limit: float | None = None
+    unit: str | None = None
+    weighed: bool = False
     weight: float = 0.0
     factors: Mapping[str, float] = field(default_factory=dict)
     order: int | None = None
     probability: float = 0.0
+    running: float | None = None
+    assigned: float | None = None
     queued: float | None = None
     cap: float | None = None
+    network_weight: float | None = None
+    jumbo: bool = False
+    queue: str | None = None
 
     @property
     def kept(self) -> bool:
@@ -50,7 +66,7 @@ class Decision:
 
     brokerage: task_brokerage or job_brokerage; policy: its name; task: as the broker saw it; nucleus: name of the
     task's nucleus; n_jobs: jobs to broker, None for task brokerage; funnel: the tags that refused candidates, in
-    PanDA's order; candidates: in the order of the grid.
+    PanDA's order; candidates: in the order of the grid; error: with which text the attempt ended, None = it did not.
     """
 
     snapshot: str
@@ -64,6 +80,7 @@ class Decision:
     n_jobs: int | None
     funnel: tuple[Step, ...]
     candidates: tuple[Candidate, ...]
+    error: str | None = None
 
     @property
     def kept(self) -> tuple[Candidate, ...]:
@@ -75,7 +92,8 @@ class Decision:
         task = self.task
         return dict(
             snapshot=self.snapshot, time_s=self.time_s, edition=self.edition, brokerage=self.brokerage,
-            policy=self.policy, n_jobs=self.n_jobs,
+            format=FORMAT, policy=self.policy, n_jobs=self.n_jobs, status="FAILED" if self.error else "SUCCEEDED",
+            error=self.error,
             task=dict(jeditaskid=task.jeditaskid, name=self.name, gshare=task.gshare, priority=task.currentpriority,
                       prodsourcelabel=task.prodsourcelabel, processingtype=task.processingtype, nucleus=self.nucleus),
             funnel=[vars(step) for step in self.funnel],

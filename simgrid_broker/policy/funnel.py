@@ -28,8 +28,9 @@ class Liftable:
 class Funnel:
     """Criteria, and groups of them that can be lifted, in PanDA's order; compared by identity.
 
-    A criterion's rank says when it removes a candidate: permanent ones at their place, temporary ones after all others.
-    The smallest rank that a candidate meets is its first refusal.
+    A criterion's rank says when it removes a candidate; the smallest one that a candidate meets is its first refusal.
+    Permanent criteria come at their place, then temporary ones, then final ones. If there are any final ones, those of
+    the last of PanDA's checks come first among the temporary ones.
     """
 
     steps: tuple[CriterionFunction | Liftable, ...]
@@ -51,19 +52,29 @@ class Funnel:
 
     @cached_property
     def by_rank(self) -> tuple[CriterionFunction, ...]:
-        """The criteria in the order in which they remove candidates: temporary ones behind all others."""
-        return tuple(sorted(self.criteria, key=self.ranks.__getitem__))
+        """The criteria in the order in which they remove candidates: permanent, temporary and final ones."""
+        final = [rule for rule in self.criteria if rule.rule.final]
+        passing = [rule for rule in self.criteria if rule.rule.temporary]
+        if final:
+            checks = list(dict.fromkeys(rule.rule.stage for rule in passing))
+            passing.sort(key=lambda rule: -checks.index(rule.rule.stage))
+        lasting = [rule for rule in self.criteria if not rule.rule.temporary and rule not in final]
+        return (*lasting, *passing, *final)
 
     @cached_property
     def ranks(self) -> dict[CriterionFunction, int]:
-        """Rank of each criterion: its place, and for a temporary one its place behind the last."""
-        n = len(self.criteria)
-        return {rule: place + n * rule.rule.temporary for place, rule in enumerate(self.criteria)}
+        """Rank of each criterion: its place in `by_rank`."""
+        return {rule: rank for rank, rule in enumerate(self.by_rank)}
+
+    @cached_property
+    def places(self) -> np.ndarray:
+        """Index of the criterion of each rank, (n_criteria,)."""
+        return np.array([self.criteria.index(rule) for rule in self.by_rank], np.int16)
 
     @cached_property
     def never(self) -> int:
         """The rank of a candidate that no criterion refused."""
-        return 2 * len(self.criteria)
+        return len(self.criteria)
 
     @cached_property
     def static(self) -> tuple[CriterionFunction, ...]:

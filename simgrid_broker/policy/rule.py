@@ -16,6 +16,8 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import EDITIONS
 
+TEMPORARY_STAGE, FINAL_STAGE = "temporary problem check", "final check"
+"""PanDA's names of the checks that remove candidates with temporary problems, and those behind them."""
 JOB_BROKERAGE = "PanDA brokerage documentation, production job brokerage"
 """Source of most rules of job brokerage."""
 
@@ -42,25 +44,38 @@ class Criterion(Rule):
     """Description of a rule that refuses candidates.
 
     tag: what PanDA logs for a refused candidate, which several criteria may share; name: the criterion's own, that of
-    its function; temporary: PanDA remembers the refusal and removes the candidate only
-    after the last criterion. For rules about one candidate: needs_numbers: it reads the candidate's job numbers or
-    weight; cap: the hint to the task brokerage leaves it out (as it does every rule that needs numbers); is_choice: it
-    returns a class, 0 being the best, and all candidates but those of the best class are refused.
+    its function; stage: PanDA's name of the check that refuses a candidate; unit: of the figures that it compares;
+    temporary: PanDA remembers the refusal and removes the candidate only before the final rules. For rules about one
+    candidate: needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
+    it out (as it does every rule that needs numbers); is_choice: it returns a class, 0 being the best, and all
+    candidates but those of the best class are refused.
     """
 
     tag: str
     name: str = ""
+    stage: str = ""
+    unit: str = ""
     temporary: bool = False
+    final: bool = False
     needs_numbers: bool = False
     cap: bool = False
     is_choice: bool = False
 
+    @property
+    def removed_in(self) -> str:
+        """PanDA's name of the check in which a refused candidate leaves the list."""
+        return TEMPORARY_STAGE if self.temporary else self.stage
+
 
 @dataclass(frozen=True, kw_only=True)
 class Factor(Rule):
-    """Description of a rule that gives each candidate a multiplier of its weight, by its name."""
+    """Description of a rule that gives each candidate a multiplier of its weight, by its name.
+
+    before: tag of the criterion that follows it, where candidates that are refused earlier do not have it.
+    """
 
     name: str
+    before: str = ""
 
 
 class RuleFunction(Protocol):

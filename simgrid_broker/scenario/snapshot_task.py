@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from simgrid_broker.names import PRODUCTION_LABELS
-from simgrid_broker.schema.datasets import InputDataset
+from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.named import QueueName, ResourceTypeName, SiteName
 from simgrid_broker.schema.part import Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.splitting import SplitParameters
@@ -80,7 +80,7 @@ class SnapshotTask(TaskClaims):
     splitting: MergeSplitParameters = Field(MergeSplitParameters(), description="How jobs are cut from `datasets`")
     input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = "
                                            "no replica is known")
-    datasets: dict[str, InputDataset] = Field(default_factory=dict, description="The input file by file, instead of "
+    datasets: dict[str, DatasetOfTask] = Field(default_factory=dict, description="The input file by file, instead of "
                                               "`input`, `input_per_job` and `files_per_job`")
     parent: Chain | None = Field(None, description="The task that makes the input")
 

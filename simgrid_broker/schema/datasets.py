@@ -24,7 +24,7 @@ class Replica(Part):
     of_bytes: Bytes | None = Field(None, ge=0, description="Size of the dataset; default: `bytes` of the dataset")
 
 
-class InputDataset(Part):
+class DatasetOfTask(Part):
     """A dataset that a task reads; the first one that is not secondary is its primary input."""
 
     type: str = Field("input", description="Type in JEDI; pseudo_input = there are no files, jobs are only counted")

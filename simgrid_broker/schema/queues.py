@@ -170,9 +170,11 @@ class Queue(Part):
     unified = derived(lambda queue: queue.capability == "ucore", "1 if capability is ucore", seen="?")
     pull_ups = derived(lambda queue: queue.unified and queue.workflow == "pull_ups",
                        "1 if unified and its workflow is pull_ups", seen="?")
-    production = derived(lambda queue: queue.type in PRODUCTION_TYPES, "1 if it takes production work",
+    production = derived(lambda queue: queue.type in PRODUCTION_TYPES or has_option(queue, "grandly_unified"),
+                         "1 if it takes production work",
                          source="CRIC type", seen="?")
-    analysis = derived(lambda queue: queue.type in ("analysis", "unified"), "1 if it takes analysis work",
+    analysis = derived(lambda queue: queue.type in ("analysis", "unified") or has_option(queue, "grandly_unified"),
+                       "1 if it takes analysis work",
                        source="CRIC type", seen="?")
     always_direct_io = derived(lambda queue: queue.maxinputsize == -1, "1 if no job may copy its input",
                                source="CRIC maxinputsize", seen="?")

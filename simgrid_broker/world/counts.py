@@ -75,7 +75,8 @@ class Snapshot:
     workers; activity: columns of `views.LOAD` over all shares; placed: jobs made since, (n_shares, n_queues), JEDI's
     live counter; placed_by_type: the same jobs by share and resource type. Caches of the brokers: load, by share and
     resource type (None = all), (n_queues,) of `views.LOAD`; load_of_all: its part that is equal for all shares; store:
-    (n_sites,) of `views.STORE`.
+    (n_queues,) of `views.STORE`; nuclei: (n_sites,) of it. known: (n_queues, n_shares,
+    n_resource_types) whether there are statistics, None = where there are jobs.
     """
 
     taken_at: float
@@ -89,6 +90,8 @@ class Snapshot:
     load: dict = field(default_factory=lambda: defaultdict(dict))
     load_of_all: np.ndarray | None = None
     store: np.ndarray | None = None
+    nuclei: np.ndarray | None = None
+    known: np.ndarray | None = None
 
     def place(self, share: int, resource_type: int, jobs: Iterable[tuple[int, int]]) -> None:
         """Count new jobs for later decisions; jobs: (queue, number of jobs)."""

@@ -17,6 +17,7 @@ from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.build import build
 from simgrid_broker.world.counts import Snapshot as Statistics
 from simgrid_broker.world.counts import take_snapshot
+from simgrid_broker.world.observe import stores
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.world import World
 
@@ -39,6 +40,7 @@ def statistics_of(world: World, snapshot: Snapshot) -> Statistics:
     at = snapshot.time if snapshot.statistics_at is None else snapshot.statistics_at
     statistics = take_snapshot(world.arrays, at, by_queue=True)
     statistics.activity.update(_told_activity(world, snapshot))
+    statistics.known = _known(world, snapshot)
     queues, shares = world.vocabularies["queues"], world.vocabularies["shares"]
     for row in snapshot.placed:
         statistics.place(shares.index(row.share), 0, [(queues.index(row.queue), row.jobs)])
@@ -48,7 +50,27 @@ def statistics_of(world: World, snapshot: Snapshot) -> Statistics:
 def _told_activity(world: World, snapshot: Snapshot) -> dict[str, np.ndarray]:
     """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each."""
     told = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
-    return {column.name: np.array([column.of(each) for each in told], column.dtype) for column in QUEUE_NUMBERS}
+    found = {column.name: np.array([column.of(each) for each in told], column.dtype) for column in QUEUE_NUMBERS}
+    closed = {name for name, store in zip(world.vocabularies["sites"], stores(world), strict=True)
+              if store["present"] and not store["write_wan"]}
+    for number, each in enumerate(told):
+        found["transferring_unwritable"][number] += sum(jobs for nucleus, jobs in each.transferring_to.items()
+                                                        if nucleus in closed)
+    if any(each.cores_starting is not None for each in told):
+        by_count = take_snapshot(world.arrays, 0.0).activity["cores_starting"]
+        found["cores_starting"] = np.array([by_count[number] if each.cores_starting is None else each.cores_starting
+                                            for number, each in enumerate(told)])
+    return found
+
+
+def _known(world: World, snapshot: Snapshot) -> np.ndarray:
+    """Shares and resource types of which there are statistics at a queue: those with a row, even without any job."""
+    words, counts = world.vocabularies, world.arrays.counts
+    known = np.zeros(counts.shape[:3], bool)
+    for row in snapshot.jobs:
+        known[words["queues"].index(row.queue), words["shares"].index(row.share),
+              words["resource_types"].index(row.resource_type)] = True
+    return known
 
 
 def _task_list(snapshot: Snapshot) -> TaskList:
@@ -122,9 +144,16 @@ def _fill_queues(world: World, snapshot: Snapshot) -> None:
         if told.cores_running is not None:
             arrays.running_cores[number] = 0
             arrays.running_cores[number, 0, 0] = told.cores_running
+        if told.pull_ups is not None:
+            arrays.queues["pull_ups"][number] = told.pull_ups
+        if told.slot_requests:
+            world.slots[number] = told.slot_requests
         for row in np.flatnonzero(arrays.pseudo_queues["queue"] == number)[:1]:
-            arrays.pseudo_queues["n_submitted"][row] = told.workers_submitted
-            arrays.pseudo_queues["n_running"][row] = told.workers_running
+            workers = told.workers.values()
+            submitted, running = (sum(getattr(each, what) for each in workers) for what in ("submitted", "running"))
+            arrays.pseudo_queues["n_submitted"][row] = told.workers_submitted + submitted
+            arrays.pseudo_queues["n_running"][row] = told.workers_running + running
+    world.locked = frozenset(snapshot.locked)
 
 
 def _fill_traffic(world: World, snapshot: Snapshot) -> None:

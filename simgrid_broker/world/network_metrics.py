@@ -60,7 +60,8 @@ def copy_queues(links, table, mapped, nuclei):
 class NetworkMetrics:
     """Records of all links, as `views.LINK`.
 
-    table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown.
+    table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown. by_queue:
+    what brokers made of them for each nucleus, until they change.
     """
 
     def __init__(self, arrays: Arrays):
@@ -69,11 +70,9 @@ class NetworkMetrics:
         self.readings: list[Reading] = []
         self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
         self.latest = Window(0.0, n * n)
-        sites, storage = np.arange(n), arrays.sites["storage"].astype(np.int64)
-        of = np.append(arrays.storages["site"], -1)                  # index -1: no storage
-        self.table["in_nucleus"][:n] = sites == sites[:, None]
-        self.table["sharing"][:n] = (of[storage] == sites[:, None]) & ~self.table["in_nucleus"][:n]
-        self.mapped, self.nuclei, self.all_known = storage >= 0, np.flatnonzero(arrays.sites["nucleus"]), False
+        self.by_queue: dict[int, tuple] = {}
+        self.mapped, self.nuclei = arrays.sites["storage"] >= 0, np.flatnonzero(arrays.sites["nucleus"])
+        self.all_known = False
         for column in LINKS.seen:
             self._set(column.name, arrays.links[column.name], views.UNKNOWN.get(column.name, 0))
         self._know()
@@ -134,7 +133,8 @@ class NetworkMetrics:
             self.table[column][:n, ~self.mapped] = unmapped
 
     def _know(self) -> None:
-        """Mark the links that have a record: a closeness, an average, or waiting files."""
+        """Mark the links that have a record: a closeness, an average, or waiting files; clear `by_queue`."""
+        self.by_queue.clear()
         rows = self.table[:-1]
         if not self.all_known:
             rows["known"] |= ((rows["closeness"] != views.UNKNOWN["closeness"]) | (rows["queued_files"] > 0)

@@ -136,7 +136,8 @@ def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:
             read_wan=passes[storage["read_wan_off"]], write_wan=passes[storage["write_wan_off"]],
             free_bytes=storage["free_bytes"], expired_bytes=storage["expired_bytes"],
             total_bytes=storage["total_bytes"], min_free_bytes=storage["min_free_bytes"],
-            unavailable_bytes=burden.bytes[site], queued_output_files=burden.files[site],
+            unavailable_bytes=burden.bytes[site] + storage["unavailable_bytes"],
+            queued_output_files=burden.files[site],
             bare=world.arrays.sites["bare_nucleus"][site], satellite=world.arrays.sites["nucleus"][site] == 0)
     return burden.shown[kind]
 

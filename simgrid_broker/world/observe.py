@@ -12,18 +12,23 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.units import MB, MIB
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import n_special, of_shares
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
 from simgrid_broker.world.world import World
 
 S = JobStatus
+ACTIVITIES_OF = ("read_lan", "write_wan"), ("write_lan", "read_wan")
+"""Activities of the storages of input, and of those of output; source: brokerage reference, 2.5."""
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
 READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
 PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
 """Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
 and TEST."""
+BYTES_OF_MB = {"documented": MB, "deployed": MIB}
+"""Bytes of an MB of workDiskCount; source: brokerage reference, 8.2."""
 NUMBERS = [name for name, column in views.TASK_FIELDS.items() if column.seen in ("i8", "f8")]
 FLAGS = [(name, column.name) for name, column in views.TASK_FIELDS.items() if column.seen == "?"]
 WORDS = [(name, column.name, column.codes or "") for name, column in views.TASK_FIELDS.items() if column.seen == "U"]
@@ -43,14 +48,18 @@ def queues(world: World) -> views.Queues:
     arrays, nouns = world.arrays, tuple(world.scenario.grid.queues.values())
     pseudo = arrays.pseudo_queues
     parents, of = pseudo["queue"].tolist(), arrays.queues[pseudo["queue"]]
-    storage = arrays.sites["storage"][of["site"]]
+    storage = world.places.output[pseudo["queue"]]
     columns = {column.seen_as or column.name: of[column.name] for column in QUEUES.seen}
     columns |= {column.name: pseudo[column.name] for column in PSEUDO_QUEUES.seen}
-    storage_site = np.where(storage >= 0, arrays.storages["site"][storage], of["site"])
-    records = views.records(views.QUEUE, len(pseudo), **columns, storage=storage, storage_site=storage_site)
+    storage_site, reads = world.places.output_site[pseudo["queue"]], world.places.reads
+    locked = [name in world.locked or name.partition("/")[0] in world.locked
+              for name in world.vocabularies["pseudo_queues"]]
+    records = views.records(views.QUEUE, len(pseudo), **columns, storage=storage, storage_site=storage_site,
+                            locked=locked)
     texts = {name: tuple(column.of(nouns[queue]) for queue in parents) for name, column in views.TEXTS.items()}
     return views.Queues(world.vocabularies["pseudo_queues"], records, texts,
-                        tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version)
+                        tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version,
+                        tuple(reads[queue] for queue in parents))
 
 
 def values_of(table: np.ndarray, row: int) -> dict:
@@ -71,7 +80,8 @@ def task(world: World, row: int) -> views.Task:
         gshare=words["shares"][t["share"]], n_jobs=n_jobs, is_scout=bool(world.arrays.scout_inputs[row]),
         n_events_per_job=at_once * t["n_events_per_job"], n_files_per_job=at_once * t["n_input_files"],
         input_bytes_per_job=at_once * t["input_bytes_per_job"],
-        output_bytes_per_job=at_once * t["output_bytes_per_job"], workdisk_bytes=t["workdiskcount_mb"] * 1e6,
+        output_bytes_per_job=at_once * t["output_bytes_per_job"],
+        workdisk_bytes=t["workdiskcount_mb"] * BYTES_OF_MB[world.scenario.edition],
         total_input_bytes=float(round(counted * t["input_bytes_per_job"])),
         total_input_files=round(counted * t["n_input_files"]), taskpriority=t["taskpriority"],
         parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
@@ -87,6 +97,8 @@ def task(world: World, row: int) -> views.Task:
         fields[name] = t[column] != 0
     for name, column, codes in WORDS:
         fields[name] = words[codes][t[column]]
+    if world.told:
+        fields |= world.told.get(row, {})
     return views.Task.of(fields)
 
 
@@ -110,8 +122,24 @@ def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type
     if load is None:
         load = snapshot.load[account][resource_type] = _load(world, snapshot, account, resource_type)
     if snapshot.store is None:
-        snapshot.store = stores(world)
-    return views.Stats(snapshot.taken_at, load, snapshot.store, world.network.links_to(nucleus))
+        snapshot.nuclei = stores(world)
+        snapshot.store = stores_of_queues(world, snapshot.nuclei)
+    at_nucleus = world.network.by_queue.get(nucleus)
+    if at_nucleus is None:
+        at_nucleus = world.network.by_queue[nucleus] = _links(world, nucleus)
+    link, files, express = at_nucleus
+    if nucleus < 0:
+        return views.Stats(snapshot.taken_at, load, snapshot.store, link)
+    store = snapshot.nuclei[nucleus]
+    return views.Stats(snapshot.taken_at, load, snapshot.store, link, bool(store["write_wan"]), bool(store["read_wan"]),
+                       files, express)
+
+
+def _links(world: World, nucleus: int) -> tuple[np.ndarray, float, float]:
+    """Ways of output to a nucleus, (n_queues,) of LINK, and the files of all sites that wait for it, express apart."""
+    of_sites = world.network.links_to(nucleus)
+    rows = world.places.links(nucleus, of_sites, world.arrays.queues["status"])
+    return rows, float(of_sites["queued_files"].sum()), float(of_sites["queued_express"].sum())
 
 
 def _load(world: World, snapshot, account: int, resource_type: int | None) -> np.ndarray:
@@ -126,24 +154,94 @@ def _load(world: World, snapshot, account: int, resource_type: int | None) -> np
                          ("starting", STARTING), ("defined", DEFINED)):
         load[name] = numbers[status]
     load["placed"] = snapshot.placed[account]
+    for queue, rows in world.slots.items():
+        load["num_slots"][queue] = slots_of(world, rows, account, resource_type)
     if resource_type is not None:
         of_types = snapshot.by_queue[:, account]
-        typed = of_types[:, resource_type] if account < len(world.arrays.hs06_milli) else of_types.sum(axis=1)
-        load["running_of_type"], load["assigned_of_type"] = typed[:, RUNNING], typed[:, ASSIGNED]
-        load["queued_of_type"] = typed[:, DEFINED] + typed[:, ACTIVATED] + typed[:, STARTING]
+        if account < len(world.arrays.hs06_milli):
+            _fill_typed(load, of_types[:, resource_type], _known(snapshot, account)[:, resource_type])
+        else:
+            _fill_typed(load, of_types.sum(axis=1), True)
+    return load
+
+
+def slots_of(world: World, rows, account: int, resource_type: int | None) -> int:
+    """numslots that hold for a share and resource type, -1 = none; rows: of Harvester_Slots, of one PanDA queue.
+
+    Rows of the share win over those of any, and of these the row of the type over that of any; without a type they add
+    up. Source: brokerage reference, 0.3.
+    """
+    words = world.vocabularies
+    share = words["shares"][account] if account < len(words["shares"]) else None
+    mine = [row for row in rows if row.gshare == share] or [row for row in rows if row.gshare is None]
+    if resource_type is None or resource_type < 0:
+        return sum(row.slots for row in mine) if mine else -1
+    kind = words["resource_types"][resource_type]
+    of_type = [row for row in mine if row.resource_type == kind] or [row for row in mine if row.resource_type is None]
+    return of_type[-1].slots if of_type else -1
+
+
+def _fill_typed(load: np.ndarray, typed: np.ndarray, known) -> None:
+    """Numbers of some resource types; typed: (n_queues, n_status) jobs, known: whether there are statistics of them."""
+    load["running_of_type"] = np.where(known, typed[:, RUNNING], -1)
+    load["assigned_of_type"] = typed[:, ASSIGNED]
+    load["queued_of_type"] = typed[:, DEFINED] + typed[:, ACTIVATED] + typed[:, STARTING]
+
+
+def _known(snapshot, account: int) -> np.ndarray:
+    """Whether there are statistics of a share's resource types at a queue, (n_queues, n_types): once there are jobs."""
+    if snapshot.known is not None:
+        return snapshot.known[:, account]
+    return snapshot.by_queue[:, account].any(axis=-1)
+
+
+def of_types_at(world: World, snapshot, account: int, load: np.ndarray,
+                types_at: tuple[tuple[int, tuple[int, ...]], ...]) -> np.ndarray:
+    """`load` with the numbers of the resource types that a task has at a queue instead of those of its own."""
+    load = load.copy()
+    for queue, types in types_at:
+        chosen = list(types)
+        typed = snapshot.by_queue[queue, account, chosen].sum(axis=0, keepdims=True)
+        row = load[queue:queue + 1]
+        _fill_typed(row, typed, _known(snapshot, account)[queue, chosen].any())
     return load
 
 
 def stores(world: World) -> np.ndarray:
     """The storage that takes each site's output, (n_sites,) of STORE."""
-    arrays = world.arrays
-    number, passes = arrays.sites["storage"], PASSES[world.scenario.edition]
+    return _stores(world, world.arrays.sites["storage"])
+
+
+def _stores(world: World, number: np.ndarray) -> np.ndarray:
+    """Storages by number, -1 = none, (n,) of STORE."""
+    arrays, passes = world.arrays, PASSES[world.scenario.edition]
     storage = np.zeros(len(number), arrays.storages.dtype)
     storage[number >= 0] = arrays.storages[number[number >= 0]]
-    usable = storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
+    usable = (storage["free_bytes"] + storage["expired_bytes"] - storage["min_free_bytes"]
+              - storage["unavailable_bytes"])
     open_to = {activity: passes[storage[f"{activity}_off"]] for activity in ACTIVITIES}
     return views.records(views.STORE, len(number), present=number >= 0, usable_bytes=usable, **open_to,
                          **{column.name: storage[column.name] for column in STORAGES.seen})
+
+
+def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
+    """The storages of each PanDA queue, (n_queues,) of STORE; of_sites: those of the sites.
+
+    Source of what counts where a queue lists several: brokerage reference, 2.5.
+    """
+    places, raw = world.places, f"V{views.STORE.itemsize}"
+    rows = of_sites.view(raw)[places.site].view(views.STORE)
+    if places.told.any():
+        told, passes = np.flatnonzero(places.told), PASSES[world.scenario.edition]
+        rows[told] = _stores(world, places.output[told])
+        rows["usable_bytes"][told[places.output[told] < 0]] = np.inf
+        rows["present"][told] = True
+        for (queue, storage), activities in zip(places.asked, ACTIVITIES_OF, strict=True):
+            for activity in activities:
+                rows[activity][told] = False
+                is_open = passes[world.arrays.storages[f"{activity}_off"][storage]]
+                rows[activity][queue[is_open]] = True
+    return rows
 
 
 @compiled
@@ -204,21 +302,49 @@ def input_parts(world: World, row: int) -> tuple[np.ndarray, np.ndarray]:
     return disk, np.maximum(disk, tape)
 
 
-def job_input(world: World, row: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """`input_parts` of a task whose jobs read something that lies somewhere, else None."""
+def job_input(world: World, row: int) -> views.JobInput | None:
+    """The input of a task whose jobs read something that lies somewhere, else None."""
     arrays = world.arrays
+    if row in world.inputs:
+        return world.inputs[row]
     if arrays.tasks["input_bytes_per_job"][row] <= 0 or arrays.replica_site[row].max() < 0:
         return None
-    return input_parts(world, row)
+    disk, anywhere = input_parts(world, row)
+    site = world.places.site
+    return views.JobInput(disk[site], anywhere[site], (_dataset(world, row),))
 
 
-def locality(task: views.Task, parts: tuple[np.ndarray, np.ndarray] | None, n_jobs: int) -> views.Locality | None:
+def input_at(world: World, site: int) -> views.JobInput:
+    """Input all of which lies on disk at one site."""
+    there = (world.places.site == site).astype(float)
+    return views.JobInput(there, there, (views.InputDataset("input", (_source(world, site, 1.0, 0.0),)),))
+
+
+def _dataset(world: World, row: int) -> views.InputDataset:
+    """The input of a task as one dataset with its replicas."""
+    task = world.arrays.tasks[row]
+    files = float(task["n_input_files"]) * float(task["n_jobs"])
+    return views.InputDataset("input", tuple(_source(world, site, part, (1 - part) * files)
+                                             for site, part, _ in replicas(world, row)))
+
+
+def _source(world: World, site: int, part: float, missing: float) -> views.Source:
+    """A replica at a site; a site without storage lets everyone read."""
+    arrays, passes = world.arrays, PASSES[world.scenario.edition]
+    storage = arrays.sites["storage"][site]
+    lan, wan = (storage < 0 or bool(passes[arrays.storages[f"{activity}_off"][storage]])
+                for activity in ("read_lan", "read_wan"))
+    return views.Source(world.vocabularies["sites"][site], part, missing, lan, wan)
+
+
+def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> views.Locality | None:
     """Input of `n_jobs` jobs of a task, from `job_input`; None if it has no input."""
-    if parts is None:
-        return None
-    disk, anywhere = parts
+    if parts is None or parts.told is not None:
+        return parts and parts.told
+    disk, anywhere, inputs, _ = parts
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
-    return views.Locality(total, files, disk, disk, anywhere, anywhere)
+    somewhere = any(source.part >= 1 for source in inputs[0].sources)
+    return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, somewhere, inputs)
 
 
 def jobs_before_merging(arrays: Arrays) -> np.ndarray:

@@ -4,9 +4,11 @@ import numpy as np
 
 from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.views import QueueSoftware, ShareTree
+from simgrid_broker.schema.queues import SlotRequest
+from simgrid_broker.views import JobInput, QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.network_metrics import NetworkMetrics
+from simgrid_broker.world.places import Places
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
@@ -19,7 +21,9 @@ class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
     shares, tree: currently in force, incidents may change them; arrays: replaced when a table grows, so never keep it
-    across a call; software: of each PanDA queue; network: the brokers' data on links.
+    across a call; software: of each PanDA queue; places: their storages; network: the brokers' data on links. What only
+    a snapshot says: told, inputs: by row of a task, fields of its view and its input; slots: rows of Harvester_Slots by
+    PanDA queue; locked: names of candidates, or of their PanDA queues, that another broker holds.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -32,6 +36,11 @@ class World:
         self.software = queue_software(scenario.grid)
         self.software_of_all = scenario.grid.software_of_all
         self.network = NetworkMetrics(arrays)
+        self.places = Places(arrays, scenario.grid)
+        self.told: dict[int, dict] = {}
+        self.inputs: dict[int, JobInput] = {}
+        self.slots: dict[int, tuple[SlotRequest, ...]] = {}
+        self.locked: frozenset[str] = frozenset()
 
     @property
     def state(self) -> np.void:
@@ -46,6 +55,7 @@ class World:
     def describe_anew(self) -> None:
         """Note a change of a static description of queues, which invalidates cached masks."""
         self.queues_version += 1
+        self.network.by_queue.clear()
 
     def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
                   submissions: int = MARGIN) -> None:

@@ -46,14 +46,15 @@ def task(**fields):
         jeditaskid=0, share=0, gshare="MC 16", prodsourcelabel="managed", processingtype="simul", workinggroup="",
         currentpriority=100, corecount=1, resource_type=0, ramunit="MBPerCore", baseramcount=0.0,
         cputime=100.0, cpuefficiency=100.0, basewalltime_s=0.0, n_events_per_job=100, n_files_per_job=1,
-        input_bytes_per_job=0.0, output_bytes_per_job=0.0, workdisk_bytes=0.0, n_jobs=100,
+        input_bytes_per_job=0.0, output_bytes_per_job=0.0, workdisk_bytes=np.nan, n_jobs=100,
         total_input_bytes=0.0)
     return Task(**plain | fields)
 
 
 def queues(n=1, **said):
     """Online single-core queues without limits, each of one resource type (not unified), with storage of their own."""
-    kept = {name: said.pop(name) for name in ("names", "software", "software_of_all", "version") if name in said}
+    plain = "names", "software", "software_of_all", "version", "reads"
+    kept = {name: said.pop(name) for name in plain if name in said}
     texts = {name: said.pop(name, (DEFAULT_TEXTS[name],) * n) for name in TEXTS}
     unified = np.asarray(said.get("resource_type", -1)) >= 0
     columns = dict(
@@ -68,20 +69,30 @@ def queues(n=1, **said):
 
 
 def stats(n=1, **columns):
-    """Queues with ten running jobs and nothing else, at sites with storage and no nucleus near."""
+    """Queues with ten running jobs and nothing else, at sites with storage and no nucleus near.
+
+    What the nucleus has: `writable` and the other fields of `Stats`; files that wait for it are by default those of all
+    links. A queue at the nucleus, or sharing its storage, has its output there unless `at_nucleus` says otherwise.
+    """
+    of_nucleus = {name: columns.pop(name) for name in Stats._fields[4:] if name in columns}
     load = {name: columns.pop(name) for name in LOAD.names if name in columns}
     link = {name: columns.pop(name) for name in LINK.names if name in columns}
     store = dict(present=True, free_bytes=1000 * TB, usable_bytes=1000 * TB, read_lan=True, write_lan=True,
                  read_wan=True, write_wan=True)
-    return Stats(0.0, records(LOAD, n, **dict(running=10) | load), records(STORE, n, **store | columns),
-                 records(LINK, n, **link))
+    links = records(LINK, n, **link)
+    if "at_nucleus" not in link:
+        links["at_nucleus"] = links["in_nucleus"] | links["sharing"]
+    waiting = dict(files_to_nucleus=float(links["queued_files"].sum()),
+                   express_to_nucleus=float(links["queued_express"].sum()))
+    return Stats(0.0, records(LOAD, n, **dict(running=10) | load), records(STORE, n, **store | columns), links,
+                 **waiting | of_nucleus)
 
 
 def locality(total_bytes, total_files, available_bytes, missing_files):
     """Input of a task at the sites of the candidates, all on disk."""
     parts = np.asarray(available_bytes, float) / max(total_bytes, 1e-300)
     files = 1 - np.asarray(missing_files) / max(total_files, 1)
-    return Locality(total_bytes, total_files, parts, files, parts, files)
+    return Locality(total_bytes, total_files, parts, files, parts, files, parts >= 1, bool((parts >= 1).any()))
 
 
 def job_case(task_, queues_, edition="documented"):
@@ -99,11 +110,11 @@ def candidate(task_=None, queues_=None, stats_=None, data=None, config=None, edi
 def weighed_candidate(question, k, edition):
     """The candidate with job numbers and weight, counted outside the compiled loop."""
     queue, numbers = question.queues[k], np.zeros(1, NUMBERS)[0]
-    site = queue["site"]
-    seen = Candidate(question.task[0], queue, question.load[queue["queue"]], question.link[site], question.store[site],
+    place = queue["queue"]
+    seen = Candidate(question.task[0], queue, question.load[place], question.link[place], question.store[place],
                      numbers)
     decide.begin(question)
-    decide.take_input(question, site, numbers)
+    decide.take_input(question, place, numbers)
     PRODUCTION[edition].count(*seen)
     numbers["weight"] = np.prod([factor(*seen) for factor in PRODUCTION[edition].candidate_factors])
     return seen

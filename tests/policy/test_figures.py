@@ -39,12 +39,13 @@ def test_d58_a_load_rule_tells_what_it_compared(edition, load, value, limit):
     assert (figures.value[0], figures.limit[0]) == (value, limit)
 
 
-def test_who_is_kept_has_factors_and_no_figures():
-    verdict, figures = decided(2, activated=[0, 99])
-    assert tags(verdict) == [None, "-cap"]
+def test_who_gets_as_far_as_the_weight_has_factors_and_who_is_kept_no_figures():
+    verdict, figures = decided(3, queues_=queues(3, status=[0, 0, 3]), activated=[0, 99, 0])
+    assert tags(verdict) == [None, "-cap", "-status"]
     assert np.isnan([figures.value[0], figures.limit[0]]).all()
-    assert figures.factors["running/queued"][0] == 11 / 10
-    assert all(np.isnan(column[1]) for column in figures.factors.values())
+    assert figures.factors["running/queued"][:2].tolist() == [11 / 10, 11 / 109]
+    assert figures.numbers["queued"][:2].tolist() == [0, 99] and figures.numbers["weight"][1] == 11 / 109
+    assert all(np.isnan(column[2]) for column in (*figures.factors.values(), *figures.numbers.values()))
 
 
 def test_a_rule_that_answers_with_a_mask_has_no_figures():
@@ -101,7 +102,10 @@ def test_the_weight_is_the_product_of_the_factors(edition, data):
     product = np.prod(list(figures.factors.values()), axis=0)
     assert product[verdict.order] == pytest.approx(verdict.weight[verdict.order], rel=1e-12)
     refused = verdict.refused_by != KEPT
-    assert np.isnan(product[refused]).all()
+    weighed = ~np.isnan(figures.numbers["weight"])
+    assert weighed[verdict.refused_by == KEPT].all()
+    product = np.nanprod(list(figures.factors.values()), axis=0)        # a capped queue has no factor of bootstrapping
+    assert product[weighed] == pytest.approx(figures.numbers["weight"][weighed], rel=1e-12)
     both = refused & ~np.isnan(figures.limit)
     is_low = np.array([tag in ("-low_weight", "-below_min_weight") for tag in tags(verdict)])
     assert (figures.value[both & ~is_low] > figures.limit[both & ~is_low]).all()

@@ -212,5 +212,8 @@ def test_backlog_of_the_draw():
         numbers = case(edition, **columns, **more).numbers
         return numbers["backlog"], numbers["cap"]
     assert backlog_and_cap("documented") == (12, 61)
-    assert backlog_and_cap("deployed") == (10, 60)
+    assert backlog_and_cap("deployed", unified=False) == (10, 60)
+    assert backlog_and_cap("deployed") == (0, 20)                                   # no statistics of the type at all
+    none = dict(running_of_type=0, queued_of_type=0, assigned_of_type=0)
+    assert backlog_and_cap("deployed", **none) == (0, 60)                           # all jobs are of other types
     assert backlog_and_cap("deployed", running_of_type=40, queued_of_type=3, assigned_of_type=1) == (4, 80)

@@ -166,7 +166,8 @@ def test_d50_part_of_the_scratch_disk(corecount, maxwdir, documented, deployed):
 
 @pytest.mark.rule("too_little_scratch", "too_little_scratch_deployed")
 @pytest.mark.parametrize(("work_mb", "documented", "deployed"), [
-    pytest.param(0, 1800, 1500, id="undefined: 300 MB as documented, nothing in the code"),
+    pytest.param(nan, 1800, 1500, id="undefined: 300 MB as documented, nothing in the code"),
+    pytest.param(0, 1800, 1800, id="none: 300 MB as documented, 300 MiB in the code"),
     pytest.param(100, 1800, 1895, id="little: 300 MB as documented, 300 MiB more in the code"),
     pytest.param(1000, 2500, 2753, id="much: itself as documented, 300 MiB more in the code"),
 ])
@@ -230,12 +231,26 @@ def test_without_cpu_time_the_upper_limit_is_not_asked():
     pytest.param(24 * HOURS, False, True, id="D52 24 hours are too little at 90 %"),
     pytest.param(96599, False, True, id="D52 just below 26.8 hours"),
     pytest.param(96600, False, False, id="D52 26.8 hours are enough"),
-    pytest.param(np.inf, False, False, id="no limit"),
+    pytest.param(np.inf, False, True, id="no limit, which the code scales to one below 0"),
 ])
 def test_d52_a_day_for_scouts(maxtime, documented, deployed):
     scout = task(is_scout=True, cpuefficiency=90.0, basewalltime_s=600.0)
     assert refused(r.too_short_for_scouts, scout, maxtime_s=maxtime) is documented
     assert refused(r.too_short_for_scouts, scout, "deployed", maxtime_s=maxtime) is deployed
+
+
+@pytest.mark.rule("too_short_for_scouts", "too_short_for_unknown")
+@pytest.mark.parametrize(("fields", "expected"), [
+    pytest.param(dict(basewalltime_s=1.0), True, id="scaled it is below 0"),
+    pytest.param(dict(basewalltime_s=0.0), False, id="scaled it is 0, which passes"),
+    pytest.param(dict(basewalltime_s=1.0, cputimeunit="", walltimeunit="s"), False, id="without HS06 it stays 0"),
+])
+@pytest.mark.parametrize("scouting", [True, False])
+def test_maxtime_0_in_the_24_hour_rule_of_the_code(fields, expected, scouting):
+    asked = task(is_scout=scouting, cputime=nan, **fields)
+    rule = r.too_short_for_scouts if scouting else r.too_short_for_unknown
+    assert refused(rule, asked, "deployed", maxtime_s=np.inf) is (expected if "walltimeunit" not in fields else False)
+    assert not refused(r.too_little_walltime_deployed, asked, maxtime_s=np.inf)      # the upper limit skips 0
 
 
 @pytest.mark.rule("too_short_for_unknown")

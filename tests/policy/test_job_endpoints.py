@@ -7,7 +7,7 @@ from policy_builders import candidate, cfg, queues, stats, task
 from simgrid_broker.policy.job_brokerage import endpoints
 from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.views import Locality
+from simgrid_broker.views import InputDataset, Locality, Source
 
 EDITIONS = ("documented", "deployed")
 GB, GIB = 1e9, 1024**3
@@ -66,10 +66,11 @@ def test_only_satellites_receive_input_and_send_output(rule, flag):
     assert refused(rule, **{flag: False}, present=False) == (False, False)
 
 
-def replicas(*parts):
-    """Input of 100 bytes with such parts on disk, site by site."""
-    held = np.array(parts, float)
-    return Locality(100.0, 10, held, held, held, held)
+def replicas(*parts, wan=None):
+    """Input of 100 bytes with such parts on disk, site by site; wan: which of the storages send files."""
+    held, sends = np.array(parts, float), wan or (True,) * len(parts)
+    sources = tuple(Source(f"SITE_{k}", part, 10 * (1 - part), True, sends[k]) for k, part in enumerate(parts))
+    return Locality(100.0, 10, held, held, held, held, None, bool((held >= 1).any()), (InputDataset("in", sources),))
 
 
 @pytest.mark.rule("receives_nothing")
@@ -86,18 +87,17 @@ def test_a_nucleus_that_lacks_the_input_must_receive_it_in_the_code(parts, expec
 
 
 @pytest.mark.rule("input_cannot_be_sent")
-@pytest.mark.parametrize(("parts", "columns", "expected"), [
-    pytest.param((0, 1, 0), dict(read_wan=[True, False, True]), [True, True, False],
+@pytest.mark.parametrize(("parts", "wan", "expected"), [
+    pytest.param((0, 1, 0), (True, False, True), [True, True, False],
                  id="the only source sends nothing: the nucleus alone may take the jobs"),
-    pytest.param((0, 1, 1), dict(read_wan=[True, False, True]), [False, False, False], id="another source does"),
-    pytest.param((0, 1, 0), dict(read_wan=[True, False, True], present=[True, False, True]), [False] * 3,
-                 id="a site without storage sends"),
-    pytest.param((0, 0.5, 0), dict(read_wan=[True, False, True]), [False] * 3, id="no complete replica is known"),
+    pytest.param((0, 1, 1), (True, False, True), [False, False, False], id="another source does"),
+    pytest.param((0, 1, 0.95), (True, False, True), [False] * 3, id="so does one that is nearly complete"),
+    pytest.param((0, 1, 0), (True, True, True), [False] * 3, id="the source sends"),
 ])
-def test_somebody_must_send_the_input_in_the_code(parts, columns, expected):
-    numbers = stats(3, in_nucleus=[False, False, True], **columns)
+def test_somebody_must_send_the_input_in_the_code(parts, wan, expected):
+    numbers = stats(3, in_nucleus=[False, False, True])
     found = [bool(endpoints.input_cannot_be_sent(*candidate(
-        task(), queues(3), numbers, replicas(*parts), edition="deployed", k=k))[0]) for k in range(3)]
+        task(), queues(3), numbers, replicas(*parts, wan=wan), edition="deployed", k=k))[0]) for k in range(3)]
     assert found == expected
 
 

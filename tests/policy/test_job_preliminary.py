@@ -36,15 +36,19 @@ def test_initial_list(fields, mask, single, listed):
 @pytest.mark.parametrize(("columns", "mask"), [
     pytest.param({}, [1, 0, 0], id="nobody else has the storage"),
     pytest.param({"storage": [0, 0, 1], "storage_site": [0, 0, 2]}, [1, 1, 0], id="a site that sends output there"),
-    pytest.param({"storage": [4, 3, 1], "storage_site": [1, 1, 2]}, [1, 1, 0], id="the site that owns the storage"),
+    pytest.param({"storage": [4, 3, 1], "reads": ((4,), (3, 4), (1,))}, [1, 1, 0], id="one that reads its output"),
+    pytest.param({"storage": [0, 0, 0], "production": [1, 1, 1], "analysis": [1, 0, 1]}, [1, 0, 1],
+                 id="a queue for production alone is no company for a unified one"),
+    pytest.param({"storage": [0, 0, 0], "production": [1, 1, 1], "analysis": [0, 0, 1]}, [1, 1, 1],
+                 id="a unified one is for one of production"),
     pytest.param({"storage": [0, 0, 0], "storage_site": [0, 0, 0], "status": [3, 4, 0]}, [1, 0, 1],
                  id="the others must be online, the queue itself need not"),
-    pytest.param({"storage": [0, 0, 0], "storage_site": [0, 0, 0], "production": [0, 0, 1]}, [1, 0, 1],
-                 id="the others must take production work"),
+    pytest.param({"storage": [0, 0, 0], "storage_site": [0, 0, 0], "production": [0, 0, 1],
+                  "analysis": [1, 1, 1]}, [1, 0, 1], id="the others must take production work"),
     pytest.param({"storage": [-1, -1, 1], "storage_site": [-1, -1, 2]}, [1, 0, 0], id="no storage is no common one"),
 ])
 def test_merge_jobs_stay_at_the_storage(columns, mask):
-    view = queues(3, **{name: np.array(column, bool) if name == "production" else column
+    view = queues(3, **{name: np.array(column, bool) if name in ("production", "analysis") else column
                         for name, column in columns.items()})
     merging = task(is_merging=True, premerge=Premerge(0, -1.0, 0.0))
     for edition in EDITIONS:

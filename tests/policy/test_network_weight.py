@@ -19,6 +19,11 @@ EDITIONS = ("documented", "deployed")
 NAN = np.nan
 
 
+def at_once(link):
+    """The link with output at the nucleus at once where the queue belongs to it or shares its storage."""
+    return {"at_nucleus": link.get("in_nucleus", False) or link.get("sharing", False)} | link
+
+
 def candidate_of(edition, **said) -> Candidate:
     """A candidate whose link to the nucleus is idle, of closeness 11 and unknown throughput, but for what is said."""
     link = dict(known=True, closeness=11) | {name: said.pop(name) for name in LINK.names if name in said}
@@ -27,7 +32,7 @@ def candidate_of(edition, **said) -> Candidate:
     record = np.zeros(1, TASK)
     for name, value in values.items():
         record[name] = value
-    return Candidate(record[0], *(records(kind, 1)[0] for kind in (QUEUE, LOAD)), records(LINK, 1, **link)[0],
+    return Candidate(record[0], *(records(kind, 1)[0] for kind in (QUEUE, LOAD)), records(LINK, 1, **at_once(link))[0],
                      records(STORE, 1)[0], np.zeros(1, NUMBERS)[0])
 
 
@@ -193,7 +198,7 @@ def test_more_throughput_never_makes_it_worse(one, other):
 
 # ---- express -------------------------------------------------------------------------------------------------------
 
-@pytest.mark.rule("low_network_weight")
+@pytest.mark.rule("low_network_weight", "low_network_weight_deployed")
 @pytest.mark.parametrize(("said", "documented", "deployed"), [
     pytest.param(dict(closeness=0), False, False, id="2.0 is enough"),
     pytest.param(dict(closeness=11), True, True, id="1.5 is not"),
@@ -210,7 +215,7 @@ def test_express_tasks_need_a_good_link(said, documented, deployed):
     assert refused("low_network_weight", **dict(express=True) | said) == [documented, deployed]
 
 
-@pytest.mark.rule("low_network_weight")
+@pytest.mark.rule("low_network_weight", "low_network_weight_deployed")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_figures_of_an_express_refusal(edition):
     answer = of_link("low_network_weight", edition, express=True, NW_WEIGHT_MULTIPLIER=2)

@@ -12,9 +12,9 @@ from simgrid_broker.views import KEPT
 pytestmark = pytest.mark.rule("first_refusals", "walk")
 
 
-def refuses(tag, *candidates, temporary=False, static=None, asked=None):
+def refuses(tag, *candidates, static=None, asked=None, **description):
     """A criterion that refuses the candidates named, and counts in `asked` how often it is asked."""
-    @criterion(tag, panda="", source="", temporary=temporary, static=static)
+    @criterion(tag, panda="", source="", static=static, **description)
     def rule(case):
         if asked is not None:
             asked.append(tag)
@@ -40,7 +40,17 @@ def test_the_first_refusal_counts():
 
 def test_a_temporary_refusal_removes_at_the_end():
     temporary = refuses("-t", 0, 1, temporary=True, static=())
-    assert ranks_of(temporary, refuses("-b", 1, static=()), n=3) == [2, 1, 4]
+    assert ranks_of(temporary, refuses("-b", 1, static=()), n=3) == [1, 0, 2]
+
+
+def test_before_final_rules_the_last_of_the_temporary_checks_counts_and_in_it_the_first_rule():
+    early, (first, second) = refuses("-early", 0, temporary=True, stage="early", static=()), (
+        refuses(tag, 0, temporary=True, stage="late", static=()) for tag in ("-first", "-second"))
+    final, lasting = refuses("-cap", 0, final=True, static=()), refuses("-lasting", 1, static=())
+    rules = final, early, first, lasting, second
+    assert [rule.rule.tag for rule in Funnel(rules).by_rank] == [
+        "-lasting", "-first", "-second", "-early", "-cap"]
+    assert [rule.rule.tag for rule in Funnel(rules[1:]).by_rank] == ["-lasting", "-early", "-first", "-second"]
 
 
 def test_the_walk_stops_when_no_candidate_is_left():
@@ -96,8 +106,8 @@ def test_a_full_cache_forgets_the_oldest():
 def test_two_funnels_share_a_cache():
     cache = MaskCache()
     case = job_case(task(), queues(2))
-    assert cache.first_refusals(Funnel((refuses("-a", 0, static=()),)), case).tolist() == [0, 2]
-    assert cache.first_refusals(Funnel((refuses("-b", 1, static=()),)), case).tolist() == [2, 0]
+    assert cache.first_refusals(Funnel((refuses("-a", 0, static=()),)), case).tolist() == [0, 1]
+    assert cache.first_refusals(Funnel((refuses("-b", 1, static=()),)), case).tolist() == [1, 0]
 
 
 def test_an_empty_funnel_keeps_every_candidate():

@@ -35,7 +35,6 @@ def test_nothing_has_moved_yet():
     assert read(bench, 1) == [NAN] * 3
     link = bench.world.network.links_to(0)
     assert link["closeness"].tolist() == [0, 3] and link["known"].tolist() == [True, True]
-    assert link["in_nucleus"].tolist() == [True, False] and not link["sharing"].any()
 
 
 def test_the_average_is_that_of_the_files():
@@ -148,8 +147,5 @@ def test_sites_that_share_the_storage_of_a_nucleus_or_have_none():
     bench.world.network.read_queues(bench.arrays)
     bench.world.network.read_throughput(bench.arrays, HOUR)
     link = bench.world.network.links_to(0)
-    assert link["in_nucleus"].tolist() == [True, False, False, False, False]
-    assert link["sharing"].tolist() == [False, False, True, True, False]
     assert link["closeness"].tolist() == [0, 1, 1, 1, -2]
     assert (link["queued_files"][4], bool(link["known"][4])) == (0, False) and np.isnan(link["mbps_hour"][4])
-    assert bench.world.network.links_to(1)["sharing"].tolist() == [False] * 5

@@ -97,7 +97,7 @@ def test_numbers_of_a_type():
     for kind, status in ((0, S.RUNNING), (1, S.RUNNING), (1, S.ACTIVATED), (1, S.ASSIGNED)):
         put_job(bench, status, resource_type=kind)
     load = observe.stats(bench.world, take_snapshot(bench.arrays, 0.0, by_queue=True), 0, resource_type=1).load
-    assert load["running_of_type"].tolist() == [1, 0] and load["queued_of_type"].tolist() == [1, 0]
+    assert load["running_of_type"].tolist() == [1, -1] and load["queued_of_type"].tolist() == [1, 0]
     assert load["assigned_of_type"].tolist() == [1, 0]
 
 
@@ -183,7 +183,7 @@ def test_how_long_a_task_has_been_frozen(frozen_s, frozen_for_s):
     pytest.param(dict(replicas={0: 1.0}), None, id="no input"),
     pytest.param(dict(input_bytes_per_job=1.0), None, id="nothing is known of replicas"),
 ])
-def test_input_at_the_sites(task, fraction):
+def test_input_at_the_queues(task, fraction):
     bench = bench_of(task)
     found = observe.job_input(bench.world, 0)
     assert (None if found is None else found[0].tolist()) == fraction
@@ -192,7 +192,7 @@ def test_input_at_the_sites(task, fraction):
 def test_input_on_tape_is_not_on_disk():
     bench = bench_of(dict(replicas={0: 0.5, 1: 1.0}, input_bytes_per_job=1.0))
     bench.arrays.replica_tape[0, 1] = 1
-    disk, anywhere = observe.job_input(bench.world, 0)
+    disk, anywhere, _, _ = observe.job_input(bench.world, 0)
     assert (disk.tolist(), anywhere.tolist()) == ([0.5, 0], [0.5, 1])
 
 

@@ -20,14 +20,16 @@ def preassigned(task):
     return task["single"] or task["listed"]
 
 
-@candidate_criterion("-opportunistic", panda="selection for opportunistic queues", source=SOURCE + "2.3 P5")
+@candidate_criterion("-opportunistic", panda="selection for opportunistic queues", stage="opportunistic check",
+                     source=SOURCE + "2.3 P5")
 def opportunistic(task, queue, load, link, store, numbers):
     """Refuse opportunistic queues (pledgedcpu -1) to scouts and from priority 800 on."""
     careful = (task["currentpriority"] >= HIGH_PRIORITY or task["is_scout"]) and not preassigned(task)
     return careful and queue["pledgedcpu"] == OPPORTUNISTIC, queue["pledgedcpu"], 0.0
 
 
-@candidate_criterion("-inactive", panda="selection for inactive queues", temporary=True, source=SOURCE + "2.3")
+@candidate_criterion("-inactive", panda="selection for inactive queues", stage="slowness/inactive check",
+                     temporary=True, source=SOURCE + "2.3")
 def inactive(task, queue, load, link, store, numbers):
     """Refuse queues where jobs wait and none started for 2 h, to scouts, merging and from priority 800 on (D20).
 
@@ -38,7 +40,8 @@ def inactive(task, queue, load, link, store, numbers):
     return quick and not preassigned(task) and load["inactive"] and waiting > 0, waiting, 0.0
 
 
-@candidate_criterion("-diskIO", panda="selection for disk IO", temporary=True, source=SOURCE + "2.3 P9")
+@candidate_criterion("-diskIO", panda="selection for disk IO", stage="diskIO check",
+                     temporary=True, source=SOURCE + "2.3 P9")
 def disk_io(task, queue, load, link, store, numbers):
     """Refuse queues whose running jobs exceed the limit of disk traffic per core, to tasks that exceed it as well.
 
@@ -54,7 +57,8 @@ def disk_io(task, queue, load, link, store, numbers):
     return value > limit, load["diskio"], limit
 
 
-@candidate_criterion("-transferring", panda="selection for transferring jobs", temporary=True, source=SOURCE + "2.3")
+@candidate_criterion("-transferring", panda="selection for transferring jobs", stage="transferring check",
+                     temporary=True, source=SOURCE + "2.3")
 def output_backlog(task, queue, load, link, store, numbers):
     """Refuse queues where transferring > max(transferringlimit, 2 x running), jobs of all shares.
 
@@ -63,18 +67,19 @@ def output_backlog(task, queue, load, link, store, numbers):
     limit = max(queue["transferringlimit"], float(PER_RUNNING * load["running_all"]))
     not_counted = 0 if task["all_output_counts"] else load["transferring_unwritable"]
     transferring = float(load["transferring"] - not_counted)
-    concerned = task["all_output_counts"] or not near_nucleus(task, link)
+    spared = near_nucleus(task, link) or link["at_nucleus"] or link["unmapped"]
+    concerned = task["all_output_counts"] or not spared
     return transferring > limit and concerned, transferring, limit
 
 
-@candidate_criterion("-non_pledged", panda="selection for pledge", source=SOURCE + "9")
+@candidate_criterion("-non_pledged", panda="selection for pledge", stage="pledge check", source=SOURCE + "9")
 def non_pledged(task, queue, load, link, store, numbers):
     """Refuse opportunistic queues (pledgedcpu -1) while work is short."""
     short = task["WORK_SHORTAGE"] and not task["single"]
     return short and queue["pledgedcpu"] == OPPORTUNISTIC, queue["pledgedcpu"], 0.0
 
 
-@candidate_criterion("-over_pledged", panda="selection for pledge", source=SOURCE + "9")
+@candidate_criterion("-over_pledged", panda="selection for pledge", stage="pledge check", source=SOURCE + "9")
 def over_pledged(task, queue, load, link, store, numbers):
     """Refuse queues whose running (deployed: or starting) cores exceed their pledge while work is short (D55)."""
     pledge = queue["pledgedcpu"]
@@ -82,7 +87,8 @@ def over_pledged(task, queue, load, link, store, numbers):
     return task["WORK_SHORTAGE"] and not task["single"] and 0 < pledge < cores, cores, pledge
 
 
-@candidate_criterion("-nopilot", panda="selection for pilots", temporary=True, source=SOURCE + "2.3")
+@candidate_criterion("-nopilot", panda="selection for pilots", stage="pilot check",
+                     temporary=True, source=SOURCE + "2.3")
 def no_pilots(task, queue, load, link, store, numbers):
     """Refuse queues without pilots for 3 h.
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion, candidate_factor
+from simgrid_broker.policy.rule import FINAL_STAGE, JOB_BROKERAGE, candidate_criterion, candidate_factor
 
 BOOTSTRAP_WORKERS = 20
 """Workers count as running jobs up to this number while a queue starts up; source: step 3."""
@@ -19,7 +19,8 @@ ROUNDING = 1e-9
 """Fractions of a file below this are rounding errors."""
 
 DOCUMENTED: Any = {"source": f"{JOB_BROKERAGE}, step 4", "editions": ("documented",)}
-DEPLOYED: Any = {"source": "brokerage reference, 10.3", "editions": ("deployed",)}
+DEPLOYED: Any = {"source": "brokerage reference, 10.3", "stage": FINAL_STAGE, "final": True,
+                 "editions": ("deployed",)}
 
 
 @compiled
@@ -77,9 +78,10 @@ def deployed_numbers(task, queue, load, link, store, numbers):
     assigned = 0.0 if local else float(load["assigned"])
     ready = float(load["activated"] + load["starting"])
     backlog, busy = ready + assigned, running
-    if queue["unified"] and load["running_of_type"] >= 0:
-        backlog = load["queued_of_type"] + (0.0 if local else float(load["assigned_of_type"]))
-        busy = max(float(load["running_of_type"]), running)
+    if queue["unified"]:
+        known = load["running_of_type"] >= 0
+        backlog = load["queued_of_type"] + (0.0 if local else float(load["assigned_of_type"])) if known else 0.0
+        busy = max(float(load["running_of_type"]), running) if known else 0.0
     numbers["running"], numbers["assigned"], numbers["ready"] = running, assigned, ready
     numbers["queued"] = ready + load["defined"] + load["placed"] + assigned
     numbers["backlog"], numbers["cap"] = backlog, np.inf if task["express"] else max(task["NQUEUELIMITSITE"], 2 * busy)
@@ -108,10 +110,13 @@ def data_availability(task, queue, load, link, store, numbers):
     """(availableSize + totalSize) / (totalSize x (numMissingFiles / 100 + 1)); 1 without input."""
     if task["total_bytes"] <= 0:
         return 1.0
+    if queue["use_only_local_data"] and task["local_only_refuses"]:      # it is refused anyway
+        return numbers["disk_bytes"] + 1
     return (numbers["disk_bytes"] + 1) / (files_missing(task, numbers["disk_files"]) / FILES_PER_HALVING + 1)
 
 
-@candidate_factor("bootstrap", panda="weight", editions=("deployed",), source="brokerage reference, 10.3 rule 6 (D60)")
+@candidate_factor("bootstrap", panda="weight", before="-below_min_weight", editions=("deployed",),
+                  source="brokerage reference, 10.3 rule 6 (D60)")
 def bootstrap(task, queue, load, link, store, numbers):
     """0 for a queue without any job, which is then used first and once; 1 for the others."""
     if task["is_merging"] or task["express"] or task["currentpriority"] > task["MAX_PRIO_TO_BOOTSTRAP"]:
@@ -134,6 +139,12 @@ def too_many_queued(task, queue, load, link, store, numbers):
     return numbers["queued"] > 2 * numbers["running"], numbers["queued"], 2 * numbers["running"]
 
 
+@candidate_criterion("-lock", panda="lock of another broker", cap=True, **DEPLOYED)
+def locked(task, queue, load, link, store, numbers):
+    """Refuse candidates that another broker holds a lock on."""
+    return queue["locked"], np.nan, np.nan
+
+
 @candidate_criterion("-cap", panda="skip queues with many activated and starting jobs", needs_numbers=True, **DEPLOYED)
 def over_cap(task, queue, load, link, store, numbers):
     """Refuse queues that are not unified where activated + starting (+ assigned) > max(cut, 2 x running) (D58)."""
@@ -151,7 +162,14 @@ def over_cap_of_type(task, queue, load, link, store, numbers):
     return queued > cap, queued, cap
 
 
-@candidate_criterion("-below_min_weight", panda="minimum weight", needs_numbers=True, editions=("deployed",),
+@candidate_criterion("+usejumbo", panda="queues for jumbo jobs", cap=True, **DEPLOYED)
+def set_apart(task, queue, load, link, store, numbers):
+    """Set queues with useJumboJobs apart for the jumbo jobs of a task, unless its next jobs are such."""
+    return task["jumbo_apart"] and queue["use_jumbo_jobs"], np.nan, np.nan
+
+
+@candidate_criterion("-below_min_weight", panda="minimum weight", stage=FINAL_STAGE, final=True,
+                     needs_numbers=True, editions=("deployed",),
                      source="brokerage reference, 10.3 rule 7 (D23)")
 def below_min_weight(task, queue, load, link, store, numbers):
     """Refuse queues whose weight is below the minimum of the label and share; bootstrap queues are spared."""

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
+from simgrid_broker.policy.job_brokerage.completeness import readable
 from simgrid_broker.policy.job_brokerage.decide import Question, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import for_hint, initial_list
 from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
-from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import Gdpconfig, InputDataset, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
@@ -47,13 +48,15 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
 
 
 def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig,
-                cache: MaskCache | None = None, asked_about: np.ndarray | None = None) -> np.ndarray:
+                cache: MaskCache | None = None, asked_about: np.ndarray | None = None,
+                inputs: tuple[InputDataset, ...] = ()) -> np.ndarray:
     """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
 
-    asked_about: (n,) bool, the pseudo-queues that are looked at, None = all. No nucleus is set, no queue is
-    pre-assigned and no input is looked at. Source: brokerage reference, 1.2 (hint mode).
+    asked_about: (n,) bool, the pseudo-queues that are looked at, None = all; inputs: datasets of the task. No nucleus
+    is set, no queue is pre-assigned, and of the input only its completeness is looked at. Source: brokerage reference,
+    1.2 (hint mode).
     """
-    question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache, hint=True)
+    question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache, True, inputs)
     if asked_about is not None:
         question = question._replace(first=_only(asked_about, question.first))
     answer = room(len(question.queues), MAX_CANDIDATES)
@@ -69,18 +72,27 @@ def _only(asked_about: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 
 def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
-                cfg: Gdpconfig, cache: MaskCache | None = None, hint: bool = False) -> Question:
-    """The arrays and numbers that the compiled decision reads."""
+                cfg: Gdpconfig, cache: MaskCache | None = None, hint: bool = False,
+                inputs: tuple[InputDataset, ...] = ()) -> Question:
+    """The arrays and numbers that the compiled decision reads; inputs: instead of those of `locality`."""
     known = (prepare(brokerage, task, queues, cfg) if cache is None
              else cache.of_task(prepare, brokerage, task, queues, cfg))
-    funnel, none = brokerage.funnel, column_of(0.0, len(stats.store))
-    data = ((0.0, 0.0, none, none, none, none) if locality is None else
-            (float(locality.total_bytes), float(locality.total_files), locality.disk_bytes, locality.disk_files,
-             locality.any_bytes, locality.any_files))
+    n, funnel = len(stats.store), brokerage.funnel
+    if locality is None:
+        none = column_of(0.0, n)
+        data = 0.0, 0.0, none, none, none, none, nowhere(n), False
+    else:
+        inputs, complete = locality.inputs, locality.complete
+        data = (float(locality.total_bytes), float(locality.total_files), locality.disk_bytes, locality.disk_files,
+                locality.any_bytes, locality.any_files,
+                locality.any_bytes >= 1.0 if complete is None else complete, locality.somewhere)
+    found = readable(inputs, task, cfg)
+    judged = found.failure != "", float(found.best_part), not found.remotely
+    nucleus = bool(stats.writable), bool(stats.readable), float(stats.files_to_nucleus), float(stats.express_to_nucleus)
     order = brokerage.hint_order if hint else brokerage.order
-    return Question(known.task, hint, queues.records, stats.load, stats.link, stats.store, *data, known.first,
-                    known.static_weight, order.ranks, order.later, order.least, order.least_numbers, order.choice_rank,
-                    len(funnel.criteria), funnel.never, brokerage.busiest)
+    return Question(known.task, hint, queues.records, stats.load, stats.link, stats.store, *data, *judged, *nucleus,
+                    known.first, known.static_weight, order.ranks, order.later, order.least, order.least_numbers,
+                    order.choice_rank, funnel.places, len(funnel.criteria), funnel.never, brokerage.busiest)
 
 
 class Prepared(NamedTuple):
@@ -111,6 +123,12 @@ def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | Non
         if multiplier is not ONE:
             weight = weight * multiplier
     return weight
+
+
+@cache_for_ever
+def nowhere(n: int) -> np.ndarray:
+    """A column that is False, (n,); not to be changed."""
+    return np.zeros(n, bool)
 
 
 @cache_for_ever

@@ -33,7 +33,7 @@ def named_test(case: JobCase) -> np.ndarray:
     return np.array([NAME_OF_TEST_QUEUES in name.lower() for name in case.queues.names], bool)
 
 
-@criterion("-status", panda="selection for status", static=NAMED,
+@criterion("-status", panda="selection for status", stage="status check", static=NAMED,
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P3 (D19)")
 def not_open(case: JobCase) -> np.ndarray:
     """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
@@ -45,7 +45,8 @@ def not_open(case: JobCase) -> np.ndarray:
 ZERO_SHARE_FIELDS = ("processingtype", "workinggroup", "gshare", "currentpriority", "is_merging")
 
 
-@criterion("-zeroshare", panda="selection for zero share", static=(*NAMED, *ZERO_SHARE_FIELDS, "prodsourcelabel"),
+@criterion("-zeroshare", panda="selection for zero share", stage="zero share check",
+           static=(*NAMED, *ZERO_SHARE_FIELDS, "prodsourcelabel"),
            source="PanDA brokerage documentation, Zero Share; brokerage reference, 2.3 P7 and 6 (D42, D43)")
 def zero_share(case: JobCase) -> np.ndarray:
     """Refuse queues whose `fairsharepolicy` gives the task nothing.
@@ -64,7 +65,8 @@ def zero_share(case: JobCase) -> np.ndarray:
 CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")
 
 
-@criterion("-cpucore", panda="selection for CPU core count", static=(*CORE_FIELDS, "currentpriority", "is_scout"),
+@criterion("-cpucore", panda="selection for CPU core count", stage="core count check",
+           static=(*CORE_FIELDS, "currentpriority", "is_scout"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.2 and 2.3 P10")
 def core_count_mismatch(case: JobCase) -> np.ndarray:
     """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both.
@@ -81,7 +83,8 @@ def core_count_mismatch(case: JobCase) -> np.ndarray:
     return multi_core if cores == 1 else np.zeros(case.n_candidates, bool)
 
 
-@criterion("-max_cpucore", panda="selection for CPU core count", static=(*NAMED, "maxcorecount"),
+@criterion("-max_cpucore", panda="selection for CPU core count", stage="core count check",
+           static=(*NAMED, "maxcorecount"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.3 P10")
 def too_many_cores(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with more cores than the task's maxCoreCount.

@@ -57,9 +57,9 @@ def decision(question, answer):
     for k in range(len(question.queues)):
         first, queue = question.first[k], question.queues[k]
         if first > question.least:
-            site = queue["site"]
-            load, link, store = question.load[queue["queue"]], question.link[site], question.store[site]
-            take_input(question, site, numbers)
+            place = queue["queue"]
+            load, link, store = question.load[place], question.link[place], question.store[place]
+            take_input(question, place, numbers)
             first = refusal({arguments}, first, question.ranks, question.later)
             if counts(question, first):
                 count({arguments})

@@ -17,20 +17,21 @@ STORED_NETWORKS = ("full", "http")
 ACCEPTED = {"full": ("full", "http", "none"), "http": ("http", "none"), "none": ("none",)}
 """What a queue's network accepts; source: PanDA brokerage documentation, production job brokerage, step 2."""
 
-EVENT_SERVICE = {"panda": "selection for event service", "static": (*NAMED, "event_service", "job_cloning"),
+EVENT_SERVICE = {"panda": "selection for event service", "stage": "EventService check",
+ "static": (*NAMED, "event_service", "job_cloning"),
                  "source": f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.2 and 2.3 P19"}
 JUMBO = {"panda": "selection for jumbo jobs", "static": (*NAMED, "jumbo_events"), "editions": ("deployed",),
          "source": "brokerage reference, 2.3 P8 (D23)"}
 
 
-@criterion("-jumbo", **JUMBO)
+@criterion("-jumbo", stage="jumbo job check", **JUMBO)
 def kept_for_jumbo(case: JobCase) -> np.ndarray:
     """Refuse queues with useJumboJobs to tasks that make no jumbo jobs."""
     concerned = case.task.jumbo_events < 0 and not is_spared(case)
     return case.queues.use_jumbo_jobs if concerned else _none(case)
 
 
-@criterion("-fewevents", **JUMBO)
+@criterion("-fewevents", stage="jumbo events check", **JUMBO)
 def too_few_events(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with useJumboJobs whose minEventsForJumbo is above the events that a task has ready."""
     queues, events = case.queues, case.task.jumbo_events
@@ -39,7 +40,7 @@ def too_few_events(case: JobCase) -> np.ndarray | Answer:
     return below(events, queues.min_events_for_jumbo, queues.use_jumbo_jobs)
 
 
-@criterion("-remoteio", panda="selection for direct access", static=("allowinputlan", "is_merging"),
+@criterion("-remoteio", panda="selection for direct access", stage="disk check", static=("allowinputlan", "is_merging"),
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P13")
 def only_copies(case: JobCase) -> np.ndarray:
     """Refuse queues without direct reading to tasks that use nothing else; the deployed edition spares merge jobs."""
@@ -47,7 +48,8 @@ def only_copies(case: JobCase) -> np.ndarray:
     return ~case.queues.direct_io if case.task.allowinputlan == ONLY and not spared else _none(case)
 
 
-@criterion("-network", panda="selection for network connectivity", static=(*NAMED, "ipconnectivity"),
+@criterion("-network", panda="selection for network connectivity", stage="network check",
+           static=(*NAMED, "ipconnectivity"),
            source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P18 (D24)")
 def network_mismatch(case: JobCase) -> np.ndarray:
     """Refuse queues whose wnconnectivity is not consistent with the task's ipConnectivity, if it has one (D24)."""

@@ -6,12 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.job_brokerage.network import files_to_nucleus
 from simgrid_broker.policy.job_brokerage.question import NUMBERS
-from simgrid_broker.policy.rule import Criterion
+from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
 from simgrid_broker.views import KEPT
 
-RANKING = tuple(Criterion(tag=tag, name=name, panda="sorting by weight", source="brokerage reference, 10.3, 10.4")
+RANKING = tuple(Criterion(tag=tag, name=name, panda="sorting by weight", stage=FINAL_STAGE,
+                          source="brokerage reference, 10.3, 10.4")
                 for tag, name in (("-t1_weight", "too_quiet"), ("-low_weight", "low_weight"),
                                   ("-others_bootstrap", "others_bootstrap")))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
@@ -21,12 +21,14 @@ TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
 class Question(NamedTuple):
     """Everything that a decision reads.
 
-    task: (1,) of TASK; hint: whether task brokerage asks; total_bytes, total_files: of the input; queues: (n,) of
-    QUEUE; load: (n_queues,) of LOAD; link, store and the fractions of the input: (n_sites,); first: (n,) smallest rank
-    at which a static criterion refuses, `never` = none; static_weight: (n,) product of the static factors. Of the rules
+    task: (1,) of TASK; hint: whether task brokerage asks; queues: (n,) of QUEUE; load, link, store and the parts of the
+    input: (n_queues,); total_bytes, total_files, somewhere, incomplete, best_part, no_remote_source: of the input;
+    writable, readable, queued_files, queued_express: of the nucleus, as in `views.Stats`. first: (n,) smallest rank at
+    which a static criterion refuses, `never` = none; static_weight: (n,) product of the static factors. Of the rules
     about one candidate: ranks: (n_rules,) rank of each criterion; later: (n_rules,) the smallest from each of them on;
     least: the smallest of all; least_numbers: the smallest of those that need job numbers; choice_rank: that of the
-    choice. n_criteria: of the whole chain; busiest: whether a task that stays at its nucleus uses one queue only.
+    choice. places: index of the criterion of each rank; n_criteria: of the whole chain; busiest: whether a task that
+    stays at its nucleus uses one queue only.
     """
 
     task: np.ndarray
@@ -41,6 +43,15 @@ class Question(NamedTuple):
     disk_files: np.ndarray
     any_bytes: np.ndarray
     any_files: np.ndarray
+    complete: np.ndarray
+    somewhere: bool
+    incomplete: bool
+    best_part: float
+    no_remote_source: bool
+    writable: bool
+    readable: bool
+    queued_files: float
+    queued_express: float
     first: np.ndarray
     static_weight: np.ndarray
     ranks: np.ndarray
@@ -48,6 +59,7 @@ class Question(NamedTuple):
     least: int
     least_numbers: int
     choice_rank: int
+    places: np.ndarray
     n_criteria: int
     never: int
     busiest: bool
@@ -85,31 +97,23 @@ def workspace(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @compiled
 def begin(question):
-    """Fill in what the task's record holds of its input and of sites: its nucleus, files that wait for it, and sources.
-
-    Source of the sources: brokerage reference, 2.5 and P1; a site without storage sends files.
-    """
+    """Fill in what the task's record holds of its input and its nucleus."""
     task = question.task[0]
     task["hint"], task["total_bytes"], task["total_files"] = question.hint, question.total_bytes, question.total_files
-    if task["has_nucleus"]:
-        nucleus = question.store[task["nucleus"]]
-        task["nucleus_writable"], task["nucleus_readable"] = nucleus["write_wan"], nucleus["read_wan"]
-    task["nucleus_queued_files"] = files_to_nucleus(task, question.link)
-    complete, sends = False, False
-    if task["asks_for_sources"] and task["total_bytes"] > 0:
-        for site in range(len(question.store)):
-            if question.any_bytes[site] >= 1.0:
-                store = question.store[site]
-                complete, sends = True, sends or store["read_wan"] or not store["present"]
-    task["complete_somewhere"], task["no_remote_source"] = complete, complete and not sends
+    task["nucleus_writable"], task["nucleus_readable"] = question.writable, question.readable
+    task["nucleus_queued_files"] = question.queued_express if task["express"] else question.queued_files
+    task["complete_somewhere"] = task["asks_for_sources"] and question.somewhere
+    task["no_remote_source"] = task["asks_for_sources"] and question.no_remote_source
+    task["incomplete"], task["best_part"] = question.incomplete, question.best_part
 
 
 @compiled
-def take_input(question, site, numbers):
-    """Initialise a candidate's numbers: input fractions at its site; weight 0."""
+def take_input(question, queue, numbers):
+    """Initialise a candidate's numbers: input fractions at its PanDA queue; weight 0."""
     numbers["weight"] = 0.0
-    numbers["disk_bytes"], numbers["disk_files"] = question.disk_bytes[site], question.disk_files[site]
-    numbers["any_bytes"], numbers["any_files"] = question.any_bytes[site], question.any_files[site]
+    numbers["disk_bytes"], numbers["disk_files"] = question.disk_bytes[queue], question.disk_files[queue]
+    numbers["any_bytes"], numbers["any_files"] = question.any_bytes[queue], question.any_files[queue]
+    numbers["complete"] = question.complete[queue]
 
 
 @compiled
@@ -188,7 +192,7 @@ def settle(question, answer, n_best):
         if first == KEPT:
             continue
         if first != question.never:
-            answer.refused_by[k] = first - n if first >= n else first
+            answer.refused_by[k] = question.places[first]
             continue
         if by_running:
             answer.refused_by[k] = n + TOO_QUIET

@@ -12,6 +12,7 @@ from simgrid_broker.policy.job_brokerage import (
     activity,
     backlog,
     candidates,
+    completeness,
     connectivity,
     data_motion,
     endpoints,
@@ -139,7 +140,7 @@ DOCUMENTED = JobBrokerage(
 
 DEPLOYED = JobBrokerage(
     edition="deployed", funnel=Funnel((
-        preliminary.not_preassigned, candidates.of_the_other_kind, candidates.not_open,
+        preliminary.not_preassigned, candidates.of_the_other_kind, completeness.input_incomplete, candidates.not_open,
         network.nucleus_closed_deployed, network.nucleus_full_deployed, network.link_blocked_deployed,
         network.link_full_deployed, activity.opportunistic, activity.inactive,
         candidates.zero_share, connectivity.kept_for_jumbo, connectivity.too_few_events, activity.disk_io,
@@ -153,8 +154,8 @@ DEPLOYED = JobBrokerage(
         connectivity.single_core_of_unified, connectivity.only_event_service, activity.output_backlog,
         activity.non_pledged, activity.over_pledged, nucleus.off_nucleus, data_motion.too_intense,
         nucleus.off_the_chain, nucleus.for_full_chains_only, activity.no_pilots, data_motion.io_class,
-        data_motion.not_local, backlog.over_cap, network.low_network_weight, backlog.over_cap_of_type,
-        backlog.below_min_weight)),
+        backlog.locked, data_motion.not_local, backlog.over_cap, network.low_network_weight_deployed,
+        backlog.over_cap_of_type, backlog.below_min_weight, backlog.set_apart)),
     factors=(software.cpu_preference, backlog.running_over_queued, backlog.many_assigned,
              backlog.data_availability, nucleus.t1weight, network.network, backlog.bootstrap),
     count=backlog.deployed_numbers, busiest=True)

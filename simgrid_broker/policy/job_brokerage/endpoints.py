@@ -12,18 +12,19 @@ MIN_FREE_BYTES = 200e9
 """Space that must be free; source: step 2."""
 
 STEP_2 = f"{JOB_BROKERAGE}, step 2"
-STATUS: Any = {"panda": "selection for storage endpoints", "temporary": True,
+STATUS: Any = {"panda": "selection for storage endpoints", "stage": "Storage check", "temporary": True,
           "source": f"{STEP_2}; brokerage reference, 2.5"}
 
 
-@candidate_criterion("-disk", panda="selection for storage space", temporary=True, source=STEP_2,
+@candidate_criterion("-disk", panda="selection for storage space", stage="Storage check", temporary=True, source=STEP_2,
                      editions=("documented",))
 def too_little_space(task, queue, load, link, store, numbers):
     """Refuse queues whose storage does not have more than 200 GB free (D73)."""
     return store["present"] and store["free_bytes"] <= MIN_FREE_BYTES, store["free_bytes"], MIN_FREE_BYTES
 
 
-@candidate_criterion("-disk", panda="selection for storage space", temporary=True, editions=("deployed",),
+@candidate_criterion("-disk", panda="selection for storage space", stage="Storage check",
+                     temporary=True, editions=("deployed",),
                      source="brokerage reference, 2.3 P15")
 def too_little_space_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose storage has less usable space than STORAGE_MIN_FREE_SIZE (D73)."""
@@ -49,7 +50,7 @@ def receives_nothing(task, queue, load, link, store, numbers):
 
     The deployed edition refuses queues of the nucleus as well if complete replicas of the input exist, but none there.
     """
-    needs_input = task["complete_somewhere"] and numbers["any_bytes"] < 1.0
+    needs_input = task["complete_somewhere"] and not numbers["complete"]
     closed = store["present"] and not store["write_wan"]
     return closed and (needs_input or not in_nucleus(task, link)), np.nan, np.nan
 

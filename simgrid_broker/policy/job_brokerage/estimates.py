@@ -71,8 +71,8 @@ def counts_per_core(task: Task, edition: str) -> bool:
 def work_space_bytes(task: Task, edition: str) -> float:
     """Work space of a job: max(300 MB, work space), in the deployed edition with a margin if it is defined (D50)."""
     if edition == "documented":
-        return float(max(MIN_WORKDISK_BYTES, task.workdisk_bytes))
-    return float(task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB if task.workdisk_bytes else 0)
+        return float(np.fmax(MIN_WORKDISK_BYTES, task.workdisk_bytes))
+    return 0.0 if math.isnan(task.workdisk_bytes) else float(task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB)
 
 
 def counts_hs06(task: Task) -> bool:
@@ -92,6 +92,8 @@ def walltime_is_known(task: Task) -> bool:
 
 def input_mib(task: Task) -> float:
     """Input of a job, MiB; files of unknown size count 1 MiB each. Source: brokerage reference, 0.4 (A_eff)."""
+    if not math.isnan(task.primary_mib):
+        return task.primary_mib
     return task.input_bytes_per_job / MIB if task.input_bytes_per_job else float(max(task.n_files_per_job, 1))
 
 

@@ -6,13 +6,17 @@ import numpy as np
 
 from simgrid_broker.policy.job_brokerage.decide import LOW_WEIGHT, TOO_QUIET, Question, take_input
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
+from simgrid_broker.policy.job_brokerage.network import network_weight
 from simgrid_broker.policy.job_brokerage.question import NUMBERS, Candidate, JobCase
 from simgrid_broker.policy.rule import Answer, CriterionFunction
 from simgrid_broker.views import KEPT, Figures
 
+NUMBERS_TOLD = {"weight": "weight", "running": "running", "assigned": "assigned", "queued": "backlog", "cap": "cap"}
+"""Numbers of a candidate to the column of NUMBERS that has them."""
+
 
 def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_by: np.ndarray) -> Figures:
-    """Value and limit of the rule that refused each candidate, and the factors of those that are used.
+    """Value and limit of the rule that refused each candidate, and of those that reach the weight what it is made of.
 
     refused_by: (n,) as in `views.Verdict`. Rules that answer with a mask have no figures. A candidate of a worse class
     has its class and the best; one behind the best its weight and that of the last one used, or the jobs that run at
@@ -20,7 +24,8 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
     """
     n, criteria = case.n_candidates, brokerage.funnel.criteria
     known = Figures(np.full(n, np.nan), np.full(n, np.nan),
-                    {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors})
+                    {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors},
+                    {name: np.full(n, np.nan) for name in (*NUMBERS_TOLD, "network weight", "jumbo")})
     for place in np.unique(refused_by[(refused_by != KEPT) & (refused_by < len(criteria))]).tolist():
         rows = np.flatnonzero(refused_by == place)
         rule = criteria[place]
@@ -31,18 +36,26 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
         else:
             for k in rows.tolist():
                 _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k))
-    _split(brokerage, case, question, np.flatnonzero(refused_by == KEPT), known)
+    _split(brokerage, case, question, np.flatnonzero(reaches_weight(brokerage, refused_by)), refused_by, known)
     _rank(brokerage, question, refused_by - len(criteria), known)
     return known
+
+
+def reaches_weight(brokerage: JobBrokerage, refused_by: np.ndarray) -> np.ndarray:
+    """Candidates that a broker weighs, kept or refused behind that, (n,) bool."""
+    criteria = brokerage.funnel.criteria
+    late = [rule.rule.needs_numbers or rule.rule.final for rule in criteria]
+    places = np.append(np.array(late, bool), np.ones(len(brokerage.tags) - len(criteria) + 1, bool))
+    return places[refused_by]                                     # the last one is KEPT, index -1
 
 
 def candidate(brokerage: JobBrokerage, question: Question, k: int) -> Candidate:
     """Candidate k with job numbers and weight, as compiled rules see it."""
     queue, numbers = question.queues[k], np.zeros(1, NUMBERS)[0]
-    site = queue["site"]
-    seen = Candidate(question.task[0], queue, question.load[queue["queue"]], question.link[site], question.store[site],
+    place = queue["queue"]
+    seen = Candidate(question.task[0], queue, question.load[place], question.link[place], question.store[place],
                      numbers)
-    take_input(question, site, numbers)
+    take_input(question, place, numbers)
     brokerage.count(*seen)
     numbers["weight"] = question.static_weight[k] * math.prod(rule(*seen) for rule in brokerage.candidate_factors)
     return seen
@@ -67,14 +80,23 @@ def _ask_all(rule: CriterionFunction, case: JobCase, rows: np.ndarray, known: Fi
         known.limit[rows] = np.broadcast_to(answer.limit, case.n_candidates)[rows]
 
 
-def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.ndarray, known: Figures) -> None:
-    """The factors of candidates `rows`."""
+def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.ndarray, refused_by: np.ndarray,
+           known: Figures) -> None:
+    """The factors and numbers of candidates `rows`."""
     for rule in brokerage.static_factors:
         known.factors[rule.rule.name][rows] = np.broadcast_to(rule(case), case.n_candidates)[rows]
+    tags = brokerage.tags
     for k in rows.tolist():
         seen = candidate(brokerage, question, k)
         for rule in brokerage.candidate_factors:
-            known.factors[rule.rule.name][k] = rule(*seen)
+            if not rule.rule.before or not 0 <= refused_by[k] < tags.index(rule.rule.before):
+                known.factors[rule.rule.name][k] = rule(*seen)
+        for name, column in NUMBERS_TOLD.items():
+            known.numbers[name][k] = seen.numbers[column]
+        known.numbers["weight"][k] = math.prod(column[k] for column in known.factors.values() if column[k] == column[k])
+        known.numbers["jumbo"][k] = bool(seen.task["jumbo"] and seen.queue["use_jumbo_jobs"])
+        if seen.task["has_nucleus"]:
+            known.numbers["network weight"][k] = network_weight(seen.task, seen.link)
 
 
 def _rank(brokerage: JobBrokerage, question: Question, ranked: np.ndarray, known: Figures) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN, MAX_CLOSENESS, MIN_CLOSENESS, MISSING_CLOSENESS
-from simgrid_broker.policy.rule import candidate_criterion, candidate_factor
+from simgrid_broker.policy.rule import FINAL_STAGE, candidate_criterion, candidate_factor
 
 BEST = 2.0
 """Weight of a link without waiting files; source: PanDA brokerage documentation, Network Weight."""
@@ -32,18 +32,9 @@ def waiting_files(task, link):
 
 
 @compiled
-def files_to_nucleus(task, links):
-    """Files of the task's kind that wait on the links from all sites, (n_sites,), to its nucleus."""
-    files = 0.0
-    for site in range(len(links)):
-        files += waiting_files(task, links[site])
-    return files
-
-
-@compiled
 def at_nucleus(link):
-    """Whether output lies in the nucleus' storage as soon as it is made."""
-    return link["in_nucleus"] or link["sharing"]
+    """Whether output lies at the nucleus as soon as it is made."""
+    return link["at_nucleus"]
 
 
 # ---- the weight ----------------------------------------------------------------------------------------------------
@@ -121,14 +112,27 @@ def network(task, queue, load, link, store, numbers):
     return network_weight(task, link) if task["has_nucleus"] and task["NW_ACTIVE"] else 1.0
 
 
-@candidate_criterion("-lowNetworkWeight", panda="network weight of express tasks", cap=True,
-                     source=f"{PRODUCTION}, step 2; brokerage reference, 10.3 rule 4")
-def low_network_weight(task, queue, load, link, store, numbers):
-    """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER; deployed edition: if NW_ACTIVE (D48)."""
+@compiled
+def weak_link(task, link):
+    """Whether the link of an express task is below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER, with both figures."""
     if not (task["express"] and task["has_nucleus"] and task["NW_ACTIVE"]):
         return False, np.nan, np.nan
     weight, limit = network_weight(task, link), task["NW_THRESHOLD"] * task["NW_WEIGHT_MULTIPLIER"]
     return weight < limit, weight, limit
+
+
+@candidate_criterion("-lowNetworkWeight", panda="network weight of express tasks", stage=FINAL_STAGE, cap=True,
+                     **DOCUMENTED)
+def low_network_weight(task, queue, load, link, store, numbers):
+    """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER."""
+    return weak_link(task, link)
+
+
+@candidate_criterion("-lowNetworkWeight", panda="network weight of express tasks", stage=FINAL_STAGE, cap=True,
+                     final=True, source="brokerage reference, 10.3 rule 4", editions=("deployed",))
+def low_network_weight_deployed(task, queue, load, link, store, numbers):
+    """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER if NW_ACTIVE (D48)."""
+    return weak_link(task, link)
 
 
 # ---- the link filter -----------------------------------------------------------------------------------------------
@@ -167,7 +171,7 @@ def link_full(task, queue, load, link, store, numbers):
 @compiled
 def first_hit(task, link):
     """The first test of the deployed edition's link filter that a link fails; later tests are not reached."""
-    if not task["has_nucleus"] or at_nucleus(link):
+    if not task["has_nucleus"] or at_nucleus(link) or link["unmapped"]:
         return PASSES
     if not task["nucleus_writable"]:
         return DEST_BLACKLISTED
@@ -180,26 +184,29 @@ def first_hit(task, link):
     return LINK_FULL if waiting_files(task, link) >= task["NQUEUED_SAT_CAP"] else PASSES
 
 
-@candidate_criterion("-dest_blacklisted", panda="selection for links to the nucleus", temporary=True, **DEPLOYED)
+@candidate_criterion("-dest_blacklisted", panda="selection for links to the nucleus", stage="link check",
+                     temporary=True, **DEPLOYED)
 def nucleus_closed_deployed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei whose storage does not receive files over WAN (D27)."""
     return first_hit(task, link) == DEST_BLACKLISTED, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", panda="selection for links to the nucleus", temporary=True, **DEPLOYED)
+@candidate_criterion("-links_full", panda="selection for links to the nucleus", stage="link check",
+                     temporary=True, **DEPLOYED)
 def nucleus_full_deployed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei for which NQUEUED_NUC_CAP_FOR_JOBS files or more wait (D25)."""
     files, cap = float(task["nucleus_queued_files"]), float(task["NQUEUED_NUC_CAP_FOR_JOBS"])
     return first_hit(task, link) == LINKS_FULL, files, cap
 
 
-@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", **DEPLOYED)
+@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", stage="link check", **DEPLOYED)
 def link_blocked_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose link to the nucleus is blocked, unless the nucleus was refused before."""
     return first_hit(task, link) == LINK_BLOCKED, float(link["closeness"]), float(MIN_CLOSENESS)
 
 
-@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", temporary=True, **DEPLOYED)
+@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", stage="link check",
+                     temporary=True, **DEPLOYED)
 def link_full_deployed(task, queue, load, link, store, numbers):
     """Refuse queues with NQUEUED_SAT_CAP files or more on their link to the nucleus (D26)."""
     return first_hit(task, link) == LINK_FULL, waiting_files(task, link), float(task["NQUEUED_SAT_CAP"])

@@ -9,7 +9,7 @@ from simgrid_broker.names import BareNucleus
 from simgrid_broker.policy.rule import JOB_BROKERAGE, candidate_criterion, candidate_factor
 
 ONLY_FULL_CHAIN = int(BareNucleus.ONLY)
-CHAIN: Any = {"panda": "selection for full chain", "cap": True,
+CHAIN: Any = {"panda": "selection for full chain", "stage": "full chain check", "cap": True,
          "source": "PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain; brokerage reference, 4 "
                    "(D35, D36)"}
 
@@ -26,7 +26,7 @@ def near_nucleus(task, link):
     return in_nucleus(task, link) or (task["sharing_counts"] and link["sharing"])
 
 
-@candidate_criterion("-t1weight", panda="selection for t1Weight",
+@candidate_criterion("-t1weight", panda="selection for t1Weight", stage="T1 weight check",
                      source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P22")
 def off_nucleus(task, queue, load, link, store, numbers):
     """Refuse queues that do not belong to the nucleus to normal jobs of tasks with t1Weight -1 (D72).

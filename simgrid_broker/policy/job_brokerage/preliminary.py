@@ -9,7 +9,7 @@ from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, criterion
 from simgrid_broker.units import DAY, HOUR
-from simgrid_broker.views import Premerge, Queues, Task
+from simgrid_broker.views import Premerge, Queues, Task, same_type
 
 NAMED = ("preassigned", "premerge")
 """Fields of a task that name queues."""
@@ -89,11 +89,15 @@ def not_preassigned(case: JobCase) -> np.ndarray:
 
 
 def _around(queue: int, queues: Queues) -> np.ndarray:
-    """A PanDA queue, and the online ones for production that read from the storage that takes its output, (n,) bool."""
+    """A PanDA queue, and the online ones for production that read from the storage that takes its output, (n,) bool.
+
+    These have the type of that queue, or are unified.
+    """
     own = queues.queue == queue
     if not own.any():
         return own
-    first = int(np.argmax(own))
-    reads = (queues.site == queues.storage_site[first]) | (queues.storage == queues.storage[first])
-    reads &= queues.storage[first] >= 0
-    return own | (reads & queues.production & (queues.status == QueueStatus.ONLINE))
+    output = int(queues.storage[np.argmax(own)])
+    reads = (queues.storage == output if queues.reads is None
+             else np.array([output in used for used in queues.reads], bool))
+    alike = same_type(int(np.argmax(own)), queues.production, queues.analysis)
+    return own | (reads & (output >= 0) & alike & queues.production & (queues.status == QueueStatus.ONLINE))

@@ -27,12 +27,12 @@ TERMS = {
     "documented": dict(
         starting_counts=False, all_output_counts=True, pilots_required=True, sharing_counts=False, whole_mb=False,
         day_is_scaled=False, asks_for_sources=False, assigned_offset=0, files_per_weight=300, least_queued_weight=1,
-        weight_above_50=1.7, week_required=False, nucleus_has_weight=False, NW_ACTIVE=True, NW_QUEUE_IMPORTANCE=0.5,
-        mb_per_gb=1000),
+        weight_above_50=1.7, week_required=False, nucleus_has_weight=False, local_only_refuses=False, NW_ACTIVE=True,
+        NW_QUEUE_IMPORTANCE=0.5, mb_per_gb=1000),
     "deployed": dict(
         starting_counts=True, all_output_counts=False, pilots_required=False, sharing_counts=True, whole_mb=True,
         day_is_scaled=True, asks_for_sources=True, assigned_offset=1, least_queued_weight=-np.inf,
-        weight_above_50=1.6, week_required=True, nucleus_has_weight=True, mb_per_gb=1024),
+        weight_above_50=1.6, week_required=True, nucleus_has_weight=True, local_only_refuses=True, mb_per_gb=1024),
 }
 """Columns of TASK in which rules of both editions differ; an edition may set one of KEYS for good, without its key.
 
@@ -54,12 +54,15 @@ TASK = np.dtype([
     ("single", "?"), ("listed", "?"),     # PanDA's flags of pre-assigned queues, which the deployed edition spares
     ("event_service", "?"),
     ("label_test", "?"),             # `test` is in the prodSourceLabel
-    ("complete_somewhere", "?"),     # a complete replica of the input exists,
-    ("no_remote_source", "?"),       # but none at a storage that sends files to other sites
+    ("incomplete", "?"), ("best_part", "f8"),      # no place has enough of the input; the largest part at one
+    ("complete_somewhere", "?"),     # a storage has a complete replica of all input
+    ("no_remote_source", "?"),       # no replica with enough of the input is at a storage that sends files
     ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; NaN = unknown
     ("input_bytes_per_job", "f8"), ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"),
     ("counts_hs06", "?"), ("walltime_is_known", "?"),
     ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
+    ("jumbo", "?"),                  # it makes jumbo jobs, and
+    ("jumbo_apart", "?"),            # queues for jumbo jobs take no other jobs of the task
     ("wants_a_day", "?"),            # needs queues of 24 h though it does not scout
     *((name, "?" if entry.type == "bool" else "f8") for name, entry in KEYS.items()),
     ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
@@ -76,6 +79,7 @@ TASK = np.dtype([
     ("assigned_offset", "i4"),       # added to assigned and activated jobs (D56)
     ("least_queued_weight", "f8"),   # of the network weight (D44)
     ("weight_above_50", "f8"), ("week_required", "?"), ("nucleus_has_weight", "?"),    # of it (D45, D47, D46)
+    ("local_only_refuses", "?"),     # queues with use_only_local_data take no job whose input is elsewhere
 ])
 """A task, and the values of gdpconfig that hold for it, as compiled rules see them: one row for each decision."""
 
@@ -86,6 +90,7 @@ NUMBERS = np.dtype([
     ("queued", "f8"),                # defined, assigned and ready
     ("backlog", "f8"), ("cap", "f8"),    # jobs that wait, and the number they must stay below to be given more
     ("disk_bytes", "f8"), ("disk_files", "f8"), ("any_bytes", "f8"), ("any_files", "f8"),    # as `views.Locality`
+    ("complete", "?"),               # as there
     ("weight", "f8"),                # made of all the others
 ])
 """A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
@@ -157,6 +162,7 @@ def _of_task(task: Task, edition: str) -> dict:
     plain = zip(PLAIN, plain_values(task), strict=True)
     stays = task.t1weight < 0 if edition == "deployed" else task.t1weight == STAY
     return dict(plain, express=is_express(task, edition),
+                jumbo=task.jumbo_events >= 0, jumbo_apart=task.jumbo_events >= 0 and not task.jumbo_chunk,
                 has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
                 t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
                 stays_at_nucleus=stays and task.nucleus >= 0 and not task.is_merging,

@@ -9,7 +9,7 @@ from simgrid_broker.policy.software.check import NO_CACHE, NO_PLATFORM, answer, 
 
 SOFTWARE_FIELDS = ("architecture", "transhome", "container_name", "only_tags_for_fc")
 
-BOTH = {"panda": "selection for release", "static": SOFTWARE_FIELDS,
+BOTH = {"panda": "selection for release", "stage": "SW/HW check", "static": SOFTWARE_FIELDS,
         "source": "PanDA brokerage documentation, release/cache availability check; brokerage reference, 5"}
 
 

@@ -1,0 +1,40 @@
+"""Production job brokerage: a snapshot of the case is asked, and its answer is told in the words of the recordings."""
+
+import simgrid_broker as sb
+from panda_cases.grid import snapshot
+from panda_cases.tasks import task
+
+USED, JUMBO = "+use", "+usejumbo"
+
+
+def answer(case: dict) -> dict:
+    """The answer about the task of a case."""
+    number = str(case["task"]["jediTaskID"])
+    values = snapshot(case["grid"]) | {"tasks": {number: task(case, case["task"], case["chunk"], "job_brokerage")}}
+    values["placed"] = [dict(queue=name, share=case["task"]["gshare"], jobs=jobs)
+                        for name, jobs in (case.get("live_counter") or {}).items()]
+    told = sb.broker(sb.Snapshot.from_dict(values)).to_dict()
+    limits = [] if case["grid"].get("storage_mapping") is None else ["grid.storage_mapping"]
+    if told["error"] and told["error"] != "no candidates":
+        return dict(status="FAILED", error=told["error"], queues={}, candidates=[], jumbo=[], weights={}, limits=limits)
+    listed = [one for one in told["candidates"] if one["stage"] or one["kept"]]
+    kept = sorted((one for one in listed if one["order"] is not None), key=lambda one: one["order"])
+    return dict(
+        status="FAILED" if told["error"] else "SUCCEEDED", error=told["error"], limits=limits,
+        queues={one["name"]: verdict(one) for one in listed},
+        candidates=[row(one) for one in kept], jumbo=[row(one) for one in listed if one["jumbo"]],
+        weights={one["name"]: dict(row(one), nw_weight=one["network_weight"]) for one in listed
+                 if one["weighed"]})
+
+
+def verdict(one: dict) -> dict:
+    """What became of a candidate."""
+    if one["jumbo"]:
+        return dict(unified=one["queue"], kept=True, stage=None, criterion=JUMBO)
+    return dict(unified=one["queue"], kept=one["kept"], stage=one["stage"], criterion=one["tag"] or USED)
+
+
+def row(one: dict) -> dict:
+    """A candidate with its weight and the numbers of the draw."""
+    return dict(queue=one["name"], unified=one["queue"], weight=one["weight"], n_running=one["running"],
+                n_queued=one["queued"], cap=one["cap"])

@@ -1,0 +1,87 @@
+"""What a snapshot says of its tasks beyond the tables of the world: the next jobs, and their input file by file."""
+
+from math import inf, nan
+
+from simgrid_broker.gdpconfig import jobbroker
+from simgrid_broker.policy.availability import Endpoint, Terms, found_at
+from simgrid_broker.policy.input_chunk import MOST_FILES, MOST_FILES_OF_MERGING, Cut, LargestJob, largest_job
+from simgrid_broker.scenario.snapshot_task import SnapshotTask
+from simgrid_broker.units import GIB, KIB, MIB
+from simgrid_broker.views import Gdpconfig, JobInput, Premerge
+from simgrid_broker.world import observe
+from simgrid_broker.world.world import World
+
+BYTES = {"kB": KIB, "MB": MIB, "GB": GIB}
+"""Beginnings of `outdiskunit`; source: brokerage reference, 8.2."""
+
+
+def tell(world: World, row: int, task: SnapshotTask, cfg: Gdpconfig) -> None:
+    """Keep what a task of a snapshot says for the views of the brokers."""
+    job = largest_job(task.datasets, cut_of(task)) if task.datasets else None
+    world.told[row] = fields_of(world, task) | ({} if job is None else of_job(task, job))
+    if task.datasets:
+        heavy = task.iointensity > cfg.value(jobbroker.IO_INTENSITY_CUTOFF) and not task.inputPreStaging
+        terms = Terms(task.next_jobs.merging, not heavy)
+        told = found_at(task.datasets, endpoints(world), world.places.reads,
+                        [queue.is_cvmfs for queue in world.scenario.grid.queues.values()], terms)
+        world.inputs[row] = JobInput(told.disk_bytes, told.any_bytes, told.inputs, told)
+
+
+def endpoints(world: World) -> list[Endpoint]:
+    """The storages of the grid."""
+    passes, rows = observe.PASSES[world.scenario.edition], world.arrays.storages
+    return [Endpoint(name, storage.tape, storage.type == "DATADISK", bool(passes[row["read_lan_off"]]),
+                     bool(passes[row["read_wan_off"]]))
+            for (name, storage), row in zip(world.scenario.grid.storages.items(), rows, strict=True)]
+
+
+def cut_of(task: SnapshotTask) -> Cut:
+    """How the smallest jobs are cut."""
+    split = task.splitting
+    if task.next_jobs.merging:
+        return Cut(split.nFilesPerMergeJob, split.nEventsPerMergeJob,
+                   split.nMaxFilesPerMergeJob or MOST_FILES_OF_MERGING)
+    return Cut(split.nFilesPerJob, split.nEventsPerJob, split.nMaxFilesPerJob or MOST_FILES)
+
+
+def of_job(task: SnapshotTask, job: LargestJob) -> dict:
+    """Fields of the view of a task that follow from the size of its jobs."""
+    found = dict(n_events_per_job=job.events, input_bytes_per_job=job.bytes, primary_mib=job.primary_mib)
+    if task.outdiskcount is not None:
+        by_event = "PerEvent" in task.outdiskunit
+        unit = next((size for word, size in BYTES.items() if task.outdiskunit.startswith(word)), 1)
+        found["output_bytes_per_job"] = task.outdiskcount * unit * (job.events if by_event else job.primary_mib)
+    return found
+
+
+def fields_of(world: World, task: SnapshotTask) -> dict:
+    """Fields of the view of a task that the tables do not hold."""
+    words, jobs = world.vocabularies, task.next_jobs
+    types = {name: number for number, name in enumerate(words["resource_types"])}
+    found: dict = dict(
+        is_merging=jobs.merging, job_cloning=task.useJobCloning, walltimeunit=task.walltimeunit,
+        ramcount=memory(task), mergeramcount=task.mergeramcount or nan, mergecorecount=task.mergecorecount,
+        jumbo_chunk=jobs.jumbo or "",
+        types_at=tuple((words["queues"].index(name), tuple(types[kind] for kind in kinds))
+                       for name, kinds in jobs.resource_types.items()))
+    if jobs.scout is not None:
+        found["is_scout"] = jobs.scout
+    if task.resource_type is not None:
+        found["resource_type"] = types[task.resource_type]
+    if task.nJumboJobs:
+        found["jumbo_events"] = inf if jobs.ready_events is None else jobs.ready_events
+    if task.cputimeunit is not None:
+        small = task.cputimeunit.startswith("m")
+        found |= dict(cputimeunit=task.cputimeunit, cputime=task.cputime / (1000 if small else 1) or nan)
+    if task.ipStack:
+        found["ipconnectivity"] = f"{task.ipConnectivity}#{task.ipStack}"
+    if jobs.premerge is not None:
+        idle = -1.0 if jobs.premerge.input_idle is None else jobs.premerge.input_idle
+        found["premerge"] = Premerge(words["queues"].index(jobs.premerge.queue), idle, task.frozen_for)
+    return found
+
+
+def memory(task: SnapshotTask) -> float:
+    """Memory that the next jobs ask for; merge jobs have only what their input asks for; source: reference, 8.1."""
+    asked = task.next_jobs.ramcount
+    return (asked if task.next_jobs.merging else max(task.ramcount, asked)) or nan

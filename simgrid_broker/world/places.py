@@ -1,0 +1,79 @@
+"""Where each PanDA queue reads and writes: its storages, the site of its output, and how it lies to each nucleus."""
+
+from functools import cached_property
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.world.arrays import Arrays
+
+DATADISK = "DATADISK"
+"""Type of the storages whose status production brokerage asks for; source: brokerage reference, 2.5."""
+DEFAULT_SCOPE = "default"
+"""Scope of the storages of production; source: brokerage reference, 0.2."""
+RAW = f"V{views.LINK.itemsize}"
+"""NumPy copies structured rows field by field otherwise."""
+
+
+class Places:
+    """Places of the PanDA queues of a grid, (n_queues,) each.
+
+    site: that owns the queue; output: storage that takes output unless a job says otherwise, -1 = none; mapped: whether
+    the site of that storage is known; output_site: that site, for a queue without storages its own. told: whether the
+    queue lists its storages. reads, writes: storages of input and output, in their order.
+    """
+
+    def __init__(self, arrays: Arrays, grid):
+        self.production, self.analysis = arrays.queues["production"] > 0, arrays.queues["analysis"] > 0
+        self.grid, storages = grid, {name: number for number, name in enumerate(grid.storages)}
+        self.site = arrays.queues["site"].astype(np.int64)
+        of_site = arrays.sites["storage"][self.site]
+        self.told = np.array([bool(queue.endpoints) for queue in grid.queues.values()], bool)
+        self.reads, self.writes, outputs = [], [], []
+        for queue, own in zip(grid.queues.values(), of_site.tolist(), strict=True):
+            used = sorted((one for one in queue.endpoints if one.scope == DEFAULT_SCOPE), key=lambda one: one.order)
+            default = (own,) if own >= 0 and not queue.endpoints else ()
+            self.reads.append(tuple(storages[one.storage] for one in used if one.read
+                                    and not grid.storages[one.storage].blacklisted_read) or default)
+            self.writes.append(tuple(storages[one.storage] for one in used if one.write) or default)
+            chosen = [storages[one.storage] for one in used if one.default_write] or list(default)
+            outputs.append(chosen[0] if chosen else -1)
+        self.output = np.array(outputs, np.int64)
+        self.mapped = ~self.told | (self.output >= 0)
+        site = np.append(arrays.storages["site"], -1)[self.output]
+        self.output_site = np.where(site >= 0, site, self.site)
+
+    @cached_property
+    def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+        """Queues that list storages with each DATADISK of theirs: (queue, storage) pairs of input, and of output."""
+        kind = [storage.type == DATADISK for storage in self.grid.storages.values()]
+        pairs = []
+        for uses in (self.reads, self.writes):
+            found = [(queue, storage) for queue, used in enumerate(uses) if self.told[queue]
+                     for storage in used if kind[storage]]
+            pairs.append(tuple(np.array(found, np.int64).reshape(-1, 2).T))
+        return pairs[0], pairs[1]
+
+    def near(self, nucleus: int, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Queues at a nucleus, and online ones elsewhere whose output its first queue reads, (n_queues,) bool each.
+
+        These have the type of the first queue, or are unified. status: of the queues. Source: brokerage reference, 2.2.
+        """
+        inside = self.site == nucleus
+        owned = inside & self.production
+        if not owned.any():
+            return inside, owned
+        first = int(np.argmax(owned))
+        alike = views.same_type(first, self.production, self.analysis) & (status == QueueStatus.ONLINE)
+        return inside, ~inside & alike & np.isin(self.output, self.reads[first]) & (self.output >= 0)
+
+    def links(self, nucleus: int, of_sites: np.ndarray, status: np.ndarray) -> np.ndarray:
+        """Ways of output from the queues to a nucleus, (n_queues,) of `views.LINK`; of_sites: those from all sites."""
+        rows = of_sites.view(RAW)[self.output_site].view(views.LINK)
+        if not self.mapped.all():
+            rows[~self.mapped] = views.records(views.LINK, 1, unmapped=True)[0]
+        if nucleus >= 0:
+            rows["in_nucleus"], rows["sharing"] = self.near(nucleus, status)
+            rows["at_nucleus"] = (self.output_site == nucleus) & self.mapped
+        return rows

@@ -1,0 +1,68 @@
+"""Input that is complete nowhere, locks, queues for jumbo jobs: rules of the code that no document has."""
+
+import pytest
+from policy_builders import cfg, locality, queues, stats, task
+
+from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.completeness import readable
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.views import KEPT, InputDataset, Source
+
+
+def dataset(*found, of=100, lan=True, wan=True, scattered=False):
+    """A dataset of so many files with replicas of so many of them."""
+    return InputDataset("data", tuple(Source(f"DISK_{k}", files / of, of - files, lan, wan)
+                                      for k, files in enumerate(found)), scattered)
+
+
+def tags(verdict):
+    return ["" if k == KEPT else verdict.tags[k] for k in verdict.refused_by]
+
+
+@pytest.mark.rule("input_incomplete")
+@pytest.mark.parametrize(("inputs", "config", "failure"), [
+    pytest.param(dataset(100), {}, "", id="complete"),
+    pytest.param(dataset(90), {}, "", id="ten files are missing"),
+    pytest.param(dataset(89), {}, "data is incomplete at any online storage", id="eleven, so less than 90 % is there"),
+    pytest.param(dataset(900, of=1000), {}, "", id="90 % of many files"),
+    pytest.param(dataset(899, of=1000), {}, "data is incomplete at any online storage", id="a file less"),
+    pytest.param(dataset(0, of=1), {}, "data is incomplete at any online storage", id="the only file is missing"),
+    pytest.param(dataset(60), {"MIN_INPUT_COMPLETENESS": 60}, "", id="the key is lower"),
+    pytest.param(dataset(60), {"MAX_MISSING_INPUT_FILES": 40}, "", id="more files may be missing"),
+    pytest.param(dataset(), {}, "data is incomplete at any online storage", id="there is no replica"),
+    pytest.param(dataset(50, scattered=True), {}, "", id="it is scattered on purpose"),
+    pytest.param(dataset(100, lan=False, wan=False), {},
+                 "data is only complete at DISK_0 which is currently in downtime or offline", id="nobody may read it"),
+])
+def test_input_must_be_complete_somewhere(inputs, config, failure):
+    config = cfg(jobbroker=config)
+    assert readable((inputs,), task(), config).failure == failure
+    data = locality(1e9, 10, [1e9], [0])._replace(inputs=(inputs,))
+    for edition in ("documented", "deployed"):
+        refused = ["-incomplete"] if failure and edition == "deployed" else [""]
+        assert tags(broker_jobs(task(), queues(1), stats(1), data, config, edition)) == refused
+        able = broker_hint(PRODUCTION[edition], task(), queues(1), stats(1), config, inputs=(inputs,))
+        assert able.tolist() == [refused == [""]]
+
+
+def test_input_that_is_staged_from_tape_need_not_be_complete():
+    assert readable((dataset(10),), task(inputprestaging=True), cfg()).failure == ""
+
+
+@pytest.mark.rule("locked")
+def test_a_candidate_under_a_lock_is_left_out_by_the_code_but_not_of_hints():
+    view = queues(2, locked=[True, False])
+    assert tags(broker_jobs(task(), view, stats(2), None, cfg(), "documented")) == ["", ""]
+    assert tags(broker_jobs(task(), view, stats(2), None, cfg(), "deployed")) == ["-lock", ""]
+    assert broker_hint(PRODUCTION["deployed"], task(), view, stats(2), cfg()).all()
+
+
+@pytest.mark.rule("set_apart")
+@pytest.mark.parametrize(("fields", "expected"), [
+    pytest.param({}, ["-jumbo", ""], id="a task without jumbo jobs"),
+    pytest.param(dict(jumbo_events=10), ["+usejumbo", ""], id="kept for the jumbo jobs of a task"),
+    pytest.param(dict(jumbo_events=10, jumbo_chunk="only"), ["", ""], id="the next jobs are jumbo jobs"),
+])
+def test_queues_for_jumbo_jobs_are_set_apart(fields, expected):
+    view = queues(2, use_jumbo_jobs=[True, False])
+    assert tags(broker_jobs(task(**fields), view, stats(2), None, cfg(), "deployed")) == expected
