@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from simgrid_broker.names import TaskStatus
 from simgrid_broker.world.world import World
 
 
@@ -31,4 +32,6 @@ class LiveTasks:
 
     def in_status(self, *statuses: int) -> np.ndarray:
         """Rows of the live tasks in any of these statuses."""
-        return self.rows[np.isin(self.world.arrays.tasks["status"][self.rows], statuses)]
+        wanted = np.zeros(len(TaskStatus), bool)
+        wanted[list(statuses)] = True                       # np.isin takes ten times as long on few rows
+        return self.rows[wanted[self.world.arrays.tasks["status"][self.rows]]]

@@ -4,6 +4,8 @@ A task waits for the end of its parent, and is broken if the parent has failed (
 Simplified: the content of input datasets is known at once; a child waits as registered, and finds all of its input.
 """
 
+from math import nan
+
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
@@ -160,8 +162,9 @@ def tag_task(world: World, row: int, tagger: Tagger) -> bool:
     if task["share"] < 0:
         set_task(world, row, share=tagger.share_of(task))
     bounds = tuple(world.scenario.resource_types.values())
-    set_task(world, row, resource_type=resource_type_of(bounds, int(task["corecount"]), float(task["ramcount"]),
-                                                        RAM_UNITS[task["ramunit"]], float(task["baseramcount"])))
+    set_task(world, row, resource_type=resource_type_of(
+        bounds, int(task["corecount"]), float(task["ramcount"]) or nan, RAM_UNITS[task["ramunit"]],
+        float(task["baseramcount"])))
     return task["share"] != UNDEFINED and task["resource_type"] != UNDEFINED
 
 

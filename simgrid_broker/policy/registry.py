@@ -49,8 +49,12 @@ def policy(kind: str, name: str):
         return plugin.content
     if not callable(plugin.content):
         raise plugin.refused(f"must be a function, not {plugin.content!r}")
-    tags = {tag for rules in rules_of(kind, plugin.content).values() for tag in rules.tags} if kind in RULES else None
-    return _checked(plugin, plugin.content, *EXPECTED[kind], tags)
+    if kind not in RULES:
+        return _checked(plugin, plugin.content, *EXPECTED[kind], None)
+    rules = rules_of(kind, plugin.content)
+    if missing := [edition for edition in RULES[kind] if edition not in rules]:
+        raise plugin.refused(f"has an attribute `rules` without the edition {missing[0]!r}")
+    return _checked(plugin, plugin.content, *EXPECTED[kind], {tag for each in rules.values() for tag in each.tags})
 
 
 def rules_of(kind: str, brokerage: Callable) -> Mapping[str, Any]:

@@ -18,10 +18,12 @@ def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: flo
     """Index of the first type that fits a task, UNDEFINED if none does.
 
     bounds: objects with mincore, maxcore, minrampercore and maxrampercore, inclusive, MB, None = open. corecount:
-    None = 1; ramcount in `ramunit`, baseramcount in MB. Source: lifecycle reference, section 1.5.
+    None = 1; ramcount in `ramunit`, NaN = unknown, which adds none; baseramcount in MB. Source: lifecycle reference,
+    section 1.5.
     """
+    claimed = 0.0 if isnan(ramcount) else ramcount
     cores = 1 if corecount is None else CORES_OF_ANY if corecount == ANY_CORES else corecount
-    total = ramcount * cores + baseramcount if ramunit in PER_CORE_UNITS else ramcount + baseramcount
+    total = claimed * cores + baseramcount if ramunit in PER_CORE_UNITS else claimed + baseramcount
     ram_per_core = int(COMPENSATION * (total / cores))
     fitting = (index for index, kind in enumerate(bounds) if _within(cores, kind.mincore, kind.maxcore)
                and _within(ram_per_core, kind.minrampercore, kind.maxrampercore))

@@ -109,10 +109,13 @@ def test_a_tag_that_no_rule_has_is_named_with_the_nearest(kind, monkeypatch):
     with pytest.raises(PluginError, match=rf"'{kind}.mine' \(of moon 1.0\) returns the tag '{known}s', of none of its "
                                           rf"rules .*did you mean .*'{known}'"):
         offered(f"{known}s")(None, THREE)
-    own = {"documented": SimpleNamespace(tags=("-moon",))}
+    own = dict.fromkeys(registry.RULES[kind], SimpleNamespace(tags=("-moon",)))
     assert offered("-moon", rules=own)(None, THREE).tags == ("-moon",)
     with pytest.raises(PluginError, match="'-moor'.*did you mean '-moon'"):
         offered("-moor", rules=own)(None, THREE)
+    del own["deployed"]
+    with pytest.raises(PluginError, match="`rules` without the edition 'deployed'"):
+        offered("-moon", rules=own)
 
 
 @pytest.mark.parametrize(("shares", "words"), [
