@@ -47,18 +47,16 @@ def cgsim(
     output: Output,
     jobs: Annotated[Path | None, typer.Argument(help="CGSim's job file, CSV.", show_default=False)] = None,
 ) -> None:
-    """Convert CGSim's files to a grid, list unused entries, and show how to use the jobs."""
-    from simgrid_broker.scenario.importers import read_cgsim, write_grid
+    """Convert CGSim's files to a grid with the jobs as its work, and list unused entries."""
+    from simgrid_broker.scenario.importers import read_cgsim, small_storages, write_grid
     grid, trace, remarks = read_cgsim(sites, links, jobs)
-    write_grid(grid, output, remarks)
+    work = {} if trace is None else {"workload": {"trace": {"file": str(trace.resolve()), "format": "cgsim"}}}
+    write_grid(grid, output, remarks, small_storages(grid) | work)
     show_written(output, remarks)
-    if trace is not None:
-        typer.echo(f"The job file is readable; use it in a scenario with\n\n  workload:\n    trace: {{file: {trace}, "
-                   "format: cgsim}")
 
 
 def show_written(output: Path, remarks: list[str]) -> None:
     """Print the remarks and the path of the written grid."""
     for remark in remarks:
         typer.echo(paragraph(f"- {remark}", "  "))
-    typer.echo(f"\nWritten: {output}. Use it in a scenario with `extends: {output.name}`.")
+    typer.echo(f"\nWritten: {output}. Run it as it is, or use it in a scenario with `extends: {output.name}`.")

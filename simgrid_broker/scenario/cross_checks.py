@@ -5,6 +5,12 @@ from collections.abc import Callable, Iterator
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.gdpconfig import find
+from simgrid_broker.scenario.hopeless import (
+    contradicting_incidents,
+    run_too_short,
+    storage_without_room,
+    work_that_no_queue_takes,
+)
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
@@ -175,4 +181,5 @@ def _takes(leaf, stream) -> bool:
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all, cut_off,
     setting_without_match, option_of_full_chain, option_no_number, standby_of_nothing, software_without_transhome,
-    software_unknown)
+    software_unknown,
+    work_that_no_queue_takes, storage_without_room, run_too_short, contradicting_incidents)

@@ -142,14 +142,17 @@ def test_import_cric_writes_a_grid_that_a_scenario_can_extend(call, tmp_path):
     assert call("check", scenario).exit_code == 0
 
 
-def test_import_cgsim_shows_how_to_use_the_jobs(call, tmp_path):
+def test_import_cgsim_writes_a_scenario_that_can_be_run(call, tmp_path):
     data = Path(__file__).parents[2].parent / "shared" / "data"
     if not data.is_dir():
         pytest.skip("the folder of real files is missing")
     result = call("import", "cgsim", data / "cgsim" / "toy_new_site_info.json", data / "cgsim" /
                 "toy_new_site_conn_info.json", data / "panda" / "cgsim_toy_job.csv", "-o", tmp_path / "grid.yaml")
     assert result.exit_code == 0, result.stderr
-    assert "format: cgsim" in result.stdout and (tmp_path / "grid.yaml").is_file()
+    assert "Run it as it is" in result.stdout
+    checked = call("check", tmp_path / "grid.yaml")
+    assert checked.exit_code == 0 and "20 tasks with 20 jobs" in checked.stdout, checked.stderr
+    assert "storage(s)" not in checked.stdout                        # brokers use them, however small
 
 
 def test_an_import_of_another_format_is_refused(call, tmp_path):

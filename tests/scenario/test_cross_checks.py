@@ -340,6 +340,13 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "catchall"), "bareNucleus=yes", id="a third value"),
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "params"), {"secondaryNucleus": "BNLL"},
                  id="a secondary nucleus that does not exist"),
+    pytest.param("work_that_no_queue_takes", ("workload", "campaigns", 0, "corecount"), 4096, id="jobs of many cores"),
+    pytest.param("storage_without_room", (*GRID, "storages", "CERN_TINY"), {"site": "CERN-PROD", "total": "200 GB",
+                                                                            "free": "200 GB"}, id="a small storage"),
+    pytest.param("run_too_short", ("agents",), {"pilot_startup": "900d"}, id="pilots start after the end"),
+    pytest.param("contradicting_incidents", ("incidents",), [
+        {"at": "1h", "what": "queue_status", "queue": "CERN", "status": status} for status in ("offline", "online")],
+        id="a queue is closed and opened at once"),
     pytest.param("option_no_number", (*GRID, "queues", "CERN", "params"), {"max_io_intensity": "low"}, id="no number"),
 ])
 def test_remarks(look, key, value):

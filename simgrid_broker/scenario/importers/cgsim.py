@@ -21,6 +21,9 @@ CGSim's speeds (flop/s per core, and the property GFLOPS) are calibrated file by
 relation to HS06; only their ratios mean something.
 """
 
+LEAST_FREE = 200 * 2**30
+"""Free space, bytes, with which PanDA uses a storage; source: brokerage reference, D73."""
+
 _PREFIXES = {"": 1.0, **{sign: 1000.0**power for power, sign in enumerate("kMGTPE", start=1)},
              **{f"{sign}i": 1024.0**power for power, sign in enumerate("KMGTPE", start=1)}}
 
@@ -153,6 +156,16 @@ def _grid(described: Mapping[str, Mapping[str, float]], tally: Tally) -> dict:
             tally.count("sites without storage, which cannot be nuclei", name)
     _say_assumptions(speed, tally)
     return {"sites": sites, "queues": queues, "storages": storages}
+
+
+def small_storages(grid: Mapping) -> dict[str, Any]:
+    """Parts of a scenario in which brokers use storages that are smaller than PanDA needs; nothing if none is.
+
+    CGSim has no least free space. PanDA's is 200 GB, which only the deployed edition lets a key of gdpconfig change.
+    """
+    least = min((storage["free"] for storage in grid["storages"].values()), default=LEAST_FREE)
+    return {} if least >= LEAST_FREE else {
+        "edition": "deployed", "gdpconfig": {"STORAGE_MIN_FREE_SIZE": 1e-6}}
 
 
 def _say_assumptions(speed: float, tally: Tally) -> None:

@@ -22,6 +22,9 @@ WITH_UNIT: dict[str, tuple[Callable[[object], float], tuple[str, ...]]] = {
 }
 """Key to the parser that will read it, and its customary units, largest first."""
 
+RUNNABLE = {"duration": "2 days", "shares": [{"name": "All", "value": 1}]}
+"""What a scenario needs besides its name and grid."""
+
 LONGEST_NUMBER = 8
 """Most characters of a number with a unit; a longer one is written without."""
 
@@ -50,12 +53,14 @@ def _is_short(values: Collection) -> bool:
     return len(values) <= LONGEST_LINE and not any(isinstance(value, (Mapping, list, tuple)) for value in values)
 
 
-def write_grid(grid: Mapping, path: Path, remarks: Sequence[str]) -> None:
+def write_grid(grid: Mapping, path: Path, remarks: Sequence[str], others: Mapping | None = None) -> None:
     """Write `grid`, a dict of YAML shape, with `remarks` (the origin first) as a comment at the head.
 
-    The file is written atomically, and reading it gives exactly the values of `grid`. Raises OutputError.
+    Before it come a name, a duration and a share for everything, and `others`, further parts of a scenario, so that the
+    file can be run as it is; a scenario that extends it replaces them. The file is written atomically, and reading it
+    gives exactly the values of `grid`. Raises OutputError.
     """
-    laid_out = {"grid": with_units(grid)}
+    laid_out = {"name": path.stem, **RUNNABLE, **(others or {}), "grid": with_units(grid)}
     body = yaml.dump(laid_out, Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)
     write_whole(path, head(remarks) + body)
 
