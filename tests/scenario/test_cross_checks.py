@@ -341,8 +341,9 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "params"), {"secondaryNucleus": "BNLL"},
                  id="a secondary nucleus that does not exist"),
     pytest.param("work_that_no_queue_takes", ("workload", "campaigns", 0, "corecount"), 4096, id="jobs of many cores"),
-    pytest.param("storage_without_room", (*GRID, "storages", "CERN_TINY"), {"site": "CERN-PROD", "total": "200 GB",
-                                                                            "free": "200 GB"}, id="a small storage"),
+    pytest.param("storage_without_room", (*GRID, "storages"), {
+        f"{site}_DISK": {"site": site, "total": "200 GB", "free": "200 GB"} for site in ("CERN-PROD", "BNL")},
+        id="small storages"),
     pytest.param("run_too_short", ("agents",), {"pilot_startup": "900d"}, id="pilots start after the end"),
     pytest.param("contradicting_incidents", ("incidents",), [
         {"at": "1h", "what": "queue_status", "queue": "CERN", "status": status} for status in ("offline", "online")],
