@@ -108,6 +108,7 @@ def test_what_is_measured_at_a_queue_matters(example, said, tag):
     assert by_name(broker(example, 102, **busy | said))["WEST/MCORE"].tag == tag
 
 
+@pytest.mark.rule("waived")
 @pytest.mark.parametrize(("priority", "taskpriority", "documented", "deployed"), [
     pytest.param(900, 799, False, True, id="D10 submitted just too low, raised since"),
     pytest.param(100, 800, True, False, id="D10 submitted high enough, lowered since"),

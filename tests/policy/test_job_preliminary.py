@@ -78,6 +78,7 @@ def tags(task_, view, edition):
 
 
 @pytest.mark.rule("preliminary.not_preassigned")
+@pytest.mark.rule("is_spared")
 @pytest.mark.parametrize("edition", EDITIONS)
 @pytest.mark.parametrize(("columns", "fields"), [
     pytest.param({"status": [S.OFFLINE, S.ONLINE]}, {}, id="D19 offline"),
@@ -96,6 +97,7 @@ def test_what_a_single_queue_that_the_task_names_is_spared(columns, fields, edit
     assert tags(task(preassigned=(0,), **fields), view, edition) == ["" if spared else first, "-preassign"]
 
 
+@pytest.mark.rule("opportunistic", "inactive")
 @pytest.mark.rule("opportunistic", "inactive")
 @pytest.mark.parametrize(("columns", "load", "fields", "tag"), [
     pytest.param({"pledgedcpu": -1.0}, {}, {"currentpriority": 800}, "-opportunistic", id="opportunistic"),

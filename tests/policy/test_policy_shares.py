@@ -18,7 +18,8 @@ from simgrid_broker.policy.dispatch import (
 )
 from simgrid_broker.policy.shares import share_order, targets, usage
 
-pytestmark = pytest.mark.rule("share_order", "usage", "targets", "share_ranks", "sloppy_fraction")
+pytestmark = pytest.mark.rule("share_order", "usage", "targets", "share_ranks", "sloppy_fraction",
+                              "urgent_first")
 
 PAPER = Path(__file__).parents[2].parent / "shared" / "data" / "shares" / "global_shares_2018-07_rows_derived.json"
 
