@@ -41,8 +41,10 @@ class jobbroker(Component, app="jedi", source=SOURCE):
     STORAGE_MIN_FREE_SIZE = real(200, "GB", "Usable space that a storage needs", unset=0)
     NQUEUELIMITSITE = count(20, "jobs", "Lower bound of the cap of queued jobs at a queue", of="<gshare>", unset=0)
     MIN_WEIGHT = real(0, "weight", "Weight that a candidate needs", of="<label>[_<gshare>]", at_least=NEGATIVE)
-    MAX_MISSING_INPUT_FILES = count(10, "files", "Missing files up to which input is regarded as complete")
-    MIN_INPUT_COMPLETENESS = real(90, "%", "Completeness from which input is regarded as complete")
+    MAX_MISSING_INPUT_FILES = count(10, "files", "Missing files up to which input is regarded as complete",
+                                    editions=("deployed",))
+    MIN_INPUT_COMPLETENESS = real(90, "%", "Completeness from which input is regarded as complete",
+                                  editions=("deployed",))
 
 
 class anal_jobbroker(Component, app="jedi", source=SOURCE):
