@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli import why_not
+from simgrid_broker.cli import shares, why_not
 from simgrid_broker.cli.text import count
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = """\b
 Examples:
+  simgrid-broker explain results/quickstart/seed-1
+  simgrid-broker explain results/quickstart/seed-1 --unplaced
+  simgrid-broker explain results/quickstart/seed-1 --share Analysis
   simgrid-broker run scenarios/quickstart.yaml --set 'record.tasks=[3]'
   simgrid-broker explain results/quickstart/seed-1 --task 3
   simgrid-broker explain results/quickstart/seed-1 --task 3 --at 12h --queue T1-DE-01_UCORE
@@ -40,28 +43,56 @@ def explain(
     why_not_queue: Annotated[str | None, typer.Option("--why-not", metavar="QUEUE", help="Show which rules refused "
                                                       "this queue or nucleus, when, and how closely; of all tasks "
                                                       "without --task.", show_default=False)] = None,
+    share: Annotated[str | None, typer.Option(metavar="NAME", help="Show which rules take how many of the cores that "
+                                              "this leaf share could use.", show_default=False)] = None,
+    unplaced: Annotated[bool, typer.Option("--unplaced", help="Show the same for each share with tasks that never got "
+                                           "a job, with the tasks.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show all rules, not only those that matter most.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show why brokers chose or refused queues.
 
-    With --task: each decision with recorded candidates (`record.tasks`, `record.candidates`), candidate by candidate in
-    the wording of PanDA's logs. With --why-not: the refusals of a queue, counted over all decisions.
+    Without options: one line per share. With --task: each decision with recorded candidates (`record.unplaced`,
+    `record.tasks`, `record.candidates`), candidate by candidate in the wording of PanDA's logs. The others count all
+    decisions of a share or about a queue.
     """
     from simgrid_broker.records import read_run
     recorded = read_run(run)
+    if share is not None or unplaced or (task is None and why_not_queue is None):
+        if others := [name for name, given in (("--task", task), ("--at", at), ("--queue", queue),
+                                               ("--why-not", why_not_queue)) if given is not None]:
+            asked = "--share" if share is not None else "--unplaced" if unplaced else None
+            raise BadArgument(others[0], dict(zip(("--task", "--at", "--queue", "--why-not"),
+                                                  (task, at, queue, why_not_queue), strict=True))[others[0]],
+                              f"cannot be combined with {asked}" if asked else "needs a task (--task ID)")
+        _about_shares(recorded, share, unplaced, everything, as_json)
+        return
     number = None if task is None else task_number(recorded, task)
     moment = None if at is None else _moment(at)
     if why_not_queue is not None:
         if at is not None or queue is not None:
-            raise BadArgument("--why-not", why_not_queue, "can be combined with --task and --json only")
+            raise BadArgument("--why-not", why_not_queue, "can be combined with --task, --all and --json only")
         answer = why_not.answer(recorded, candidate_names(recorded, "--why-not", why_not_queue), number)
-        typer.echo(_json(answer.to_dict()) if as_json else why_not.text(answer))
+        typer.echo(_json(answer.to_dict()) if as_json else why_not.text(answer, everything))
         return
-    if number is None:
-        raise BadArgument("--task", None, "a task (--task ID) or a queue (--why-not QUEUE) is required")
+    assert number is not None
     rows = _decisions_of(recorded, number, moment)
     names = None if queue is None else candidate_names(recorded, "--queue", queue)
     typer.echo(_json(as_dict(recorded, number, rows, names)) if as_json else "\n\n".join(texts(recorded, rows, names)))
+
+
+def _about_shares(run: "Run", share: str | None, unplaced: bool, everything: bool, as_json: bool) -> None:
+    """Print what brokers left to one share, to the shares with unplaced tasks, or to all in short."""
+    found = shares.answers(run, share, unplaced)
+    if as_json:
+        typer.echo(_json({"shares": [each.to_dict() for each in found]}))
+    elif share is None and not unplaced:
+        typer.echo(shares.overview(run, found))
+    elif not found:
+        typer.echo("Every task that arrived an hour or more before the end got a job." if unplaced else
+                   f"No broker decided about {share}.")
+    else:
+        typer.echo(shares.text(found, everything or share is not None))
 
 
 def task_number(run: "Run", task: str) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from simgrid_broker.cli.shares import PERCENT, named
 from simgrid_broker.cli.text import paragraph, table
 from simgrid_broker.units import format_seconds
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 MOST_STRETCHES = 40
 """Maximum number of lines over time; JSON has all."""
 MOST_RULES = 4
+"""Columns of the table over time."""
+MOST_OF_SHARE = 3
+"""Rules named for each share without --all."""
 
 
 @dataclass(frozen=True)
@@ -69,20 +73,31 @@ def not_recorded(run: "Run", task: int) -> str:
         made = "its decisions were recorded without their candidates"
     else:
         made = "no decision was recorded"
-    return (f"{made}; to record them, run with --set 'record.tasks=[{task}]', or with --set record.candidates=0.1 for "
-            "10 % of all tasks")
+    share, others = share_of(run, task), _recorded_of_share(run, share_of(run, task))
+    known = f"; recorded were those of task {named(others)} of {share}" if others else ""
+    return (f"{made}{known}; to record them, run with --set 'record.tasks=[{task}]', or with "
+            "--set record.candidates=0.1 for 10 % of all tasks")
 
 
-def text(reasons: WhyNot) -> str:
-    """The answer for a terminal."""
+def _recorded_of_share(run: "Run", share: str) -> list[int]:
+    """Tasks of a share whose candidates were recorded."""
+    known: set[int] = set()
+    for rows in run.batches("candidates", ["decision"]):
+        known |= set(rows.decision)
+    decisions = run.table("decisions", ["decision", "jeditaskid", "share"])
+    return sorted(set(decisions.jeditaskid[decisions.decision.isin(known) & (decisions.share == share)]))
+
+
+def text(reasons: WhyNot, everything: bool = False) -> str:
+    """The answer for a terminal; everything: all rules of each share, else those that matter most."""
     blocks = [_about_task(reasons) if reasons.task is not None else ""]
-    if len(reasons.rules):
+    if len(reasons.rules) and (everything or reasons.task is not None):
         blocks.append("Recorded decisions by rule; value and limit of the decision nearest to the limit, in the rule's "
                       "unit\n" + _rules(reasons.rules))
     if len(reasons.rules) and reasons.task is not None:
         blocks.append("Recorded decisions over time\n" + _stretches(reasons.stretches))
     if reasons.task is None or not len(reasons.rules):
-        blocks.append(_counts(reasons))
+        blocks.append(_counts(reasons, everything))
     if reasons.task is None:
         blocks += [f"All decisions of {kind.replace('_', ' ')} over time, %\n{_over_time(rows)}"
                    for kind, rows in reasons.over_time.groupby("kind")]
@@ -121,14 +136,26 @@ def _stretches(rows: "pd.DataFrame") -> str:
     return shown + (f"\n... and {more} more; --json has all" if more > 0 else "")
 
 
-def _counts(reasons: WhyNot) -> str:
+def _counts(reasons: WhyNot, everything: bool) -> str:
     if not len(reasons.counts):
         return "It was never a candidate" + ("." if reasons.share is None else f" for {reasons.share}.")
-    rows = [(row["kind"].replace("_", " "), row["share"], row["rule"], f"{row['count']:,}", f"{row['part']:.1f}")
-            for row in reasons.counts.to_dict("records")]
-    return (paragraph("All decisions, by share and first refusing rule (+use: not refused; a PanDA queue counts once "
-                      "per pseudo-queue)") + "\n"
-            + table(("broker", "share", "criteria", "decisions", "%"), rows, numbers=(3, 4)))
+    about = "All decisions, by share and the rule that refused its last pseudo-queue (+use: not refused)"
+    if everything:
+        whole = [(row["kind"].replace("_", " "), row["share"], row["rule"], f"{row['count']:,}", f"{row['part']:.1f}")
+                for row in reasons.counts.to_dict("records")]
+        return paragraph(about) + "\n" + table(("broker", "share", "criteria", "decisions", "%"), whole, numbers=(3, 4))
+    rows = [_share_in_short(kind, share, counts) for (kind, share), counts in reasons.counts.groupby(["kind", "share"])]
+    shown = table(("broker", "share", "decisions", "+use %", "refused by"), rows, numbers=(2, 3))
+    more = sum(len(counts) - MOST_OF_SHARE - (counts.rule == "+use").any() > 0
+               for _, counts in reasons.counts.groupby(["kind", "share"]))
+    return paragraph(about) + "\n" + shown + ("\n--all shows all rules" if more else "")
+
+
+def _share_in_short(kind: str, share: str, counts: "pd.DataFrame") -> tuple[str, ...]:
+    """The decisions of one share about the queue, and the rules that refused it most often."""
+    used = counts.rule == "+use"
+    return (kind.replace("_", " "), share, f"{counts['count'].sum():,}", f"{counts.part[used].sum():.1f}",
+            ", ".join(f"{row.rule} {row.part:.1f}{PERCENT}" for row in counts[~used].head(MOST_OF_SHARE).itertuples()))
 
 
 def _over_time(rows: "pd.DataFrame") -> str:

@@ -16,12 +16,20 @@ from simgrid_broker.metrics.explain import (
 )
 from simgrid_broker.metrics.failures import RULES, failures, rule_losses
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
-from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusal_rates, refusals, refusals_over_time
+from simgrid_broker.metrics.reach import cores_lost, reach, reach_recorded, refusal_rates
+from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusals, refusals_over_time
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
 from simgrid_broker.metrics.summary import jobs_by_status, summary
 from simgrid_broker.metrics.tasks import FINAL as FINAL_TASK
-from simgrid_broker.metrics.tasks import cut_jobs, stopped_tasks, task_turnaround, tasks_by_status, tasks_without_place
+from simgrid_broker.metrics.tasks import (
+    cut_jobs,
+    stopped_tasks,
+    task_turnaround,
+    tasks_by_status,
+    tasks_without_place,
+    unplaced_tasks,
+)
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.traffic import link_use, storage_series, storage_use, traffic_series, transfer_summary
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
@@ -30,11 +38,11 @@ from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.names import USED
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
-           "brokerage_funnel", "by_rule", "comparison", "core_capacity", "criteria", "cut_jobs", "decisions",
-           "difference", "drift", "drifting", "explain", "factors", "failures", "first_jobs", "funnels",
-           "jobs_by_status", "jobs_over_time", "link_use", "memory_retries", "phase_of", "queue_of", "rebrokerage",
-           "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "retry_history", "rule_losses",
-           "running_cores", "share_compliance", "share_deviation", "share_series", "stopped_tasks", "storage_series",
-           "storage_use", "stretches", "summary", "task_phases", "task_turnaround", "tasks_by_status",
-           "tasks_without_place", "throughput", "tidy", "time_in_phase", "traffic_series", "transfer_summary",
-           "waiting_times", "wide", "window_of", "with_labels"]
+           "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria", "cut_jobs",
+           "decisions", "difference", "drift", "drifting", "explain", "factors", "failures", "first_jobs", "funnels",
+           "jobs_by_status", "jobs_over_time", "link_use", "memory_retries", "phase_of", "queue_of", "reach",
+           "reach_recorded", "rebrokerage", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time",
+           "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series",
+           "stopped_tasks", "storage_series", "storage_use", "stretches", "summary", "task_phases", "task_turnaround",
+           "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase", "traffic_series",
+           "transfer_summary", "unplaced_tasks", "waiting_times", "wide", "window_of", "with_labels"]

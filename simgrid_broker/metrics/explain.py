@@ -39,8 +39,8 @@ def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
                               for kind, name in zip(table.kind, table.criterion, strict=True)])
 
 
-def explain(run: Run, task: int | None = None) -> pd.DataFrame:
-    """Every recorded candidate of one task or of all: one row per candidate and decision, in order of time.
+def explain(run: Run, task: int | None = None, tasks: Collection[int] | None = None) -> pd.DataFrame:
+    """Every recorded candidate of one task, of some or of all: one row per candidate and decision, in order of time.
 
     Columns: decision, time_s, kind, jeditaskid, share, n_jobs (of the decision), candidate, queue, tag and criterion of
     the refusing rule (or USED), order, weight, value, limit, distance (from value to limit) and nearness (distance
@@ -49,6 +49,8 @@ def explain(run: Run, task: int | None = None) -> pd.DataFrame:
     decisions = run.table("decisions", ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs"])
     if task is not None:
         decisions = decisions[decisions.jeditaskid == task]
+    if tasks is not None:
+        decisions = decisions[decisions.jeditaskid.isin(tasks)]
     rows = _of_decisions(run, "candidates", set(decisions.decision))
     rows = decisions.astype({"kind": object, "share": object}).merge(rows, on="decision")
     rows["queue"] = rows.candidate.map(queue_of(run))

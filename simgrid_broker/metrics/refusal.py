@@ -18,24 +18,9 @@ RULE = ("tag", "criterion")
 
 def refusals(run: Run) -> pd.DataFrame:
     """How often each rule was the first to refuse each candidate; dimensions kind, candidate, tag and criterion."""
-    table = _in_window(run, "candidate")
+    table = in_window(run, "candidate")
     table = table[table.tag != USED].rename(columns={"count": "refusals"})
     return tidy(table, ["kind", "candidate", *RULE], {"refusals": "refusals"}, window_of(run))
-
-
-def refusal_rates(run: Run, kind: str = JOB_BROKERAGE, most: int = 20) -> pd.DataFrame:
-    """How often each rule was the first to refuse each candidate, % of the decisions on the candidate (rate).
-
-    Dimensions candidate, tag and criterion (USED: not refused); the `most` candidates with most refusals, rules in the
-    order of the chain.
-    """
-    rows = _counts(run, kind, "candidate")
-    asked = rows.groupby("candidate")["count"].transform("sum")
-    refused = rows[rows.tag != USED].groupby("candidate")["count"].sum().sort_values(ascending=False, kind="stable")
-    rows = rows.assign(rate=100 * rows["count"] / asked, place=rows.candidate.map(
-        {name: place for place, name in enumerate(refused.index[:most])}))
-    rows = rows[rows.place.notna()].sort_values(["place", "step"])
-    return tidy(rows, ["candidate", *RULE], {"rate": "%"}, window_of(run))
 
 
 def brokerage_funnel(run: Run) -> pd.DataFrame:
@@ -58,13 +43,14 @@ def brokerage_funnel(run: Run) -> pd.DataFrame:
 
 
 def refusal_counts(run: Run, queue: str | None = None, by: Collection[str] = ("share",)) -> pd.DataFrame:
-    """How often each rule was the first to refuse a queue or site (None = all), over all decisions, recorded or not.
+    """How often each rule refused a queue or site (None = all), over all decisions, recorded or not.
 
-    by: further columns of refusals to group by. Columns: kind, `by`, tag, criterion, count and part (% of the count of
-    the same kind and `by`), largest first. A PanDA queue counts once per pseudo-queue.
+    A PanDA queue counts once in a decision, with the rule that refused its last pseudo-queue. by: further columns of
+    refusals to group by. Columns: kind, `by`, tag, criterion, count and part (% of the count of the same kind and
+    `by`), largest first.
     """
     columns = ["kind", *by, *RULE]
-    table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue))
+    table = sums_of_refusals(run, columns, {*columns, "candidate"}, partial(_about, queue=queue), "queue_count")
     return _with_parts(table, list(by))
 
 
@@ -79,39 +65,40 @@ def refusals_over_time(run: Run, queue: str | None = None, bins: int = 12) -> pd
         rows = _about(rows, queue)
         place = np.clip(np.searchsorted(edges, rows.time_s, "left") - 1, 0, bins - 1)    # counts precede time_s
         return rows.assign(start_s=edges[place], end_s=edges[place + 1])
-    table = sums_of_refusals(run, ["kind", "start_s", "end_s", *RULE], {"kind", *RULE, "time_s", "candidate"}, chosen)
+    table = sums_of_refusals(run, ["kind", "start_s", "end_s", *RULE], {"kind", *RULE, "time_s", "candidate"}, chosen,
+                             "queue_count")
     return _with_parts(table, ["start_s", "end_s"]).sort_values(["kind", "start_s"], kind="stable", ignore_index=True)
 
 
 def sums_of_refusals(run: Run, by: Sequence[str], columns: Collection[str],
-                     chosen: Callable[[pd.DataFrame], pd.DataFrame]) -> pd.DataFrame:
-    """Counts of refusals summed by the columns `by`, which include RULE (USED where no rule refused); names as text.
+                     chosen: Callable[[pd.DataFrame], pd.DataFrame], number: str = "count") -> pd.DataFrame:
+    """A number of refusals summed as `count` by the columns `by`; RULE is USED where no rule refused; names as text.
 
     The refusals of a long run outnumber its jobs, so the table is read in batches. chosen(rows): selects rows of a
-    batch and adds columns; columns: the columns to read, in addition to `count`.
+    batch and adds columns; columns: the columns to read, RULE among them, in addition to `number`.
     """
     pieces = []
-    for rows in run.batches("refusals", [*sorted(columns), "count"]):
+    for rows in run.batches("refusals", [*sorted(columns), number]):
         rows = chosen(rows)
         rows = rows.assign(**{name: rows[name].cat.add_categories([USED]).fillna(USED) for name in RULE})
-        sums = rows.groupby(list(by), observed=True, sort=False)["count"].sum().reset_index()
+        sums = rows.groupby(list(by), observed=True, sort=False)[number].sum().rename("count").reset_index()
         pieces.append(sums.astype({name: object for name in sums.select_dtypes("category")}))
     return pd.concat(pieces).groupby(list(by))["count"].sum().reset_index()
 
 
 def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
     """Counts of one broker in the window by column `by` and rule, and the position of the rule (step)."""
-    rows = _in_window(run, by)
+    rows = in_window(run, by)
     rows = rows[rows.kind == kind].drop(columns="kind")
     place = {name: number for number, name in enumerate(criteria(run, kind).criterion)}
     return rows.assign(step=rows.criterion.map(place).fillna(len(place)))
 
 
-def _in_window(run: Run, by: str) -> pd.DataFrame:
-    """Counts in the window by kind, column `by` and rule, USED included."""
+def in_window(run: Run, by: str, number: str = "count") -> pd.DataFrame:
+    """A number of refusals in the window, as `count`, by kind, column `by` and rule, USED included."""
     window = window_of(run)
     columns = ["kind", by, *RULE]
-    return sums_of_refusals(run, columns, {*columns, "time_s"}, lambda rows: rows[window.covers(rows.time_s)])
+    return sums_of_refusals(run, columns, {*columns, "time_s"}, lambda rows: rows[window.covers(rows.time_s)], number)
 
 
 def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
@@ -121,5 +108,6 @@ def _about(rows: pd.DataFrame, queue: str | None) -> pd.DataFrame:
 def _with_parts(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     """Counts by kind, `by` and rule with their % of the same kind and `by`, largest first."""
     table["part"] = 100 * table["count"] / table.groupby(["kind", *by])["count"].transform("sum")
+    table = table[table["count"] > 0]
     return table.sort_values(["kind", *by, "count", *RULE], ascending=[True, *[True] * len(by), False, True, True],
                              ignore_index=True)

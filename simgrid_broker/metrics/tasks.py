@@ -5,7 +5,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import selected_jobs, window_of
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
@@ -46,16 +46,28 @@ def tasks_by_status(run: Run) -> pd.DataFrame:
     return tidy(table, ["status"], {"tasks": "tasks"}, "at the end")
 
 
-def tasks_without_place(run: Run) -> pd.DataFrame:
+def unplaced_tasks(run: Run) -> pd.DataFrame:
     """Tasks that arrived at least an hour before the end and never got a job because no broker found a candidate.
 
-    Dimensions name, and tag of the rule that refused the last candidates. Metric: tasks.
+    A row per task: jeditaskid, name, share, kind (the broker that found none; that of the nucleus for a task without
+    nucleus whose decisions are not recorded), and tag of the rule that refused the last candidates at its last attempt.
     """
-    tasks = run.table("tasks", ["name", "status", "arrival_s", "n_attempts", "errordialog"])
-    waits = (tasks.status.isin(ON_HOLD) & (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR))
-    table = tasks[waits].astype({"name": object, "errordialog": object}).fillna({"errordialog": ""})
-    table = table.groupby(["name", "errordialog"]).size().rename("tasks").reset_index()
-    return tidy(table.rename(columns={"errordialog": "tag"}), ["name", "tag"], {"tasks": "tasks"}, "at the end")
+    tasks = run.table("tasks", ["jeditaskid", "name", "share", "nucleus", "status", "arrival_s", "n_attempts",
+                                "errordialog"]).astype({name: object for name in ("name", "share", "errordialog")})
+    last = run.table("decisions", ["jeditaskid", "kind", "n_kept"]).drop_duplicates("jeditaskid", keep="last")
+    last = last.astype({"kind": object}).set_index("jeditaskid").reindex(tasks.jeditaskid).reset_index()
+    waits = tasks.status.isin(ON_HOLD) | ((tasks.status == TaskStatus.READY.word) & (last.n_kept == 0))
+    waits &= (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR)
+    kind = np.where(tasks.nucleus.isna(), DecisionKind.TASK_BROKERAGE.word, DecisionKind.JOB_BROKERAGE.word)
+    tasks = tasks.assign(kind=last.kind.where(last.kind.notna(), kind), tag=tasks.errordialog.fillna(""),
+                         name=tasks.name.fillna(""))
+    return tasks.loc[waits, ["jeditaskid", "name", "share", "kind", "tag"]].reset_index(drop=True)
+
+
+def tasks_without_place(run: Run) -> pd.DataFrame:
+    """The number of `unplaced_tasks`; dimensions name, share, kind and tag. Metric: tasks."""
+    table = unplaced_tasks(run).groupby(["name", "share", "kind", "tag"]).size().rename("tasks").reset_index()
+    return tidy(table, ["name", "share", "kind", "tag"], {"tasks": "tasks"}, "at the end")
 
 
 def stopped_tasks(run: Run) -> pd.DataFrame:

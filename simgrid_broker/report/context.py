@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass
 
-from simgrid_broker.metrics import Window, drifting, tasks_without_place, wide, window_of
+from simgrid_broker.metrics import USED, Window, drifting, reach, tasks_without_place, wide, window_of, with_labels
 from simgrid_broker.metrics.tree import Tree, share_tree
+from simgrid_broker.names import DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.report.canvas import Marks
 from simgrid_broker.report.palette import share_colours
@@ -81,18 +82,27 @@ def _command_ignored(command: dict) -> str:
 
 
 def _tasks_without_place(run: Run) -> list[str]:
-    """A sentence on the tasks that never got a job, by stream and refusing rule; empty if there are none."""
+    """A sentence on the tasks that never got a job, by stream, with the rule that takes most from their share."""
     rows = wide(tasks_without_place(run))
     if not len(rows):
         return []
-    rows = rows.sort_values("tasks", ascending=False)
-    named = [f"{row.name} ({row.tasks:.0f}, {row.tag or 'not brokered'})" for row in
-             rows.head(MOST_NAMED).itertuples(index=False)]
-    more = f" and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
-    n_tasks = rows.tasks.sum()
-    tasks = f"{n_tasks:.0f} task{'s' if n_tasks > 1 else ''}"
+    groups = rows.groupby(["name", "share", "kind"]).tasks.sum().sort_values(ascending=False, kind="stable")
+    most = {kind: _takes_most(run, kind) for kind in dict.fromkeys(kind for _, _, kind in groups.index[:MOST_NAMED])}
+    named = [f"{name} ({number:.0f}; {most[kind].get(share, 'not brokered')})"
+             for (name, share, kind), number in groups.head(MOST_NAMED).items()]
+    more = f" and {len(groups) - MOST_NAMED} others" if len(groups) > MOST_NAMED else ""
+    number = groups.sum()
+    tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
     return [f"No nucleus or queue was found for {tasks}: {', '.join(named)}{more}. "
-            "`simgrid-broker explain` shows why."]
+            "`simgrid-broker explain RUN --unplaced` shows why."]
+
+
+def _takes_most(run: Run, kind: str) -> dict[str, str]:
+    """By share, the rule of a broker that takes most of the cores, or sites, with its part."""
+    rows = with_labels(run, wide(reach(run, kind)).assign(kind=kind))
+    rows = rows[rows.rule != USED].sort_values("part", ascending=False, kind="stable").drop_duplicates("share")
+    of = "cores" if kind == DecisionKind.JOB_BROKERAGE.word else "sites"
+    return {row.share: f"{row.rule} takes {row.part:.0f} % of the {of}" for row in rows.itertuples()}
 
 
 DRIFTING = {"activated": ("activated jobs", "{}"), "running_cores": ("running cores", "{}"),

@@ -177,7 +177,7 @@ class Record(Part):
                                  "figures of the rule that refused it, chosen by task; these decisions are all written")
     tasks: tuple[int | str, ...] = Field((), description="Tasks, by name or jeditaskid (counted from 1 in order of "
                                          "arrival), all of whose decisions are written with every candidate")
-    unplaced: int = Field(2, ge=0, description="Decisions without a candidate, about tasks that never got a job, that "
+    unplaced: int = Field(1, ge=0, description="Decisions without a candidate, about tasks that never got a job, that "
                           "are written with every candidate: so many of each share and broker that were the first "
                           "such decision about their task, and so many that were the 2nd, 4th, 8th, ...")
     series: bool = Field(True, description="Time series of shares, queues, links and storages")

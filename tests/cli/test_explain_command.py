@@ -38,10 +38,46 @@ def assert_golden(name, result, request):
     ("task", ("--task", TASK)), ("task_at_a_queue", ("--task", TASK, "--at", 60, "--queue", "NORTH")),
     ("why_not_task", ("--task", TASK, "--why-not", "CENTRE")),
     ("why_not_other_task", ("--task", 1, "--why-not", "CENTRE")),
-    ("why_not", ("--why-not", "NORTH")), ("why_not_pseudo_queue", ("--why-not", "NORTH/MCORE_HIMEM", "--task", TASK)),
+    ("why_not", ("--why-not", "NORTH")), ("why_not_all", ("--why-not", "NORTH", "--all")),
+    ("overview", ()), ("share", ("--share", "Analysis")),
+    ("why_not_pseudo_queue", ("--why-not", "NORTH/MCORE_HIMEM", "--task", TASK)),
 ])
 def test_the_output_equals_the_golden_file(call, explained, name, options, request):
     assert_golden(name, call("explain", explained, *options), request)
+
+
+@pytest.fixture(scope="module")
+def stuck(call, tmp_path_factory):
+    """A run whose analysis tasks find no queue: all scratch disks are too small."""
+    folder = tmp_path_factory.mktemp("stuck")
+    settings = [word for queue in ("NORTH", "SOUTH", "CENTRE") for word in
+                ("--set", f"grid.queues.{queue}.maxwdir=0.5 GB")]
+    result = call("run", MINIMAL, "--until", "3h", "--set", "warm_up=0", *settings, "--out", folder)
+    assert result.exit_code == 0, result.stderr
+    return folder / "minimal" / "seed-1", result
+
+
+def test_the_warning_leads_to_the_rule_that_takes_the_cores(call, stuck):
+    folder, result = stuck
+    assert "-disk (too little scratch) takes 89 % of the cores" in " ".join(result.stdout.split()).replace("! ", "")
+    text = call("explain", folder, "--unplaced").stdout
+    assert "-disk (too little scratch)" in text and "without a queue at the end" in text
+    assert "recorded candidate by candidate (--task ID)" in text
+    found = json.loads(call("explain", folder, "--unplaced", "--json").stdout)["shares"][0]
+    assert found["recorded"] and found["tasks"] and found["empty_decisions"] > 0
+    task = found["recorded"][0]["jeditaskid"]
+    assert "criteria=-disk" in call("explain", folder, "--task", task).stdout
+
+
+def test_a_task_without_records_names_recorded_tasks_of_its_share(call, stuck):
+    found = json.loads(call("explain", stuck[0], "--unplaced", "--json").stdout)["shares"][0]
+    recorded = {row["jeditaskid"] for row in found["recorded"]}
+    others = [row["jeditaskid"] for row in found["tasks"] if row["jeditaskid"] not in recorded]
+    assert not others or "recorded were those of task" in call("explain", stuck[0], "--task", others[0]).stderr
+
+
+def test_without_unplaced_tasks_the_answer_says_so(call, explained):
+    assert "got a job" in call("explain", explained, "--unplaced").stdout
 
 
 def test_the_wording_is_that_of_panda(call, explained):
@@ -80,8 +116,11 @@ def test_json_about_a_queue(call, explained):
     pytest.param(("--task", TASK, "--at", "3h"), "the last recorded decision of the task was at", id="too late"),
     pytest.param(("--task", TASK, "--at", "soon"), "--at = 'soon'", id="not a time"),
     pytest.param(("--task", 1), "to record them, run with --set 'record.tasks=[1]'", id="a task without candidates"),
-    pytest.param((), "a task (--task ID) or a queue", id="neither task nor queue"),
-    pytest.param(("--why-not", "NORTH", "--at", "1h"), "can be combined with --task and --json only", id="a conflict"),
+    pytest.param(("--queue", "NORTH"), "needs a task (--task ID)", id="a queue without a task"),
+    pytest.param(("--share", "Analysis", "--task", 4), "cannot be combined with --share", id="a task and a share"),
+    pytest.param(("--share", "Anlysis"), "did you mean 'Analysis'?", id="a misspelt share"),
+    pytest.param(("--why-not", "NORTH", "--at", "1h"), "can be combined with --task, --all and --json only",
+                 id="a conflict"),
 ])
 def test_a_mistake_is_reported_with_suggestions(call, explained, options, words):
     result = call("explain", explained, *options)

@@ -128,13 +128,13 @@ def test_rules_by_frequency(run):
 def test_refusals_of_a_queue_by_share_and_rule(run):
     table = metrics.refusal_counts(run, "QX")
     assert table[["share", "tag", "count", "part"]].values.tolist() == [
-        ["A", "-t2", 4, 50.0], ["A", "-t1", 3, 37.5], ["A", USED, 1, 12.5], ["B1", "-t2", 2, 100.0]]
+        ["A", "-t1", 3, 75.0], ["A", USED, 1, 25.0], ["B1", "-t2", 1, 100.0]]
 
 
 def test_refusals_over_time_count_for_the_time_before_the_sample(run):
     table = metrics.refusals_over_time(run, "QX", bins=4)
     assert table[["start_s", "tag", "count"]].values.tolist() == [
-        [0, "-t2", 4], [0, "-t1", 3], [0, USED, 1], [3 * HOUR, "-t2", 2]]
+        [0, "-t1", 3], [0, USED, 1], [3 * HOUR, "-t2", 1]]
 
 
 def test_the_funnel_of_a_share_is_a_mean_over_its_decisions(run):
@@ -147,7 +147,7 @@ def test_the_funnel_of_a_share_is_a_mean_over_its_decisions(run):
 def test_rates_of_queues_by_rule(run):
     table = wide(metrics.refusal_rates(run))
     assert table.candidate.tolist() == ["QX"] * 3                        # QY was never refused
-    assert dict(zip(table.tag, table.rate, strict=True)) == {"-t2": 60.0, "-t1": 30.0, USED: 10.0}
+    assert dict(zip(table.tag, table.rate, strict=True)) == {"-t2": 20.0, "-t1": 60.0, USED: 20.0}
     assert table.tag.tolist() == ["-t2", "-t1", USED]
 
 

@@ -1,0 +1,175 @@
+"""`explain --share` and `explain --unplaced`: which rules take how much of the cores that a share could use."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simgrid_broker.cli.text import count, paragraph, table
+from simgrid_broker.cli.trouble import BadArgument
+from simgrid_broker.errors import nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from simgrid_broker.records import Run
+
+MOST_RULES = 3
+"""Rules shown without --all: those that take most."""
+PERCENT = "\u00a0%"
+"""Per cent after a number, not to be separated from it."""
+MOST_TASKS = 6
+"""Maximum number of tasks named at once; JSON has all."""
+THINGS = {"job_brokerage": ("cores", "queue"), "task_brokerage": ("sites", "nucleus")}
+"""What a rule of a broker takes, and its candidates."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one broker left to one share.
+
+    rules: `metrics.reach` of the share, one row per rule in order, with label and PanDA's name; n_empty: its decisions
+    without a candidate, None if not all are recorded; recorded: `metrics.reach_recorded` of its unplaced tasks; tasks:
+    these tasks, as `metrics.unplaced_tasks`.
+    """
+
+    share: str
+    kind: str
+    n_decisions: int
+    n_empty: int | None
+    rules: "pd.DataFrame"
+    recorded: "pd.DataFrame"
+    tasks: "pd.DataFrame"
+
+    def to_dict(self) -> dict:
+        """The answer as JSON-compatible types, except NaN."""
+        return {"share": self.share, "kind": self.kind, "decisions": self.n_decisions, "empty_decisions": self.n_empty,
+                **{name: getattr(self, name).to_dict("records") for name in ("rules", "recorded", "tasks")}}
+
+
+def answers(run: "Run", share: str | None = None, unplaced: bool = False) -> list[Answer]:
+    """What each broker left to the shares, or to one; unplaced: only where tasks are without a place, most first.
+
+    Raises BadArgument for an unknown share.
+    """
+    from simgrid_broker import metrics
+    waiting = metrics.unplaced_tasks(run)
+    recorded = metrics.explain(run, tasks=set(waiting.jeditaskid))
+    empty = _empty_decisions(run)
+    found = []
+    for kind in THINGS:
+        rules = metrics.with_labels(run, metrics.wide(metrics.reach(run, kind)).assign(kind=kind))
+        rules = rules.merge(metrics.criteria(run, kind)[["criterion", "panda"]], on="criterion", how="left")
+        of_kind = metrics.reach_recorded(run, recorded, kind)
+        for name, rows in rules.groupby("share", sort=False):
+            tasks = waiting[(waiting.share == name) & (waiting.kind == kind)]
+            found.append(Answer(str(name), kind, int(rows.decisions.iloc[0]), empty.get((kind, name), 0) if empty is not
+                                None else None, rows.drop(columns=["kind", "share", "decisions"]),
+                                of_kind[of_kind.jeditaskid.isin(tasks.jeditaskid)], tasks))
+    if share is not None:
+        _known(run, share)
+        return [each for each in found if each.share == share]
+    return sorted((each for each in found if len(each.tasks) or not unplaced), key=lambda each: -len(each.tasks))
+
+
+def _known(run: "Run", share: str) -> None:
+    shares = run.manifest["vocabularies"]["shares"]
+    if share not in shares:
+        raise BadArgument("--share", share, "unknown leaf share of the run", nearest(share, shares))
+
+
+def _empty_decisions(run: "Run") -> dict | None:
+    """Decisions without a candidate by kind and share; None if only a part of all decisions is recorded."""
+    if run.manifest["scenario"].get("record", {}).get("decisions", 1) < 1:
+        return None
+    rows = run.table("decisions", ["kind", "share", "n_kept"])
+    return rows[rows.n_kept == 0].astype({"kind": object, "share": object}).groupby(["kind", "share"]).size().to_dict()
+
+
+def text(found: list[Answer], everything: bool) -> str:
+    """Each answer for a terminal; everything: all rules, else those that take most."""
+    return "\n\n".join(_block(each, everything) for each in found)
+
+
+def _block(each: Answer, everything: bool) -> str:
+    of, candidate = THINGS[each.kind]
+    empty = "" if each.n_empty is None else f", {each.n_empty:,} without a {candidate}"
+    about = f"{each.share}, {each.kind.replace('_', ' ')}: {count(each.n_decisions, 'decision')}{empty}"
+    if not len(each.rules):
+        return about
+    total = each.rules.taken.sum()
+    lines = [paragraph(f"{about}; of {_number(total)} {of}, by the rule that "
+                       + ("refused the last queue of each batch system" if of == "cores" else "refused them")
+                       + ", mean over the decisions")]
+    part, main = _parts(each)
+    rows = [_row(row, part, main) for row in each.rules.itertuples() if everything or row.criterion in _largest(each)]
+    head = ("criteria", of, "%", "left", *(("unplaced %",) if part else ()), "step", *(("tasks",) if part else ()))
+    lines.append(table(head, [("(all)", "", "", _number(total), *(("",) if part else ()), "", *(("",) if part else ())),
+                              *rows], numbers=(1, 2, 3, 4) if part else (1, 2, 3)))
+    more = len(each.rules) - len(rows)
+    lines += [f"{count(more, 'other rule')}: --all"] if more else []
+    return "\n".join([*lines, *_waiting(each)])
+
+
+def _row(row, part: dict[str, float], main: dict[str, list[int]]) -> tuple[str, ...]:
+    extra = ((f"{part.get(row.criterion, 0):.1f}",), (named(main.get(row.criterion, ())),)) if part else ((), ())
+    used = row.rule == "+use"
+    return (row.rule, _number(row.taken), f"{row.part:.1f}", "" if used else _number(row.left), *extra[0],
+            "kept" if used else str(row.panda), *extra[1])
+
+
+def _parts(each: Answer) -> tuple[dict[str, float], dict[str, list[int]]]:
+    """Of the recorded decisions on unplaced tasks: % that each rule takes, and the tasks from which it takes most."""
+    rows = each.recorded
+    if not len(rows):
+        return {}, {}
+    part = rows.groupby("criterion").taken.sum() / rows.taken.sum() * 100
+    last = rows[rows.time_s == rows.groupby("jeditaskid").time_s.transform("max")]
+    main = last.loc[last.groupby("jeditaskid").taken.idxmax()]
+    return part.to_dict(), main.groupby("criterion").jeditaskid.agg(list).to_dict()
+
+
+def _largest(each: Answer) -> frozenset[str]:
+    """The rules that take most, of unplaced tasks if any are recorded, and what is left."""
+    refused = each.rules[each.rules.rule != "+use"]
+    part, _ = _parts(each)
+    size = refused.criterion.map(part).fillna(0.0) if part else refused.part
+    return frozenset((*refused.criterion[size.sort_values(ascending=False, kind="stable").index[:MOST_RULES]], "+use"))
+
+
+def _waiting(each: Answer) -> list[str]:
+    """Lines about the tasks that never got a job."""
+    if not len(each.tasks):
+        return []
+    streams = each.tasks.groupby("name", sort=False).jeditaskid.agg(list)
+    listed = "; ".join(f"{name} {len(tasks)}: {named(tasks)}"
+                       for name, tasks in sorted(streams.items(), key=lambda item: -len(item[1])))
+    lines = [paragraph(f"{count(len(each.tasks), 'task')} without a {THINGS[each.kind][1]} at the end: {listed}", "  ")]
+    recorded = sorted(set(each.recorded.jeditaskid))
+    return [*lines, f"recorded candidate by candidate (--task ID): {named(recorded)}"] if recorded else lines
+
+
+def overview(run: "Run", found: list[Answer]) -> str:
+    """One line per share: decisions, cores left, and the rules that take most of them."""
+    rows = []
+    for each in sorted((each for each in found if each.kind == "job_brokerage"), key=lambda each: each.share):
+        used = float(each.rules.part[each.rules.rule == "+use"].sum())
+        empty = "" if each.n_empty is None else f"{100 * each.n_empty / each.n_decisions:.1f}"
+        refused = each.rules[each.rules.rule != "+use"].sort_values("part", ascending=False, kind="stable")
+        rows.append((each.share, f"{each.n_decisions:,}", empty, f"{used:.1f}", ", ".join(
+            f"{row.rule} {row.part:.0f}{PERCENT}" for row in refused.head(MOST_RULES).itertuples())))
+    number = sum(len(each.tasks) for each in found)
+    lines = [paragraph("Job brokerage by share: cores left to a decision, and the rules that take most of them")]
+    lines += [table(("share", "decisions", "no queue %", "cores left %", "taken by"), rows, numbers=(1, 2, 3))]
+    lines += [paragraph(f"{count(number, 'task')} never got a job: --unplaced shows why. " if number else "")]
+    return "\n".join([*(line for line in lines if line), paragraph(
+        "--share NAME shows all rules of a share, --task ID the decisions on a task, --why-not QUEUE what kept a queue "
+        "from being used.")])
+
+
+def named(tasks) -> str:
+    """Numbers of the first tasks."""
+    return ", ".join(map(str, tasks[:MOST_TASKS])) + (", ..." if len(tasks) > MOST_TASKS else "")
+
+
+def _number(value: float) -> str:
+    """Cores or sites: whole from 100 on, else one digit behind the point."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
