@@ -128,8 +128,8 @@ def test_a_mistake_is_reported_with_suggestions(call, explained, options, words)
 
 
 def test_a_run_without_candidates_names_the_key_to_set(call, tmp_path):
-    assert call("run", MINIMAL, "--until", "10min", "--set", "record.unplaced=0", "--out", tmp_path,
-                "--quiet").exit_code == 0
+    settings = "--until", "10min", "--set", "warm_up=0", "--set", "record.unplaced=0", "--quiet"
+    assert call("run", MINIMAL, *settings, "--out", tmp_path).exit_code == 0
     folder = tmp_path / "minimal" / "seed-1"
     result = call("explain", folder, "--why-not", "NORTH")
     assert result.exit_code == 0 and "record.candidates=0.1" in result.stdout

@@ -34,8 +34,9 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
         elif not rule.rule.per_candidate:
             _ask_all(rule, case, rows, known)
         else:
+            weighed = rule.rule.needs_numbers or rule.rule.final
             for k in rows.tolist():
-                _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k))
+                _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k, weighed))
     _split(brokerage, case, question, np.flatnonzero(reaches_weight(brokerage, refused_by)), refused_by, known)
     _rank(brokerage, question, refused_by - len(criteria), known)
     return known
@@ -49,15 +50,16 @@ def reaches_weight(brokerage: JobBrokerage, refused_by: np.ndarray) -> np.ndarra
     return places[refused_by]                                     # the last one is KEPT, index -1
 
 
-def candidate(brokerage: JobBrokerage, question: Question, k: int) -> Candidate:
-    """Candidate k with job numbers and weight, as compiled rules see it."""
+def candidate(brokerage: JobBrokerage, question: Question, k: int, weighed: bool = True) -> Candidate:
+    """Candidate k as compiled rules see it, with job numbers and weight if it is to be weighed."""
     queue, numbers = question.queues[k], np.zeros(1, NUMBERS)[0]
     place = queue["queue"]
     seen = Candidate(question.task[0], queue, question.load[place], question.link[place], question.store[place],
                      numbers)
     take_input(question, place, numbers)
-    brokerage.count(*seen)
-    numbers["weight"] = question.static_weight[k] * math.prod(rule(*seen) for rule in brokerage.candidate_factors)
+    if weighed:
+        brokerage.count(*seen)
+        numbers["weight"] = question.static_weight[k] * math.prod(rule(*seen) for rule in brokerage.candidate_factors)
     return seen
 
 
