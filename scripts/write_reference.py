@@ -18,6 +18,7 @@ from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section, first_sentence
+from simgrid_broker.dry_run.fields import OF_CANDIDATE, OF_DECISION
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
 from simgrid_broker.schema import RECORDED
 from simgrid_broker.world.states import MACHINES, Machine, Move
@@ -61,10 +62,16 @@ brokerage. `simgrid-broker broker` and `simgrid_broker.broker` make one decision
 extend other files as a scenario can, and its grid can be read from CRIC's files. Omitted values are 0 or unknown.
 Unknown keys are errors.
 
-Two approximations: the input at a site is the same fraction of the bytes and of the files, and all tasks of one share
-and priority with remaining work at a nucleus count as one. A snapshot written by a run holds job numbers and links as
-last read by JEDI, the jobs placed since then, and the current state of storages. The number of jobs to broker is all
-remaining jobs; in a run the throttler may allow fewer.
+The input of a task is said in short, as one fraction of bytes and files at each site, or exactly, file by file with the
+replicas of its datasets. All tasks of one share and priority with remaining work at a nucleus count as one. A snapshot
+written by a run holds job numbers and links as last read by JEDI, the jobs placed since then, and the current state of
+storages. The number of jobs to broker is all remaining jobs; in a run the throttler may allow fewer.
+"""
+
+JSON_HEAD = """\
+## JSON of a decision
+
+`simgrid-broker broker --json` and `Decision.to_dict()` give one object.
 """
 
 STATES_HEAD = """\
@@ -106,7 +113,9 @@ def scenario() -> str:
 
 def snapshot() -> str:
     """docs/snapshot.md."""
-    return "\n".join([SNAPSHOT_HEAD, *(_markdown(part.section(), 2) for part in snapshot_parts())])
+    json = [table(("field", "meaning"), list(rows.items()), code=(0,)) for rows in (OF_DECISION, OF_CANDIDATE)]
+    return "\n".join([SNAPSHOT_HEAD, *(_markdown(part.section(), 2) for part in snapshot_parts()), JSON_HEAD, json[0],
+                      "\n### candidates[] of a decision\n", json[1]])
 
 
 def states() -> str:

@@ -5,10 +5,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from simgrid_broker.dry_run.fields import FORMAT
 from simgrid_broker.views import KEPT, Task, Verdict
-
-FORMAT = 2
-"""Version of the JSON of a decision; it grows whenever a field changes its meaning or goes."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,11 @@ class Decision:
         return tuple(sorted((each for each in self.candidates if each.kept), key=lambda each: each.order or 0))
 
     def to_dict(self) -> dict:
-        """The decision as JSON-compatible types; None means unknown or infinite."""
+        """The decision as JSON-compatible types (`fields`); None means unknown or infinite."""
         task = self.task
         return dict(
-            snapshot=self.snapshot, time_s=self.time_s, edition=self.edition, brokerage=self.brokerage,
-            format=FORMAT, policy=self.policy, n_jobs=self.n_jobs, status="FAILED" if self.error else "SUCCEEDED",
+            format=FORMAT, snapshot=self.snapshot, time_s=self.time_s, edition=self.edition, brokerage=self.brokerage,
+            policy=self.policy, n_jobs=self.n_jobs, status="FAILED" if self.error else "SUCCEEDED",
             error=self.error,
             task=dict(jeditaskid=task.jeditaskid, name=self.name, gshare=task.gshare, priority=task.currentpriority,
                       prodsourcelabel=task.prodsourcelabel, processingtype=task.processingtype, nucleus=self.nucleus),

@@ -8,6 +8,7 @@ import pytest
 
 import simgrid_broker
 from simgrid_broker.dry_run import broker
+from simgrid_broker.dry_run.fields import FORMAT, OF_CANDIDATE, OF_DECISION
 from simgrid_broker.errors import SnapshotError
 from simgrid_broker.scenario import load_snapshot
 
@@ -47,6 +48,19 @@ def test_the_answer_has_every_candidate_and_adds_up(example, task, names, editio
             product *= number
         assert product == pytest.approx(each["weight"] if each["weighed"] else 1)
     assert (told["brokerage"], told["edition"]) == ("task_brokerage" if task == 101 else "job_brokerage", edition)
+
+
+@pytest.mark.parametrize("task", [101, 102])
+def test_the_fields_of_the_json_are_those_described(example, task):
+    told = broker(example, task).to_dict()
+    assert told.keys() == OF_DECISION.keys() and told["format"] == FORMAT
+    assert all(each.keys() == OF_CANDIDATE.keys() for each in told["candidates"])
+
+
+def test_an_attempt_without_candidates_says_so(example):
+    told = broker(example, 102, **{"tasks.102.ramcount": "100 GB"}).to_dict()
+    assert (told["status"], told["error"]) == ("FAILED", "no candidates")
+    assert broker(example, 102).to_dict()["status"] == "SUCCEEDED"
 
 
 def test_weights_by_hand(example):

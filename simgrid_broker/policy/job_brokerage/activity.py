@@ -20,7 +20,8 @@ def preassigned(task):
     return task["single"] or task["listed"]
 
 
-@candidate_criterion("-opportunistic", panda="selection for opportunistic queues", stage="opportunistic check",
+@candidate_criterion("-opportunistic", unit="cores", panda="selection for opportunistic queues",
+                     stage="opportunistic check",
                      source=SOURCE + "2.3 P5")
 def opportunistic(task, queue, load, link, store, numbers):
     """Refuse opportunistic queues (pledgedcpu -1) to scouts and from priority 800 on."""
@@ -28,7 +29,7 @@ def opportunistic(task, queue, load, link, store, numbers):
     return careful and queue["pledgedcpu"] == OPPORTUNISTIC, queue["pledgedcpu"], 0.0
 
 
-@candidate_criterion("-inactive", panda="selection for inactive queues", stage="slowness/inactive check",
+@candidate_criterion("-inactive", unit="jobs", panda="selection for inactive queues", stage="slowness/inactive check",
                      temporary=True, source=SOURCE + "2.3")
 def inactive(task, queue, load, link, store, numbers):
     """Refuse queues where jobs wait and none started for 2 h, to scouts, merging and from priority 800 on (D20).
@@ -40,7 +41,7 @@ def inactive(task, queue, load, link, store, numbers):
     return quick and not preassigned(task) and load["inactive"] and waiting > 0, waiting, 0.0
 
 
-@candidate_criterion("-diskIO", panda="selection for disk IO", stage="diskIO check",
+@candidate_criterion("-diskIO", unit="kB/s per core", panda="selection for disk IO", stage="diskIO check",
                      temporary=True, source=SOURCE + "2.3 P9")
 def disk_io(task, queue, load, link, store, numbers):
     """Refuse queues whose running jobs exceed the limit of disk traffic per core, to tasks that exceed it as well.
@@ -57,7 +58,7 @@ def disk_io(task, queue, load, link, store, numbers):
     return value > limit, load["diskio"], limit
 
 
-@candidate_criterion("-transferring", panda="selection for transferring jobs", stage="transferring check",
+@candidate_criterion("-transferring", unit="jobs", panda="selection for transferring jobs", stage="transferring check",
                      temporary=True, source=SOURCE + "2.3")
 def output_backlog(task, queue, load, link, store, numbers):
     """Refuse queues where transferring > max(transferringlimit, 2 x running), jobs of all shares.
@@ -72,14 +73,16 @@ def output_backlog(task, queue, load, link, store, numbers):
     return transferring > limit and concerned, transferring, limit
 
 
-@candidate_criterion("-non_pledged", panda="selection for pledge", stage="pledge check", source=SOURCE + "9")
+@candidate_criterion("-non_pledged", unit="cores", panda="selection for pledge",
+                     stage="pledge check", source=SOURCE + "9")
 def non_pledged(task, queue, load, link, store, numbers):
     """Refuse opportunistic queues (pledgedcpu -1) while work is short."""
     short = task["WORK_SHORTAGE"] and not task["single"]
     return short and queue["pledgedcpu"] == OPPORTUNISTIC, queue["pledgedcpu"], 0.0
 
 
-@candidate_criterion("-over_pledged", panda="selection for pledge", stage="pledge check", source=SOURCE + "9")
+@candidate_criterion("-over_pledged", unit="cores", panda="selection for pledge",
+                     stage="pledge check", source=SOURCE + "9")
 def over_pledged(task, queue, load, link, store, numbers):
     """Refuse queues whose running (deployed: or starting) cores exceed their pledge while work is short (D55)."""
     pledge = queue["pledgedcpu"]
@@ -87,7 +90,7 @@ def over_pledged(task, queue, load, link, store, numbers):
     return task["WORK_SHORTAGE"] and not task["single"] and 0 < pledge < cores, cores, pledge
 
 
-@candidate_criterion("-nopilot", panda="selection for pilots", stage="pilot check",
+@candidate_criterion("-nopilot", unit="pilots", panda="selection for pilots", stage="pilot check",
                      temporary=True, source=SOURCE + "2.3")
 def no_pilots(task, queue, load, link, store, numbers):
     """Refuse queues without pilots for 3 h.

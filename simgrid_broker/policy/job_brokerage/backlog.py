@@ -126,14 +126,15 @@ def bootstrap(task, queue, load, link, store, numbers):
     return 1.0 if jobs > 0 else 0.0
 
 
-@candidate_criterion("-cap", panda="skip queues with many activated and starting jobs", needs_numbers=True,
+@candidate_criterion("-cap", unit="jobs", panda="skip queues with many activated and starting jobs", needs_numbers=True,
                      **DOCUMENTED)
 def too_many_ready(task, queue, load, link, store, numbers):
     """Refuse queues where activated + starting > 2 x running (D58)."""
     return numbers["ready"] > 2 * numbers["running"], numbers["ready"], 2 * numbers["running"]
 
 
-@candidate_criterion("-cap_rt", panda="skip queues with many queued jobs", needs_numbers=True, **DOCUMENTED)
+@candidate_criterion("-cap_rt", unit="jobs",
+                     panda="skip queues with many queued jobs", needs_numbers=True, **DOCUMENTED)
 def too_many_queued(task, queue, load, link, store, numbers):
     """Refuse queues where defined + activated + assigned + starting > 2 x running (D58)."""
     return numbers["queued"] > 2 * numbers["running"], numbers["queued"], 2 * numbers["running"]
@@ -145,13 +146,14 @@ def locked(task, queue, load, link, store, numbers):
     return queue["locked"], np.nan, np.nan
 
 
-@candidate_criterion("-cap", panda="skip queues with many activated and starting jobs", needs_numbers=True, **DEPLOYED)
+@candidate_criterion("-cap", unit="jobs",
+                     panda="skip queues with many activated and starting jobs", needs_numbers=True, **DEPLOYED)
 def over_cap(task, queue, load, link, store, numbers):
     """Refuse queues that are not unified where activated + starting (+ assigned) > max(cut, 2 x running) (D58)."""
     return not queue["unified"] and numbers["backlog"] > numbers["cap"], numbers["backlog"], numbers["cap"]
 
 
-@candidate_criterion("-cap_rt", panda="skip queues with many queued jobs of the resource type",
+@candidate_criterion("-cap_rt", unit="jobs", panda="skip queues with many queued jobs of the resource type",
                      needs_numbers=True, **DEPLOYED)
 def over_cap_of_type(task, queue, load, link, store, numbers):
     """Refuse queues where the queued jobs of the task's resource type exceed max(cut, 2 x running of it) (D58)."""
@@ -168,7 +170,7 @@ def set_apart(task, queue, load, link, store, numbers):
     return task["jumbo_apart"] and queue["use_jumbo_jobs"], np.nan, np.nan
 
 
-@candidate_criterion("-below_min_weight", panda="minimum weight", stage=FINAL_STAGE, final=True,
+@candidate_criterion("-below_min_weight", unit="weight", panda="minimum weight", stage=FINAL_STAGE, final=True,
                      needs_numbers=True, editions=("deployed",),
                      source="brokerage reference, 10.3 rule 7 (D23)")
 def below_min_weight(task, queue, load, link, store, numbers):

@@ -83,7 +83,7 @@ def core_count_mismatch(case: JobCase) -> np.ndarray:
     return multi_core if cores == 1 else np.zeros(case.n_candidates, bool)
 
 
-@criterion("-max_cpucore", panda="selection for CPU core count", stage="core count check",
+@criterion("-max_cpucore", unit="cores", panda="selection for CPU core count", stage="core count check",
            static=(*NAMED, "maxcorecount"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.3 P10")
 def too_many_cores(case: JobCase) -> np.ndarray | Answer:

@@ -31,7 +31,7 @@ def kept_for_jumbo(case: JobCase) -> np.ndarray:
     return case.queues.use_jumbo_jobs if concerned else _none(case)
 
 
-@criterion("-fewevents", stage="jumbo events check", **JUMBO)
+@criterion("-fewevents", unit="events", stage="jumbo events check", **JUMBO)
 def too_few_events(case: JobCase) -> np.ndarray | Answer:
     """Refuse queues with useJumboJobs whose minEventsForJumbo is above the events that a task has ready."""
     queues, events = case.queues, case.task.jumbo_events

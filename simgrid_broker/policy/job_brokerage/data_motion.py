@@ -30,7 +30,8 @@ def bytes_missing(task, part):
     return np.rint((1.0 - part) * task["total_bytes"])
 
 
-@candidate_criterion("-io", panda="selection for data motion", stage="IO check", cap=True, editions=("documented",),
+@candidate_criterion("-io", unit="MB", panda="selection for data motion",
+                     stage="IO check", cap=True, editions=("documented",),
                      source=f"{JOB_BROKERAGE}, step 2")
 def too_much_to_move(task, queue, load, link, store, numbers):
     """Refuse queues that lack a cutoff or more of the input, in size or number, disk and tape together (D18, D28)."""
@@ -39,7 +40,7 @@ def too_much_to_move(task, queue, load, link, store, numbers):
     return reads_much(task) and (missing_mb >= cutoff_mb or many_files), missing_mb, cutoff_mb
 
 
-@candidate_criterion("-io", panda="selection for data motion", stage="IO check", is_choice=True,
+@candidate_criterion("-io", unit="class", panda="selection for data motion", stage="IO check", is_choice=True,
                      editions=("deployed",), source="brokerage reference, 2.7 (D18, D28)")
 def io_class(task, queue, load, link, store, numbers):
     """Class of a candidate by its missing input: only the best class is used, all candidates if every class is 2.
@@ -57,7 +58,8 @@ def io_class(task, queue, load, link, store, numbers):
     return TAPE_CLASS if disk_mb > cutoff_mb or disk_files > cutoff_files else DISK_CLASS
 
 
-@candidate_criterion("-max_io_intensity", panda="selection for IO intensity", stage="max IO intensity check",
+@candidate_criterion("-max_io_intensity", unit="kB/s", panda="selection for IO intensity",
+                     stage="max IO intensity check",
                      editions=("deployed",),
                      source="brokerage reference, 2.3 P23 (D23)")
 def too_intense(task, queue, load, link, store, numbers):
@@ -66,7 +68,7 @@ def too_intense(task, queue, load, link, store, numbers):
     return not np.isnan(intensity) and intensity > limit and not task["is_merging"], intensity, limit
 
 
-@candidate_criterion("-non_local", panda="use_only_local_data", stage=FINAL_STAGE, final=True,
+@candidate_criterion("-non_local", unit="part of the input", panda="use_only_local_data", stage=FINAL_STAGE, final=True,
                      cap=True, source="brokerage reference, 10.3 rule 2",
                      editions=("deployed",))
 def not_local(task, queue, load, link, store, numbers):

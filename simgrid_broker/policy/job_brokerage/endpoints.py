@@ -16,14 +16,15 @@ STATUS: Any = {"panda": "selection for storage endpoints", "stage": "Storage che
           "source": f"{STEP_2}; brokerage reference, 2.5"}
 
 
-@candidate_criterion("-disk", panda="selection for storage space", stage="Storage check", temporary=True, source=STEP_2,
+@candidate_criterion("-disk", unit="bytes", panda="selection for storage space",
+                     stage="Storage check", temporary=True, source=STEP_2,
                      editions=("documented",))
 def too_little_space(task, queue, load, link, store, numbers):
     """Refuse queues whose storage does not have more than 200 GB free (D73)."""
     return store["present"] and store["free_bytes"] <= MIN_FREE_BYTES, store["free_bytes"], MIN_FREE_BYTES
 
 
-@candidate_criterion("-disk", panda="selection for storage space", stage="Storage check",
+@candidate_criterion("-disk", unit="bytes", panda="selection for storage space", stage="Storage check",
                      temporary=True, editions=("deployed",),
                      source="brokerage reference, 2.3 P15")
 def too_little_space_deployed(task, queue, load, link, store, numbers):

@@ -121,14 +121,16 @@ def weak_link(task, link):
     return weight < limit, weight, limit
 
 
-@candidate_criterion("-lowNetworkWeight", panda="network weight of express tasks", stage=FINAL_STAGE, cap=True,
+@candidate_criterion("-lowNetworkWeight", unit="weight", panda="network weight of express tasks",
+                     stage=FINAL_STAGE, cap=True,
                      **DOCUMENTED)
 def low_network_weight(task, queue, load, link, store, numbers):
     """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER."""
     return weak_link(task, link)
 
 
-@candidate_criterion("-lowNetworkWeight", panda="network weight of express tasks", stage=FINAL_STAGE, cap=True,
+@candidate_criterion("-lowNetworkWeight", unit="weight", panda="network weight of express tasks",
+                     stage=FINAL_STAGE, cap=True,
                      final=True, source="brokerage reference, 10.3 rule 4", editions=("deployed",))
 def low_network_weight_deployed(task, queue, load, link, store, numbers):
     """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER if NW_ACTIVE (D48)."""
@@ -145,14 +147,16 @@ def nucleus_closed(task, queue, load, link, store, numbers):
     return task["has_nucleus"] and not at_nucleus(link) and not usable, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", panda="selection for files to the nucleus", temporary=True, **DOCUMENTED)
+@candidate_criterion("-links_full", unit="files",
+                     panda="selection for files to the nucleus", temporary=True, **DOCUMENTED)
 def nucleus_full(task, queue, load, link, store, numbers):
     """Refuse every queue if more files than NQUEUED_NUC_CAP_FOR_JOBS wait for the nucleus (D25)."""
     files, cap = float(task["nucleus_queued_files"]), float(task["NQUEUED_NUC_CAP_FOR_JOBS"])
     return task["has_nucleus"] and files > cap, files, cap
 
 
-@candidate_criterion("-link_unusable", panda="selection for blocked links to the nucleus", **DOCUMENTED)
+@candidate_criterion("-link_unusable", unit="closeness",
+                     panda="selection for blocked links to the nucleus", **DOCUMENTED)
 def link_blocked(task, queue, load, link, store, numbers):
     """Refuse queues whose link to the nucleus is blocked."""
     closeness = float(link["closeness"])
@@ -160,7 +164,8 @@ def link_blocked(task, queue, load, link, store, numbers):
     return blocked, closeness, float(MIN_CLOSENESS)
 
 
-@candidate_criterion("-link_unusable", panda="selection for files on the link to the nucleus", temporary=True,
+@candidate_criterion("-link_unusable", unit="files",
+                     panda="selection for files on the link to the nucleus", temporary=True,
                      **DOCUMENTED)
 def link_full(task, queue, load, link, store, numbers):
     """Refuse queues with more files than NQUEUED_SAT_CAP on their link to the nucleus (D26)."""
@@ -191,7 +196,7 @@ def nucleus_closed_deployed(task, queue, load, link, store, numbers):
     return first_hit(task, link) == DEST_BLACKLISTED, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", panda="selection for links to the nucleus", stage="link check",
+@candidate_criterion("-links_full", unit="files", panda="selection for links to the nucleus", stage="link check",
                      temporary=True, **DEPLOYED)
 def nucleus_full_deployed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei for which NQUEUED_NUC_CAP_FOR_JOBS files or more wait (D25)."""
@@ -199,13 +204,14 @@ def nucleus_full_deployed(task, queue, load, link, store, numbers):
     return first_hit(task, link) == LINKS_FULL, files, cap
 
 
-@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", stage="link check", **DEPLOYED)
+@candidate_criterion("-link_unusable", unit="closeness", panda="selection for links to the nucleus",
+                     stage="link check", **DEPLOYED)
 def link_blocked_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose link to the nucleus is blocked, unless the nucleus was refused before."""
     return first_hit(task, link) == LINK_BLOCKED, float(link["closeness"]), float(MIN_CLOSENESS)
 
 
-@candidate_criterion("-link_unusable", panda="selection for links to the nucleus", stage="link check",
+@candidate_criterion("-link_unusable", unit="files", panda="selection for links to the nucleus", stage="link check",
                      temporary=True, **DEPLOYED)
 def link_full_deployed(task, queue, load, link, store, numbers):
     """Refuse queues with NQUEUED_SAT_CAP files or more on their link to the nucleus (D26)."""
