@@ -155,6 +155,7 @@ QUEUE = np.dtype([
     ("storage", "i4"),               # endpoint that takes output; -1 = none
     ("storage_site", "i4"),          # site of that endpoint, else that of the queue
     ("locked", "?"),                 # another broker holds a lock on it
+    ("place", "i4"),                 # place of its name in the alphabet
 ])
 """A pseudo-queue as brokers see it: numbers and flags, each described in its sheet (`schema.queues`)."""
 

@@ -55,7 +55,7 @@ def queues(world: World) -> views.Queues:
     locked = [name in world.locked or name.partition("/")[0] in world.locked
               for name in world.vocabularies["pseudo_queues"]]
     records = views.records(views.QUEUE, len(pseudo), **columns, storage=storage, storage_site=storage_site,
-                            locked=locked)
+                            locked=locked, place=np.argsort(np.argsort(world.vocabularies["pseudo_queues"])))
     texts = {name: tuple(column.of(nouns[queue]) for queue in parents) for name, column in views.TEXTS.items()}
     return views.Queues(world.vocabularies["pseudo_queues"], records, texts,
                         tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version,

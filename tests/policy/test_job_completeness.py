@@ -66,3 +66,11 @@ def test_a_candidate_under_a_lock_is_left_out_by_the_code_but_not_of_hints():
 def test_queues_for_jumbo_jobs_are_set_apart(fields, expected):
     view = queues(2, use_jumbo_jobs=[True, False])
     assert tags(broker_jobs(task(**fields), view, stats(2), None, cfg(), "deployed")) == expected
+
+
+def test_of_the_candidates_of_the_busiest_queue_the_first_in_the_alphabet_is_used():
+    view = queues(3, queue=[0, 0, 1], site=[0, 0, 0], place=[1, 0, 2])
+    numbers = stats(2, running_all=[7, 6], in_nucleus=True)
+    for luck in range(3):
+        verdict = broker_jobs(task(t1weight=-1, nucleus=0, luck=luck), view, numbers, None, cfg(), "deployed")
+        assert tags(verdict) == ["-t1_weight", "", "-t1_weight"]

@@ -15,6 +15,8 @@ RANKING = tuple(Criterion(tag=tag, name=name, panda="sorting by weight", stage=F
                 for tag, name in (("-t1_weight", "too_quiet"), ("-low_weight", "low_weight"),
                                   ("-others_bootstrap", "others_bootstrap")))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
+NAMES = 1 << 20
+"""More than the number of candidates, by whose names ties are broken."""
 TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
 
 
@@ -173,9 +175,13 @@ def best_candidates(question, answer):
 
 @compiled
 def key(question, answer, k, by_running):
-    """Sort key of a candidate: its weight, 0 above all; or the jobs of all shares that run at its queue."""
+    """Sort key of a candidate: its weight, 0 above all; or the jobs of all shares that run at its queue.
+
+    Of the candidates of one queue, which have the same jobs, the first in the alphabet comes first.
+    """
     if by_running:
-        return float(question.load[question.queues[k]["queue"]]["running_all"])
+        queue = question.queues[k]
+        return float(question.load[queue["queue"]]["running_all"]) * NAMES - queue["place"]
     return np.inf if answer.weight[k] == 0 else answer.weight[k]
 
 
