@@ -17,8 +17,8 @@ MOST_CORES_OF_JOB = 2**15 - 1
 """Most cores of one job or slot; the tables of the world count them in two bytes."""
 MOST_CORES = 20_000_000
 """Most cores of all batch systems together: the tables of their jobs take some gigabytes."""
-LARGEST_WHOLE, LARGEST_SEED, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
-"""Largest whole number, seed and other number that the tables of the world can hold."""
+LARGEST_WHOLE, LARGEST_KEY, LARGEST = 2**31 - 1, 2**63 - 1, 1e30
+"""Largest whole number, key of random draws, and other number that the tables of the world can hold."""
 LATEST = 1e12
 """Latest time, s: agents distinguish times by thousandths of a second."""
 
@@ -33,7 +33,7 @@ class Part(BaseModel):
     def not_too_large(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse numbers that no table can hold."""
         if isinstance(value, int):
-            largest = LARGEST_SEED if info.field_name == "seed" else LARGEST_WHOLE
+            largest = LARGEST_KEY if info.field_name in ("seed", "luck") else LARGEST_WHOLE
             if abs(value) > largest:
                 raise ValueError(f"expected a whole number between -{largest} and {largest}")
         elif isinstance(value, float) and abs(value) > LARGEST:
