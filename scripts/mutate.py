@@ -299,8 +299,8 @@ class Breaker:
 
 
 def _test(items: Sequence[Any], mutation: Mutation | None) -> None:
-    """Apply a mutation, run tests up to the first that fails, and leave the process; without mutation say why."""
-    status = 1
+    """Apply a mutation, run tests up to the first that fails, and leave the process; without mutation print all."""
+    status = 0
     try:
         if mutation is not None:
             silent = os.open(os.devnull, os.O_WRONLY)
@@ -310,9 +310,13 @@ def _test(items: Sequence[Any], mutation: Mutation | None) -> None:
         for item, following in zip(items, [*items[1:], None], strict=True):
             for report in runner.runtestprotocol(item, nextitem=following, log=False):
                 if report.failed:
+                    status = 1
                     print(f"{item.nodeid}\n{report.longreprtext}", file=sys.stderr, flush=True)
-                    return
-        status = 0
+            if status and mutation is not None:
+                break
+    except BaseException:
+        status = 1
+        raise
     finally:
         os._exit(status)
 

@@ -159,6 +159,7 @@ def test_express_work_has_no_cap(fields):
     assert express.numbers["cap"] == np.inf
 
 
+@pytest.mark.rule("question.is_express")
 @pytest.mark.parametrize(("priority", "documented", "deployed"), [(999, False, False), (1000, True, False),
                                                                   (1001, True, True)])
 def test_d4_from_which_priority_work_is_express(priority, documented, deployed):
