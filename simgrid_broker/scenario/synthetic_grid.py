@@ -44,7 +44,7 @@ NUCLEI_PART = 0.2
 SITE_FAILURES = (0.001, 0.002, 0.018, 0.044, 0.122, 0.372, 0.45)
 """Failure rate caused by a site, at `PUBLISHED_AT`: rate of queues (WS 8) less 1 % for payloads (assumption)."""
 
-LOST_HEARTBEATS, STAGE_OUT_ERRORS = 0.05, 0.1
+LOST_HEARTBEATS, STAGE_OUT_ERRORS = 0.05, 0.04
 """Parts of the failures caused by a site in which its worker vanishes, or output cannot be written: assumptions."""
 
 STAGE_IN_RATE, STAGE_IN_SIGMA = 30e6, 0.5
