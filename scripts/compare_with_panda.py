@@ -15,7 +15,7 @@ import sys
 import traceback
 from pathlib import Path
 
-KINDS = ("job_broker_prod", "share_order", "throttler", "ups", "zero_share", "software")
+KINDS = ("job_broker_prod", "task_broker_prod", "share_order", "throttler", "ups", "zero_share", "software")
 """Kinds of cases; each is a module of `panda_cases` with a function `answer` of one case."""
 
 

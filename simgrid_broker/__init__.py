@@ -12,7 +12,8 @@ HOMES = {
     "read_run": "records", "Run": "records",
     "metrics": "",
     "write_report": "report", "write_comparison": "report", "terminal_summary": "report",
-    "broker": "dry_run", "broker_jobs": "policy.job_brokerage.broker", "broker_task": "policy.task_brokerage.broker",
+    "broker": "dry_run", "broker_turn": "dry_run",
+    "broker_jobs": "policy.job_brokerage.broker", "broker_task": "policy.task_brokerage.broker",
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors",
     "InputFileError": "errors", "OutputError": "errors", "PluginError": "errors",
 }

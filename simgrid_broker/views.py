@@ -14,6 +14,7 @@ from simgrid_broker.schema import LINKS, PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.attribute import texts_of
 from simgrid_broker.schema.datasets import DatasetOfTask as DatasetOfTask
 from simgrid_broker.schema.datasets import InputFile as InputFile
+from simgrid_broker.schema.datasets import Replica as Replica
 from simgrid_broker.schema.grid import ACTIVITIES, LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, Queue
 from simgrid_broker.schema.software import Hardware as Hardware
@@ -325,6 +326,20 @@ class JobInput(NamedTuple):
     anywhere: np.ndarray
     inputs: tuple[InputDataset, ...]
     told: Locality | None = None
+
+
+class InputOfNuclei(NamedTuple):
+    """Input of a task as task brokerage counts it, and what each nucleus holds of it, (n,): on disk, on disk or tape.
+
+    missing: the dataset that no storage which sends files has whole, empty = none.
+    """
+
+    total_bytes: float
+    total_files: float
+    disk_bytes: np.ndarray
+    any_bytes: np.ndarray
+    any_files: np.ndarray
+    missing: str = ""
 
 
 @dataclass(frozen=True)

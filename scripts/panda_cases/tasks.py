@@ -1,5 +1,6 @@
 """A task of a case with its input, as a task of a snapshot."""
 
+from panda_cases.architecture import as_json
 from panda_cases.grid import said
 from simgrid_broker.units import HOUR
 
@@ -33,7 +34,8 @@ UNKNOWN = ("pseudo_dataset",)
 def task(case: dict, given: dict, chunk: dict, brokerage: str) -> dict:
     """One task; case: with `rucio` and what is known of the next jobs; given: its attributes."""
     rules = {key: str(value) for key, value in (given.get("split_rules") or {}).items()}
-    found = said({key: given.get(name) for name, key in SAME.items()})
+    found = said({key: given.get(name) for name, key in SAME.items()}) | dict(
+        architecture=as_json(given.get("architecture")))
     numbers = NUMBERS | (OF_EVENT_SERVICE if given.get("eventService") else {})
     found |= {key: int(rules[rule]) for rule, key in numbers.items() if rule in rules}
     found |= {rule: rules[rule] != "0" for rule in FLAGS if rule in rules}
@@ -76,8 +78,10 @@ def datasets(chunk: dict, rucio: dict) -> dict:
     for place, one in enumerate([chunk["master"], *chunk.get("secondaries", [])]):
         found[one["name"]] = said(dict(type=one.get("type"), secondary=place > 0, attributes=one.get("attributes"),
                                        files={file["lfn"]: of_file(file) for file in one["files"]}))
-        found[one["name"]] |= of_rucio(rucio.get(one["name"]))
-    return found | {name: of_rucio(known) | {"constituent": True} for name, known in rucio.items() if name not in found}
+        found[one["name"]] |= of_rucio(rucio.get(one["name"].rstrip("/")))
+    known_as = {name.rstrip("/") for name in found}         # names of containers end with a slash in JEDI
+    return found | {name: of_rucio(known) | {"constituent": True} for name, known in rucio.items()
+                    if name not in known_as}
 
 
 def of_file(file: dict) -> dict:

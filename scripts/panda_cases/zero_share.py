@@ -3,7 +3,7 @@
 import simgrid_broker as sb
 from panda_cases import plain
 
-QUEUE, NO_SHARE = "QUEUE", ""
+QUEUE, ANY_SHARE = "QUEUE", "SHARE"
 REFUSED = "-zeroshare"
 
 
@@ -20,6 +20,7 @@ def snapshot(case: dict) -> dict:
     """
     task = dict(prodsourcelabel="test", site=[QUEUE], processingtype=case["processingType"] or "",
                 workinggroup=case["workingGroup"] or "", priority=case["priority"] or 0,
-                next_jobs=dict(merging=case["ignorePriority"] or case["priority"] is None))
+                next_jobs=dict(merging=case["ignorePriority"] or case["priority"] is None),
+                without_share=not case["gshare"])
     queue = dict(fairsharepolicy=case["fairsharepolicy"] or "")
-    return plain.snapshot({QUEUE: queue}, case["gshare"] or NO_SHARE, task)
+    return plain.snapshot({QUEUE: queue}, case["gshare"] or ANY_SHARE, task)

@@ -1,6 +1,7 @@
 """Both brokers with what they see of the grid; a run and a dry run ask them in the same way."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -51,9 +52,11 @@ class Brokers:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)
         seen = nuclei(self.world, row, burden, self._ability(row, task))
+        uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
+        if told is not None and told.uniform is not None:
+            seen, uniform = replace(seen, draws=None), told.uniform
         policies = self.policies
-        return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition,
-                                                   nucleus_number(self.world, row))
+        return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition, uniform)
 
     def uniforms(self, stream: int, task: Task, begins: int, verdict: Verdict, n_blocks: int) -> np.ndarray:
         """Numbers that draw queues for blocks of jobs, (n_blocks, n_used); begins: key of the first attempt."""
@@ -71,6 +74,7 @@ class Brokers:
 
         def can_run(site: np.ndarray, asked: np.ndarray) -> np.ndarray:
             stats = observe.stats(self.world, self.snapshot, task.share, resource_type=self._type_asked(task))
+            stats = stats._replace(link=observe.links_of_hint(self.world, stats.link))
             sites = np.zeros(len(self.world.arrays.sites), bool)
             sites[site[asked]] = True
             possible = broker_hint(self.policies.job_rules, task, self.queues, stats, self.policies.cfg, self.cache,

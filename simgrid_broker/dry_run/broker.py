@@ -15,6 +15,8 @@ from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.job_brokerage.completeness import input_incomplete, readable
 from simgrid_broker.policy.rule import Criterion
+from simgrid_broker.policy.task_brokerage.locality import no_complete_replica
+from simgrid_broker.policy.task_brokerage.nuclei import cannot_run, output_unmatched
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Figures, Verdict
@@ -23,6 +25,8 @@ from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
 from simgrid_broker.world.world import World
 
+ENDS = {cannot_run.rule.tag: "no sites can run jobs", output_unmatched.rule.tag: "no endpoint for the output"}
+"""How task brokerage ends an attempt whose last nuclei are refused with a tag."""
 NO_CANDIDATES = "no candidates"
 """How PanDA's brokers end an attempt whose list is empty."""
 
@@ -35,23 +39,64 @@ def broker(snapshot: Snapshot | str | Path, task: int | str | None = None, editi
     instead of the snapshot's; overrides: values by dotted key, such as `**{"gdpconfig.NQUEUELIMITSITE_Express": 100}`.
     Raises SnapshotError, for an unknown task too, and PluginError for an unknown policy.
     """
+    snapshot = _changed(snapshot, edition, overrides)
+    row = _row_of(snapshot, task)
+    brokers = _brokers(snapshot, [row])
+    return _decide(snapshot, brokers, row, _burden(brokers.world))
+
+
+def broker_turn(snapshot: Snapshot | str | Path, edition: str | None = None, **overrides) -> tuple[Decision, ...]:
+    """Decisions of the task brokerage about all tasks of a snapshot that wait for it, one after the other.
+
+    In the order of the snapshot; the work of each is added to the nucleus that it gets, for the tasks that follow, as
+    in one turn of the TaskBroker. Arguments and errors as for `broker`.
+    """
+    snapshot = _changed(snapshot, edition, overrides)
+    rows = [row for row, task in enumerate(snapshot.tasks.values()) if task.broker == TASK_BROKERAGE]
+    brokers, decisions = _brokers(snapshot, rows), []
+    burden, tasks = _burden(brokers.world), brokers.world.arrays.tasks
+    for row in rows:
+        decisions.append(_decide(snapshot, brokers, row, burden))
+        if (drawn := decisions[-1].drawn) is not None:
+            tasks["nucleus"][row] = brokers.world.vocabularies["sites"].index(drawn)
+            burden.add(row)
+    return tuple(decisions)
+
+
+def _changed(snapshot: Snapshot | str | Path, edition: str | None, overrides: dict) -> Snapshot:
+    """A snapshot with other values."""
     snapshot = snapshot if isinstance(snapshot, Snapshot) else load_snapshot(snapshot)
     values = overrides | ({} if edition is None else {"edition": edition})
-    snapshot = snapshot.with_values(values) if values else snapshot
-    row = _row_of(snapshot, task)
-    world = world_of(snapshot)
-    in_force_now = in_force(snapshot)
+    return snapshot.with_values(values) if values else snapshot
+
+
+def _brokers(snapshot: Snapshot, rows: Sequence[int]) -> Brokers:
+    """The brokers in the world of a snapshot; raises SnapshotError if a task in `rows` gets no share."""
+    world, in_force_now = world_of(snapshot), in_force(snapshot)
     brokers = Brokers(world, Policies(world, lambda changes: in_force_now), statistics_of(world, snapshot))
-    _tag(world, snapshot, row)
+    _tag(world, snapshot, rows)
     for number, told in enumerate(snapshot.tasks.values()):
         tell(world, number, told, brokers.policies.cfg)
+    return brokers
+
+
+def _burden(world: World) -> Burden:
+    """Load of the nuclei at the start of a turn."""
+    return Burden(world, np.arange(len(world.arrays.tasks)))
+
+
+def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> Decision:
+    """The decision about the task in a row."""
     about = list(snapshot.tasks.values())[row]
-    decided = _nucleus if about.broker == TASK_BROKERAGE else _queues
-    seen, n_jobs, names, verdict, chances = decided(brokers, row, about)
+    if about.broker == TASK_BROKERAGE:
+        seen, n_jobs, names, verdict, chances = _nucleus(brokers, row, burden)
+        drawn = names[verdict.order[0]] if len(verdict.order) else None
+    else:
+        (seen, n_jobs, names, verdict, chances), drawn = _queues(brokers, row, about), None
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
-        n_jobs=n_jobs, funnel=_funnel(verdict), error=_error(brokers, row, verdict),
+        n_jobs=n_jobs, funnel=_funnel(verdict), error=_error(brokers, row, verdict), drawn=drawn,
         candidates=_candidates(names, verdict, chances, _steps(brokers.policies, about.broker, verdict),
                                _queues_of(brokers, names)))
 
@@ -72,21 +117,20 @@ def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
     return numbers.index(str(task))
 
 
-def _tag(world: World, snapshot: Snapshot, row: int) -> None:
-    """Give all tasks share and resource type as JEDI does; raises SnapshotError if the task in a row gets none."""
+def _tag(world: World, snapshot: Snapshot, rows: Sequence[int]) -> None:
+    """Give all tasks share and resource type as JEDI does; raises SnapshotError if one in `rows` gets none."""
     tagger = Tagger(world, snapshot.shares)
     found = [tag_task(world, number, tagger) for number in range(len(snapshot.tasks))]
-    if not found[row]:
+    for row in (row for row in rows if not found[row]):
         key = f"tasks.{list(snapshot.tasks)[row]}"
         place = snapshot.origin(key)
         raise SnapshotError([Problem(place.file, place.line, key, None, "no share takes the task, or no resource type "
                                      "fits it; PanDA would declare it broken (give gshare, look at corecount)")])
 
 
-def _nucleus(brokers: Brokers, row: int, about) -> tuple:
+def _nucleus(brokers: Brokers, row: int, burden: Burden) -> tuple:
     """View, verdict and probabilities of the task brokerage."""
     world = brokers.world
-    burden = Burden(world, np.arange(len(world.arrays.tasks)))
     task, seen, verdict = brokers.nucleus_for(row, burden)
     names = [world.vocabularies["sites"][site] for site in seen.site]
     return task, None, names, verdict, chances_of_nuclei(verdict)
@@ -104,6 +148,12 @@ def _error(brokers: Brokers, row: int, verdict: Verdict) -> str | None:
     """The text with which the attempt ended; None if there are candidates."""
     if len(verdict.order):
         return None
+    told, tag = brokers.world.told_tasks.get(row), verdict.last_tag
+    if tag == no_complete_replica.rule.tag:
+        missing = "input" if told is None or told.input is None else told.input.missing
+        return f"dataset={missing} is incomplete/missing at online endpoints with read_wan=ON"
+    if tag in ENDS:
+        return ENDS[tag]
     parts = observe.job_input(brokers.world, row)
     if verdict.last_tag == input_incomplete.rule.tag and parts is not None:
         return readable(parts.inputs, observe.task(brokers.world, row), brokers.policies.cfg).failure

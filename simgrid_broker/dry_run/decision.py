@@ -64,7 +64,8 @@ class Decision:
 
     brokerage: task_brokerage or job_brokerage; policy: its name; task: as the broker saw it; nucleus: name of the
     task's nucleus; n_jobs: jobs to broker, None for task brokerage; funnel: the tags that refused candidates, in
-    PanDA's order; candidates: in the order of the grid; error: with which text the attempt ended, None = it did not.
+    PanDA's order; candidates: in the order of the grid; error: with which text the attempt ended, None = it did not;
+    drawn: the nucleus that task brokerage chose.
     """
 
     snapshot: str
@@ -79,6 +80,7 @@ class Decision:
     funnel: tuple[Step, ...]
     candidates: tuple[Candidate, ...]
     error: str | None = None
+    drawn: str | None = None
 
     @property
     def kept(self) -> tuple[Candidate, ...]:
@@ -91,7 +93,7 @@ class Decision:
         return dict(
             format=FORMAT, snapshot=self.snapshot, time_s=self.time_s, edition=self.edition, brokerage=self.brokerage,
             policy=self.policy, n_jobs=self.n_jobs, status="FAILED" if self.error else "SUCCEEDED",
-            error=self.error,
+            error=self.error, drawn=self.drawn,
             task=dict(jeditaskid=task.jeditaskid, name=self.name, gshare=task.gshare, priority=task.currentpriority,
                       prodsourcelabel=task.prodsourcelabel, processingtype=task.processingtype, nucleus=self.nucleus),
             funnel=[vars(step) for step in self.funnel],

@@ -12,6 +12,7 @@ OF_DECISION = {
     "policy": "name of the policy that decided",
     "status": "SUCCEEDED, or FAILED if there is no candidate",
     "error": "text with which the attempt ended; null if it succeeded",
+    "drawn": "nucleus that task brokerage chose; null if none, and for job brokerage",
     "n_jobs": "jobs for which queues are sought; null in task brokerage",
     "task": "the task: jeditaskid, name, gshare, priority, prodsourcelabel, processingtype, nucleus",
     "funnel": "tags that refused candidates, in the order of the rules: tag, refused, left",

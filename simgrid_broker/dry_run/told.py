@@ -1,14 +1,20 @@
 """What a snapshot says of its tasks beyond the tables of the world: the next jobs, and their input file by file."""
 
+from collections.abc import Sequence
 from math import inf, nan
+
+import numpy as np
 
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.availability import Endpoint, Terms, found_at
 from simgrid_broker.policy.input_chunk import MOST_FILES, MOST_FILES_OF_MERGING, Cut, LargestJob, largest_job
+from simgrid_broker.policy.task_brokerage.outputs import NO_STORAGE, matching, wanted
+from simgrid_broker.policy.task_brokerage.replicas import input_of_nuclei
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.units import GIB, KIB, MIB
 from simgrid_broker.views import Gdpconfig, JobInput, Premerge
 from simgrid_broker.world import observe
+from simgrid_broker.world.told import ToldTask
 from simgrid_broker.world.world import World
 
 BYTES = {"kB": KIB, "MB": MIB, "GB": GIB}
@@ -25,6 +31,46 @@ def tell(world: World, row: int, task: SnapshotTask, cfg: Gdpconfig) -> None:
         told = found_at(task.datasets, endpoints(world), world.places.reads,
                         [queue.is_cvmfs for queue in world.scenario.grid.queues.values()], terms)
         world.inputs[row] = JobInput(told.disk_bytes, told.any_bytes, told.inputs, told)
+    world.told_tasks[row] = for_task_brokerage(world, task)
+    if (found := world.told_tasks[row].input) is not None:
+        world.told[row] |= dict(total_input_bytes=found.total_bytes, total_input_files=found.total_files)
+
+
+def for_task_brokerage(world: World, task: SnapshotTask) -> ToldTask:
+    """What a task of a snapshot says to task brokerage."""
+    found = None
+    if task.datasets:
+        found = input_of_nuclei(task.datasets, task.taskBrokerOnMaster, endpoints(world),
+                                of_sites(world, world.places.reads))
+    tokens = wanted(task.outputs)
+    return ToldTask(task.next_jobs.u, task.remaining_work, output_storages(world, tokens) if tokens else None, found)
+
+
+def of_sites(world: World, used: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Storages that the production queues of each site use, each once; used: by queue."""
+    places, sites = world.places, world.vocabularies["sites"]
+    found: list[dict[int, None]] = [{} for _ in sites]
+    for queue in np.flatnonzero(places.production).tolist():
+        found[places.site[queue]] |= dict.fromkeys(used[queue])
+    return [list(one) for one in found]
+
+
+def output_storages(world: World, tokens: Sequence[str]) -> np.ndarray:
+    """The storage of each site for output, (n_sites,), -1 where a token fits none; of several the worst.
+
+    That is one that is closed, else the one with the smallest part of its space left.
+    """
+    nouns, rows = list(world.scenario.grid.storages.items()), world.arrays.storages
+    passes = observe.PASSES[world.scenario.edition]
+    usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
+    is_open = passes[rows["read_wan_off"]] & passes[rows["write_wan_off"]]
+    chosen = []
+    for known in of_sites(world, world.places.writes):
+        found = [matching(token, [(nouns[number][0], nouns[number][1].type) for number in known]) for token in tokens]
+        chosen.append(NO_STORAGE if NO_STORAGE in found else min(
+            (known[place] for place in dict.fromkeys(found)),
+            key=lambda number: (is_open[number], usable[number] / (rows["total_bytes"][number] or 1))))
+    return np.array(chosen, np.int64)
 
 
 def endpoints(world: World) -> list[Endpoint]:
@@ -64,6 +110,8 @@ def fields_of(world: World, task: SnapshotTask) -> dict:
         jumbo_chunk=jobs.jumbo or "",
         types_at=tuple((words["queues"].index(name), tuple(types[kind] for kind in kinds))
                        for name, kinds in jobs.resource_types.items()))
+    if task.without_share:
+        found["gshare"] = ""
     if jobs.scout is not None:
         found["is_scout"] = jobs.scout
     if task.resource_type is not None:

@@ -67,7 +67,8 @@ def completeness(name: str, dataset: DatasetOfTask, endpoints: Sequence[Endpoint
     sources = [Source(place, replica.files / (of or 1), of - replica.files, by_name[place].lan, by_name[place].wan)
                for place, replica in dataset.replicas.items()
                for of in (dataset.n_files or 0 if replica.of_files is None else replica.of_files,)]
-    scattered = dataset.distributed or not dataset.has_rules or dataset.n_files is None
+    scattered = (dataset.distributed or not dataset.has_rules or dataset.n_files is None
+                 or bool(dataset.constituents))
     return InputDataset(name, tuple(sources), scattered)
 
 

@@ -50,6 +50,11 @@ class NucleusNumbers(Part):
 
     queued_files: int | None = Field(None, ge=0, description="Files; default: the sum over `links` to the site")
     queued_bytes: Bytes = Field(0, ge=0, description="Size of the files")
+    work: float | None = Field(None, ge=0, description="Work of all tasks of the nucleus, HS06 s; default: as `work` "
+                               "and `tasks` say")
+    work_from: dict[int, float] = Field(default_factory=dict, description="Work of tasks of one share with at least "
+                                        "this priority, HS06 s, by priority, 0 for others; the deployed edition "
+                                        "reads it; default: as `work` and `tasks` say")
 
 
 class AssignedWork(Part):

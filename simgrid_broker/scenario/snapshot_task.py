@@ -82,6 +82,11 @@ class SnapshotTask(TaskClaims):
                                            "no replica is known")
     datasets: dict[str, DatasetOfTask] = Field(default_factory=dict, description="The input file by file, instead of "
                                               "`input`, `input_per_job` and `files_per_job`")
+    outputs: tuple[str, ...] = Field((), description="Storage tokens of its output and log datasets, such as "
+                                     "ATLASDATADISK; default: it goes where the nucleus takes output")
+    remaining_work: float | None = Field(None, ge=0, description="Work left, HS06 s; default: as its claims say")
+    without_share: bool = Field(False, description="Whether JEDI gave it no share, so that zero share compares none; "
+                                "`gshare` is that of its jobs")
     parent: Chain | None = Field(None, description="The task that makes the input")
 
     @property

@@ -7,7 +7,7 @@ views are taken of them as of those of a run.
 import numpy as np
 
 from simgrid_broker.names import JobStatus, TaskStatus, TransferKind
-from simgrid_broker.scenario.snapshot import Snapshot
+from simgrid_broker.scenario.snapshot import NucleusNumbers, Snapshot
 from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
 from simgrid_broker.scenario.tasklist import TaskList, fill, new_rows
 from simgrid_broker.schema.grid import LINK_NUMBERS
@@ -19,6 +19,7 @@ from simgrid_broker.world.counts import Snapshot as Statistics
 from simgrid_broker.world.counts import take_snapshot
 from simgrid_broker.world.observe import stores
 from simgrid_broker.world.share_tree import leaf_shares
+from simgrid_broker.world.told import Owed
 from simgrid_broker.world.world import World
 
 COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
@@ -32,6 +33,7 @@ def world_of(snapshot: Snapshot) -> World:
     _fill_counts(world, snapshot)
     _fill_queues(world, snapshot)
     _fill_traffic(world, snapshot)
+    world.owed = _owed(world, snapshot)
     return world
 
 
@@ -154,6 +156,15 @@ def _fill_queues(world: World, snapshot: Snapshot) -> None:
             arrays.pseudo_queues["n_submitted"][row] = told.workers_submitted + submitted
             arrays.pseudo_queues["n_running"][row] = told.workers_running + running
     world.locked = frozenset(snapshot.locked)
+
+
+def _owed(world: World, snapshot: Snapshot) -> Owed:
+    """Work that the snapshot says nuclei owe."""
+    told = [snapshot.nuclei.get(name, NucleusNumbers()) for name in world.vocabularies["sites"]]
+    total = np.array([np.nan if each.work is None else each.work for each in told])
+    priorities = {priority for each in told for priority in each.work_from}
+    return Owed(total, {priority: np.array([each.work_from.get(priority, 0.0) for each in told])
+                        for priority in sorted(priorities)})
 
 
 def _fill_traffic(world: World, snapshot: Snapshot) -> None:

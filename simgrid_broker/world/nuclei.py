@@ -40,8 +40,8 @@ class Burden:
         rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
         left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
         self.rows = rows
-        self.work = claimed_work(tasks, rows, left)
-        self.total = self._by_nucleus(np.ones(len(rows), bool))
+        self.work, self.owed = work_left(world, rows, left), world.owed
+        self.total = self._told(self._by_nucleus(np.ones(len(rows), bool)))
         self.files, self.bytes = output_on_the_way(world)
         self.first, self.shown = dict[int, np.ndarray](), dict[tuple, dict]()
 
@@ -51,28 +51,45 @@ class Burden:
             n_first = len(self.rows) - self._n_assigned
             mask = self.world.arrays.tasks["label"][self.rows] == label
             mask[n_first:] = False
-            self.first[label] = self._by_nucleus(mask)
+            self.first[label] = self._told(self._by_nucleus(mask))
         return self.first[label]
 
     def of_share(self, label: int, share: int, priority: int) -> np.ndarray:
         """Work of the tasks of a prodSourceLabel and share with at least this priority, (n_sites,), HS06 s."""
         tasks, rows = self.world.arrays.tasks, self.rows
-        return self._by_nucleus((tasks["share"][rows] == share) & (tasks["priority"][rows] >= priority)
-                                & (tasks["label"][rows] == label))
+        mask = (tasks["share"][rows] == share) & (tasks["priority"][rows] >= priority) & (tasks["label"][rows] == label)
+        if self.owed is None or not self.owed.from_priority:
+            return self._by_nucleus(mask)
+        mask[:len(rows) - self._n_assigned] = False         # what the snapshot says counts all but what this turn adds
+        return self._by_nucleus(mask) + self.owed.from_priority.get(priority, 0.0)
 
     def add(self, row: int) -> None:
         """Add the work of a task that was assigned to its nucleus."""
         tasks = self.world.arrays.tasks
-        work = claimed_work(tasks, np.array([row]), tasks["n_jobs"][row])
+        work = work_left(self.world, np.array([row]), tasks["n_jobs"][row])
         self.rows, self.work = np.append(self.rows, row), np.append(self.work, work)
         self.total[tasks["nucleus"][row]] += work[0]
         self._n_assigned += 1
 
     _n_assigned = 0
 
+    def _told(self, found: np.ndarray) -> np.ndarray:
+        """Work of all tasks by nucleus, as a snapshot says where it does."""
+        return found if self.owed is None else np.where(np.isnan(self.owed.total), found, self.owed.total)
+
     def _by_nucleus(self, mask: np.ndarray) -> np.ndarray:
         nucleus = self.world.arrays.tasks["nucleus"][self.rows[mask]]
         return np.bincount(nucleus, self.work[mask], minlength=len(self.world.arrays.sites))
+
+
+def work_left(world: World, rows: np.ndarray, n_jobs) -> np.ndarray:
+    """Work of `n_jobs` jobs of each of the tasks in `rows`, (n_rows,), HS06 s: claimed, or as a snapshot says."""
+    work = claimed_work(world.arrays.tasks, rows, n_jobs)
+    for place, row in enumerate(rows.tolist() if world.told_tasks else ()):
+        told = world.told_tasks.get(row)
+        if told is not None and told.work_hs06s is not None:
+            work[place] = told.work_hs06s
+    return work
 
 
 def claimed_work(tasks: np.ndarray, rows: np.ndarray, n_jobs) -> np.ndarray:
@@ -127,7 +144,8 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei
 def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:
     """Columns of the view that depend neither on the input of a task nor on assignments."""
     task = world.arrays.tasks[row]
-    kind = task["fullchain"] > 0, task["nucleus"].item()
+    told = world.told_tasks.get(row)
+    kind = task["fullchain"] > 0, task["nucleus"].item(), row if told is not None and told.output is not None else -1
     if kind not in burden.shown:
         site, passes = candidates(world, row), PASSES[world.scenario.edition]
         storage, has_storage = _storages(world, row, site)
@@ -147,7 +165,11 @@ def _input_at(world: World, row: int, site: np.ndarray) -> dict:
 
     Whole numbers make a fraction exactly at a limit what it is written as; a file that is there in part does not count.
     """
-    t = world.arrays.tasks[row]
+    t, told = world.arrays.tasks[row], world.told_tasks.get(row)
+    if told is not None and told.input is not None:
+        at = told.input
+        return dict(local_input_bytes=at.any_bytes[site], disk_input_bytes=at.disk_bytes[site],
+                    local_input_files=at.any_files[site], complete_replica=not at.missing)
     counted = counted_inputs(world, row, t)
     disk, held = (part[site] * counted for part in input_parts(world, row))
     input_bytes = float(t["input_bytes_per_job"])
@@ -165,13 +187,16 @@ def _storages(world: World, row: int, site: np.ndarray) -> tuple[np.ndarray, np.
     if world.arrays.tasks["fullchain"][row]:
         secondary = sites["secondary_nucleus"][site]
         site = np.where(secondary >= 0, secondary, site)
-    number = sites["storage"][site]
+    told = world.told_tasks.get(row)
+    number = (sites["storage"] if told is None or told.output is None else told.output)[site]
     return world.arrays.storages[np.maximum(number, 0)], number >= 0
 
 
 def _complete_replica(world: World, row: int, passes: np.ndarray) -> bool:
-    """Whether a site that sends files has a complete replica on disk or tape, or no replica is known."""
+    """Whether a site that sends files has a complete replica on disk or tape, or there is no known input."""
     arrays = world.arrays
+    if arrays.tasks["input_bytes_per_job"][row] <= 0:
+        return True
     known = replicas(world, row)
     for place, part, _ in known:
         storage = arrays.sites["storage"][place]

@@ -37,6 +37,7 @@ CLAIMS = [name for name, column in views.TASK_FIELDS.items() if column.unknown]
 """Fields in which NaN takes the place of a stored 0."""
 seen_numbers = itemgetter(*(TASKS.columns.index(views.TASK_FIELDS[name]) for name in NUMBERS))
 """The values of `NUMBERS` from those of a row."""
+RAW_LINK = f"V{views.LINK.itemsize}"
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
 HALF = 1 << PRIORITY_BITS - 1
@@ -140,6 +141,16 @@ def _links(world: World, nucleus: int) -> tuple[np.ndarray, float, float]:
     of_sites = world.network.links_to(nucleus)
     rows = world.places.links(nucleus, of_sites, world.arrays.queues["status"])
     return rows, float(of_sites["queued_files"].sum()), float(of_sites["queued_express"].sum())
+
+
+def links_of_hint(world: World, link: np.ndarray) -> np.ndarray:
+    """`link` as task brokerage asks about queues: those of all nuclei are in the nucleus, of bare satellites not.
+
+    Source: brokerage reference, 1.2 (hint mode).
+    """
+    raw = link.view(RAW_LINK).copy().view(views.LINK)
+    raw["in_nucleus"] = world.arrays.sites["nucleus"][world.places.site] > 0
+    return raw
 
 
 def _load(world: World, snapshot, account: int, resource_type: int | None) -> np.ndarray:

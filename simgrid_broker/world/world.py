@@ -9,6 +9,7 @@ from simgrid_broker.views import JobInput, QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.places import Places
+from simgrid_broker.world.told import Owed, ToldTask
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
@@ -23,7 +24,8 @@ class World:
     shares, tree: currently in force, incidents may change them; arrays: replaced when a table grows, so never keep it
     across a call; software: of each PanDA queue; places: their storages; network: the brokers' data on links. What only
     a snapshot says: told, inputs: by row of a task, fields of its view and its input; slots: rows of Harvester_Slots by
-    PanDA queue; locked: names of candidates, or of their PanDA queues, that another broker holds.
+    PanDA queue; locked: names of candidates, or of their PanDA queues, that another broker holds; told_tasks, owed: of
+    tasks by row, and of nuclei.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -41,6 +43,8 @@ class World:
         self.inputs: dict[int, JobInput] = {}
         self.slots: dict[int, tuple[SlotRequest, ...]] = {}
         self.locked: frozenset[str] = frozenset()
+        self.told_tasks: dict[int, ToldTask] = {}
+        self.owed: Owed | None = None
 
     @property
     def state(self) -> np.void:

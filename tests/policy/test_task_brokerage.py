@@ -33,6 +33,22 @@ def test_what_a_nucleus_must_have(rule, column):
     assert refused(rule, **{column: False})
 
 
+@pytest.mark.rule("no_storage", "output_unmatched")
+@pytest.mark.parametrize(("edition", "left"), [
+    pytest.param("documented", [0, 2], id="as documented it is refused"),
+    pytest.param("deployed", [], id="in the code the attempt fails"),
+])
+def test_a_nucleus_without_a_storage_for_the_output(edition, left):
+    verdict = broker_task(task(), nuclei(3, has_storage=[True, False, True]), cfg(), edition, 0.0)
+    assert sorted(verdict.order) == left and verdict.last_tag == ("" if left else "-match")
+
+
+@pytest.mark.rule("output_unmatched")
+def test_a_nucleus_that_was_refused_before_needs_no_storage():
+    view = nuclei(2, has_storage=[True, False], queued_output_files=[0, 9999])
+    assert broker_task(task(), view, cfg(), "deployed", 0.0).order.tolist() == [0]
+
+
 @pytest.mark.rule("not_active")
 def test_d3_the_code_never_sees_a_nucleus_that_is_not_active():
     assert refused(n_.not_active, active=False) is True
@@ -127,7 +143,7 @@ def test_d11_the_data_carousel_brings_the_rest(files, documented, deployed):
 @pytest.mark.rule("no_complete_replica")
 @pytest.mark.parametrize(("total", "complete", "refuses"), [
     pytest.param(1.0, True, False, id="somewhere"), pytest.param(1.0, False, True, id="nowhere"),
-    pytest.param(0.0, False, False, id="no input"),
+    pytest.param(0.0, True, False, id="no input"), pytest.param(0.0, False, True, id="input of unknown size"),
 ])
 def test_t2_without_a_complete_replica_the_attempt_fails(total, complete, refuses):
     view = nuclei(2, complete_replica=complete)
@@ -157,10 +173,10 @@ def ability(*answers):
 ])
 def test_d6_ability_to_run_jobs(edition, tags, asked):
     can_run, questions = ability(True, False, False, True)
-    view = nuclei(5, local_input_bytes=[0, 0, 1e18, 1e18, 1e18], has_storage=[True] * 4 + [False],
+    view = nuclei(5, local_input_bytes=[0, 0, 1e18, 1e18, 1e18], read_wan=[True] * 4 + [False],
                   can_run=lambda left: np.append(can_run(left), False))
     verdict = broker_task(task(**BIG), view, cfg(), edition, 0.5)
-    assert [None if rule == KEPT else verdict.tags[rule] for rule in verdict.refused_by] == [*tags, "-match"]
+    assert [None if rule == KEPT else verdict.tags[rule] for rule in verdict.refused_by] == [*tags, "-source_blacklist"]
     assert questions == [[*asked, False]]
 
 
@@ -184,8 +200,8 @@ def test_no_nucleus_can_run_the_jobs(edition):
 @pytest.mark.rule("waived")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_locality_is_lifted_by_those_that_are_left(edition):
-    """The only nucleus with data has no storage, so nobody who is left passes."""
-    view = nuclei(2, local_input_bytes=[0.0, 1e18], has_storage=[True, False])
+    """The only nucleus with data cannot send it, so nobody who is left passes."""
+    view = nuclei(2, local_input_bytes=[0.0, 1e18], read_wan=[True, False])
     verdict = broker_task(task(**BIG | {"currentpriority": 900}), view, cfg(), edition, 0.5)
     assert verdict.order.tolist() == [0]
 
@@ -361,7 +377,7 @@ def test_numbers_of_their_own_draw_as_often_and_differ_for_few_tasks_if_one_weig
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_if_all_weights_are_0_the_first_of_the_list_is_taken(edition):
     """After a week without success nobody asks where the input is, but a task that reads much still weighs by it."""
-    view = nuclei(3, has_storage=[False, True, True], local_input_bytes=[0.0] * 3, local_input_files=[0] * 3)
+    view = nuclei(3, read_wan=[False, True, True], local_input_bytes=[0.0] * 3, local_input_files=[0] * 3)
     verdict = broker_task(task(**BIG | {"frozen_for_s": 7 * DAY + 1}), view, cfg(), edition, 0.99)
     assert verdict.order.tolist() == [1, 2] and not verdict.weight.any()
 

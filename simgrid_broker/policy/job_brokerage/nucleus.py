@@ -16,8 +16,8 @@ CHAIN: Any = {"panda": "selection for full chain", "stage": "full chain check", 
 
 @compiled
 def in_nucleus(task, link):
-    """Whether a queue is at the nucleus; a hint is asked for queues of nuclei only (brokerage reference, 1.2)."""
-    return task["hint"] or link["in_nucleus"]
+    """Whether a queue is at the nucleus; for a hint queues of all nuclei are (brokerage reference, 1.2)."""
+    return link["in_nucleus"]
 
 
 @compiled
@@ -33,7 +33,8 @@ def off_nucleus(task, queue, load, link, store, numbers):
 
     In the deployed edition any negative t1Weight counts, and queues that share the nucleus' storage pass.
     """
-    return task["stays_at_nucleus"] and not near_nucleus(task, link), np.nan, np.nan
+    concerned = task["stays_at_nucleus"] and (task["has_nucleus"] or task["hint"])
+    return concerned and not near_nucleus(task, link), np.nan, np.nan
 
 
 @candidate_factor("t1weight", panda="t1Weight",

@@ -165,7 +165,7 @@ def _of_task(task: Task, edition: str) -> dict:
                 jumbo=task.jumbo_events >= 0, jumbo_apart=task.jumbo_events >= 0 and not task.jumbo_chunk,
                 has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
                 t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
-                stays_at_nucleus=stays and task.nucleus >= 0 and not task.is_merging,
+                stays_at_nucleus=stays and not task.is_merging,
                 **estimates.of_task(task, edition))
 
 

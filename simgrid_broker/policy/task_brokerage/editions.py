@@ -34,7 +34,7 @@ DOCUMENTED = TaskBrokerage("documented", Funnel((
 
 DEPLOYED = TaskBrokerage("deployed", Funnel((
         locality.no_complete_replica, nuclei.not_active, nuclei.transfer_backlog,
-        nuclei.no_storage, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space, nuclei.cannot_run,
+        nuclei.output_unmatched, nuclei.unreadable, nuclei.unwritable, nuclei.too_little_space, nuclei.cannot_run,
         locality.LOCALITY, nuclei.off_the_chain_deployed)),
     (weight.remaining_work_deployed, weight.local_input, weight.on_tape, weight.free_part_deployed,
      weight.free_space_deployed))

@@ -19,7 +19,7 @@ SOURCE = ("PanDA brokerage documentation, production task brokerage, data locali
 @criterion("-no_complete_replica", panda="input replica scan", source="brokerage reference, T2", editions=("deployed",))
 def no_complete_replica(case: TaskCase) -> np.ndarray:
     """Refuse every nucleus if no complete replica of the input can be read over WAN; PanDA logs a text, not a tag."""
-    return np.full(case.n_candidates, case.task.total_input_bytes > 0 and not case.nuclei.complete_replica)
+    return np.full(case.n_candidates, not case.nuclei.complete_replica)
 
 
 @criterion("-insize", panda="selection for input size", source=SOURCE)

@@ -28,10 +28,16 @@ def transfer_backlog(case: TaskCase) -> Answer:
     return case.terms.fails_full(files, cap, case.task.t1weight >= 0)
 
 
-@criterion("-match", panda="selection for endpoint", source=SOURCE)
+@criterion("-match", panda="selection for endpoint", source=SOURCE, editions=("documented",))
 def no_storage(case: TaskCase) -> np.ndarray:
     """Refuse nuclei without a storage for output."""
     return ~case.nuclei.has_storage
+
+
+@criterion("-match", panda="selection for endpoint", source="brokerage reference, 1.2 and 14", editions=("deployed",))
+def output_unmatched(case: TaskCase) -> np.ndarray:
+    """Refuse every nucleus if one of those left has no storage for output: PanDA fails there and logs no tag."""
+    return np.full(case.n_candidates, (case.left & ~case.nuclei.has_storage).any())
 
 
 @criterion("-source_blacklist", panda="selection for source blacklist", source=SOURCE)

@@ -1,0 +1,61 @@
+"""Production task brokerage: the tasks of a case are asked one after the other, as in one turn of the TaskBroker."""
+
+import simgrid_broker as sb
+from panda_cases import grid
+from panda_cases.tasks import CHAIN, task
+from simgrid_broker.dry_run import Decision, broker_turn
+
+UNLOGGED = {"no sites can run jobs": ("-job",), None: ()}
+"""Tags that PanDA does not log when an attempt ends with a text."""
+NO_TAG = ("-preassign", "-no_complete_replica", "-match")
+"""Tags of refusals that PanDA does not log at all."""
+QUEUED = "Production Output_queued"
+
+
+def answer(case: dict) -> dict:
+    """One result for each task, in their order."""
+    values = snapshot(case)
+    decisions = broker_turn(sb.Snapshot.from_dict(values))
+    return {"results": [result(one, decision) for one, decision in zip(case["tasks"], decisions, strict=True)]}
+
+
+def snapshot(case: dict) -> dict:
+    """The grid with the tasks, and with what nuclei owe."""
+    values = grid.snapshot(case["grid"])
+    sites = {name: None for name in (*values["grid"]["sites"], *case["full_rw"],
+                                     *(name for row in case["prio_rw"].values() for name in row))}
+    traffic = case["grid"].get("network", {})
+    values["nuclei"] = {name: dict(
+        work=case["full_rw"].get(name) or 0.0,
+        work_from={int(priority): row.get(name) or 0.0 for priority, row in case["prio_rw"].items()},
+        queued_files=sum(row.get(QUEUED) or 0 for row in traffic.get(name, {}).values())) for name in sites}
+    values["grid"]["sites"] |= {name: dict(nucleus=False, cores=0) for name in sites
+                                if name not in values["grid"]["sites"]}
+    values["tasks"] = {str(one["task"]["jediTaskID"]): of_task(case, one) for one in case["tasks"]}
+    return values
+
+
+def of_task(case: dict, one: dict) -> dict:
+    """A task with its output, its parent, and the number of its draw."""
+    given = one["task"] | {"gshare": case["work_queue"]}
+    found = task(case, given, one["chunk"], "task_brokerage")
+    found["next_jobs"] = found["next_jobs"] | {"u": one["u"]}
+    found |= dict(remaining_work=one.get("task_rw") or 0.0,
+                  outputs=[output["storage_token"] for output in one["outputs"]])
+    if (one.get("params") or {}).get("taskBrokerOnMaster"):
+        found["taskBrokerOnMaster"] = True
+    if one.get("parent"):
+        chain = CHAIN.get(str((one["parent"].get("split_rules") or {}).get("fullChain")))
+        found["parent"] = grid.said(dict(nucleus=one["parent"].get("nucleus"), fullChain=chain))
+    return found
+
+
+def result(one: dict, decision: Decision) -> dict:
+    """The decision in the words of the recordings."""
+    unlogged = (*NO_TAG, *UNLOGGED.get(decision.error, ()))
+    kept = [each for each in decision.candidates if each.kept]
+    return dict(
+        jediTaskID=one["task"]["jediTaskID"], status="ASSIGNED" if decision.drawn else "SKIPPED", error=decision.error,
+        nucleus=decision.drawn,
+        candidates=[] if one["task"].get("nucleus") else [dict(nucleus=each.name, weight=each.weight) for each in kept],
+        skipped={each.name: each.tag for each in decision.candidates if each.tag and each.tag not in unlogged})
