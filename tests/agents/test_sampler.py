@@ -316,7 +316,7 @@ def test_whoever_keeps_no_candidates_asks_for_no_figures():
 def test_decisions_whose_candidates_are_kept_are_kept_too():
     log, tasks = log_of(decisions=0.2, candidates=0.5)
     for number in range(200):
-        task = replace(tasks[0], jeditaskid=number)
+        task = replace(tasks[0], jeditaskid=number, luck=number)
         log.add(DecisionKind.JOB_BROKERAGE, 5.0, task, of_queues([0, 0, 1]), 0)
     found = [rows["decision"].tolist() for rows in log.candidates]
     assert sorted({number for one in found for number in one}) == [row[1] for row in log.rows]
