@@ -51,6 +51,12 @@ CONSTANT, NEGATION, BOUNDARY, LOGIC, CONDITION, NAME, SHIFT = range(7)
 """Kinds of mutations, the strongest first."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    ("policy.job_brokerage.backlog.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
+        "0 is decided before",
+    ("policy.job_brokerage.backlog.running_deployed", "running < BOOTSTRAP_WORKERS -> running <= BOOTSTRAP_WORKERS"):
+        "at most as many workers count, and only if they are more than the running jobs",
+    ("policy.job_brokerage.backlog.running_deployed", "workers > running -> workers >= running"):
+        "equal numbers are not changed",
 }
 """Mutations that change no decision, by rule and mutation, each with its reason."""
 
@@ -185,19 +191,23 @@ def _variants(place: Place, function: ast.FunctionDef, numbers: set[str]) -> Ite
 
 
 def _constants(value: ast.expr, function: ast.FunctionDef) -> Iterator[ast.expr]:
-    """What a rule returns in place of `value`: refusals of all and of no candidate, a factor of 1, True and False."""
-    makers = {marked_tests.last_name(each) for each in function.decorator_list} & MAKES_RULES
-    if any("factor" in maker for maker in makers):
-        yield ast.Constant(1.0)
-    elif makers:
-        answer = ast.unparse(value)
+    """What a rule returns in place of `value`: refusals of all and of no candidate, a factor of 1, True and False.
+
+    A choice among classes refuses nothing by itself.
+    """
+    makers = [node for node in function.decorator_list if marked_tests.last_name(node) in MAKES_RULES]
+    answer, word = ast.unparse(value), ast.unparse(value).lstrip("(").split(",")[0]
+    if any("factor" in marked_tests.last_name(maker) for maker in makers):
+        yield from () if answer in ("1.0", "ONE") else (ast.Constant(1.0),)
+    elif makers and "is_choice=True" not in ast.unparse(makers[0]):
         for refused in (True, False):
             forced = "| True" if refused else "& False"
-            yield ast.parse(f"(lambda answer: answer._replace(refused=answer.refused {forced}) if hasattr(answer, "
-                            f"'refused') else ({refused}, *answer[1:]) if isinstance(answer, tuple) else "
-                            f"answer {forced})({answer})", mode="eval").body
-    elif function.returns is not None and ast.unparse(function.returns) == "bool":
-        yield from (ast.Constant(each) for each in (True, False) if ast.unparse(value) != str(each))
+            if word != str(refused):
+                yield ast.parse(f"(lambda answer: answer._replace(refused=answer.refused {forced}) if hasattr(answer, "
+                                f"'refused') else ({refused}, *answer[1:]) if isinstance(answer, tuple) else "
+                                f"answer {forced})({answer})", mode="eval").body
+    elif not makers and function.returns is not None and ast.unparse(function.returns) == "bool":
+        yield from (ast.Constant(each) for each in (True, False) if answer != str(each))
 
 
 def _number_names(tree: ast.Module) -> set[str]:

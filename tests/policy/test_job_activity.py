@@ -73,6 +73,10 @@ def test_inactive(fields, load, expected):
     pytest.param(dict(diskio=4008, corecount=8), dict(maxdiskio=500.0, corecount=8), 501, BOTH, id="501 per core"),
     pytest.param(dict(diskio=600, corecount=0), dict(maxdiskio=500.0, corecount=8), 501, BOTH,
                  id="of a task of any core count it is not divided"),
+    pytest.param(dict(diskio=600, corecount=1), dict(maxdiskio=500.0, corecount=8), 501, BOTH,
+                 id="nor that of a single-core task"),
+    pytest.param(dict(diskio=600, corecount=8), dict(maxdiskio=500.0, corecount=0), 501, BOTH,
+                 id="nor at a queue that names no cores"),
 ])
 def test_disk_io(fields, queue, measured, expected):
     config = dict(jobbroker={"MAX_DISKIO_DEFAULT": 500})

@@ -83,6 +83,7 @@ def test_worked_numbers(edition):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_an_empty_input_is_no_input(edition):
     assert weight(edition, data=locality(0.0, 0, [0.0], [0]), **BUSY) == weight(edition, **BUSY)
+    assert weight(edition, data=locality(0.0, 40, [0.0], [0]), **BUSY) == weight(edition, **BUSY)
 
 
 @pytest.mark.rule("many_assigned")
@@ -144,6 +145,10 @@ def test_d58_cap_of_queues_that_are_not_unified(columns, documented, deployed):
     pytest.param(dict(running_of_type=3, queued_of_type=21, assigned_of_type=0), True, id="21 are not"),
     pytest.param(dict(running_of_type=30, queued_of_type=60, assigned_of_type=9), False, id="local: assigned is free"),
     pytest.param(dict(running_of_type=30, queued_of_type=60, assigned_of_type=9, data=HALF), True, id="else it counts"),
+    pytest.param(dict(running_of_type=30, queued_of_type=60, assigned_of_type=9, data=LOCAL), False, id="all on disk"),
+    pytest.param(dict(running_of_type=0, queued_of_type=21, assigned_of_type=0), True, id="none of the type runs"),
+    pytest.param(dict(task_=task(processingtype="urgent"), running_of_type=3, queued_of_type=500, assigned_of_type=0),
+                 False, id="express work has no cap"),
     pytest.param(dict(running_of_type=3, running=60, queued_of_type=90, assigned_of_type=0), False,
                  id="all running jobs of the queue count"),
 ])

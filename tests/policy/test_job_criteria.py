@@ -239,6 +239,12 @@ def test_d52_a_day_for_scouts(maxtime, documented, deployed):
     assert refused(r.too_short_for_scouts, scout, "deployed", maxtime_s=maxtime) is deployed
 
 
+@pytest.mark.rule("too_short_for_scouts")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_other_jobs_need_no_day(edition):
+    assert not refused(r.too_short_for_scouts, task(), edition, maxtime_s=24 * HOURS - 1)
+
+
 @pytest.mark.rule("too_short_for_scouts", "too_short_for_unknown")
 @pytest.mark.parametrize(("fields", "expected"), [
     pytest.param(dict(basewalltime_s=1.0), True, id="scaled it is below 0"),

@@ -74,6 +74,12 @@ def test_whom_it_concerns(fields, documented, deployed):
 
 
 @pytest.mark.rule("too_much_to_move", "io_class")
+def test_files_of_no_size_are_no_input():
+    empty = data(0, 0, 100, 100)
+    assert (moved_too_much(empty), class_of(empty)) == (False, 0)
+
+
+@pytest.mark.rule("too_much_to_move", "io_class")
 def test_cutoffs_come_from_gdpconfig():
     keys = {"IO_INTENSITY_CUTOFF": 300, "SIZE_CUTOFF_TO_MOVE_INPUT": 60, "NUM_CUTOFF_TO_MOVE_INPUT": 5}
     input_ = data(100 * GB, 50 * GB, 10, 4)
