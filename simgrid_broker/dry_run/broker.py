@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -190,8 +191,10 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Cr
     for k, name in enumerate(names):
         refused_by = int(verdict.refused_by[k])
         kept = refused_by == KEPT
-        numbers = {told.replace(" ", "_"): _figure(column, k) for told, column in figures.numbers.items()}
+        numbers: dict[str, Any] = {told.replace(" ", "_"): _figure(column, k)
+                                   for told, column in figures.numbers.items()}
         weight, jumbo = numbers.pop("weight", None), bool(numbers.pop("jumbo", 0))
+        reason: dict[str, Any] = dict(tag=None) if kept else _refusal(verdict.tags[refused_by], steps[refused_by])
         rows.append(Candidate(
             name=name, queue=queues[k], value=_figure(figures.value, k), limit=_figure(figures.limit, k),
             weight=float(verdict.weight[k]) if weight is None else weight, weighed=kept or weight is not None,
@@ -199,7 +202,7 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Cr
             factors={factor: number for factor, column in figures.factors.items()
                      if (number := _figure(column, k)) is not None},
             order=place.get(k), probability=float(chances[k]),
-            **numbers, **(dict(tag=None) if kept else _refusal(verdict.tags[refused_by], steps[refused_by]))))
+            **numbers, **reason))
     return tuple(rows)
 
 

@@ -47,13 +47,15 @@ class Places:
     @cached_property
     def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
         """Queues that list storages with each DATADISK of theirs: (queue, storage) pairs of input, and of output."""
+        return self._asked(self.reads), self._asked(self.writes)
+
+    def _asked(self, uses: list[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray]:
+        """Queue and storage of each DATADISK in `uses`, (n_pairs,) each."""
         kind = [storage.type == DATADISK for storage in self.grid.storages.values()]
-        pairs = []
-        for uses in (self.reads, self.writes):
-            found = [(queue, storage) for queue, used in enumerate(uses) if self.told[queue]
-                     for storage in used if kind[storage]]
-            pairs.append(tuple(np.array(found, np.int64).reshape(-1, 2).T))
-        return pairs[0], pairs[1]
+        found = [(queue, storage) for queue, used in enumerate(uses) if self.told[queue]
+                 for storage in used if kind[storage]]
+        pairs = np.array(found, np.int64).reshape(-1, 2)
+        return pairs[:, 0], pairs[:, 1]
 
     def near(self, nucleus: int, status: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Queues at a nucleus, and online ones elsewhere whose output its first queue reads, (n_queues,) bool each.

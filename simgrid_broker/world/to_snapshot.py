@@ -103,7 +103,8 @@ def _queues(world: World, statistics) -> dict[str, dict]:
     arrays, names, known = world.arrays, world.vocabularies["queues"], statistics.activity
     running = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(names))
     running = np.minimum(running, statistics.workers)
-    columns = dict(workers_submitted=statistics.workers - running, workers_running=running)
+    columns = dict(workers_submitted=statistics.workers - running, workers_running=running,
+                   cores_starting=known["cores_starting"])
     columns |= {name: np.nan_to_num(known[name]) for name in QueueNumbers.model_fields if name in known}
     plain: dict[str, dict] = {name: {} for name in names}
     for column, numbers in columns.items():
@@ -161,8 +162,9 @@ def _task(world: World, row: int) -> dict:
         plain["taskpriority"] = task["taskpriority"]
     if task["parent"] > 0:
         plain["parent"] = _claims(Chain, values_of(world.arrays.tasks, task["parent"] - 1), words)
+    plain["next_jobs"] = dict(scout=bool(world.arrays.scout_inputs[row]))
     if to_nucleus:
-        plain["next_jobs"] = dict(u=nucleus_number(world, row))
+        plain["next_jobs"]["u"] = nucleus_number(world, row)
     else:
         plain["n_jobs_to_broker"] = task["n_retry"] + task["n_jobs"] - task["next_chunk"]
     return {key: plain[key] for key in (*ORDER, *plain) if key in plain}

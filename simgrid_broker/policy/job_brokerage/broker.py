@@ -78,6 +78,7 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
     known = (prepare(brokerage, task, queues, cfg) if cache is None
              else cache.of_task(prepare, brokerage, task, queues, cfg))
     n, funnel = len(stats.store), brokerage.funnel
+    data: tuple[float, float, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]
     if locality is None:
         none = column_of(0.0, n)
         data = 0.0, 0.0, none, none, none, none, nowhere(n), False
@@ -87,11 +88,11 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
                 locality.any_bytes, locality.any_files,
                 locality.any_bytes >= 1.0 if complete is None else complete, locality.somewhere)
     found = readable(inputs, task, cfg)
-    judged = found.failure != "", float(found.best_part), not found.remotely
-    nucleus = bool(stats.writable), bool(stats.readable), float(stats.files_to_nucleus), float(stats.express_to_nucleus)
     order = brokerage.hint_order if hint else brokerage.order
-    return Question(known.task, hint, queues.records, stats.load, stats.link, stats.store, *data, *judged, *nucleus,
-                    known.first, known.static_weight, order.ranks, order.later, order.least, order.least_numbers,
+    return Question(known.task, hint, queues.records, stats.load, stats.link, stats.store, *data,
+                    found.failure != "", float(found.best_part), not found.remotely, bool(stats.writable),
+                    bool(stats.readable), float(stats.files_to_nucleus), float(stats.express_to_nucleus), known.first,
+                    known.static_weight, order.ranks, order.later, order.least, order.least_numbers,
                     order.choice_rank, funnel.places, len(funnel.criteria), funnel.never, brokerage.busiest)
 
 
