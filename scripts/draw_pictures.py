@@ -113,7 +113,7 @@ TREES = {"in a tree": "atlas_day", "side by side": "flat_shares"}
 
 def with_evgen_work(name: str, factor: float) -> sb.Scenario:
     """A scenario whose jobs of event generation have so many times their work; the load stays, with fewer jobs."""
-    base = scenario(name)
+    base = scenario(name, incidents=[])                    # with long queues
     return base.with_values({f"workload.campaigns.{campaign.name}.hs06sec_per_event.median":
                              campaign.hs06sec_per_event.median * factor
                              for campaign in base.workload.campaigns if is_evgen(campaign)})
@@ -208,7 +208,7 @@ def memory_retry(runs: Runs) -> bytes:
 
 PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
-    "flat_shares": Picture(lambda: {"in a tree": scenario("atlas_day"), "side by side": scenario("flat_shares")},
+    "flat_shares": Picture(lambda: {tree: scenario(name, incidents=[]) for tree, name in TREES.items()},
                            flat_shares),
     "evgen_length": Picture(lambda: {f"{tree}, work x {factor}": with_evgen_work(name, factor)
                                      for tree, name in TREES.items() for factor in FACTORS}, evgen_length),
