@@ -1,5 +1,7 @@
 """Watchdogs of tasks: boost, automatic pause, throttled tasks, timeouts of pending and exhausted ones."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from builders import Stage, T, scenario
@@ -13,6 +15,8 @@ from simgrid_broker.agents.watch_dog import watch_dog
 from simgrid_broker.policy.task_watchdogs import (
     all_jobs,
     failures_of_files,
+    gives_up_pending,
+    may_be_throttled,
     nearly_done,
     pauses,
     pending_for_s,
@@ -168,6 +172,26 @@ def test_files_that_were_not_tried_lower_the_mean_of_failures():
 def test_jobs_of_all_files_are_estimated_by_the_first_where_jobs_are_cut():
     assert all_jobs(1000, 30, 60, False) == 1000
     assert all_jobs(1000, 30, 60, True) == 500 and all_jobs(1000, 0, 0, True) == 0
+
+
+@pytest.mark.rule("may_be_throttled")
+@pytest.mark.parametrize(("max_attempt", "n_made", "n_read", "is_cut", "expected"), [
+    pytest.param(6, 14, 10, False, True, id="four repetitions"),
+    pytest.param(6, 13, 10, False, False, id="three"),
+    pytest.param(5, 14, 10, False, False, id="five attempts are all that it has"),
+    pytest.param(6, 4, 10, True, True, id="where jobs are cut from files, all jobs count"),
+    pytest.param(6, 3, 10, True, False, id="and three are too few"),
+])
+def test_which_tasks_may_be_throttled_at_all(max_attempt, n_made, n_read, is_cut, expected):
+    columns = (np.array([value]) for value in (max_attempt, n_made, n_read, is_cut))
+    assert may_be_throttled(*columns).tolist() == [expected]
+
+
+@pytest.mark.rule("gives_up_pending")
+@pytest.mark.parametrize(("waited_s", "expected"), [(7199, False), (7200, True), (np.nan, False)])
+def test_pending_for_precisely_the_timeout_is_too_long(waited_s, expected):
+    cfg = Gdpconfig(in_force(SimpleNamespace(gdpconfig={"watchdog.PENDING_TIMEOUT_managed": 2}, edition="documented")))
+    assert gives_up_pending("managed", np.array([waited_s]), cfg).tolist() == [expected]
 
 
 @pytest.mark.rule("throttled_for_s")

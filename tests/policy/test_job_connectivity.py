@@ -28,6 +28,8 @@ def refused(rule, fields, edition="documented", **columns):
                  id="exactly as many events as asked for"),
     pytest.param({"jumbo_events": 99}, {"use_jumbo_jobs": True, "min_events_for_jumbo": 100}, False, True,
                  id="one event too few"),
+    pytest.param({"jumbo_events": 0}, {"use_jumbo_jobs": True, "min_events_for_jumbo": 1}, False, True,
+                 id="a jumbo task without ready events"),
     pytest.param({"jumbo_events": 0}, {"use_jumbo_jobs": False, "min_events_for_jumbo": 100}, False, False,
                  id="a normal queue asks for no number"),
     pytest.param({"jumbo_events": 0, "preassigned": (0,)}, {"use_jumbo_jobs": True, "min_events_for_jumbo": 100},

@@ -77,6 +77,7 @@ def tags(task_, view, edition):
     return ["" if k == KEPT else verdict.tags[k] for k in verdict.refused_by]
 
 
+@pytest.mark.rule("core_count_mismatch", "too_many_cores", "zero_share", "named_test", "not_open")
 @pytest.mark.rule("preliminary.not_preassigned")
 @pytest.mark.rule("is_spared")
 @pytest.mark.parametrize("edition", EDITIONS)
@@ -115,6 +116,7 @@ def test_as_documented_activity_is_asked_of_named_queues_too(columns, load, fiel
     assert refused == (tag if edition == "documented" else "")
 
 
+@pytest.mark.rule("not_open", "named_test")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_of_several_named_queues_only_the_status_is_spared(edition):
     view = queues(3, status=[S.OFFLINE, S.BROKEROFF, S.ONLINE], corecount=[1, 8, 1])
