@@ -65,7 +65,7 @@ class Simulation:
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
         tasks = task_list(scenario)
-        self.remarks = tasks.remarks
+        self.remarks, self.trace = tasks.remarks, tasks.trace
         self.world = build(scenario, tasks)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
@@ -73,6 +73,7 @@ class Simulation:
         self.world.vocabularies["tags"] = all_reasons(self.control.policies)
         self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
+        self.world.vocabularies |= tasks.trace_words
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
         self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: errors before leave no folder
@@ -141,6 +142,7 @@ class Simulation:
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         came = (arrays.tasks["arrival_s"] <= self.env.now) & (arrays.splitting["n_files"] > 0)
         self.write("splitting", arrays.splitting[came])
+        self.write("trace", self.trace[arrays.tasks["arrival_s"][self.trace["jeditaskid"] - 1] <= self.env.now])
         take_sample(self.control)
         invariants.check(arrays)
 

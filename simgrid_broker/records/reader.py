@@ -53,6 +53,7 @@ class Run:
     jobs = _loaded("jobs")
     tasks = _loaded("tasks")
     splitting = _loaded("splitting")
+    trace = _loaded("trace")
     transfers = _loaded("transfers")
     decisions = _loaded("decisions")
     candidates = _loaded("candidates")

@@ -35,10 +35,11 @@ def waiting_boxes(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
     return axes
 
 
-def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
+def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share",
+                 xlabel: str = "time from activated to running") -> Axes:
     """Waiting times of two runs (column `run`), the boxes of each group one above the other."""
     names = list(dict.fromkeys(table[by]))[::-1]
-    dress(axes, xlabel="time from activated to running", grid="x")
+    dress(axes, xlabel=xlabel, grid="x")
     longest_h = 0.0
     for (run, waits), colour, shift in zip(table.groupby("run", sort=False), RUN_COLOURS, (0.2, -0.2), strict=False):
         rows = wide(waits.drop(columns="run"))

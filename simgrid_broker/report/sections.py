@@ -16,6 +16,7 @@ from simgrid_broker.report.life import attempts, progress
 from simgrid_broker.report.overview import overview
 from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
+from simgrid_broker.report.replay import replay
 from simgrid_broker.report.series import lines, panels, stacked, stacked_rates
 from simgrid_broker.report.share_figures import PANEL_COLUMNS, compliance_tree, delivered_stack, share_panels
 from simgrid_broker.report.words import spoken
@@ -109,7 +110,7 @@ def jobs(view: Context) -> Section:
 
 
 def waiting(view: Context) -> Section:
-    """Waiting times by share, with jobs still waiting or withdrawn."""
+    """Waiting times by share, with jobs still waiting or withdrawn; of a replay, recorded and simulated ones."""
     table = metrics.waiting_times(view.run)
     started = wide(table, "started")
     shown = table[table.share.isin(started.share[started.started > 0])]
@@ -126,7 +127,7 @@ def waiting(view: Context) -> Section:
             "still wait at the end, were withdrawn, or were waiting when the window began; a dash is a quantile that "
             "too few jobs have reached. Waiting / start rate: mean number of activated jobs over the rate at which "
             "jobs start, the mean waiting time by Little's law."))
-    return Section("waiting", "Waiting times", tuple(blocks))
+    return Section("waiting", "Waiting times", (*blocks, *replay(view)))
 
 
 def brokerage(view: Context) -> Section:

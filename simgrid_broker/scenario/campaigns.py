@@ -227,6 +227,8 @@ class Trace(Part):
     share: LeafName | None = Field(None, description="Leaf share; default: found by the regular expressions of the "
                                    "tree")
     memory_per_core: Megabytes = Field(2000, gt=0, description="Memory of jobs that recorded none, MB")
+    place: Literal["brokered", "recorded"] = Field("brokered", description="recorded: a job goes to the PanDA queue "
+                                                   "with the name of the partition in which it ran")
     limit: int | None = Field(None, ge=1, description="Records read; default: all")
     time_scale: float = Field(1, gt=0, description="Times between submissions are multiplied by this")
 

@@ -1,15 +1,16 @@
 """The work of a run as one table of tasks: from campaigns, users, a trace or single arrivals."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from simgrid_broker.names import InputLan
-from simgrid_broker.schema import SPLITTING, TASKS
+from simgrid_broker.schema import SPLITTING, TASKS, TRACE
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.part import Part
 from simgrid_broker.schema.tasks import N_REPLICAS, VOCABULARY_OF
+from simgrid_broker.schema.trace import TRACE_VOCABULARIES
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class TaskList:
     held there, 0 to 1. A task without input has no replicas. vocabularies: words of each vocabulary in `VOCABULARY_OF`.
     remarks: what an importer could not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None =
     all are on disk. splitting: (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task has files.
+    trace: of `schema.TRACE`, what was recorded of the jobs of a trace; trace_words: words of its vocabularies.
     """
 
     rows: np.ndarray
@@ -31,6 +33,8 @@ class TaskList:
     remarks: tuple[str, ...] = ()
     replica_tape: np.ndarray | None = None
     splitting: np.ndarray | None = None
+    trace: np.ndarray = field(default_factory=lambda: TRACE.empty(0))
+    trace_words: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(TRACE_VOCABULARIES, ()))
 
     def tape(self) -> np.ndarray:
         """Whether each replica is on tape, (n, N_REPLICAS) bool."""
@@ -76,7 +80,10 @@ def no_replicas(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def merged(parts: Sequence[TaskList]) -> TaskList:
-    """One list of all tasks: sorted by arrival, then by part and place in it; vocabularies united in that order."""
+    """One list of all tasks: sorted by arrival, then by part and place in it; vocabularies united in that order.
+
+    At most one part stems from a trace.
+    """
     rows = np.concatenate([new_rows(0), *(part.rows for part in parts)])
     vocabularies = {}
     for column, vocabulary in VOCABULARY_OF.items():
@@ -94,4 +101,19 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
     tape = np.concatenate([site[:0] > 0, *(part.tape() for part in parts)])[order]
     splitting = np.concatenate([SPLITTING.empty(0), *(part.split() for part in parts)])[order]
     remarks = tuple(remark for part in parts for remark in part.remarks)
-    return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting)
+    return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting, *_traced(parts, order))
+
+
+def _traced(parts: Sequence[TaskList], order: np.ndarray) -> tuple[np.ndarray, Mapping[str, tuple[str, ...]]]:
+    """Recorded jobs of the part that has any, under the numbers that their tasks get, and the words of their codes.
+
+    order: (n,) place of each task among the parts put one behind the other.
+    """
+    number, before = np.argsort(order) + 1, 0
+    for part in parts:
+        if len(part.trace):
+            rows = part.trace.copy()
+            rows["jeditaskid"] = number[before + part.trace["jeditaskid"] - 1]
+            return rows, part.trace_words
+        before += len(part.rows)
+    return TRACE.empty(0), dict.fromkeys(TRACE_VOCABULARIES, ())

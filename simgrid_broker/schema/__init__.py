@@ -8,11 +8,13 @@ from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
 from simgrid_broker.schema.queues import POOLS, PSEUDO_QUEUES, QUEUES
 from simgrid_broker.schema.splitting import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
+from simgrid_broker.schema.trace import TRACE, TRACE_STATUS
 
 RECORDED = {
-    "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "transfers": TRANSFERS, "decisions": series.DECISIONS,
-    "candidates": series.CANDIDATES, "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
-    "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES, "storages": series.STORAGE_SERIES}
+    "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "trace": TRACE, "transfers": TRANSFERS,
+    "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "factors": series.FACTORS,
+    "refusals": series.REFUSALS, "shares": series.SHARES, "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES,
+    "storages": series.STORAGE_SERIES}
 """The tables that a run leaves as Parquet, by the name of the file."""
 
 WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LINKS, STORAGES, TRANSFERS, JOBS, TASKS,
@@ -24,8 +26,9 @@ FIXED_WORDS = {
     "queue_status": names.QueueStatus.words(), "cause": names.Cause.words(), "closed_by": names.ClosedBy.words(),
     "transfer_kind": names.TransferKind.words(), "decision_kind": names.DecisionKind.words(),
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
+    "trace_status": TRACE_STATUS,
 }
 """Vocabularies that do not depend on the scenario."""
 
 __all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
-           "SPLITTING", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS"]
+           "SPLITTING", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS"]

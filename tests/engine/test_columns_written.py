@@ -47,11 +47,22 @@ def cut(tmp_path_factory):
     return simulate(plan, folder=tmp_path_factory.mktemp("cut") / "run", validate=True)
 
 
+@pytest.fixture(scope="module")
+def replayed(tmp_path_factory):
+    """A run of one recorded job."""
+    path = tmp_path_factory.mktemp("replayed") / "trace.swf"
+    path.write_text("1 0 5 600 1 -1 -1 1 -1 -1 1 1 1 -1 3 1 -1 -1\n")
+    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(
+        {"duration": 3600.0, "warm_up": 0, "workload": {"trace": {"file": str(path)}}})
+    return simulate(plan, folder=path.parent / "run", validate=True)
+
+
 @pytest.mark.parametrize(("name", "column"), [
     pytest.param(name, column, id=f"{name}: {column.name}") for name, table in RECORDED.items()
     for column in table.recorded])
-def test_a_column_has_values(eventful, cut, name, column):
-    values = (cut if name == "splitting" else eventful).table(name, [column.name])[column.name]
+def test_a_column_has_values(eventful, cut, replayed, name, column):
+    run = {"splitting": cut, "trace": replayed}.get(name, eventful)
+    values = run.table(name, [column.name])[column.name]
     assert values.notna().any() != (column.name in NEVER_HERE.get(name, ()))
     assert column.codes or (values.dropna() != 0).any() or column.name in ONLY_ELSEWHERE.get(name, ())
 

@@ -1,17 +1,85 @@
-"""A recorded workload on a grid that fails: the replay adds no failures of its own."""
+"""A trace replayed: jobs keep what was recorded of them, and the report sets recorded beside simulated waits."""
 
-from builders import scenario
+import numpy as np
+import pytest
 
-import simgrid_broker as sb
+from simgrid_broker import metrics, simulate
+from simgrid_broker.report.sections import write_report
+from simgrid_broker.scenario import Scenario
+from simgrid_broker.units import HOUR
 
-RECORD = "{job} {submit} -1 600 1 -1 -1 1 900 -1 1 1 1 -1 -1 1 -1 -1"
+PLAN = {"name": "replay", "duration": "4h", "edition": "deployed", "shares": [{"name": "All", "value": 1}],
+        "grid": {"sites": {name: {"cores": 8, "nucleus": True, "failure_rate": 1} for name in ("east", "west")},
+                 "queues": {name: {"atlas_site": name, "corepower": 10} for name in ("east", "west")},
+                 "storages": {f"{name}_DISK": {"site": name, "total": "1 PB", "free": "1 PB"}
+                              for name in ("east", "west")}}}
+"""Two sites of eight cores, at which every job would fail of the site."""
+
+HEADER = ("; Partition: 1 east", "; Partition: 2 west", "; Queue: 3 short")
 
 
-def test_recorded_jobs_meet_no_invented_site_failures(tmp_path):
-    trace = tmp_path / "trace.swf"
-    trace.write_text("\n".join(RECORD.format(job=k + 1, submit=60 * k) for k in range(10)))
-    plan = scenario(duration=12 * 3600, warm_up=0, workload={"trace": {"file": str(trace)}}).with_values(
-        {"grid.sites.HERE.failure_rate": 1.0})
-    jobs = sb.simulate(plan, tmp_path / "results", validate=True).jobs
-    assert len(jobs) == 10 and (jobs.status == "finished").all()
-    assert (jobs.walltime_s.round() == 600).all()
+def record(job, submit, wait, run=600, status=1, queue=3, partition=1):
+    """One record of SWF."""
+    return f"{job} {submit} {wait} {run} 1 -1 -1 1 -1 -1 {status} 1 1 -1 {queue} {partition} -1 -1"
+
+
+def replayed(tmp_path, *records, **trace):
+    """A run of these records on the two sites."""
+    path = tmp_path / "trace.swf"
+    path.write_text("\n".join((*HEADER, *records)) + "\n")
+    plan = PLAN | {"workload": {"trace": {"file": str(path), **trace}}}
+    return simulate(Scenario.from_dict(plan), folder=tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Three jobs in the west and one in the east, one without a recorded wait, one that was cancelled."""
+    return replayed(tmp_path_factory.mktemp("replay"), record(1, 0, 7200, partition=2), record(2, 1, 3600, partition=2),
+                    record(3, 2, -1, partition=2), record(4, 3, 0, status=5), place="recorded")
+
+
+def test_what_was_recorded_of_a_job_is_kept(run):
+    kept = run.trace.sort_values("jeditaskid")
+    assert kept["wait_s"].tolist() == pytest.approx([7200, 3600, np.nan, 0], nan_ok=True)
+    assert kept["partition"].tolist() == ["west", "west", "west", "east"]
+    assert kept["batch_queue"].tolist() == ["short"] * 4
+    assert kept["status"].tolist() == ["completed"] * 3 + ["cancelled"]
+
+
+def test_recorded_jobs_run_in_their_partition_and_do_not_fail_of_the_site(run):
+    jobs = run.jobs.sort_values("jeditaskid")
+    assert jobs["queue"].tolist() == ["west", "west", "west", "east"]
+    assert set(jobs["status"]) == {"finished"}
+
+
+def test_recorded_and_simulated_waits_are_of_the_same_jobs(run):
+    waits = metrics.wide(metrics.recorded_waits(run)).set_index(["source", "partition"])
+    assert waits.jobs["recorded", "west"] == waits.jobs["simulated", "west"] == 2
+    assert waits.wait_p50["recorded", "west"] == 1.5
+    started = run.jobs.groupby("jeditaskid")["running_s"].min() - run.tasks.set_index("jeditaskid")["arrival_s"]
+    assert waits.wait_p50["simulated", "west"] == pytest.approx(started.loc[[1, 2]].median() / HOUR)
+    assert waits.jobs["simulated", "all"] == 3
+
+
+def test_recorded_ends_are_counted(run):
+    ends = metrics.wide(metrics.recorded_statuses(run)).set_index("recorded").jobs
+    assert ends.to_dict() == {"completed": 3, "cancelled": 1}
+
+
+def test_the_report_shows_the_comparison(run):
+    text = write_report(run).read_text()
+    assert "Recorded and simulated waiting time by partition" in text
+    assert "Recorded ends of the jobs of the trace" in text
+
+
+def test_without_recorded_waits_nothing_is_compared_and_it_is_remarked(tmp_path):
+    run = replayed(tmp_path, record(1, 0, -1))
+    assert not len(metrics.recorded_waits(run))
+    assert any("no job has a recorded waiting time" in remark for remark in run.manifest["remarks"])
+    assert "records no waiting times" in write_report(run).read_text()
+
+
+def test_a_partition_that_is_no_queue_of_the_grid_is_brokered_and_remarked(tmp_path):
+    run = replayed(tmp_path, record(1, 0, 5, partition=9), place="recorded")
+    assert set(run.jobs["status"]) == {"finished"}
+    assert "jobs whose partition is no PanDA queue of the grid are brokered: 1 (P9)" in run.manifest["remarks"]

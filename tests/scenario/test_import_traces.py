@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from simgrid_broker.errors import InputFileError, ScenarioError
 from simgrid_broker.scenario.campaigns import Trace
 from simgrid_broker.scenario.importers.input_files import N_PROBLEMS
+from simgrid_broker.scenario.importers.swf import numbered_names
 from simgrid_broker.scenario.importers.traces import guessed_format, read_trace, trace_tasks
 from simgrid_broker.scenario.model import Scenario
 
@@ -75,6 +76,21 @@ def problems_of(call):
 def test_what_a_record_becomes(tmp_path, record, options, column, expected):
     tasks, _ = read(tmp_path, swf(**record), **options)
     assert tasks.rows[column].tolist() == [pytest.approx(expected, nan_ok=True)]
+
+
+@pytest.mark.parametrize(("comment", "names"), [
+    pytest.param("Partition:  4 liv.ac.uk", {4: "liv.ac.uk"}, id="a partition of LCG"),
+    pytest.param("Queue: 1 - Normal jobs - not preemptible", {}, id="a queue is no partition"),
+    pytest.param("Partition: 1 - Normal jobs - not preemptible", {1: "Normal jobs"}, id="a description behind a dash"),
+    pytest.param("Partition: 0  batch    batch", {0: "batch"}, id="two columns"),
+    pytest.param("Partition: batch", {}, id="no number"),
+])
+def test_names_of_partitions_in_the_header(comment, names):
+    assert numbered_names((comment,), "Partition") == names
+
+
+def test_partitions_of_one_name_are_told_apart():
+    assert numbered_names(("Partition: 1 a", "Partition: 2 a", "Partition: 1 b"), "Partition") == {1: "a", 2: "a-2"}
 
 
 def test_names_of_tasks(tmp_path):

@@ -133,4 +133,5 @@ def _records(fields: pd.DataFrame) -> pd.DataFrame:
         "job": fields["JobID"], "submit_s": number("SubmitTime"), "run_s": number("RunTime"),
         "processors": number("NProcs"), "requested_processors": number("ReqNProcs"),
         "requested_s": number("ReqTime"), "used_mb": memory("UsedMemory"), "requested_mb": memory("ReqMemory"),
-        "status": number("Status"), "user": identifier("UserID"), "group": identifier("GroupID")})
+        "status": number("Status"), "user": identifier("UserID"), "group": identifier("GroupID"),
+        "wait_s": number("WaitTime"), "partition": identifier("PartitionID"), "batch_queue": identifier("QueueID")})

@@ -1,5 +1,6 @@
 """Reads the standard workload format (SWF) of the Parallel Workloads Archive. Source: formats reference, section 12."""
 
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -19,6 +20,8 @@ N_LEAST = 5
 KB_PER_MB = 1000.0
 """Memory is recorded in kB per processor."""
 
+_NUMBERED = re.compile(r"(?P<key>\w+):\s*(?P<number>\d{1,9})\s+(?:-\s+)?(?P<name>\S+(?: (?!-)\S+)*).*", re.ASCII)
+
 RECORDS_HEADER = ("MaxRecords", "MaxJobs")
 """Header keys that give the number of records of the whole log."""
 
@@ -32,7 +35,7 @@ def read_swf(path: Path, limit: int | None, tally: Tally) -> pd.DataFrame:
     header = header_values(lines.comments)
     if limit is None:
         _compare_number(header, len(lines.data), tally)
-    return _records(_numbers(lines, tally))
+    return _records(_numbers(lines, tally), lines.comments)
 
 
 def header_values(comments: tuple[str, ...]) -> dict[str, str]:
@@ -42,6 +45,20 @@ def header_values(comments: tuple[str, ...]) -> dict[str, str]:
         key, colon, value = comment.partition(":")
         if colon and key.strip().isidentifier():
             found.setdefault(key.strip(), value.strip())
+    return found
+
+
+def numbered_names(comments: tuple[str, ...], key: str) -> dict[int, str]:
+    """Name by number of `; Key: number name` lines, of a repeated number the first, different for each number.
+
+    The name ends before two blanks or a dash, behind which a description may stand.
+    """
+    found: dict[int, str] = {}
+    for comment in comments:
+        match = _NUMBERED.fullmatch(comment)
+        if match and match["key"] == key:
+            name = match["name"]
+            found.setdefault(int(match["number"]), f"{name}-{match['number']}" if name in found.values() else name)
     return found
 
 
@@ -93,9 +110,17 @@ def _of_width(rows: list[list[str]], numbers: list[int], width: int,
     return [row for row, _ in good], [number for _, number in good]
 
 
-def _records(values: np.ndarray) -> pd.DataFrame:
+def _records(values: np.ndarray, comments: tuple[str, ...]) -> pd.DataFrame:
     used, requested = (np.where(memory > 0, memory / KB_PER_MB, UNKNOWN) for memory in (values[:, 6], values[:, 9]))
     return pd.DataFrame(
         {"job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],
          "requested_processors": values[:, 7], "requested_s": values[:, 8], "used_mb": used, "requested_mb": requested,
-         "status": values[:, 10], "user": values[:, 11], "group": values[:, 12]})
+         "status": values[:, 10], "user": values[:, 11], "group": values[:, 12],
+         "wait_s": values[:, 2], "partition": _named(values[:, 15], comments, "Partition"),
+         "batch_queue": _named(values[:, 14], comments, "Queue")})
+
+
+def _named(numbers: np.ndarray, comments: tuple[str, ...], key: str) -> list[str]:
+    """Names that the header gives to numbers, else the numbers as text."""
+    names = numbered_names(comments, key)
+    return [names.get(number, str(number)) for number in numbers.astype(int).tolist()]

@@ -16,6 +16,7 @@ from simgrid_broker.luck import key_of, keys
 from simgrid_broker.scenario.campaigns import Trace
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
 from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
+from simgrid_broker.scenario.importers.recorded import PREFIX_OF, fill_queues, recorded_jobs
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
@@ -34,12 +35,12 @@ RECORD = {
     "job": "", "submit_s": UNKNOWN, "run_s": UNKNOWN, "processors": UNKNOWN, "requested_processors": UNKNOWN,
     "requested_s": UNKNOWN, "used_mb": UNKNOWN, "requested_mb": UNKNOWN, "status": UNKNOWN, "user": "", "group": "",
     "label": "user", "priority": 1000.0, "cpu_efficiency": 1.0, "input_bytes": 0.0, "n_input_files": 0.0,
-    "output_bytes": 0.0, "site": -1}
+    "output_bytes": 0.0, "site": -1, "wait_s": UNKNOWN, "partition": "", "batch_queue": ""}
 """Columns of a table of records and what holds where a format has none.
 
-job, user, group: number or text; processors per job; used_mb, requested_mb: MB per processor; status: as in SWF;
-site: number of the site that holds the input. Priority 1000 is that of user jobs (formats reference, section 14:
-`assignedpriority` of a real analysis job).
+job, user, group, partition, batch_queue: number or text; processors per job; used_mb, requested_mb: MB per processor;
+status: as in SWF; wait_s: from submission to start; site: number of the site that holds the input. Priority 1000 is
+that of user jobs (formats reference, section 14: `assignedpriority` of a real analysis job).
 """
 
 FAILED, CANCELLED = 0, 5
@@ -64,7 +65,7 @@ MOST_CORES = np.iinfo(np.int16).max
 
 def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = (), share: int = -1,
                corepower: float = 10.0, memory_per_core: float = 2000.0, limit: int | None = None,
-               time_scale: float = 1.0) -> tuple[TaskList, list[str]]:
+               time_scale: float = 1.0, queues: Sequence[str] = ()) -> tuple[TaskList, list[str]]:
     """Tasks of a trace, and remarks on what could not be used or was assumed.
 
     format: one of `FORMATS`, None = guess from name and content; sites: names of the scenario's sites, for traces with
@@ -78,7 +79,7 @@ def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = 
     else:
         records = {"swf": swf.read_swf, "gwf": gwf.read_gwf}[format](path, limit, tally)
     tasks = tasks_of_records(records, path, tally, corepower=corepower, share=share, memory_per_core=memory_per_core,
-                             time_scale=time_scale)
+                             time_scale=time_scale, queues=queues)
     return tasks, tally.remarks()
 
 
@@ -89,12 +90,14 @@ def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
     """
     tasks, remarks = read_trace(trace.file, trace.format, sites=tuple(scenario.grid.sites),
                                 share=_leaf(trace.share, scenario), corepower=trace.corepower,
-                                memory_per_core=trace.memory_per_core, limit=trace.limit, time_scale=trace.time_scale)
+                                memory_per_core=trace.memory_per_core, limit=trace.limit, time_scale=trace.time_scale,
+                                queues=tuple(scenario.grid.queues) if trace.place == "recorded" else ())
     within = tasks.rows["arrival_s"] < scenario.duration
     if not within.all():
         remarks.append(f"jobs left out because they arrive after the end of the scenario: {(~within).sum()}")
     return TaskList(tasks.rows[within], tasks.replica_site[within], tasks.replica_fraction[within],
-                    tasks.vocabularies, tuple(remarks)), remarks
+                    tasks.vocabularies, tuple(remarks), trace=tasks.trace[within],
+                    trace_words=tasks.trace_words), remarks
 
 
 def read_cgsim_jobs(path: Path, scenario: Scenario) -> tuple[TaskList, list[str]]:
@@ -135,12 +138,14 @@ def _leaf(name: str | None, scenario: Scenario) -> int:
 
 
 def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepower: float = 10.0, share: int = -1,
-                     memory_per_core: float = 2000.0, time_scale: float = 1.0) -> TaskList:
+                     memory_per_core: float = 2000.0, time_scale: float = 1.0,
+                     queues: Sequence[str] = ()) -> TaskList:
     """One task of one job for each record that can be replayed, sorted by arrival, the first at 0.
 
     records: columns of `RECORD`; a missing column gets its value there. corepower: HS06 per core of the machines of the
     trace; share: leaf of all tasks, -1 = by tagging; memory_per_core: MB of jobs that recorded none; time_scale: the
-    times between submissions are multiplied by it. Raises InputFileError if no record can be replayed.
+    times between submissions are multiplied by it; queues: PanDA queues, to which jobs of partitions of these names
+    are pre-assigned. Raises InputFileError if no record can be replayed.
     """
     records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()}, index=records.index)
     had, asked = records["processors"], records["requested_processors"]
@@ -158,7 +163,13 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     _fill_work(rows, records, corepower)
     _fill_memory(rows, records, memory_per_core, tally)
     _fill_files(rows, records)
-    return TaskList(rows, *_places(rows, records), _vocabularies(rows, records, path), tuple(tally.remarks()))
+    where = {column: _names(prefix, records[column]) for column, prefix in PREFIX_OF.items()}
+    trace, trace_words = recorded_jobs(records, where, tally)
+    vocabularies = _vocabularies(rows, records, path)
+    if queues:
+        vocabularies["preassigned"] = fill_queues(rows, where["partition"], queues, tally)
+    return TaskList(rows, *_places(rows, records), vocabularies, tuple(tally.remarks()), trace=trace,
+                    trace_words=trace_words)
 
 
 def _replayable(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:

@@ -1,0 +1,48 @@
+"""Blocks of the report about a replayed trace: recorded against simulated waiting times."""
+
+from functools import partial
+
+from simgrid_broker import metrics
+from simgrid_broker.metrics import wide
+from simgrid_broker.report.bars import waiting_pair
+from simgrid_broker.report.blocks import Block, Note, Plot, TableBlock
+from simgrid_broker.report.context import Context
+
+MOST_GROUPS = 15
+
+SUBMITTED_TO_START = "time from submission to start"
+
+GROUPS = {"partition": "partition", "batch_queue": "queue"}
+"""Dimension of a comparison and its word."""
+
+
+def replay(view: Context) -> list[Block]:
+    """Recorded against simulated waits by partition and queue, and recorded ends; nothing for runs without a trace."""
+    if not len(view.run.table("trace", ["jeditaskid"])):
+        return []
+    blocks = [block for by in GROUPS for block in _waits(view, by)]
+    if not blocks:
+        blocks = [Note("The trace records no waiting times, so there is nothing to compare with the simulated ones.")]
+    ends = wide(metrics.recorded_statuses(view.run))
+    ends["recorded"] = ends.recorded.replace("", "unknown")
+    return [*blocks, TableBlock("Recorded ends of the jobs of the trace", ends,
+                                "Whatever their recorded end, jobs are replayed for their whole run time and finish.")]
+
+
+def _waits(view: Context, by: str) -> list[Block]:
+    """Plot and table by one dimension; nothing if no wait or, beyond all jobs, no name of it was recorded."""
+    table = metrics.recorded_waits(view.run, by)
+    names = list(dict.fromkeys(table[by]))
+    if not names or (by == "batch_queue" and len(names) == 1):
+        return []
+    shown = table[table[by].isin(names[:1 + MOST_GROUPS])]
+    word = GROUPS[by]
+    more = f" The {MOST_GROUPS} largest of {len(names) - 1}." if len(names) > 1 + MOST_GROUPS else ""
+    reading = ("From submission to start, for the same jobs: those with a recorded wait that started in the simulation."
+               + more)
+    return [
+        Plot(f"recorded_waits_{by}", f"Recorded and simulated waiting time by {word}",
+             shown.rename(columns={"source": "run"}), partial(waiting_pair, by=by, xlabel=SUBMITTED_TO_START),
+             f"Line 5 to 95 %, box 25 to 75 %, mark median. {reading}", (10, 1.4 + 0.4 * shown[by].nunique())),
+        TableBlock(f"Recorded and simulated waiting time by {word}: figures", wide(shown),
+                   f"{reading} Not started: jobs with a recorded wait that did not start before the end of the run.")]
