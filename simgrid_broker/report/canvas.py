@@ -16,6 +16,8 @@ from simgrid_broker.units import DAY, HOUR, MINUTE
 
 DPI = 150
 MOST_LABELS = 8
+LEAST_DISTANCE = 0.05
+"""Part of the time axis below which the labels of two incidents would overprint."""
 
 
 @dataclass(frozen=True)
@@ -88,12 +90,25 @@ def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, stack:
             look = {"color": "white", "alpha": 0.55, "zorder": 2.5}
         axes.axvspan(0, min(marks.warm_up_s, end_s) / unit, linewidth=0, **look)
     incidents = [(at, text) for at, text in marks.incidents if at <= end_s]
-    for at, text in incidents:
+    for at, _ in incidents:
         axes.axvline(at / unit, color=FAINT, linewidth=0.8, linestyle=":", zorder=3)
-        if label and len(incidents) <= MOST_LABELS:
+    named = apart(incidents, LEAST_DISTANCE * end_s)
+    if label and len(named) <= MOST_LABELS:
+        for at, text in named:
             axes.text(at / unit, 1.01, text, transform=axes.get_xaxis_transform(), fontsize=6.5, color=FAINT,
                       rotation=20, ha="left", va="bottom")
     return unit
+
+
+def apart(marks: Sequence[tuple[float, str]], distance: float) -> list[tuple[float, str]]:
+    """Marks in order of time; those closer than `distance` to the first of a group have one text."""
+    groups: list[tuple[float, list[str]]] = []
+    for at, text in marks:
+        if groups and at - groups[-1][0] < distance:
+            groups[-1][1].append(text)
+        else:
+            groups.append((at, [text]))
+    return [(at, texts[0] if len(texts) == 1 else f"{texts[0]} and {len(texts) - 1} more") for at, texts in groups]
 
 
 def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str, str], x: float = 1.0) -> None:

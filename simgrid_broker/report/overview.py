@@ -36,18 +36,23 @@ def overview(view: Context) -> Section:
     blocks += [Tiles(tuple(_tile(table, *headline) for headline in HEADLINES)),
                Row((TableBlock("Run", _about(view)),
                     TableBlock("Jobs by status", _jobs(view), "Ended in the window, or alive at its end."))),
-               Row((TableBlock("Summary", figures, f"Over the window, {view.window}.", mixed=True),
-                    TableBlock("Counters and timings of the run", _counters(run.manifest), mixed=True)))]
-    blocks += [TableBlock(title, frame) for title, frame in (
-        ("Incidents", incidents), ("gdpconfig values that are not the default", changed_values(run.manifest)))
-        if len(frame)]
+               TableBlock("Summary", figures, f"Over the window, {view.window}.", mixed=True)]
+    blocks += [TableBlock("Incidents", incidents)] if len(incidents) else []
     return Section("summary", "Run summary", tuple(blocks))
 
 
+def configuration(view: Context) -> Section:
+    """The configuration of the run, its counters and its timings."""
+    changed = changed_values(view.run.manifest)
+    blocks: list[Block] = [TableBlock("gdpconfig values that are not the default", changed)] if len(changed) else []
+    blocks.append(TableBlock("Counters and timings of the run", _counters(view.run.manifest), mixed=True))
+    return Section("configuration", "Configuration, counters and timings", tuple(blocks))
+
+
 def changed_values(manifest: Mapping) -> pd.DataFrame:
-    """gdpconfig values whose origin is not the default: key, value, origin."""
-    rows = [(key, str(entry["value"]), str(entry["origin"])) for key, entry in manifest["gdpconfig"].items()
-            if entry["origin"] != "default"]
+    """gdpconfig values whose origin is not the default: key, value, origin (a file with its folder only)."""
+    rows = [(key, str(entry["value"]), "/".join(str(entry["origin"]).split("/")[-2:]))
+            for key, entry in manifest["gdpconfig"].items() if entry["origin"] != "default"]
     return pd.DataFrame(rows, columns=["key", "value", "origin"])
 
 

@@ -41,8 +41,11 @@ th { border-bottom: 1.5px solid #888; font-weight: 600; max-width: 130px; line-h
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; padding: 3px 8px; }
 td.n { white-space: nowrap; }
 .row { display: flex; flex-wrap: wrap; gap: 0 48px; align-items: flex-start; }
-td { overflow-wrap: anywhere; }
-td:first-child { white-space: nowrap; overflow-wrap: normal; }
+td { overflow-wrap: break-word; }
+td:first-child { white-space: nowrap; }
+.row > div { min-width: 0; max-width: 100%; }
+@media (max-width: 640px) { body { padding: 16px 14px 40px; } nav ol { columns: 1; } td { min-width: 5em; }
+  figure { overflow-x: auto; } figure img { min-width: 680px; } }
 footer { margin-top: 50px; color: #777; font-size: 12.5px; border-top: 1px solid #ddd; padding-top: 8px; }
 @media print { body { max-width: none; padding: 0; font-size: 11pt; } nav { display: none; } h2 { break-after: avoid; }
   h3 { break-after: avoid; } tr { break-inside: avoid; } .scroll { overflow: visible; } }

@@ -13,7 +13,7 @@ from simgrid_broker.report.bars import cause_bars, heat_map, link_bars, stacked_
 from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note, save_plot
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.life import attempts, progress
-from simgrid_broker.report.overview import overview
+from simgrid_broker.report.overview import configuration, overview
 from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.replay import replay
@@ -134,16 +134,14 @@ def brokerage(view: Context) -> Section:
     """Which candidates the brokers refused, and by which rule."""
     table = metrics.with_labels(view.run, metrics.refusals(view.run))
     blocks: list[Block] = [_funnel(view)]
-    for kind, title, things in (("job_brokerage", "Job brokerage", "PanDA queues"),
-                                ("task_brokerage", "Task brokerage", "sites")):
-        refused = table[table.kind == kind]
-        blocks.append(plot_or_note(Plot(
-            f"refusals_{kind}", f"{title}: {things} refused most often", refused,
-            partial(stacked_bars, rows="candidate", parts="rule", xlabel="refusals in the window"),
-            f"Refusals of each of the {things} by the first rule that refused it (PanDA's log tag); one refusal per "
-            "candidate and decision.",
-            (10, 1.1 + 0.25 * min(15, max(refused.candidate.nunique(), 3)))), "no candidate was refused."))
-    blocks.append(_rates(view))
+    blocks += [_refused("refusals_job_brokerage", "Job brokerage: PanDA queues where most cores were lost",
+                        _named(view, metrics.cores_lost(view.run)), "cores lost, mean over the decisions in the window",
+                        "A batch system counts in each decision at its queue that came furthest, with the rule that "
+                        "refused it (PanDA's log tag); queues that are never online are left out."),
+               _refused("refusals_task_brokerage", "Task brokerage: sites refused most often",
+                        table[table.kind == "task_brokerage"], "refusals in the window",
+                        "Refusals of each site by the first rule that refused it (PanDA's log tag)."),
+               _rates(view)]
     reasons = table.groupby(["kind", "rule"]).value.sum().rename("refusals").reset_index()
     if len(reasons):
         reasons = reasons.sort_values(["refusals", "rule"], ascending=[False, True]).head(MOST_ROWS)
@@ -152,6 +150,12 @@ def brokerage(view: Context) -> Section:
     if len(made):
         blocks.append(TableBlock("Recorded decisions", made.assign(kind=made.kind.map(spoken))))
     return Section("brokerage", "Brokerage refusals", tuple(blocks))
+
+
+def _refused(name: str, title: str, table: pd.DataFrame, xlabel: str, reading: str) -> Block:
+    return plot_or_note(Plot(
+        name, title, table, partial(stacked_bars, rows="candidate", parts="rule", xlabel=xlabel), reading,
+        (10, 1.1 + 0.25 * min(15, max(table.candidate.nunique(), 3)))), "no candidate was refused.")
 
 
 def _funnel(view: Context) -> Block:
@@ -171,9 +175,9 @@ def _rates(view: Context) -> Block:
         "refusal_rates", "Job brokerage: queues by rule", table,
         partial(heat_map, rows="candidate", columns="rule", order=_rules_in_order(view),
                 label="% of the decisions on the queue"),
-        "How often each rule was the first to refuse a queue; +use: no rule refused it. Each row sums to 100 %. A "
-        "unified queue is a candidate once per resource type, of which a task fits one. Details: `simgrid-broker "
-        "explain RUN --why-not QUEUE`.",
+        "How often each rule refused the last resource type of a queue; +use: no rule refused it. Each row sums to "
+        "100 %. Online queues, those where most cores were lost first. Details: `simgrid-broker explain RUN --why-not "
+        "QUEUE`.",
         (10, 1.6 + 0.25 * max(table.candidate.nunique(), 3))), "no candidate was refused in the window.")
 
 
@@ -234,7 +238,7 @@ def failures(view: Context) -> Section:
     return Section("failures", "Failures", tuple(blocks))
 
 
-SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, attempts, progress)
+SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, attempts, progress, configuration)
 """The sections of a run's report; each is a function of the context."""
 
 

@@ -19,7 +19,7 @@ from simgrid_broker.errors import OutputError
 from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
 from simgrid_broker.report import blocks, terminal_summary, write_comparison, write_report
-from simgrid_broker.report.canvas import spread
+from simgrid_broker.report.canvas import apart, spread
 from simgrid_broker.report.comparison import setting_differences
 from simgrid_broker.report.page import table_html
 from simgrid_broker.report.palette import share_colours
@@ -70,7 +70,7 @@ def test_the_page_is_self_contained(report, run):
     assert page.fetched == []
     assert set(page.inner_links) <= page.ids
     assert page.inner_links == ["summary", "shares", "cores", "jobs", "waiting", "brokerage", "data", "failures",
-                                "attempts", "tasks"]
+                                "attempts", "tasks", "configuration"]
     assert page.images == len(list((run.folder / "plots").glob("*.png"))) == 21
 
 
@@ -256,3 +256,8 @@ def test_small_layers_are_combined():
     assert values.columns.tolist() == ["b", "c", "others (3)"]
     assert values["others (3)"].tolist() == [6, 6]
     assert layers(table, "site", order=list("edcba")).columns.tolist() == list("edcba")
+
+
+def test_incidents_that_would_overprint_have_one_label():
+    marks = [(0.0, "a"), (1.0, "b"), (2.0, "c"), (9.0, "d")]
+    assert apart(marks, 3.0) == [(0.0, "a and 2 more"), (9.0, "d")]
