@@ -17,6 +17,10 @@ Examples:
   simgrid-broker import cgsim site_info.json site_conn_info.json -o scenarios/cgsim_grid.yaml
   simgrid-broker import cgsim site_info.json site_conn_info.json jobs.csv -o scenarios/cgsim_grid.yaml
 """
+SWF_EXAMPLES = """\b
+Examples:
+  simgrid-broker import swf LCG-2005-1.swf.gz -o scenarios/lcg_partitions.yaml
+"""
 
 Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Grid file to write, YAML; an "
                                       "existing file is replaced.", show_default=False)]
@@ -52,6 +56,19 @@ def cgsim(
     grid, trace, remarks = read_cgsim(sites, links, jobs)
     work = {} if trace is None else {"workload": {"trace": {"file": str(trace.resolve()), "format": "cgsim"}}}
     write_grid(grid, output, remarks, small_storages(grid) | work)
+    show_written(output, remarks)
+
+
+@app.command(epilog=SWF_EXAMPLES)
+def swf(
+    trace: Annotated[Path, typer.Argument(help="A trace in the standard workload format, plain or gzip.",
+                                          show_default=False)],
+    output: Output,
+) -> None:
+    """Convert the partitions of a trace to a grid with its jobs as work, and list assumptions."""
+    from simgrid_broker.scenario.importers import read_swf_grid, write_grid
+    grid, others, remarks = read_swf_grid(trace)
+    write_grid(grid, output, remarks, others)
     show_written(output, remarks)
 
 

@@ -111,7 +111,7 @@ class Incident(Part):
                               "default: jobs are killed")
     nucleus: SiteName | None = Field(None, description="Site that becomes the nucleus of a reassigned task; default: "
                                 "task brokerage finds one")
-    priority: int | None = Field(None, description="New priority of the task and its jobs")
+    priority: int | None = Field(None, ge=-10000, le=10000, description="New priority of the task and its jobs")
     campaign: CampaignName | None = Field(None, description="Campaign of which one more task arrives")
     jobs: int | None = Field(None, ge=1, description="Jobs of the task that arrives, or jobs by which the input of a "
                              "task has grown when incexec reads it again; files, or parts of files, of a task that "
@@ -125,34 +125,34 @@ class Incident(Part):
 class Agents(Part):
     """How often each agent wakes, s; defaults from the lifecycle reference, sections 2.1, 4 and 5."""
 
-    task_refiner: Seconds = Field(60, gt=0, description="Period of giving new tasks their share and resource type")
-    task_broker: Seconds = Field(600, gt=0, description="Period of task brokerage")
-    task_broker_retry: Seconds = Field(1800, gt=0, description="Wait of a task without a nucleus before the next try")
-    job_generator: Seconds = Field(180, gt=0, description="Period of job generation in each work queue")
-    job_generator_lacking: Seconds = Field(60, gt=0, description="Time to the next cycle of a work queue that made "
+    task_refiner: Seconds = Field(60, ge=1, description="Period of giving new tasks their share and resource type")
+    task_broker: Seconds = Field(600, ge=1, description="Period of task brokerage")
+    task_broker_retry: Seconds = Field(1800, ge=1, description="Wait of a task without a nucleus before the next try")
+    job_generator: Seconds = Field(180, ge=1, description="Period of job generation in each work queue")
+    job_generator_lacking: Seconds = Field(60, ge=1, description="Time to the next cycle of a work queue that made "
                                            "as many jobs as allowed")
-    setupper: Seconds = Field(30, gt=0, description="Period of setting up pending jobs")
-    pilot_streaming: Seconds = Field(300, gt=0, description="Period of deciding how many pilots are needed by type")
-    adder: Seconds = Field(60, gt=0, description="Period of processing ended payloads")
-    post_processor: Seconds = Field(60, gt=0, description="Period of ending tasks with nothing left")
-    watch_dog: Seconds = Field(300, gt=0, description="Period of checking tasks on hold")
-    contents_feeder: Seconds = Field(300, gt=0, description="Period of reading open datasets again")
-    task_commando: Seconds = Field(60, gt=0, description="Period of carrying out commands to tasks")
-    command_again: Seconds = Field(300, gt=0, description="Time after which a command is repeated")
-    heartbeat: Seconds = Field(1800, gt=0, description="Period of heartbeats, in which pilots report running jobs and "
+    setupper: Seconds = Field(30, ge=1, description="Period of setting up pending jobs")
+    pilot_streaming: Seconds = Field(300, ge=1, description="Period of deciding how many pilots are needed by type")
+    adder: Seconds = Field(60, ge=1, description="Period of processing ended payloads")
+    post_processor: Seconds = Field(60, ge=1, description="Period of ending tasks with nothing left")
+    watch_dog: Seconds = Field(300, ge=1, description="Period of checking tasks on hold")
+    contents_feeder: Seconds = Field(300, ge=1, description="Period of reading open datasets again")
+    task_commando: Seconds = Field(60, ge=1, description="Period of carrying out commands to tasks")
+    command_again: Seconds = Field(300, ge=1, description="Time after which a command is repeated")
+    heartbeat: Seconds = Field(1800, ge=1, description="Period of heartbeats, in which pilots report running jobs and "
                                "learn which to kill")
-    pending_production: Seconds = Field(3600, gt=0, description="Wait of a production task without candidate queues")
-    pending_analysis: Seconds = Field(1200, gt=0, description="Wait of an analysis task without candidate queues")
-    exhausted: Seconds | None = Field(None, gt=0, description="Time after which an exhausted task is finished; "
+    pending_production: Seconds = Field(3600, ge=1, description="Wait of a production task without candidate queues")
+    pending_analysis: Seconds = Field(1200, ge=1, description="Wait of an analysis task without candidate queues")
+    exhausted: Seconds | None = Field(None, ge=1, description="Time after which an exhausted task is finished; "
                                       "default: 10 days; in the deployed edition 48 h")
-    copy_archive: Seconds = Field(2400, gt=0, description="Period of applying the timeout rules")
-    priority_massage: Seconds = Field(360, gt=0, description="Period of applying caps on running jobs of users")
-    statistics: Seconds = Field(60, gt=0, description="Period of the statistics that brokers read")
-    network_metrics: Seconds = Field(3600, gt=0, description="Period of averaging the throughput of links for brokers; "
+    copy_archive: Seconds = Field(2400, ge=1, description="Period of applying the timeout rules")
+    priority_massage: Seconds = Field(360, ge=1, description="Period of applying caps on running jobs of users")
+    statistics: Seconds = Field(60, ge=1, description="Period of the statistics that brokers read")
+    network_metrics: Seconds = Field(3600, ge=1, description="Period of averaging the throughput of links for brokers; "
                                      "queued files are counted with the statistics")
     own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "
                                  "group simgrid_broker.agents; they act after the agents of the package")
-    sampler: Seconds = Field(600, gt=0, description="Sampling period of the time series")
+    sampler: Seconds = Field(600, ge=1, description="Sampling period of the time series")
     pilot_startup: Seconds = Field(60, ge=0, description="Time from the start of a pilot to its request for a job")
     empty_pilot: Seconds = Field(600, ge=0, description="Time after which a pilot without a job exits")
 

@@ -25,8 +25,8 @@ class Premerging(Part):
     """Pre-assignment of merge jobs to the PanDA queue that holds their files."""
 
     queue: QueueName = Field(description="PanDA queue")
-    input_idle: Seconds | None = Field(None, description="Time since the input last changed; default: not since it was "
-                                       "defined")
+    input_idle: Seconds | None = Field(None, ge=0, description="Time since the input last changed; default: not since "
+                                       "it was defined")
 
 
 class MergeSplitParameters(SplitParameters):

@@ -1,11 +1,12 @@
-"""A trace replayed: jobs keep what was recorded of them, and the report sets recorded beside simulated waits."""
+"""A trace replayed: jobs keep what was recorded of them, and the report compares recorded with simulated waits."""
 
 import numpy as np
 import pytest
 
-from simgrid_broker import metrics, simulate
+from simgrid_broker import load_scenario, metrics, simulate
 from simgrid_broker.report.sections import write_report
 from simgrid_broker.scenario import Scenario
+from simgrid_broker.scenario.importers import read_swf_grid, write_grid
 from simgrid_broker.units import HOUR
 
 PLAN = {"name": "replay", "duration": "4h", "edition": "deployed", "shares": [{"name": "All", "value": 1}],
@@ -83,3 +84,31 @@ def test_a_partition_that_is_no_queue_of_the_grid_is_brokered_and_remarked(tmp_p
     run = replayed(tmp_path, record(1, 0, 5, partition=9), place="recorded")
     assert set(run.jobs["status"]) == {"finished"}
     assert "jobs whose partition is no PanDA queue of the grid are brokered: 1 (P9)" in run.manifest["remarks"]
+
+
+@pytest.mark.parametrize(("header", "records", "cores"), [
+    pytest.param((), [(1, 0, 0, 1), (2, 100, 0, 1), (3, 0, 0, 2)], {"east": 2, "west": 1}, id="most used at one time"),
+    pytest.param((), [(1, 0, 0, 1), (2, 600, 0, 1)], {"east": 1}, id="one job ends as the next begins"),
+    pytest.param((), [(1, 0, 0, 1), (2, 600, 700, 1), (3, 1300, 0, 1)], {"east": 2}, id="a wait shifts the start"),
+    pytest.param(("; MaxProcs: 30",), [(1, 0, 0, 1), (2, 0, 0, 1), (3, 0, 0, 2)], {"east": 20, "west": 10},
+                 id="MaxProcs in proportion"),
+    pytest.param(("; MaxProcs: 30 (25, 5)",), [(1, 0, 0, 1), (2, 0, 0, 2)], {"east": 25, "west": 5},
+                 id="sizes of partitions in the header"),
+    pytest.param(("; MaxProcs: 1",), [(1, 0, 0, 1), (2, 0, 0, 2)], {"east": 1, "west": 1}, id="MaxProcs too small"),
+])
+def test_a_grid_of_partitions(tmp_path, header, records, cores):
+    path = tmp_path / "trace.swf"
+    path.write_text("\n".join((*HEADER, *header, *(record(job, submit, wait, partition=partition)
+                                                   for job, submit, wait, partition in records))) + "\n")
+    grid, _, _ = read_swf_grid(path)
+    assert {name: site["cores"] for name, site in grid["sites"].items()} == cores
+
+
+def test_an_imported_trace_runs_as_it_is(tmp_path):
+    path = tmp_path / "trace.swf"
+    path.write_text("\n".join((*HEADER, record(1, 0, 60, partition=2), record(2, 5, 30))) + "\n")
+    grid, others, remarks = read_swf_grid(path)
+    write_grid(grid, tmp_path / "grid.yaml", remarks, others)
+    run = simulate(load_scenario(tmp_path / "grid.yaml").with_values({"duration": "2h"}), folder=tmp_path / "run")
+    jobs = run.jobs.sort_values("jeditaskid")
+    assert jobs["queue"].tolist() == ["west", "east"] and set(jobs["status"]) == {"finished"}

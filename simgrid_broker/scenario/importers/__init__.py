@@ -1,8 +1,10 @@
-"""Importers: CRIC dumps and CGSim files as grids, and traces in SWF, GWF and CGSim's job layout as work."""
+"""Importers: CRIC, CGSim files and SWF partitions as grids, and traces in SWF, GWF and CGSim's job layout as work."""
 
 from simgrid_broker.scenario.importers.cgsim import read_cgsim, small_storages
 from simgrid_broker.scenario.importers.cric import read_cric
 from simgrid_broker.scenario.importers.grid_file import write_grid
+from simgrid_broker.scenario.importers.swf_grid import read_swf_grid
 from simgrid_broker.scenario.importers.traces import read_cgsim_jobs, read_trace, trace_tasks
 
-__all__ = ["read_cgsim", "read_cgsim_jobs", "read_cric", "read_trace", "small_storages", "trace_tasks", "write_grid"]
+__all__ = ["read_cgsim", "read_cgsim_jobs", "read_cric", "read_swf_grid", "read_trace", "small_storages", "trace_tasks",
+           "write_grid"]

@@ -1,0 +1,88 @@
+"""Every number of a scenario and a snapshot has a range."""
+
+import typing
+
+import annotated_types
+import pytest
+from pydantic import BaseModel
+
+from simgrid_broker.scenario.model import Agents, Scenario
+from simgrid_broker.scenario.snapshot import Snapshot
+
+LOWEST = (annotated_types.Ge, annotated_types.Gt, annotated_types.Interval)
+HIGHEST = (annotated_types.Le, annotated_types.Lt, annotated_types.Interval)
+PARTS = ("%", "fraction of", "probability")
+"""Words of descriptions of numbers that cannot exceed a whole."""
+
+ANY_SIGN = {"SyntheticGrid.seed", "WorkQueue.order", "RetryRule.errorcode", "ErrorClass.error_code"}
+"""Numbers that may be negative: seeds, places in an order, and codes."""
+
+WITHOUT_RANGE = {
+    "Links.by_tier", "RetryParameters.maxAttempt", "Incident.until", "Incident.task", "Record.tasks",
+    "Record.snapshots", "Snapshot.statistics_at", "QueueNumbers.laststart", "QueueNumbers.transferring_to",
+    "SnapshotTask.taskpriority", "NucleusNumbers.work_from"}
+"""Numbers whose field has no range of its own: inside lists and tables, times on a clock, and counts of a rule."""
+
+
+def parts(kind):
+    """A type and all types inside it."""
+    yield kind
+    for inner in typing.get_args(kind):
+        yield from parts(inner)
+
+
+def models(model, found):
+    """All models that are reached from one, itself included."""
+    if model not in found:
+        found.append(model)
+        for field in model.model_fields.values():
+            for kind in parts(field.annotation):
+                if isinstance(kind, type) and issubclass(kind, BaseModel):
+                    models(kind, found)
+    return found
+
+
+NUMBERS = {f"{model.__name__}.{name}": field for whole in (Scenario, Snapshot) for model in models(whole, [])
+           for name, field in model.model_fields.items()
+           if any(kind in (int, float) for kind in parts(field.annotation))}
+
+
+def limits(field):
+    """Limits that a field or a type inside it has."""
+    found = list(field.metadata)
+    for kind in parts(field.annotation):
+        for each in getattr(kind, "__metadata__", ()):
+            found += [each, *getattr(each, "metadata", ())]
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(NUMBERS.keys() - ANY_SIGN - WITHOUT_RANGE))
+def test_a_number_has_a_lower_limit(name):
+    assert any(isinstance(limit, LOWEST) for limit in limits(NUMBERS[name]))
+
+
+def test_exceptions_are_numbers_without_a_lower_limit():
+    without = {name for name, field in NUMBERS.items() if not any(isinstance(limit, LOWEST) for limit in limits(field))}
+    assert without == ANY_SIGN | WITHOUT_RANGE
+
+
+@pytest.mark.parametrize("name", sorted(name for name, field in NUMBERS.items()
+                                        if any(word in (field.description or "").lower() for word in PARTS)))
+def test_a_part_of_a_whole_has_an_upper_limit(name):
+    assert any(isinstance(limit, HIGHEST) for limit in limits(NUMBERS[name]))
+
+
+@pytest.mark.parametrize("name", [name for name in Agents.model_fields if name not in
+                                  ("own", "pilot_startup", "empty_pilot")])
+@pytest.mark.parametrize(("seconds", "accepted"), [
+    pytest.param(1, True, id="one second"), pytest.param(0.999, False, id="less than a second")])
+def test_agents_wake_at_most_once_a_second(name, seconds, accepted):
+    assert _accepts({name: seconds}) == accepted
+
+
+def _accepts(values):
+    try:
+        Agents(**values)
+    except ValueError:
+        return False
+    return True
