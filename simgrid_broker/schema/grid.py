@@ -190,7 +190,7 @@ class Storage(Part):
     write_lan: Usage = usage("write_lan", "Whether jobs at its site write to it")
     type: str = Field("DATADISK", description="Type in DDM; production brokerage asks for the status of DATADISK alone")
     tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
-    blacklisted_read: bool = attribute(False, "Whether no queue takes input from it", dtype="i2", source=CRIC)
+    blacklisted_read: bool = Field(False, description="Whether no queue takes input from it")
 
 
 STORAGES = Table("storages", "one DDM endpoint", (

@@ -160,7 +160,7 @@ class Queue(Part):
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
     endpoints: tuple[QueueEndpoint, ...] = Field((), description="DDM endpoints of jobs; default: the storage of the "
                                                  "site, for input and output")
-    is_cvmfs: bool = attribute(True, "Whether database releases come from CVMFS", dtype="i2", source="CRIC is_cvmfs")
+    is_cvmfs: bool = Field(True, description="Whether database releases come from CVMFS")
     software: PublishedSoftware | None = Field(None, description="What CRIC publishes for `releases: [AUTO]`; nothing "
                                                "= the queue takes no task that asks for software")
     gpus: tuple[WorkerNodeGpu, ...] = Field((), description="Kinds of GPU that worker nodes reported")

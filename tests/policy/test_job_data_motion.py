@@ -259,4 +259,4 @@ def test_a_hint_leaves_out_what_needs_a_nucleus_or_input(edition):
     view = queues(2, bare_nucleus=np.array([2, 0], np.int8), use_only_local_data=[True, True])
     asked = task(nucleus=0, t1weight=-1, **HEAVY)
     broker_jobs(asked, view, stats(2), data(100 * GB, [50 * GB] * 2), cfg(), edition)
-    assert broker_hint(PRODUCTION[edition], asked, view, stats(2), cfg()).all()
+    assert broker_hint(PRODUCTION[edition], asked, view, stats(2, in_nucleus=True), cfg()).all()

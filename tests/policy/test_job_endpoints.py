@@ -115,5 +115,5 @@ def test_the_first_status_that_is_bad_names_the_refusal(columns, tag, edition):
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_hint_is_about_queues_of_nuclei(edition):
-    numbers = stats(2, read_wan=[False, True], write_wan=[False, True], read_lan=[True, False])
+    numbers = stats(2, in_nucleus=True, read_wan=[False, True], write_wan=[False, True], read_lan=[True, False])
     assert broker_hint(PRODUCTION[edition], task(), queues(2), numbers, cfg()).tolist() == [True, False]

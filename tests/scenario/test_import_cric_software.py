@@ -74,7 +74,7 @@ def test_a_scenario_reads_the_file_and_its_own_words_win(tmp_path):
 def test_a_missing_file_is_told(tmp_path):
     text = (ROOT / "scenarios" / "minimal.yaml").read_text().replace("grid:\n", "grid:\n  software: nowhere.json\n")
     (tmp_path / "plan.yaml").write_text(text)
-    with pytest.raises(ScenarioError, match=r"plan.yaml:10: grid.software = .*there is no such file"):
+    with pytest.raises(ScenarioError, match=r"plan.yaml:11: grid.software = .*there is no such file"):
         load_scenario(tmp_path / "plan.yaml")
 
 

@@ -273,7 +273,7 @@ def test_an_incident_after_the_end_is_wrong_unless_the_run_was_cut_short(write):
     assert told("short.yaml") == [f"short.yaml:{line_of(PLAIN, 'at: 12h')}: incidents[0].at = '12h': must be before "
                                   "the end of the run, 43200 s"]
     plain = load_scenario("plain.yaml")
-    for scenario in (load_scenario("plain.yaml", until="12h"), plain.with_values({"duration": 9})):
+    for scenario in (load_scenario("plain.yaml", until="12h"), plain.with_values({"duration": 90})):
         assert remarks(scenario) == ("1 incident(s) lie after the end of the run and will not happen.",)
         assert Scenario.from_dict(scenario.to_dict()) == scenario
 

@@ -418,7 +418,7 @@ def test_words_of_job_brokerage():
 
 
 @pytest.mark.parametrize(("said", "words"), [
-    ({"nJumboJobs": 1}, "need eventService: true"), ({"nEsConsumers": 2}, "need eventService: true"),
+    ({"nEsConsumers": 2}, "need eventService: true"),
     ({"maxAttemptES": 1}, "need eventService: true"),
     ({"minGranularity": 10, "maxEventsPerJob": 9}, "must not be below minGranularity, 10"),
     ({"ipConnectivity": "htp"}, "expected full, http or none"), ({"ipConnectivity": "full#IP4"}, "IPv4 or IPv6"),

@@ -33,6 +33,7 @@ VOCABULARIES = {
     "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
     "factors", "storages", "tags", "architectures", "transhomes", "container_names",
     "preassigned", "connectivities", "input_lan", "closed_by", "work_queues",
+    "criteria", "trace_status", "partitions", "batch_queues",
     "task_names", "task_status", "transfer_kind", "transpaths", "users", "working_groups",
 }
 NUMBERS_WITHOUT_UNIT = {
@@ -42,13 +43,14 @@ NUMBERS_WITHOUT_UNIT = {
     "max_failure", "taskpriority", "retry_class", "old_panda_id", "ram_level", "across_files",
     "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io",
-    "disable_reassign", "use_only_local_data", "read_wan_off", "write_wan_off", "read_lan_off", "write_lan_off",
+    "disable_reassign", "use_only_local_data", "tape", "read_wan_off", "write_wan_off", "read_lan_off", "write_lan_off",
     "closeness", "decision", "order", "resource_type", "best", "source",
     "destination", "queue", "site", "storage", "luck", "n_nuclei", "bare_nucleus", "parent", "t1weight",
     "inputprestaging",
     "taskbrokeronmaster", "pull_ups", "only_tags_for_fc", "express", "always_direct_io", "use_jumbo_jobs", "uselocalio",
     "eventservice", "n_es_consumers", "max_attempt_es", "mergeoutput",
     # ratios
+    "lost_heartbeats", "stage_out_errors", "memory_kills", "failed_cpu_efficiency",
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
     "secondary_fraction", "weight", "multiplier", "events_spread", "size_spread",
 }
