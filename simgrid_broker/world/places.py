@@ -21,7 +21,8 @@ class Places:
 
     site: that owns the queue; output: storage that takes output unless a job says otherwise, -1 = none; mapped: whether
     the site of that storage is known; output_site: that site, for a queue without storages its own. told: whether the
-    queue lists its storages. reads, writes: storages of input and output, in their order.
+    queue lists its storages. reads, writes: storages of input and output, in their order. around: of each nucleus that
+    was asked about, the queues of `near` whatever their status.
     """
 
     def __init__(self, arrays: Arrays, grid):
@@ -43,6 +44,7 @@ class Places:
         self.mapped = ~self.told | (self.output >= 0)
         site = np.append(arrays.storages["site"], -1)[self.output]
         self.output_site = np.where(site >= 0, site, self.site)
+        self.around: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     @cached_property
     def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
@@ -62,12 +64,19 @@ class Places:
 
         These have the type of the first queue, or are unified. status: of the queues. Source: brokerage reference, 2.2.
         """
+        if nucleus not in self.around:
+            self.around[nucleus] = self._around(nucleus)
+        inside, sharing = self.around[nucleus]
+        return inside, sharing & (status == QueueStatus.ONLINE)
+
+    def _around(self, nucleus: int) -> tuple[np.ndarray, np.ndarray]:
+        """`near` whatever the status of the queues."""
         inside = self.site == nucleus
         owned = inside & self.production
         if not owned.any():
             return inside, owned
         first = int(np.argmax(owned))
-        alike = views.same_type(first, self.production, self.analysis) & (status == QueueStatus.ONLINE)
+        alike = views.same_type(first, self.production, self.analysis)
         return inside, ~inside & alike & np.isin(self.output, self.reads[first]) & (self.output >= 0)
 
     def links(self, nucleus: int, of_sites: np.ndarray, status: np.ndarray) -> np.ndarray:
