@@ -200,7 +200,7 @@ def test_no_nucleus_can_run_the_jobs(edition):
 @pytest.mark.rule("waived")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_locality_is_lifted_by_those_that_are_left(edition):
-    """The only nucleus with data cannot send it, so nobody who is left passes."""
+    """The only nucleus with data cannot send it, so no candidate passes."""
     view = nuclei(2, local_input_bytes=[0.0, 1e18], read_wan=[True, False])
     verdict = broker_task(task(**BIG | {"currentpriority": 900}), view, cfg(), edition, 0.5)
     assert verdict.order.tolist() == [0]
