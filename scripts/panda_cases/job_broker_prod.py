@@ -1,4 +1,4 @@
-"""Production job brokerage: asks with a snapshot of the case and answers in the words of the recordings."""
+"""Production job brokerage: asks with a snapshot of the case, and answers in the words of the recordings."""
 
 import simgrid_broker as sb
 from panda_cases.grid import snapshot
