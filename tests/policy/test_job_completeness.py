@@ -32,7 +32,7 @@ def tags(verdict):
     pytest.param(dataset(), {}, "data is incomplete at any online storage", id="there is no replica"),
     pytest.param(dataset(50, scattered=True), {}, "", id="it is scattered on purpose"),
     pytest.param(dataset(100, lan=False, wan=False), {},
-                 "data is only complete at DISK_0 which is currently in downtime or offline", id="no queue may read it"),
+                 "data is only complete at DISK_0 which is currently in downtime or offline", id="no queue reads it"),
 ])
 def test_input_must_be_complete_somewhere(inputs, config, failure):
     config = cfg(jobbroker=config)
