@@ -16,6 +16,7 @@ from simgrid_broker.units import MB, MIB
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import n_special, of_shares
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
+from simgrid_broker.world.places import RAW
 from simgrid_broker.world.world import World
 
 S = JobStatus
@@ -37,7 +38,6 @@ CLAIMS = [name for name, column in views.TASK_FIELDS.items() if column.unknown]
 """Fields in which NaN takes the place of a stored 0."""
 seen_numbers = itemgetter(*(TASKS.columns.index(views.TASK_FIELDS[name]) for name in NUMBERS))
 """The values of `NUMBERS` from those of a row."""
-RAW_LINK = f"V{views.LINK.itemsize}"
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
 HALF = 1 << PRIORITY_BITS - 1
@@ -148,7 +148,7 @@ def links_of_hint(world: World, link: np.ndarray) -> np.ndarray:
 
     Source: brokerage reference, 1.2 (hint mode).
     """
-    raw = link.view(RAW_LINK).copy().view(views.LINK)
+    raw = link.view(RAW).copy().view(views.LINK)
     raw["in_nucleus"] = world.arrays.sites["nucleus"][world.places.site] > 0
     return raw
 
