@@ -19,7 +19,7 @@ import numpy as np
 
 PACKAGE = Path(__file__).parent
 F = TypeVar("F", bound=Callable[..., Any])
-SOURCES = {"policy": ("names.py", "units.py", "views.py", "policy/pilots.py", "policy/resource_types.py",
+SOURCES = {"policy": ("bundle.py", "names.py", "units.py", "views.py", "policy/pilots.py", "policy/resource_types.py",
                       "policy/job_brokerage/*.py"),
            "fabric": ("bundle.py", "luck.py", "names.py", "units.py", "schema/*.py", "world/*.py", "fabric/*.py")}
 """Files whose changes make compiled code out of date: that of policies, and all other.

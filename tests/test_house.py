@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "gdpconfig": {"names"},
     "views": {"names", "schema", "gdpconfig"},
     "scenario": {"files", "schema", "gdpconfig", "names", "units", "errors", "luck"},
-    "policy": {"plugins", "errors", "views", "gdpconfig", "names", "units", "compiled"},
+    "policy": {"plugins", "errors", "views", "gdpconfig", "names", "units", "compiled", "bundle"},
     "advice": {"scenario", "policy", "gdpconfig", "names"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},

@@ -109,12 +109,13 @@ def candidate(task_=None, queues_=None, stats_=None, data=None, config=None, edi
 
 def weighed_candidate(question, k, edition):
     """The candidate with job numbers and weight, counted outside the compiled loop."""
-    queue, numbers = question.queues[k], np.zeros(1, NUMBERS)[0]
+    tables, row = question
+    queue, numbers = tables.queues[k], np.zeros(1, NUMBERS)[0]
     place = queue["queue"]
-    seen = Candidate(question.task[0], queue, question.load[place], question.link[place], question.store[place],
+    seen = Candidate(tables.task[row], queue, tables.load[0, place], tables.link[0, place], tables.store[place],
                      numbers)
-    decide.begin(question)
-    decide.take_input(question, place, numbers)
+    decide.begin(tables, row)
+    decide.take_input(tables, row, queue, numbers)
     PRODUCTION[edition].count(*seen)
     numbers["weight"] = np.prod([factor(*seen) for factor in PRODUCTION[edition].candidate_factors])
     return seen

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
-from simgrid_broker.policy.job_brokerage.completeness import readable
-from simgrid_broker.policy.job_brokerage.decide import Question, room
+from simgrid_broker.policy.job_brokerage.completeness import Readable, readable
+from simgrid_broker.policy.job_brokerage.decide import ASKED, PART, Question, Tables, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import for_hint, initial_list
@@ -17,6 +17,10 @@ from simgrid_broker.views import Gdpconfig, InputDataset, Locality, Queues, Stat
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
+NO_PARTS = np.empty((1, 0), PART)
+NO_REPLICAS = dict(replica_site=np.empty((1, 0), np.int32), replica_part=np.empty((1, 0)),
+                   replica_tape=np.empty((1, 0), bool))
+"""Input of a task that has none, or of which the parts at each PanDA queue are given."""
 
 
 def broker_jobs(task: Task, queues: Queues, stats: Stats, locality: Locality | None, cfg: Gdpconfig,
@@ -41,10 +45,15 @@ def run_brokerage(brokerage: JobBrokerage, task: Task, queues: Queues, stats: St
                   cfg: Gdpconfig, cache: MaskCache | None = None) -> Verdict:
     """The decision of any job brokerage; with the same arguments, the same verdict."""
     question = question_of(brokerage, task, queues, stats, locality, cfg, cache)
-    answer = room(len(question.queues), MAX_CANDIDATES)
-    n_best = brokerage.decide(question, answer)
-    return Verdict(brokerage.tags, answer.refused_by, answer.weight, answer.best[:n_best], answer.backlog, answer.cap,
-                   lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question, answer.refused_by))
+    n_best = brokerage.decide(*question)
+    return verdict_of(brokerage, question, n_best, task, queues)
+
+
+def verdict_of(brokerage: JobBrokerage, question: Question, n_best: int, task: Task, queues: Queues) -> Verdict:
+    """The result in the tables of a question as a verdict, which shares their columns."""
+    tables = question.tables
+    return Verdict(brokerage.tags, tables.refused_by, tables.weight, tables.best[:n_best], tables.backlog, tables.cap,
+                   lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question, tables.refused_by))
 
 
 def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig,
@@ -57,43 +66,57 @@ def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
     1.2 (hint mode).
     """
     question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache, True, inputs)
-    if asked_about is not None:
-        question = question._replace(first=_only(asked_about, question.first))
-    answer = room(len(question.queues), MAX_CANDIDATES)
-    brokerage.decide(question, answer)
-    return answer.refused_by == question.never
-
-
-def _only(asked_about: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """First refusals, (n,), that skip the candidates outside `asked_about` as if refused by criterion 0."""
-    first = first * asked_about
-    first.setflags(write=False)                 # as all first refusals are: Numba compiles once for each kind of array
-    return first
+    tables = question.tables
+    if asked_about is not None:                 # the others are skipped as if refused by criterion 0
+        tables = tables.with_arrays(first=tables.first * asked_about)
+    brokerage.decide(tables, question.row)
+    return tables.refused_by == brokerage.funnel.never
 
 
 def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
                 cfg: Gdpconfig, cache: MaskCache | None = None, hint: bool = False,
                 inputs: tuple[InputDataset, ...] = ()) -> Question:
-    """The arrays and numbers that the compiled decision reads; inputs: instead of those of `locality`."""
+    """The tables that the compiled decision reads, made for one question; inputs: instead of those of `locality`."""
     known = (prepare(brokerage, task, queues, cfg) if cache is None
              else cache.of_task(prepare, brokerage, task, queues, cfg))
-    n, funnel = len(stats.store), brokerage.funnel
-    data: tuple[float, float, np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, bool]
+    asked = np.zeros(1, ASKED)
+    row = asked[0]
+    row["hint"] = hint
+    row["parts"] = -1 if locality is None else 0
+    if locality is not None:
+        inputs = locality.inputs
+        row["total_bytes"], row["total_files"] = locality.total_bytes, locality.total_files
+        row["somewhere"] = locality.somewhere
+    ask_about_input(row, readable(inputs, task, cfg))
+    ask_about_nucleus(row, stats)
+    return Question(Tables(
+        asked=asked, task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
+        load=stats.load[None], link=stats.link[None], store=stats.store, parts=parts_of(locality),
+        first=known.first[None], static_weight=known.static_weight[None],
+        **room(len(queues.records), MAX_CANDIDATES)), 0)
+
+
+def ask_about_input(asked: np.void, found: Readable) -> None:
+    """Fill in how the input can be read."""
+    asked["incomplete"], asked["best_part"] = found.failure != "", found.best_part
+    asked["no_remote_source"] = not found.remotely
+
+
+def ask_about_nucleus(asked: np.void, stats: Stats) -> None:
+    """Fill in what is known of the nucleus."""
+    asked["writable"], asked["readable"] = stats.writable, stats.readable
+    asked["queued_files"], asked["queued_express"] = stats.files_to_nucleus, stats.express_to_nucleus
+
+
+def parts_of(locality: Locality | None) -> np.ndarray:
+    """Parts of the input at the PanDA queues, (1, n_queues) of PART; without input there are none."""
     if locality is None:
-        none = column_of(0.0, n)
-        data = 0.0, 0.0, none, none, none, none, nowhere(n), False
-    else:
-        inputs, complete = locality.inputs, locality.complete
-        data = (float(locality.total_bytes), float(locality.total_files), locality.disk_bytes, locality.disk_files,
-                locality.any_bytes, locality.any_files,
-                locality.any_bytes >= 1.0 if complete is None else complete, locality.somewhere)
-    found = readable(inputs, task, cfg)
-    order = brokerage.hint_order if hint else brokerage.order
-    return Question(known.task, hint, queues.records, stats.load, stats.link, stats.store, *data,
-                    found.failure != "", float(found.best_part), not found.remotely, bool(stats.writable),
-                    bool(stats.readable), float(stats.files_to_nucleus), float(stats.express_to_nucleus), known.first,
-                    known.static_weight, order.ranks, order.later, order.least, order.least_numbers,
-                    order.choice_rank, funnel.places, len(funnel.criteria), funnel.never, brokerage.busiest)
+        return NO_PARTS
+    parts = np.empty((1, len(locality.disk_bytes)), PART)
+    for name in ("disk_bytes", "disk_files", "any_bytes", "any_files"):
+        parts[name] = getattr(locality, name)
+    parts["complete"] = locality.any_bytes >= 1.0 if locality.complete is None else locality.complete
+    return parts
 
 
 class Prepared(NamedTuple):
@@ -124,12 +147,6 @@ def static_weight(brokerage: JobBrokerage, case: JobCase, cache: MaskCache | Non
         if multiplier is not ONE:
             weight = weight * multiplier
     return weight
-
-
-@cache_for_ever
-def nowhere(n: int) -> np.ndarray:
-    """A column that is False, (n,); not to be changed."""
-    return np.zeros(n, bool)
 
 
 @cache_for_ever

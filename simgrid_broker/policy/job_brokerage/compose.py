@@ -19,7 +19,7 @@ from simgrid_broker.policy.job_brokerage.question import Candidate
 
 RULES_PER_EXIT = 8
 """Criteria between two tests whether any of the later ones can still matter."""
-FRAME = (decide.begin, decide.take_input, decide.counts, decide.choose, decide.note, decide.rank)
+FRAME = (decide.begin, decide.take_input, decide.choose, decide.note, decide.rank)
 ARGUMENTS = ", ".join(Candidate._fields)
 TEXT = '''\
 """A decision of job brokerage, written by `simgrid_broker.policy.job_brokerage.compose`; a change here is lost.
@@ -29,14 +29,14 @@ TEXT = '''\
 
 
 @compiled
-def refusal({arguments}, first, ranks, later):
+def refusal({arguments}, first, tables, hint):
     """Smallest rank at which a criterion that needs no job numbers refuses a candidate, if below `first`."""
 {refusals}
     return first
 
 
 @compiled
-def numbers_refusal({arguments}, first, ranks):
+def numbers_refusal({arguments}, first, tables, hint):
     """Smallest rank at which a criterion that needs job numbers or the weight refuses a candidate, if below `first`."""
 {numbers_refusals}
     return first
@@ -49,38 +49,40 @@ def weight({arguments}):
 
 
 @compiled
-def decision(question, answer):
-    """Refuse, weigh and rank the candidates; returns the number of candidates in `answer.best`."""
-    task, numbers = question.task[0], answer.numbers[0]
+def decision(tables, row):
+    """Refuse, weigh and rank the candidates of a question; returns the number of candidates in `tables.best`."""
+    asked, task, numbers = tables.asked[row], tables.task[row], tables.numbers[0]
+    hint = 1 if asked["hint"] else 0
+    order = tables.orders[hint]
     best_class, last_class = 127, -1
-    begin(question)
-    for k in range(len(question.queues)):
-        first, queue = question.first[k], question.queues[k]
-        if first > question.least:
+    begin(tables, row)
+    for k in range(len(tables.queues)):
+        first, queue = tables.first[asked["first"], k], tables.queues[k]
+        if first > order["least"]:
             place = queue["queue"]
-            load, link, store = question.load[place], question.link[place], question.store[place]
-            take_input(question, place, numbers)
-            first = refusal({arguments}, first, question.ranks, question.later)
-            if counts(question, first):
+            load, link, store = tables.load[asked["load"], place], tables.link[asked["link"], place], tables.store[place]
+            take_input(tables, row, queue, numbers)
+            first = refusal({arguments}, first, tables, hint)
+            if first > order["least_numbers"] and not hint:
                 count({arguments})
-                numbers["weight"] = question.static_weight[k] * weight({arguments})
-                first = numbers_refusal({arguments}, first, question.ranks)
+                numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments})
+                first = numbers_refusal({arguments}, first, tables, hint)
 {choice}
-        note(question, answer, k, first)
+        note(tables, order["never"], k, first)
     if best_class < last_class:
-        choose(question, answer, best_class)
-    return rank(question, answer)
+        choose(tables, order, best_class)
+    return rank(tables, row, order)
 '''
 CHOICE = '''\
-            if first > question.choice_rank:
-                answer.classes[k] = {name}({arguments})
-                best_class = min(best_class, answer.classes[k])
-                last_class = max(last_class, answer.classes[k])'''
+            if first > order["choice_rank"]:
+                tables.classes[k] = {name}({arguments})
+                best_class = min(best_class, tables.classes[k])
+                last_class = max(last_class, tables.classes[k])'''
 
 
 def composed(criteria: Sequence[Callable], numbers_criteria: Sequence[Callable], factors: Sequence[Callable],
              choice: Callable | None, count: Callable) -> Callable:
-    """The decision over these rules about one candidate, a function of (`decide.Question`, `decide.Answer`).
+    """The decision over these rules about one candidate, a function of (`decide.Tables`, row of a question).
 
     It is compiled if all rules are, and runs as it stands otherwise. Rank k belongs to the k-th of all criteria.
     """
@@ -104,8 +106,9 @@ def _refusals(names: Sequence[str], begin: int) -> Iterable[str]:
     """Lines that ask criteria whose ranks begin at index `begin`; only the first part of a chain has early exits."""
     for k, name in enumerate(names, begin):
         if k and not begin and k % RULES_PER_EXIT == 0:
-            yield f"    if later[{k}] >= first:\n        return first"
-        yield f"    if ranks[{k}] < first and {name}({ARGUMENTS})[0]:\n        first = ranks[{k}]"
+            yield f"    if tables.later[hint, {k}] >= first:\n        return first"
+        rank = f"tables.ranks[hint, {k}]"
+        yield f"    if {rank} < first and {name}({ARGUMENTS})[0]:\n        first = {rank}"
 
 
 def _fingerprints(functions: Iterable[Callable]) -> list[str]:

@@ -1,10 +1,11 @@
-"""The compiled frame of one decision: question, answer, and the ranking of the candidates."""
+"""The compiled frame of one decision: tables, question, and the ranking of the candidates."""
 
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage.question import NUMBERS
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
@@ -19,76 +20,76 @@ NAMES = 1 << 20
 """More than the number of candidates, by whose names ties are broken."""
 TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
 
+ASKED = np.dtype([
+    ("hint", "?"),                   # whether task brokerage asks
+    ("first", "i4"), ("weight", "i4"), ("load", "i4"), ("link", "i4"),     # rows of these tables
+    ("parts", "i4"),                 # row of parts of the input, -1 = as the replicas have it
+    ("total_bytes", "f8"), ("total_files", "f8"), ("somewhere", "?"), ("incomplete", "?"), ("best_part", "f8"),
+    ("no_remote_source", "?"),       # of the input
+    ("writable", "?"), ("readable", "?"), ("queued_files", "f8"), ("queued_express", "f8"),   # of the nucleus
+])
+"""A question: what is asked beside the record of the task; fields of the nucleus as in `views.Stats`."""
 
-class Question(NamedTuple):
-    """Everything that a decision reads.
+PART = np.dtype([("disk_bytes", "f8"), ("disk_files", "f8"), ("any_bytes", "f8"), ("any_files", "f8"),
+                 ("complete", "?")])
+"""Parts of the input at a PanDA queue, as in `views.Locality`."""
 
-    task: (1,) of TASK; hint: whether task brokerage asks; queues: (n,) of QUEUE; load, link, store and the parts of the
-    input: (n_queues,); total_bytes, total_files, somewhere, incomplete, best_part, no_remote_source: of the input;
-    writable, readable, queued_files, queued_express: of the nucleus, as in `views.Stats`. first: (n,) smallest rank at
-    which a static criterion refuses, `never` = none; static_weight: (n,) product of the static factors. Of the rules
-    about one candidate: ranks: (n_rules,) rank of each criterion; later: (n_rules,) the smallest from each of them on;
-    least: the smallest of all; least_numbers: the smallest of those that need job numbers; choice_rank: that of the
-    choice. places: index of the criterion of each rank; n_criteria: of the whole chain; busiest: whether a task that
-    stays at its nucleus uses one queue only.
+ORDER = np.dtype([
+    ("least", "i8"),                 # smallest rank of a rule about one candidate
+    ("least_numbers", "i8"),         # of those that need job numbers
+    ("choice_rank", "i8"), ("n_criteria", "i8"), ("never", "i8"),
+    ("busiest", "?"),                # a task that stays at its nucleus uses one queue only
+])
+"""When the rules of a brokerage refuse."""
+
+
+class Tables(Bundle):
+    """What decisions read, and the room in which each leaves its result.
+
+    asked, task and the replicas belong together; orders, ranks and later: of an ordinary question and of a hint. The
+    result has a column for each candidate, (n,): refused_by, the index of the criterion, or behind them of the place in
+    RANKING, KEPT = none; weight, backlog and cap, 0 where refused; classes, of those that reached the choice.
     """
 
-    task: np.ndarray
-    hint: bool
-    queues: np.ndarray
-    load: np.ndarray
-    link: np.ndarray
-    store: np.ndarray
-    total_bytes: float
-    total_files: float
-    disk_bytes: np.ndarray
-    disk_files: np.ndarray
-    any_bytes: np.ndarray
-    any_files: np.ndarray
-    complete: np.ndarray
-    somewhere: bool
-    incomplete: bool
-    best_part: float
-    no_remote_source: bool
-    writable: bool
-    readable: bool
-    queued_files: float
-    queued_express: float
-    first: np.ndarray
-    static_weight: np.ndarray
-    ranks: np.ndarray
-    later: np.ndarray
-    least: int
-    least_numbers: int
-    choice_rank: int
-    places: np.ndarray
-    n_criteria: int
-    never: int
-    busiest: bool
-
-
-class Answer(NamedTuple):
-    """Result of a decision: columns (n,), and the best candidates, best first, (most,).
-
-    refused_by: index of the criterion, or behind them of the place in RANKING; KEPT = none. weight, backlog, cap: 0
-    where refused. numbers: (1,) of NUMBERS, buffer for one candidate; kept: buffer for candidates without a refusal;
-    classes: (n,) class of each candidate that reached the choice.
-    """
-
+    asked: np.ndarray              # (n_asked,) of ASKED
+    task: np.ndarray               # (n_asked,) of TASK
+    replica_site: np.ndarray       # (n_asked, n_replicas), -1 = none
+    replica_part: np.ndarray       # (n_asked, n_replicas), 0 to 1
+    replica_tape: np.ndarray       # (n_asked, n_replicas), whether it is on tape
+    orders: np.ndarray             # (2,) of ORDER
+    ranks: np.ndarray              # (2, n_rules), of rules about one candidate
+    later: np.ndarray              # (2, n_rules), the smallest from each of them on
+    places: np.ndarray             # (n_criteria,), index of the criterion of each rank
+    queues: np.ndarray             # (n,) of QUEUE
+    load: np.ndarray               # (n_loads, n_queues) of LOAD
+    link: np.ndarray               # (n_links, n_queues) of LINK
+    store: np.ndarray              # (n_queues,) of STORE
+    parts: np.ndarray              # (n_parts, n_queues) of PART
+    first: np.ndarray              # (n_firsts, n), smallest rank at which a static criterion refuses, `never` = none
+    static_weight: np.ndarray      # (n_weights, n), product of the static factors
     refused_by: np.ndarray
     weight: np.ndarray
     backlog: np.ndarray
     cap: np.ndarray
-    numbers: np.ndarray
-    kept: np.ndarray
+    numbers: np.ndarray            # (1,) of NUMBERS, of the candidate in hand
+    kept: np.ndarray               # (n,), candidates without a refusal
     classes: np.ndarray
-    best: np.ndarray
+    best: np.ndarray               # (most,), the best candidates, best first
 
 
-def room(n: int, most: int) -> Answer:
-    """An empty answer about `n` candidates, of which at most `most` are used."""
+class Question(NamedTuple):
+    """A row of `tables.asked`."""
+
+    tables: Tables
+    row: int
+
+
+def room(n: int, most: int) -> dict[str, np.ndarray]:
+    """Columns of `Tables` for the result of a decision about `n` candidates, of which at most `most` are used."""
     weight, backlog, cap = np.zeros((3, n))
-    return Answer(np.empty(n, np.int16), weight, backlog, cap, *workspace(n), np.empty(most, np.int64))
+    numbers, kept, classes = workspace(n)
+    return dict(refused_by=np.empty(n, np.int16), weight=weight, backlog=backlog, cap=cap, numbers=numbers, kept=kept,
+                classes=classes, best=np.empty(most, np.int64))
 
 
 @cache
@@ -98,120 +99,135 @@ def workspace(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @compiled
-def begin(question):
+def begin(tables, row):
     """Fill in what the task's record holds of its input and its nucleus."""
-    task = question.task[0]
-    task["hint"], task["total_bytes"], task["total_files"] = question.hint, question.total_bytes, question.total_files
-    task["nucleus_writable"], task["nucleus_readable"] = question.writable, question.readable
-    task["nucleus_queued_files"] = question.queued_express if task["express"] else question.queued_files
-    task["complete_somewhere"] = task["asks_for_sources"] and question.somewhere
-    task["no_remote_source"] = task["asks_for_sources"] and question.no_remote_source
-    task["incomplete"], task["best_part"] = question.incomplete, question.best_part
+    task, asked = tables.task[row], tables.asked[row]
+    task["hint"], task["total_bytes"], task["total_files"] = asked["hint"], asked["total_bytes"], asked["total_files"]
+    task["nucleus_writable"], task["nucleus_readable"] = asked["writable"], asked["readable"]
+    task["nucleus_queued_files"] = asked["queued_express"] if task["express"] else asked["queued_files"]
+    task["complete_somewhere"] = task["asks_for_sources"] and asked["somewhere"]
+    task["no_remote_source"] = task["asks_for_sources"] and asked["no_remote_source"]
+    task["incomplete"], task["best_part"] = asked["incomplete"], asked["best_part"]
 
 
 @compiled
-def take_input(question, queue, numbers):
-    """Initialise a candidate's numbers: input fractions at its PanDA queue; weight 0."""
+def take_input(tables, row, queue, numbers):
+    """Initialise a candidate's numbers: input fractions at its PanDA queue; weight 0.
+
+    Of several replicas at a site the best counts (brokerage reference, 1.3).
+    """
     numbers["weight"] = 0.0
-    numbers["disk_bytes"], numbers["disk_files"] = question.disk_bytes[queue], question.disk_files[queue]
-    numbers["any_bytes"], numbers["any_files"] = question.any_bytes[queue], question.any_files[queue]
-    numbers["complete"] = question.complete[queue]
+    place = tables.asked[row]["parts"]
+    if place >= 0:
+        part = tables.parts[place, queue["queue"]]
+        numbers["disk_bytes"], numbers["disk_files"] = part["disk_bytes"], part["disk_files"]
+        numbers["any_bytes"], numbers["any_files"] = part["any_bytes"], part["any_files"]
+        numbers["complete"] = part["complete"]
+        return
+    disk, tape = 0.0, 0.0
+    for k in range(tables.replica_site.shape[1]):
+        if tables.replica_site[row, k] == queue["site"]:
+            if tables.replica_tape[row, k]:
+                tape = max(tape, tables.replica_part[row, k])
+            else:
+                disk = max(disk, tables.replica_part[row, k])
+    numbers["disk_bytes"] = numbers["disk_files"] = disk
+    numbers["any_bytes"] = numbers["any_files"] = max(disk, tape)
+    numbers["complete"] = max(disk, tape) >= 1.0
 
 
 @compiled
-def counts(question, first):
-    """Whether the job numbers of a candidate matter: it is not refused before the criteria that need them."""
-    return first > question.least_numbers and not question.task[0]["hint"]
-
-
-@compiled
-def choose(question, answer, best_class):
+def choose(tables, order, best_class):
     """Keep only the candidates of the best class reached."""
-    for k in range(len(answer.classes)):
-        if answer.refused_by[k] > question.choice_rank and answer.classes[k] > best_class:
-            answer.refused_by[k] = question.choice_rank
-            answer.weight[k] = answer.backlog[k] = answer.cap[k] = 0.0
+    for k in range(len(tables.classes)):
+        if tables.refused_by[k] > order["choice_rank"] and tables.classes[k] > best_class:
+            tables.refused_by[k] = order["choice_rank"]
+            tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
 
 
 @compiled
-def note(question, answer, k, first):
-    """Store the smallest rank at which candidate k is refused and, if it is not, its numbers."""
-    answer.refused_by[k] = first
-    if first == question.never:
-        numbers = answer.numbers[0]
-        answer.weight[k], answer.backlog[k], answer.cap[k] = numbers["weight"], numbers["backlog"], numbers["cap"]
+def note(tables, never, k, first):
+    """Store the smallest rank at which candidate k is refused and its numbers, 0 if it is refused."""
+    tables.refused_by[k] = first
+    tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
+    if first == never:
+        numbers = tables.numbers[0]
+        tables.weight[k], tables.backlog[k], tables.cap[k] = numbers["weight"], numbers["backlog"], numbers["cap"]
 
 
 @compiled
-def best_candidates(question, answer):
+def is_by_running(task, order):
+    """Whether the queue with most running jobs is the best of a task that stays at its nucleus."""
+    return order["busiest"] and task["t1weight"] < 0 and not task["is_merging"]
+
+
+@compiled
+def best_candidates(tables, row, order):
     """Sort the best of the candidates without a refusal, those of weight 0 first; returns their number.
 
     PanDA keeps candidates of one weight in the arbitrary order of a set (brokerage reference, 0.2 and 10.4); here the
     list of the kept ones is rotated by the key of the task's random draws.
     """
-    task = question.task[0]
+    task, load = tables.task[row], tables.asked[row]["load"]
     n_kept = 0
-    for k in range(len(answer.refused_by)):
-        if answer.refused_by[k] == question.never:
-            answer.kept[n_kept] = k
+    for k in range(len(tables.refused_by)):
+        if tables.refused_by[k] == order["never"]:
+            tables.kept[n_kept] = k
             n_kept += 1
-    by_running = question.busiest and task["t1weight"] < 0 and not task["is_merging"]
-    n_best, most = 0, 1 if by_running else len(answer.best)
+    by_running = is_by_running(task, order)
+    n_best, most = 0, 1 if by_running else len(tables.best)
     turn = task["luck"] % max(n_kept, 1)
     for step in range(n_kept):
-        k = answer.kept[(step + turn) % n_kept]
+        k = tables.kept[(step + turn) % n_kept]
         place = n_best
-        while place > 0 and key(question, answer, answer.best[place - 1], by_running) < key(
-                question, answer, k, by_running):
+        while place > 0 and key(tables, load, tables.best[place - 1], by_running) < key(tables, load, k, by_running):
             place -= 1
         if place >= most:
             continue
         n_best = min(n_best + 1, most)
         for later in range(n_best - 1, place, -1):
-            answer.best[later] = answer.best[later - 1]
-        answer.best[place] = k
+            tables.best[later] = tables.best[later - 1]
+        tables.best[place] = k
     return n_best
 
 
 @compiled
-def key(question, answer, k, by_running):
+def key(tables, load, k, by_running):
     """Sort key of a candidate: its weight, 0 above all; or the jobs of all shares that run at its queue.
 
     Of the candidates of one queue, which have the same jobs, the first in the alphabet comes first.
     """
     if by_running:
-        queue = question.queues[k]
-        return float(question.load[queue["queue"]]["running_all"]) * NAMES - queue["place"]
-    return np.inf if answer.weight[k] == 0 else answer.weight[k]
+        queue = tables.queues[k]
+        return float(tables.load[load, queue["queue"]]["running_all"]) * NAMES - queue["place"]
+    return np.inf if tables.weight[k] == 0 else tables.weight[k]
 
 
 @compiled
-def settle(question, answer, n_best):
+def settle(tables, row, order, n_best):
     """Translate ranks back to criterion indices; candidates behind the best get a ranking tag and weight 0."""
-    n = question.n_criteria
-    task = question.task[0]
-    by_running = question.busiest and task["t1weight"] < 0 and not task["is_merging"]
+    n, by_running = order["n_criteria"], is_by_running(tables.task[row], order)
     for place in range(n_best):
-        answer.refused_by[answer.best[place]] = KEPT
-    for k in range(len(answer.refused_by)):
-        first = answer.refused_by[k]
+        tables.refused_by[tables.best[place]] = KEPT
+    for k in range(len(tables.refused_by)):
+        first = tables.refused_by[k]
         if first == KEPT:
             continue
-        if first != question.never:
-            answer.refused_by[k] = question.places[first]
+        if first != order["never"]:
+            tables.refused_by[k] = tables.places[first]
             continue
         if by_running:
-            answer.refused_by[k] = n + TOO_QUIET
+            tables.refused_by[k] = n + TOO_QUIET
         else:
-            answer.refused_by[k] = n + (OTHERS_BOOTSTRAP if answer.weight[k] == 0 else LOW_WEIGHT)
-        answer.weight[k] = answer.backlog[k] = answer.cap[k] = 0.0
+            tables.refused_by[k] = n + (OTHERS_BOOTSTRAP if tables.weight[k] == 0 else LOW_WEIGHT)
+        tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
 
 
 @compiled
-def rank(question, answer):
-    """Rank and tag the candidates and return the number in `answer.best`; for a hint 0, and ranks stay as they are."""
-    if question.task[0]["hint"]:
+def rank(tables, row, order):
+    """Rank and tag the candidates and return the number in `tables.best`; for a hint 0, and ranks stay as they are."""
+    if tables.asked[row]["hint"]:
         return 0
-    n_best = best_candidates(question, answer)
-    settle(question, answer, n_best)
+    n_best = best_candidates(tables, row, order)
+    settle(tables, row, order, n_best)
     return n_best

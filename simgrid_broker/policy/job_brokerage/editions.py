@@ -23,18 +23,17 @@ from simgrid_broker.policy.job_brokerage import (
     software,
 )
 from simgrid_broker.policy.job_brokerage.compose import composed
-from simgrid_broker.policy.job_brokerage.decide import RANKING
+from simgrid_broker.policy.job_brokerage.decide import ORDER, RANKING
 from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction
 
 
 class Order(NamedTuple):
-    """Ranks of the rules about one candidate; fields as in `decide.Question`."""
+    """When the rules about one candidate refuse, in an ordinary question and in a hint; fields as in `decide.Tables`."""
 
+    orders: np.ndarray
     ranks: np.ndarray
     later: np.ndarray
-    least: int
-    least_numbers: int
-    choice_rank: int
+    places: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -90,26 +89,29 @@ class JobBrokerage:
 
     @cached_property
     def decide(self) -> Callable:
-        """The decision, a function of (`decide.Question`, `decide.Answer`), made when it is first asked for."""
+        """The decision, a function of (`decide.Tables`, row of a question), made when it is first asked for."""
         before = [rule for rule in self.candidate_criteria if not rule.rule.needs_numbers]
         return composed(before, self.candidate_criteria[len(before):], self.candidate_factors, self.choice, self.count)
 
     @cached_property
     def order(self) -> Order:
-        """When rules about one candidate refuse it; if none of them needs numbers, only those kept are counted."""
+        """When rules about one candidate refuse it; if none of them needs numbers, only those kept are counted.
+
+        For a hint caps refuse no candidate, and no class is chosen.
+        """
         never = self.funnel.never
         ranks = np.array([self.funnel.ranks[rule] for rule in self.candidate_criteria], np.int64)
-        of_numbers = ranks[np.array([rule.rule.needs_numbers for rule in self.candidate_criteria], bool)]
+        needs_numbers = np.array([rule.rule.needs_numbers for rule in self.candidate_criteria], bool)
+        is_cap = needs_numbers | np.array([rule.rule.cap for rule in self.candidate_criteria], bool)
         of_choice = never if self.choice is None else self.funnel.ranks[self.choice]
-        return Order(ranks, smallest_behind(ranks), int(ranks.min(initial=of_choice)),
-                     int(of_numbers.min(initial=never - 1)), of_choice)
-
-    @cached_property
-    def hint_order(self) -> Order:
-        """The order for a hint: caps refuse no candidate, and no class is chosen."""
-        is_cap = np.array([rule.rule.cap or rule.rule.needs_numbers for rule in self.candidate_criteria], bool)
-        ranks = np.where(is_cap, self.funnel.never, self.order.ranks)
-        return self.order._replace(ranks=ranks, later=smallest_behind(ranks), choice_rank=self.funnel.never)
+        orders = np.zeros(2, ORDER)
+        orders["least"] = ranks.min(initial=of_choice)
+        orders["least_numbers"] = ranks[needs_numbers].min(initial=never - 1)
+        orders["choice_rank"] = of_choice, never
+        orders["n_criteria"], orders["never"] = len(self.funnel.criteria), never
+        orders["busiest"] = self.busiest
+        of_both = np.array([ranks, np.where(is_cap, never, ranks)])
+        return Order(orders, of_both, np.array([smallest_behind(each) for each in of_both]), self.funnel.places)
 
 
 def smallest_behind(ranks: np.ndarray) -> np.ndarray:

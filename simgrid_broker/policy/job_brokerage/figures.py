@@ -52,14 +52,16 @@ def reaches_weight(brokerage: JobBrokerage, refused_by: np.ndarray) -> np.ndarra
 
 def candidate(brokerage: JobBrokerage, question: Question, k: int, weighed: bool = True) -> Candidate:
     """Candidate k as compiled rules see it, with job numbers and weight if it is to be weighed."""
-    queue, numbers = question.queues[k], np.zeros(1, NUMBERS)[0]
+    tables, row = question
+    asked, queue, numbers = tables.asked[row], tables.queues[k], np.zeros(1, NUMBERS)[0]
     place = queue["queue"]
-    seen = Candidate(question.task[0], queue, question.load[place], question.link[place], question.store[place],
-                     numbers)
-    take_input(question, place, numbers)
+    seen = Candidate(tables.task[row], queue, tables.load[asked["load"], place], tables.link[asked["link"], place],
+                     tables.store[place], numbers)
+    take_input(tables, row, queue, numbers)
     if weighed:
         brokerage.count(*seen)
-        numbers["weight"] = question.static_weight[k] * math.prod(rule(*seen) for rule in brokerage.candidate_factors)
+        numbers["weight"] = tables.static_weight[asked["weight"], k] * math.prod(
+            rule(*seen) for rule in brokerage.candidate_factors)
     return seen
 
 
