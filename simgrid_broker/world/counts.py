@@ -1,6 +1,5 @@
 """Sums over the job counts, as the server's statistics tables hold them."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JOB_QUEUED, JobStatus
+from simgrid_broker.views import LOAD
 from simgrid_broker.world.activity import activity
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.groups import of_accounts
@@ -65,6 +65,18 @@ def tally_refusals(counts, rule_of, groups, ranks, furthest):
                 counts[rule_of[best], groups[0, best], 1 + level] += 1
 
 
+@compiled
+def place_jobs(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
+    """Count new jobs, `number` at each `queue`, (k,) each, in the tables of a `Snapshot`."""
+    n_rows = 1 + placed_by_type.shape[1]
+    for k in range(len(queue)):
+        placed[share, queue[k]] += number[k]
+        placed_by_type[share, resource_type] += number[k]
+        for row in range(share * n_rows, (share + 1) * n_rows):
+            if load_known[row]:
+                load[row, queue[k]]["placed"] += number[k]
+
+
 @dataclass
 class Snapshot:
     """JOBS_SHARE_STATS and worker statistics at one time; source: lifecycle reference, section 1.3.
@@ -85,21 +97,29 @@ class Snapshot:
     by_type: list[list[list[int]]]
     workers: np.ndarray
     placed: np.ndarray
-    placed_by_type: list[list[int]]
+    placed_by_type: np.ndarray
     activity: dict[str, np.ndarray]
-    load: dict = field(default_factory=lambda: defaultdict(dict))
+    load: np.ndarray = field(init=False)
+    load_known: np.ndarray = field(init=False)
     load_of_all: np.ndarray | None = None
     store: np.ndarray | None = None
     nuclei: np.ndarray | None = None
     known: np.ndarray | None = None
 
+    def __post_init__(self):
+        n_shares, n_types = self.placed_by_type.shape
+        self.load = np.empty((n_shares * (1 + n_types), self.placed.shape[1]), LOAD)
+        self.load_known = np.zeros(len(self.load), bool)
+
+    def load_row(self, share: int, resource_type: int | None) -> int:
+        """Row of `load` of a share and a resource type, None = of all types together."""
+        n_types = self.placed_by_type.shape[1]
+        return share * (1 + n_types) + (0 if resource_type is None else 1 + resource_type % n_types)
+
     def place(self, share: int, resource_type: int, jobs: Iterable[tuple[int, int]]) -> None:
         """Count new jobs for later decisions; jobs: (queue, number of jobs)."""
-        columns = [self.placed[share], *(table["placed"] for table in self.load[share].values())]
-        for queue, number in jobs:
-            for column in columns:
-                column[queue] += number
-            self.placed_by_type[share][resource_type] += number
+        queue, number = np.array(list(jobs), np.int64).reshape(-1, 2).T
+        place_jobs(share, resource_type, queue, number, self.placed, self.placed_by_type, self.load, self.load_known)
 
     def jobs_at(self, queue: int, accounts: Sequence[int], types: Sequence[int], status: int) -> int:
         """Jobs at a queue in some accounts, resource types and a status; requires `by_queue`."""
@@ -132,7 +152,7 @@ def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False) -> Snapsho
     by_share, by_type = of_accounts(by_share, n_shares), of_accounts(by_type, n_shares)
     pseudo = arrays.pseudo_queues
     workers = np.bincount(pseudo["queue"], pseudo["n_submitted"] + pseudo["n_running"], n_queues).astype(np.int64)
-    placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].tolist()
+    placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
     counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
     return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
                     placed_by_type, activity(arrays, by_share, now))

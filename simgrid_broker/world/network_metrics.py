@@ -60,8 +60,9 @@ def copy_queues(links, table, mapped, nuclei):
 class NetworkMetrics:
     """Records of all links, as `views.LINK`.
 
-    table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown. by_queue:
-    what brokers made of them for each nucleus, until they change.
+    table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown. What brokers
+    make of them for a nucleus, until they change: ways, (n_sites + 1, n_queues); waiting, (n_sites + 1, 2) files of all
+    sites that wait for it, without and of express tasks; ways_known: (n_sites + 1,) whether that was done.
     """
 
     def __init__(self, arrays: Arrays):
@@ -70,7 +71,8 @@ class NetworkMetrics:
         self.readings: list[Reading] = []
         self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
         self.latest = Window(0.0, n * n)
-        self.by_queue: dict[int, tuple] = {}
+        self.ways = np.empty((n + 1, len(arrays.queues)), views.LINK)
+        self.waiting, self.ways_known = np.zeros((n + 1, 2)), np.zeros(n + 1, bool)
         self.mapped, self.nuclei = arrays.sites["storage"] >= 0, np.flatnonzero(arrays.sites["nucleus"])
         self.all_known = False
         for column in LINKS.seen:
@@ -133,8 +135,8 @@ class NetworkMetrics:
             self.table[column][:n, ~self.mapped] = unmapped
 
     def _know(self) -> None:
-        """Mark the links that have a record: a closeness, an average, or waiting files; clear `by_queue`."""
-        self.by_queue.clear()
+        """Mark the links that have a record: a closeness, an average, or waiting files; forget `ways`."""
+        self.ways_known[:] = False
         rows = self.table[:-1]
         if not self.all_known:
             rows["known"] |= ((rows["closeness"] != views.UNKNOWN["closeness"]) | (rows["queued_files"] > 0)

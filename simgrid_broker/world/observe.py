@@ -119,28 +119,33 @@ def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type
     account: the share, or n_shares + k for the k-th Resource queue, which has no numbers by resource type (`groups`).
     With a resource type also the numbers of that type alone, which only the edition `deployed` asks for.
     """
-    load = snapshot.load[account].get(resource_type)
-    if load is None:
-        load = snapshot.load[account][resource_type] = _load(world, snapshot, account, resource_type)
+    load, at_nucleus = snapshot.load[load_row(world, snapshot, account, resource_type)], way_row(world, nucleus)
+    nuclei, link = stores_known(world, snapshot), world.network.ways[at_nucleus]
+    if nucleus < 0:
+        return views.Stats(snapshot.taken_at, load, snapshot.store, link)
+    store = nuclei[nucleus]
+    return views.Stats(snapshot.taken_at, load, snapshot.store, link, bool(store["write_wan"]), bool(store["read_wan"]),
+                       *world.network.waiting[at_nucleus].tolist())
+
+
+def stores_known(world: World, snapshot) -> np.ndarray:
+    """The storages of the sites, (n_sites,) of STORE, as old as the statistics, which keep those of the queues, too."""
     if snapshot.store is None:
         snapshot.nuclei = stores(world)
         snapshot.store = stores_of_queues(world, snapshot.nuclei)
-    at_nucleus = world.network.by_queue.get(nucleus)
-    if at_nucleus is None:
-        at_nucleus = world.network.by_queue[nucleus] = _links(world, nucleus)
-    link, files, express = at_nucleus
-    if nucleus < 0:
-        return views.Stats(snapshot.taken_at, load, snapshot.store, link)
-    store = snapshot.nuclei[nucleus]
-    return views.Stats(snapshot.taken_at, load, snapshot.store, link, bool(store["write_wan"]), bool(store["read_wan"]),
-                       files, express)
+    return snapshot.nuclei
 
 
-def _links(world: World, nucleus: int) -> tuple[np.ndarray, float, float]:
-    """Ways of output to a nucleus, (n_queues,) of LINK, and the files of all sites that wait for it, express apart."""
-    of_sites = world.network.links_to(nucleus)
-    rows = world.places.links(nucleus, of_sites, world.arrays.queues["status"])
-    return rows, float(of_sites["queued_files"].sum()), float(of_sites["queued_express"].sum())
+def way_row(world: World, nucleus: int) -> int:
+    """Row of the network's `ways` to a nucleus, -1 = none, which is filled if it is not yet known."""
+    network = world.network
+    if not network.ways_known[nucleus]:
+        of_sites = network.links_to(nucleus)
+        rows = world.places.links(nucleus, of_sites, world.arrays.queues["status"])
+        network.ways.view(RAW)[nucleus] = rows.view(RAW)     # NumPy copies structured rows field by field otherwise
+        network.waiting[nucleus] = of_sites["queued_files"].sum(), of_sites["queued_express"].sum()
+        network.ways_known[nucleus] = True
+    return nucleus
 
 
 def links_of_hint(world: World, link: np.ndarray) -> np.ndarray:
@@ -153,14 +158,23 @@ def links_of_hint(world: World, link: np.ndarray) -> np.ndarray:
     return raw
 
 
-def _load(world: World, snapshot, account: int, resource_type: int | None) -> np.ndarray:
-    """Job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
+def load_row(world: World, snapshot, account: int, resource_type: int | None) -> int:
+    """Row of the statistics' `load` for a share and a resource type, which is filled if it is not yet known."""
+    row = snapshot.load_row(account, resource_type)
+    if not snapshot.load_known[row]:
+        _fill_load(world, snapshot, account, resource_type, snapshot.load[row])
+        snapshot.load_known[row] = True
+    return row
+
+
+def _fill_load(world: World, snapshot, account: int, resource_type: int | None, load: np.ndarray) -> None:
+    """Fill in the job numbers of a share at each PanDA queue, (n_queues,) of LOAD."""
     queues, numbers = world.arrays.queues, snapshot.by_share[account]
     if snapshot.load_of_all is None:
         snapshot.load_of_all = views.records(views.LOAD, len(queues), n_batch_job=snapshot.workers,
                                              num_slots=queues["num_slots"], **snapshot.activity)
     raw = f"V{views.LOAD.itemsize}"                  # NumPy copies structured rows field by field otherwise
-    load = snapshot.load_of_all.view(raw).copy().view(views.LOAD)
+    load.view(raw)[:] = snapshot.load_of_all.view(raw)
     for name, status in (("running", RUNNING), ("assigned", ASSIGNED), ("activated", ACTIVATED),
                          ("starting", STARTING), ("defined", DEFINED)):
         load[name] = numbers[status]
@@ -173,7 +187,6 @@ def _load(world: World, snapshot, account: int, resource_type: int | None) -> np
             _fill_typed(load, of_types[:, resource_type], _known(snapshot, account)[:, resource_type])
         else:
             _fill_typed(load, of_types.sum(axis=1), True)
-    return load
 
 
 def slots_of(world: World, rows, account: int, resource_type: int | None) -> int:
@@ -387,7 +400,7 @@ def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCoun
             numbers = of_types[kind]
             running += numbers[RUNNING]
             not_running += numbers[ASSIGNED] + numbers[ACTIVATED] + numbers[STARTING]
-            defined += numbers[DEFINED] + placed[kind]
+            defined += numbers[DEFINED] + int(placed[kind])
             waiting += numbers[WAITING]
     return views.WorkQueueCounts(running, not_running, defined, waiting)
 

@@ -43,7 +43,7 @@ def test_jobs_that_are_pending_count_as_placed():
         bench.make(jobs, task, queue)
     snapshot = take_snapshot(bench.arrays, 0.0)
     assert snapshot.placed.tolist() == [[4, 3], [5, 0]]                # by share and PanDA queue
-    assert snapshot.placed_by_type == [[7, 0], [0, 5]]
+    assert snapshot.placed_by_type.tolist() == [[7, 0], [0, 5]]
 
 
 def test_a_snapshot_does_not_change_with_the_world():
@@ -89,7 +89,7 @@ def test_what_was_placed_since_the_snapshot_counts_in_every_table_of_the_share()
     snapshot.place(1, 0, [(0, 9)])
     for load in (before, observe.stats(bench.world, snapshot, 0, resource_type=1).load):
         assert load["placed"].tolist() == [0, 4]
-    assert snapshot.placed_by_type == [[0, 4], [9, 0]]
+    assert snapshot.placed_by_type.tolist() == [[0, 4], [9, 0]]
 
 
 def test_numbers_of_a_type():

@@ -60,7 +60,8 @@ def decision(tables, row):
         first, queue = tables.first[asked["first"], k], tables.queues[k]
         if first > order["least"]:
             place = queue["queue"]
-            load, link, store = tables.load[asked["load"], place], tables.link[asked["link"], place], tables.store[place]
+            load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
+            store = tables.store[place]
             take_input(tables, row, queue, numbers)
             first = refusal({arguments}, first, tables, hint)
             if first > order["least_numbers"] and not hint:

@@ -28,7 +28,7 @@ from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunct
 
 
 class Order(NamedTuple):
-    """When the rules about one candidate refuse, in an ordinary question and in a hint; fields as in `decide.Tables`."""
+    """When rules about one candidate refuse, in an ordinary question and in a hint; fields as in `decide.Tables`."""
 
     orders: np.ndarray
     ranks: np.ndarray
