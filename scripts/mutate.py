@@ -10,8 +10,9 @@
 The tests of a rule are those with the marker `pytest.mark.rule`. They run uncompiled, each time in a forked process in
 which one function has another code; no file is changed. A mutation is a comparison negated or moved at its boundary,
 `and` for `or`, min for max, a constant plus one, a condition reversed, a criterion that refuses everything or nothing,
-a factor of 1. Functions of a module that are not rules belong to the first rule that uses them. Exit status 1 if a
-mutation survives that is not on the list of equivalent ones, or if the tests fail without a mutation.
+a factor of 1. Functions of a module that are not rules are tried once, with the tests of all rules that use them.
+Exit status 1 if a mutation survives that is not on the list of equivalent ones (scripts/equivalent_mutations.py), or if
+the tests fail without a mutation.
 """
 
 import argparse
@@ -34,6 +35,7 @@ from typing import Any, NamedTuple
 import marked_tests
 import pytest
 from _pytest import runner
+from equivalent_mutations import EQUIVALENT
 from marked_tests import MAKES_RULES, PACKAGE
 from tqdm import tqdm
 
@@ -50,24 +52,11 @@ OTHER_NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "min
 CONSTANT, NEGATION, BOUNDARY, LOGIC, CONDITION, NAME, SHIFT = range(7)
 """Kinds of mutations, the strongest first."""
 
-EQUIVALENT: dict[tuple[str, str], str] = {
-    ("policy.job_brokerage.preliminary.not_preassigned", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
-        "no queue is on an empty list",
-    ("policy.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
-    ("policy.job_brokerage.backlog.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
-        "0 is decided before",
-    ("policy.job_brokerage.backlog.running_deployed", "running < BOOTSTRAP_WORKERS -> running <= BOOTSTRAP_WORKERS"):
-        "at most as many workers count, and only if they are more than the running jobs",
-    ("policy.job_brokerage.backlog.running_deployed", "workers > running -> workers >= running"):
-        "equal numbers are not changed",
-}
-"""Mutations that change no decision, by rule and mutation, each with its reason."""
-
-
 class Mutation(NamedTuple):
-    """A change of one function: kind, line, the expression before and after, and the whole module after it."""
+    """A change of one function: rules that use it, kind, line, the expression before and after, the module after it."""
 
     rule: str
+    users: tuple[str, ...]
     function: str
     kind: int
     line: int
@@ -85,6 +74,11 @@ class Mutation(NamedTuple):
     def change(self) -> str:
         """The expression before and after."""
         return f"{self.old} -> {self.new}"
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Function and change, as on the list of equivalent mutations."""
+        return f"{self.module}.{self.function}", self.change
 
 
 class Place(NamedTuple):
@@ -104,14 +98,22 @@ def mutations(rules: dict[str, Path], chosen: Iterable[str]) -> list[Mutation]:
     for rule in chosen:
         path = rules[rule]
         tree = ast.parse(path.read_text(encoding="utf-8"))
+        names = _names_in(path, rules)
+        reached = {name: {function.name for function in _with_helpers(tree, name, names)} for name in sorted(names)}
         own = []
-        for function in _with_helpers(tree, rule.rsplit(".", 1)[1], _names_in(path, rules)):
+        for function in _with_helpers(tree, rule.rsplit(".", 1)[1], names):
             if (path, function.name) not in taken:
                 taken.add((path, function.name))
-                own += [Mutation(rule, function.name, kind, line, old, new, path, text)
+                users = tuple(f"{rule.rpartition('.')[0]}.{name}" for name in reached if function.name in reached[name])
+                own += [Mutation(rule, users, function.name, kind, line, old, new, path, text)
                         for kind, line, old, new, text in _of_function(tree, function)]
         found += sorted(own, key=lambda one: one.kind)
     return found
+
+
+def tests_of(mutation: Mutation, tests: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Tests of the rules that use the changed function."""
+    return tuple(dict.fromkeys(test for rule in mutation.users for test in tests[rule]))
 
 
 def _names_in(path: Path, rules: dict[str, Path]) -> set[str]:
@@ -137,20 +139,31 @@ def _of_function(tree: ast.Module, function: ast.FunctionDef) -> Iterator[tuple[
     numbers = _number_names(tree)
     for place in _places(function):
         for kind, new in _variants(place, function, numbers):
+            shown = place.parent if kind == SHIFT and isinstance(place.parent, ast.expr) else None
+            old = _short(shown or place.node)
             with _replaced(place, new):
-                text = ast.unparse(ast.fix_missing_locations(tree))
-            yield kind, place.node.lineno, _short(place.node), _short(new), text
+                text, changed = ast.unparse(ast.fix_missing_locations(tree)), _short(shown or new)
+            if changed == old:                  # the end of a long expression
+                old, changed = _short(place.node), _short(new)
+            yield kind, place.node.lineno, old, changed, text
 
 
 def _places(function: ast.FunctionDef) -> Iterator[Place]:
-    """Every expression of the body of a function; subscripts and texts are left out."""
+    """Every expression of the body of a function; subscripts, texts, axes and shapes of arrays are left out."""
     first = int(ast.get_docstring(function) is not None)
     todo = [Place(node, function, "body", k) for k, node in enumerate(function.body)][first:]
     while todo:
         place = todo.pop(0)
         yield place
         if not isinstance(place.node, ast.JoinedStr):
-            todo += [child for child in _children(place.node) if child.field != "slice"]
+            todo += [child for child in _children(place.node) if not _is_layout(child)]
+
+
+def _is_layout(place: Place) -> bool:
+    """Whether an expression only says where in an array something stands."""
+    is_shape = isinstance(place.parent, ast.Call) and place.field == "args" and place.index \
+        and marked_tests.last_name(place.parent) == "reshape"
+    return bool(is_shape) or place.field == "slice" or isinstance(place.node, ast.keyword) and place.node.arg == "axis"
 
 
 def _children(node: ast.AST) -> Iterator[Place]:
@@ -272,31 +285,39 @@ class Breaker:
         """Run the tests of each mutation; stands in for pytest's own loop."""
         if session.testsfailed:
             raise session.Failed("the tests cannot be collected")
-        items = {item.nodeid.split("[")[0]: [] for item in session.items}
+        with tempfile.NamedTemporaryFile("r") as times:
+            if self._passes(session.items, None, 3600, times.name) is not True:
+                raise session.Failed("the tests fail without a mutation")
+            seconds = dict(zip(map(id, session.items), map(float, times), strict=True))
+        groups: dict[str, list] = {}
         for item in session.items:
-            items[item.nodeid.split("[")[0]].append(item)
-        if self._passes(session.items, None, 3600) is not True:
-            raise session.Failed("the tests fail without a mutation")
+            name = item.nodeid.split("[")[0]
+            for group in (name, name.split("::")[0]):
+                groups.setdefault(group, []).append(item)
         for mutation in tqdm(self.chosen, unit=" mutations", disable=None):
-            own = [item for name, group in items.items() for item in group
-                   if name in self.tests[mutation.rule] or name.split("::")[0] in self.tests[mutation.rule]]
-            self._keep(mutation, self._passes(own, mutation, self.limit_s) if own else True)
+            own = {id(item): item for test in tests_of(mutation, self.tests) for item in groups.get(test, ())}
+            items = sorted(own.values(), key=lambda item: seconds[id(item)])
+            self._keep(mutation, self._passes(items, mutation, self.limit_s) if items else True)
         return True
 
     def _keep(self, mutation: Mutation, passes: bool | None) -> None:
         """Note a result, and print it if the tests missed the mutation."""
         result = {None: "caught (time)", False: "caught"}.get(passes, "survived")
-        if passes and (mutation.rule, mutation.change) in EQUIVALENT:
+        if passes and mutation.key in EQUIVALENT:
             result = "equivalent"
         if result == "survived":
-            tqdm.write(f"survived: {mutation.rule}, line {mutation.line}: {mutation.change}", sys.stderr)
-        self.results.append(Run(mutation, result, self.tests[mutation.rule]))
+            tqdm.write(f"survived: {mutation.key[0]}, line {mutation.line}: {mutation.change}", sys.stderr)
+        self.results.append(Run(mutation, result, tests_of(mutation, self.tests)))
 
-    def _passes(self, items: Sequence[Any], mutation: Mutation | None, limit_s: float) -> bool | None:
-        """Whether all tests pass in a process of its own, with a mutation; None if it takes longer than limit_s."""
+    def _passes(self, items: Sequence[Any], mutation: Mutation | None, limit_s: float,
+                times: str = os.devnull) -> bool | None:
+        """Whether all tests pass in a process of its own, with a mutation; None if it takes longer than limit_s.
+
+        times: file to which the process writes the seconds of each test.
+        """
         process = os.fork()
         if not process:
-            _test(items, mutation)
+            _test(items, mutation, times)
         end = time.monotonic() + limit_s
         try:
             while time.monotonic() < end:
@@ -311,9 +332,9 @@ class Breaker:
         return None
 
 
-def _test(items: Sequence[Any], mutation: Mutation | None) -> None:
+def _test(items: Sequence[Any], mutation: Mutation | None, times: str) -> None:
     """Apply a mutation, run tests up to the first that fails, and leave the process; without mutation print all."""
-    status = 0
+    status, seconds = 0, []
     try:
         if mutation is not None:
             silent = os.open(os.devnull, os.O_WRONLY)
@@ -321,12 +342,16 @@ def _test(items: Sequence[Any], mutation: Mutation | None) -> None:
             os.dup2(silent, 2)
             _apply(mutation)
         for item, following in zip(items, [*items[1:], None], strict=True):
-            for report in runner.runtestprotocol(item, nextitem=following, log=False):
+            begin = time.monotonic()
+            reports = runner.runtestprotocol(item, nextitem=following, log=False)
+            seconds.append(f"{time.monotonic() - begin}\n")
+            for report in reports:
                 if report.failed:
                     status = 1
                     print(f"{item.nodeid}\n{report.longreprtext}", file=sys.stderr, flush=True)
             if status and mutation is not None:
                 break
+        Path(times).write_text("".join(seconds), encoding="utf-8")
     except BaseException:
         status = 1
         raise
@@ -346,7 +371,7 @@ def _apply(mutation: Mutation) -> None:
 def run(chosen: Sequence[Mutation], tests: dict[str, tuple[str, ...]], limit_s: float) -> tuple[int, list[Run]]:
     """The exit status of pytest and what became of the mutations; one without tests has survived."""
     breaker = Breaker(chosen, tests, limit_s)
-    needed = list(dict.fromkeys(test for mutation in chosen for test in tests[mutation.rule]))
+    needed = list(dict.fromkeys(test for mutation in chosen for test in tests_of(mutation, tests)))
     with tempfile.TemporaryDirectory(prefix="mutate-") as folder:
         os.environ |= {"NUMBA_DISABLE_JIT": "1", "SIMGRID_BROKER_CACHE": folder, "OPENBLAS_NUM_THREADS": "1"}
         os.chdir(ROOT)
@@ -366,7 +391,7 @@ def main() -> int:
     names = [marked_tests.resolved(name, rules, "--rule") for name in options.rule] or list(rules)
     chosen = _chosen(mutations(rules, names), options)
     if options.list:
-        _print_table([Run(mutation, "", tests[mutation.rule]) for mutation in chosen])
+        _print_table([Run(mutation, "", tests_of(mutation, tests)) for mutation in chosen])
         return 0
     status, runs = run(chosen, tests, options.limit)
     _print_table(runs)
@@ -401,9 +426,9 @@ def _print_table(runs: Sequence[Run]) -> None:
         mutation = done.mutation
         where = ", ".join(test.removeprefix("tests/") for test in done.tests)
         print(f"{mutation.rule} | {mutation.line}: {mutation.change} | {done.result} | {where}")
-    for (rule, change), reason in EQUIVALENT.items():
-        if any((done.mutation.rule, done.mutation.change) == (rule, change) for done in runs):
-            print(f"equivalent: {rule}: {change}: {reason}")
+    for done in runs:
+        if done.mutation.key in EQUIVALENT:
+            print(f"equivalent: {': '.join(done.mutation.key)}: {EQUIVALENT[done.mutation.key]}")
     counts = Counter(done.result for done in runs if done.result)
     print(", ".join(f"{n} {result}" for result, n in counts.items()) or f"{len(runs)} mutations")
 

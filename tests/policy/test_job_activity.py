@@ -75,6 +75,10 @@ def test_inactive(fields, load, expected):
                  id="of a task of any core count it is not divided"),
     pytest.param(dict(diskio=600, corecount=1), dict(maxdiskio=500.0, corecount=8), 501, BOTH,
                  id="nor that of a single-core task"),
+    pytest.param(dict(diskio=1001, corecount=2), dict(maxdiskio=500.0, corecount=2), 501, NONE,
+                 id="two cores are a multi-core task"),
+    pytest.param(dict(diskio=500.5, corecount=2), dict(maxdiskio=500.0, corecount=1), 501, NONE,
+                 id="divided by one core it is still a whole number"),
     pytest.param(dict(diskio=600, corecount=8), dict(maxdiskio=500.0, corecount=0), 501, BOTH,
                  id="nor at a queue that names no cores"),
 ])
@@ -127,6 +131,7 @@ def test_non_pledged(pledgedcpu, config, fields, expected):
     pytest.param(100, dict(cores_running=101), SHORTAGE, BOTH, id="more"),
     pytest.param(100, dict(cores_running=100, cores_starting=1), SHORTAGE, (False, True),
                  id="D55 cores of starting jobs count in the code"),
+    pytest.param(1, dict(cores_running=2), SHORTAGE, BOTH, id="a pledge of one core"),
     pytest.param(0, dict(cores_running=101), SHORTAGE, NONE, id="no pledge is known"),
     pytest.param(-1, dict(cores_running=101), SHORTAGE, NONE, id="opportunistic ones have their own tag"),
     pytest.param(100, dict(cores_running=101), {}, NONE, id="work is not short"),
@@ -148,6 +153,21 @@ def test_over_pledged(pledgedcpu, load, config, expected):
 ])
 def test_no_pilots(fields, load, expected):
     assert refused(activity.no_pilots, fields, load=load) == expected
+
+
+@pytest.mark.parametrize(("rule", "fields", "columns", "config", "value", "limit"), [
+    pytest.param("opportunistic", dict(is_scout=True), dict(pledgedcpu=-1), {}, -1, 0, id="pledge of -1, 0 is needed"),
+    pytest.param("non_pledged", {}, dict(pledgedcpu=-1), SHORTAGE, -1, 0, id="also while work is short"),
+    pytest.param("inactive", dict(is_scout=True), dict(inactive=True, activated_all=5), {}, 5, 0,
+                 id="five jobs wait, none may"),
+    pytest.param("no_pilots", {}, dict(n_pilot=0), {}, 0, 1, id="no pilot, one is needed"),
+])
+@pytest.mark.rule("opportunistic", "non_pledged", "activity.inactive", "no_pilots")
+def test_figures_of_a_refusal(rule, fields, columns, config, value, limit):
+    told = {name: [number] for name, number in columns.items()}
+    queue = {"pledgedcpu": told.pop("pledgedcpu")} if "pledgedcpu" in told else {}
+    at = candidate(task(**fields), queues(1, **queue), stats(1, **told), None, cfg(**config))
+    assert getattr(activity, rule)(*at) == (True, value, limit)
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

@@ -80,6 +80,29 @@ def test_worked_numbers(edition):
 
 
 @pytest.mark.rule("data_availability")
+@pytest.mark.parametrize(("data", "expected"), [
+    pytest.param(locality(1.0, 40, [0.0], [40]), 1 / 1.4, id="one byte is an input"),
+    pytest.param(locality(0.0, 40, [0.0], [40]), 1, id="no bytes are none, whatever the files"),
+    pytest.param(locality(100.0, 40, [50.0], [40]), 1.5 / 1.4, id="half of the bytes in no whole file"),
+])
+def test_data_availability(data, expected):
+    for edition in EDITIONS:
+        assert backlog.data_availability(*case(edition, data=data)) == pytest.approx(expected)
+
+
+@pytest.mark.rule("data_availability")
+@pytest.mark.parametrize(("only_local", "documented", "deployed"), [
+    pytest.param(False, 1.5 / 1.2, 1.5 / 1.2, id="missing files count"),
+    pytest.param(True, 1.5 / 1.2, 1.5, id="but not where the code refuses the queue for them"),
+])
+def test_files_that_a_queue_for_local_data_lacks_do_not_count_in_the_code(only_local, documented, deployed):
+    view = queues(1, use_only_local_data=[only_local])
+    for edition, expected in (("documented", documented), ("deployed", deployed)):
+        at = candidate(task(), view, stats(1), HALF, edition=edition)
+        assert backlog.data_availability(*at) == pytest.approx(expected)
+
+
+@pytest.mark.rule("data_availability")
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_an_empty_input_is_no_input(edition):
     assert weight(edition, data=locality(0.0, 0, [0.0], [0]), **BUSY) == weight(edition, **BUSY)
@@ -101,9 +124,10 @@ def test_d56_many_assigned(assigned, activated, documented, deployed):
 
 
 @pytest.mark.rule("documented_numbers", "deployed_numbers")
+@pytest.mark.parametrize("size", [pytest.param(1.0, id="a byte"), pytest.param(100.0, id="many bytes")])
 @pytest.mark.parametrize("edition", EDITIONS)
-def test_assigned_jobs_count_only_where_input_is_missing(edition):
-    data = locality(100.0, 1, [100.0, 99.0], [0, 1])
+def test_assigned_jobs_count_only_where_input_is_missing(edition, size):
+    data = locality(size, 1, [size, 0.99 * size], [0, 1])
     both = [candidate(task(), queues(2), stats(2, assigned=[30, 30]), data, edition=edition, k=k) for k in (0, 1)]
     assert [at.numbers["assigned"] for at in both] == [0, 30]
 
@@ -122,6 +146,13 @@ def test_assigned_jobs_count_only_where_input_is_missing(edition):
 def test_documented_backlog(columns, ready, queued):
     case_ = case(**columns)
     assert (bool(backlog.too_many_ready(*case_)[0]), bool(backlog.too_many_queued(*case_)[0])) == (ready, queued)
+
+
+@pytest.mark.rule("too_many_ready", "too_many_queued")
+def test_figures_of_the_documented_cap():
+    at = case(running=10, activated=15, starting=6, defined=1)
+    assert backlog.too_many_ready(*at) == (True, 21, 20)
+    assert backlog.too_many_queued(*at) == (True, 22, 20)
 
 
 @pytest.mark.rule("deployed_numbers", "too_many_queued", "over_cap")

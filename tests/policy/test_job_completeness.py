@@ -1,8 +1,9 @@
 """Input that is complete nowhere, locks, queues for jumbo jobs: rules of the code that no document has."""
 
 import pytest
-from policy_builders import cfg, locality, queues, stats, task
+from policy_builders import candidate, cfg, locality, queues, stats, task
 
+from simgrid_broker.policy.job_brokerage import completeness
 from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
 from simgrid_broker.policy.job_brokerage.completeness import readable
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
@@ -43,6 +44,13 @@ def test_input_must_be_complete_somewhere(inputs, config, failure):
         assert tags(broker_jobs(task(), queues(1), stats(1), data, config, edition)) == refused
         able = broker_hint(PRODUCTION[edition], task(), queues(1), stats(1), config, inputs=(inputs,))
         assert able.tolist() == [refused == [""]]
+
+
+@pytest.mark.rule("input_incomplete")
+def test_figures_of_incomplete_input():
+    data = locality(1e9, 10, [1e9], [0])._replace(inputs=(dataset(50, 70),))
+    at = candidate(task(), queues(1), stats(1), data, edition="deployed")
+    assert completeness.input_incomplete(*at) == (True, 0.7, 0.9)
 
 
 def test_input_that_is_staged_from_tape_need_not_be_complete():

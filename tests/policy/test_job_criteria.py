@@ -67,6 +67,7 @@ def test_zero_share_is_asked_of_every_queue():
     pytest.param(1, 8, True, id="one core at a multi-core queue"),
     pytest.param(8, 1, True, id="eight cores at a single-core queue"),
     pytest.param(8, 2, False, id="eight cores at any multi-core queue"),
+    pytest.param(2, 1, True, id="two cores at a single-core queue"),
     pytest.param(0, 1, False, id="any cores at a single-core queue"),
     pytest.param(0, 8, False, id="any cores at a multi-core queue"),
 ])

@@ -80,6 +80,12 @@ def test_files_of_no_size_are_no_input():
 
 
 @pytest.mark.rule("too_much_to_move", "io_class")
+def test_many_files_of_one_byte_are_input():
+    tiny = data(1, 0, 200, 101)
+    assert (moved_too_much(tiny), class_of(tiny)) == (True, 2)
+
+
+@pytest.mark.rule("too_much_to_move", "io_class")
 def test_cutoffs_come_from_gdpconfig():
     keys = {"IO_INTENSITY_CUTOFF": 300, "SIZE_CUTOFF_TO_MOVE_INPUT": 60, "NUM_CUTOFF_TO_MOVE_INPUT": 5}
     input_ = data(100 * GB, 50 * GB, 10, 4)
@@ -92,10 +98,20 @@ def test_cutoffs_come_from_gdpconfig():
 @pytest.mark.rule("io_class")
 @pytest.mark.parametrize(("missing", "tape", "expected"), [
     pytest.param(50, 50, 2, id="neither on disk nor on tape"), pytest.param(50, 0, 1, id="on tape alone"),
-    pytest.param(0, 0, 0, id="on disk"),
+    pytest.param(0, 0, 0, id="on disk"), pytest.param(50, 10.738466, 1, id="as many whole MiB as the cutoff on neither"),
+    pytest.param(50, 10.7385, 2, id="a MiB more on neither"),
 ])
 def test_d28_classes_of_the_code(missing, tape, expected):
     assert class_of(data(100 * GB, missing * GB, tape=tape * GB)) == expected
+
+
+@pytest.mark.rule("io_class")
+@pytest.mark.parametrize(("missing", "tape", "expected"), [
+    pytest.param(500, 100, 1, id="100 on neither"), pytest.param(500, 101, 2, id="101 on neither"),
+    pytest.param(100, 0, 0, id="100 not on disk"), pytest.param(101, 0, 1, id="101 on tape alone"),
+])
+def test_d28_classes_by_the_number_of_files(missing, tape, expected):
+    assert class_of(data(GB, 0.0, 1000, missing, tape_files=tape)) == expected
 
 
 def kept(edition, input_, fields=HEAVY, n=3, config=(), queue=(), **columns):
@@ -182,6 +198,15 @@ def test_use_only_local_data(local_only, missing, expected):
     assert kept("documented", data(100.0, float(missing)), {}, n=1, queue=view) == [None]
 
 
+@pytest.mark.rule("too_much_to_move", "too_intense", "not_local")
+def test_figures_of_a_refusal():
+    view = queues(1, use_only_local_data=[True], max_io_intensity=[500.0])
+    at = candidate(task(iointensity=501.0), view, stats(1), data(100 * GB, 50 * GB))
+    assert data_motion.too_much_to_move(*at) == (True, 50_000, 10_000)
+    assert data_motion.too_intense(*at) == (True, 501, 500)
+    assert data_motion.not_local(*at) == (True, 0.5, 1)
+
+
 # ---- t1Weight ------------------------------------------------------------------------------------------------------
 
 def at_nucleus(rule, fields, **link):
@@ -240,6 +265,7 @@ CHAIN = dict(nucleus=0, fullchain=FullChain.CAPABLE, nucleus_bare=BareNucleus.AL
 @pytest.mark.rule("nucleus.off_the_chain", "for_full_chains_only")
 @pytest.mark.parametrize(("fields", "expected"), [
     pytest.param(CHAIN, [None, "-full_chain", "-full_chain"], id="D36 a full chain at a bare nucleus stays there"),
+    pytest.param(CHAIN | dict(fullchain=FullChain.ONLY), [None, "-full_chain", "-full_chain"], id="whatever its kind"),
     pytest.param(CHAIN | dict(nucleus_bare=BareNucleus.NO), [None, None, "-not_full_chain"],
                  id="D36 a capable task at a normal nucleus is a normal task"),
     pytest.param(dict(nucleus=0, nucleus_bare=BareNucleus.ALLOW), [None, None, "-not_full_chain"],

@@ -45,6 +45,13 @@ def test_d73_only_the_code_has_a_key_for_the_space_and_its_0_means_200():
     assert refused(SPACE, config=dict(jobbroker={"STORAGE_MIN_FREE_SIZE": 0}), **none) == (True, True)
 
 
+@pytest.mark.rule("endpoints.too_little_space", "too_little_space_deployed")
+def test_figures_of_too_little_space():
+    at = candidate(task(), queues(1), stats(1, free_bytes=[5 * GB], usable_bytes=[7 * GB]))
+    assert endpoints.too_little_space(*at) == (True, 5 * GB, 200 * GB)
+    assert endpoints.too_little_space_deployed(*at) == (True, 7 * GB, 200 * GIB)
+
+
 @pytest.mark.rule("not_readable", "not_writable")
 @pytest.mark.parametrize(("rule", "flag"), [
     (endpoints.not_readable, "read_lan"), (endpoints.not_writable, "write_lan")])

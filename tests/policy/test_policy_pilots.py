@@ -38,6 +38,7 @@ MANY = [(0, kind, 500, 1000) for kind in range(4)]
     pytest.param([(0, MCORE, 9, 99), (0, SCORE, 1, 600)], [0, 76, 0, 0], id="whatever the order of types"),
     pytest.param([(1, SCORE, 9, 600), (0, MCORE, 1, 99)], [0, 76, 0, 0], id="but the share comes first"),
     pytest.param([(0, SCORE, 9, 592), (0, MCORE, 5, 9), (0, SCORE, 1, 9)], [593, 2, 0, 0], id="until the need is met"),
+    pytest.param([(0, SCORE, 9, 599), (0, MCORE, 5, 9)], [600, 2, 0, 0], id="for the last core one of eight cores"),
 ])
 def test_jobs_of_a_share_get_workers_by_priority(jobs, expected):
     assert of_unified_queue(jobs) == expected
