@@ -7,7 +7,19 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "at most as many workers count, and only if they are more than the running jobs",
     ("policy.job_brokerage.backlog.running_deployed", "workers > running -> workers >= running"):
         "equal numbers are not changed",
-    ("policy.job_brokerage.preliminary.is_named", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
+    ("policy.job_brokerage.backlog.running_deployed",
+     "running < BOOTSTRAP_WORKERS -> running < BOOTSTRAP_WORKERS + 1"): "at most as many workers count",
+    ("policy.job_brokerage.decide.best_candidates", "max(n_kept, 1) -> max(n_kept, 2)"):
+        "one candidate has one place, whatever the turn",
+    ("policy.job_brokerage.decide.choose",
+     "answer.refused_by[k] > question.choice_rank -> answer.refused_by[k] >= question.choice_rank"):
+        "the choice refuses no candidate before it is made",
+    ("policy.job_brokerage.decide.key",
+     "float(question.load[queue['queue']]['running_all']) * NAMES -> "
+     "float(question.load[queue['queue']]['running_all']) * (NAMES + 1)"):
+        "any number above all places in the alphabet will do",
+    ("policy.job_brokerage.decide.rank", "return 0 -> return 1"): "of a hint the number of candidates is not read",
+    ("policy.job_brokerage.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
         "no queue is on an empty list",
     ("policy.pilots._need", "np.where(counted, status.core_target, 0) -> np.where(counted, status.core_target, 1)"):
         "0.4 of one core is no core",
@@ -17,5 +29,19 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "half a worker is rounded up to the number that is left",
     ("policy.pilots.take_workers", "need[queue] <= 0 -> need[queue] < 0"):
         "without need a job takes only what waits, and leaves one waiting",
+    ("policy.software.architecture._cpus", "_END_OF_PLATFORM.split(text, 1) -> _END_OF_PLATFORM.split(text, 2)"):
+        "only the first part is read",
+    ("policy.software.architecture._of_string", "_END_OF_PLATFORM.split(text, 1) -> _END_OF_PLATFORM.split(text, 2)"):
+        "only the first part is read",
+    ("policy.software.architecture._place", "found < 0 -> found <= 0"): "an object in JSON begins with a brace, no key",
+    ("policy.software.architecture._place", "found < 0 -> found < 1"): "an object in JSON begins with a brace, no key",
+    ("policy.software.architecture._closing", "return -1 -> return -2"): "any number below 0 is no position",
+    ("policy.user_caps.boosts", "np.maximum(known.sum(axis=0), 1) -> np.maximum(known.sum(axis=0), 2)"):
+        "the only owner at a queue is never below its mean",
+    ("policy.user_caps.boosts",
+     "int((mean - of_owner[owner]) / len(queues)) if len(queues) else 0 -> "
+     "int((mean - of_owner[owner]) / len(queues)) if len(queues) else 1"): "without a queue it is not read",
+    ("policy.user_caps.owners", "np.where(is_named[group], group.astype(np.int64), -1) -> "
+     "np.where(is_named[group], group.astype(np.int64), -2)"): "any number below 0 is no group",
     ("policy.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
 }

@@ -51,6 +51,8 @@ OTHER_NAMES = {"min": "max", "max": "min", "minimum": "maximum", "maximum": "min
                "floor": "ceil", "any": "all", "all": "any"}
 CONSTANT, NEGATION, BOUNDARY, LOGIC, CONDITION, NAME, SHIFT = range(7)
 """Kinds of mutations, the strongest first."""
+SHOWN = ast.expr, ast.keyword, ast.Return, ast.Assign, ast.AugAssign
+"""What is printed around a number that changes."""
 
 class Mutation(NamedTuple):
     """A change of one function: rules that use it, kind, line, the expression before and after, the module after it."""
@@ -139,7 +141,7 @@ def _of_function(tree: ast.Module, function: ast.FunctionDef) -> Iterator[tuple[
     numbers = _number_names(tree)
     for place in _places(function):
         for kind, new in _variants(place, function, numbers):
-            shown = place.parent if kind == SHIFT and isinstance(place.parent, ast.expr) else None
+            shown = place.parent if kind == SHIFT and isinstance(place.parent, SHOWN) else None
             old = _short(shown or place.node)
             with _replaced(place, new):
                 text, changed = ast.unparse(ast.fix_missing_locations(tree)), _short(shown or new)
@@ -160,10 +162,17 @@ def _places(function: ast.FunctionDef) -> Iterator[Place]:
 
 
 def _is_layout(place: Place) -> bool:
-    """Whether an expression only says where in an array something stands."""
+    """Whether an expression only says where in an array something stands, or is part of a negative number."""
     is_shape = isinstance(place.parent, ast.Call) and place.field == "args" and place.index \
         and marked_tests.last_name(place.parent) == "reshape"
-    return bool(is_shape) or place.field == "slice" or isinstance(place.node, ast.keyword) and place.node.arg == "axis"
+    is_axis = isinstance(place.node, ast.keyword) and place.node.arg == "axis"
+    return bool(is_shape) or is_axis or place.field == "slice" or _is_negative(place.parent)
+
+
+def _is_negative(node: ast.AST) -> bool:
+    """Whether an expression is a negative number."""
+    return (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+            and type(node.operand.value) in (int, float))
 
 
 def _children(node: ast.AST) -> Iterator[Place]:
@@ -202,6 +211,8 @@ def _variants(place: Place, function: ast.FunctionDef, numbers: set[str]) -> Ite
     is_number = isinstance(node, ast.Constant) and type(node.value) in (int, float)
     if is_number:
         yield SHIFT, ast.Constant(node.value + 1)
+    if _is_negative(node):
+        yield SHIFT, ast.UnaryOp(ast.USub(), ast.Constant(node.operand.value + 1))
     if isinstance(node, ast.Name) and node.id in numbers:
         yield SHIFT, ast.BinOp(node, ast.Add(), ast.Constant(1))
 
@@ -257,7 +268,7 @@ def _short(node: ast.AST) -> str:
     text = " ".join(ast.unparse(node).split())
     if text.startswith("return (lambda answer:"):
         return "refuse all" if "| True" in text else "refuse none"
-    return text if len(text) <= 70 else f"{text[:67]}..."
+    return text if len(text) <= 100 else f"{text[:97]}..."
 
 
 # ---- what notices it -----------------------------------------------------------------------------------------------

@@ -53,7 +53,8 @@ def queue_table(grid, pools: dict[str, int]) -> np.ndarray:
 def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
     """The candidates of one PanDA queue (a row of QUEUES); source: brokerage reference, section 0.2.
 
-    resource_types: the scenario's bounds, in order. A queue that is not unified is its own only candidate.
+    resource_types: the scenario's bounds, in order. A queue that is not unified is its own only candidate. Only a type
+    with a lower bound of memory scales the `minrss` of the queue with the cores of the slot.
     """
     cores, maxrss, minrss = int(queue["corecount"]), float(queue["maxrss_mb"]), float(queue["minrss_mb"])
     if not queue["unified"]:
@@ -64,9 +65,9 @@ def pseudo_queues_of(number: int, queue, resource_types) -> list[PseudoQueue]:
             continue
         least = bounds.mincore or 1
         slot = max(cores, least) if bounds.maxcore is None else max(min(cores, bounds.maxcore), least)
-        low = minrss * slot / cores
+        low = minrss
         if bounds.minrampercore is not None:
-            low = max(slot * bounds.minrampercore - slot + 1, low)
+            low = max(slot * bounds.minrampercore - slot + 1, minrss * slot / cores)
         high = maxrss * slot / cores
         if bounds.maxrampercore is not None:
             high = min(slot * bounds.maxrampercore, high)

@@ -25,6 +25,7 @@ def running(edition, **options):
     pytest.param(dict(running=5, n_batch_job=5), 5, 5, id="as many workers as running jobs change nothing"),
     pytest.param(dict(running=0, n_batch_job=7), 7, 7, id="workers start up an idle queue"),
     pytest.param(dict(running=3, n_batch_job=0, num_slots=50), 50, 50, id="numSlots are taken for running"),
+    pytest.param(dict(running=0, num_slots=1), 1, 1, id="a single slot"),
     pytest.param(dict(running=80, num_slots=50), 80, 80, id="but never lower the number"),
     pytest.param(dict(running=3, num_slots=-1, starting=9), 3, 3, id="numSlots that are not set change nothing"),
     pytest.param(dict(running=3, num_slots=0, starting=9), 9, 12, id="D57 numSlots of 0: starting, or added to it"),

@@ -41,6 +41,7 @@ def test_the_best_ten_are_taken(edition):
     verdict = broker_jobs(task(), queues(12), stats(12, running=list(range(30, 42))), None, cfg(), edition)
     assert verdict.order.tolist() == list(range(11, 1, -1))
     assert [verdict.tags[k] for k in verdict.refused_by[:2]] == ["-low_weight"] * 2
+    assert [column[:2].tolist() for column in (verdict.weight, verdict.queued, verdict.cap)] == [[0, 0]] * 3
     assert survivors(verdict)[-1] == MAX_CANDIDATES
 
 
@@ -70,6 +71,19 @@ def test_d60_too_many_bootstrap_queues():
     verdict = broker_jobs(task(), queues(12), stats(12, running=[0] * 12), None, cfg(), "deployed")
     assert verdict.order.tolist() == list(range(10))
     assert [verdict.tags[k] for k in verdict.refused_by[10:]] == ["-others_bootstrap"] * 2
+
+
+@pytest.mark.rule("rank")
+@pytest.mark.parametrize(("fields", "expected"), [
+    pytest.param(dict(t1weight=-1), ["-t1_weight", None, "-t1_weight"], id="a task that stays at its nucleus"),
+    pytest.param(dict(t1weight=-1, is_merging=True), [None] * 3, id="its merge jobs may use any queue there"),
+    pytest.param(dict(t1weight=0), [None] * 3, id="a task that may leave it"),
+])
+def test_who_uses_the_busiest_queue_of_the_nucleus_alone_in_the_code(fields, expected):
+    numbers = stats(3, running_all=[5, 50, 7], in_nucleus=True)
+    verdict = broker_jobs(task(nucleus=0, **fields), queues(3), numbers, None, cfg(), "deployed")
+    assert [None if k == KEPT else verdict.tags[k] for k in verdict.refused_by] == expected
+    assert len(verdict.order) == expected.count(None)
 
 
 def test_nobody_is_left():

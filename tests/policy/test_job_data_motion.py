@@ -98,7 +98,8 @@ def test_cutoffs_come_from_gdpconfig():
 @pytest.mark.rule("io_class")
 @pytest.mark.parametrize(("missing", "tape", "expected"), [
     pytest.param(50, 50, 2, id="neither on disk nor on tape"), pytest.param(50, 0, 1, id="on tape alone"),
-    pytest.param(0, 0, 0, id="on disk"), pytest.param(50, 10.738466, 1, id="as many whole MiB as the cutoff on neither"),
+    pytest.param(0, 0, 0, id="on disk"),
+    pytest.param(50, 10.738466, 1, id="as many whole MiB as the cutoff on neither"),
     pytest.param(50, 10.7385, 2, id="a MiB more on neither"),
 ])
 def test_d28_classes_of_the_code(missing, tape, expected):
@@ -129,6 +130,8 @@ def test_d28_the_code_prefers_disk_to_tape_to_nothing():
     assert kept("deployed", DISK_TAPE_NONE) == [None, "-io", "-io"]
     assert kept("deployed", DISK_TAPE_NONE, queue=dict(corecount=[8, 1, 1])) == ["-cpucore", None, "-io"]
     assert kept("deployed", DISK_TAPE_NONE, queue=dict(corecount=[8, 8, 1])) == ["-cpucore", "-cpucore", None]
+    verdict = broker_jobs(task(**HEAVY), queues(3), stats(3), DISK_TAPE_NONE, cfg(), "deployed")
+    assert [column[1:].tolist() for column in (verdict.weight, verdict.queued, verdict.cap)] == [[0, 0]] * 3
 
 
 def test_d28_as_documented_tape_is_at_hand_and_nobody_may_be_left():

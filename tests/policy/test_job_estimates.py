@@ -195,6 +195,8 @@ def test_d52_without_hs06_units_the_code_asks_for_240_hours():
     pytest.param(r.too_little_walltime, LONG, {"maxtime_s": 3600}, (36000, 3600), id="wall time"),
     pytest.param(r.too_much_walltime_deployed, LONG, {"mintime_s": 72000}, (360000, 720000), id="work"),
     pytest.param(r.too_short_for_scouts, {"is_scout": True}, {"maxtime_s": 3600}, (3600, DAY), id="a day"),
+    pytest.param(r.too_little_scratch_deployed, {"output_bytes_per_job": 2000 * MIB - 1}, {"maxwdir_mb": 1000},
+                 (1999, 1000), id="whole MiB of scratch, and no work space where none is claimed"),
     pytest.param(c.too_many_cores, {"maxcorecount": 4}, {"corecount": 8}, (8, 4), id="cores"),
 ])
 def test_figures_that_are_compared_are_told(rule, fields, columns, expected):

@@ -64,6 +64,10 @@ def test_usage_and_targets_add_up():
     assert wanted == {"root": 100, "Analysis": 20, "Production": 80, "Evgen": 20, "Simul": 60, "Test": 0}
 
 
+def test_what_the_last_leaf_uses_adds_up_as_well():
+    assert usage(TREE, np.array([1.0, 2.0, 4.0, 8.0])).tolist() == [15, 1, 6, 2, 4, 8]
+
+
 def test_a_tree_of_one_leaf():
     assert share_order(share_tree(("Only", None, 1)), np.array([5.0])).tolist() == [0]
 

@@ -19,6 +19,7 @@ def problems(text, edition="documented"):
     pytest.param(" x86_64-a", "", " x86_64-a", "blanks", id="a blank in front"),
     pytest.param("x86_64-a ", "", " ", "blanks", id="a blank behind"),
     pytest.param("#x86_64-intel-avx2-fast", "cpu_specs", "x86_64-intel-avx2-fast", "arch-vendor", id="four parts"),
+    pytest.param("#x86_64--avx2", "cpu_specs", "x86_64--avx2", "arch-vendor", id="an empty vendor"),
     pytest.param("#(x86_64||aarch64)", "cpu_specs", "|aarch64)", "arch-vendor", id="an empty alternative"),
     pytest.param("#(x86_64", "cpu_specs.arch", "(x86_64", "regular expression", id="an open parenthesis"),
     pytest.param("a-(b#x86_64", "sw_platform", "(b#x86_64", "regular expression", id="a bad platform"),
@@ -33,10 +34,15 @@ def problems(text, edition="documented"):
     pytest.param("#&nvidia:model=*A100*", "gpu_spec.model", "*A100*", "regular expression", id="a glob"),
     pytest.param("#&(nvidia", "gpu_spec.vendor", "(nvidia", "regular expression", id="a bad vendor"),
     pytest.param("#&vram>=40960", "gpu_spec.vendor", "vram>=40960", "vendor", id="no vendor"),
+    pytest.param("#&:vram>=40960", "gpu_spec.vendor", ":vram>=40960", "vendor", id="an empty vendor of GPUs"),
     pytest.param('{"gpu_spec": {"vendor": "nvidia"}', "", "", "not JSON", id="an open brace"),
     pytest.param("'{\"gpu_spec\": {}}'", "", "'{\"gpu_spec\": {}}'", "not JSON", id="quotes around JSON"),
     pytest.param('["x86_64"]', "", '["x86_64"]', "JSON object", id="a JSON list"),
     pytest.param('{"sw_platfrm": "a"}', "sw_platfrm", '"sw_platfrm": "a"}', "did you mean 'sw_platform'", id="a typo"),
+    pytest.param('{"platform": "a"}', "platform", '"platform": "a"}', "did you mean 'sw_platform' or 'base_platform'?",
+                 id="a key near to three has the nearest two"),
+    pytest.param('{"sw_platf\\u0072m": "a"}', "sw_platfrm", '{"sw_platf\\u0072m": "a"}', "did you mean 'sw_platform'",
+                 id="a typo in an escaped key is somewhere in the text"),
     pytest.param('{"gpu_spec": {"model": ".*", "excl": true}}', "gpu_spec.excl", '"excl": true}}', "unknown key",
                  id="excl outside of the model has no effect"),
     pytest.param('{"gpu_spec": {"vram": 40960}}', "gpu_spec.vram", '"vram": 40960}}', "wrong type", id="a number"),
@@ -50,17 +56,36 @@ def test_a_problem_says_where_it_is(text, field, at, reason):
     assert found[:2] == (field, at) and reason in found[2]
 
 
-@pytest.mark.parametrize(("text", "reason"), [
-    pytest.param("#&*", "drops", id="any GPU"),
-    pytest.param("x86_64&nvidia", "taken as the CPU", id="no dash"),
-    pytest.param("#&nvidia:vram!=15360", "refuses every queue", id="D39 unequal"),
-    pytest.param('{"cpu_specs": [{"vendor": "intel"}]}', "needs the architecture", id="a vendor alone"),
-    pytest.param("#*-intel", "needs the architecture", id="any architecture of a vendor"),
+@pytest.mark.parametrize(("text", "at", "reason"), [
+    pytest.param("#&*", "&*", "drops", id="any GPU"),
+    pytest.param("x86_64&nvidia", "x86_64&nvidia", "taken as the CPU", id="no dash"),
+    pytest.param("#&nvidia:vram!=15360", "15360", "refuses every queue", id="D39 unequal"),
+    pytest.param('{"cpu_specs": [{"vendor": "intel"}]}', '"cpu_specs": [{"vendor": "intel"}]}',
+                 "needs the architecture", id="a vendor alone"),
+    pytest.param("#*-intel", "#*-intel", "needs the architecture", id="any architecture of a vendor"),
 ])
-def test_only_the_deployed_edition_has_trouble(text, reason):
+def test_only_the_deployed_edition_has_trouble(text, at, reason):
     assert problems(text) == []
     (found,) = problems(text, "deployed")
-    assert reason in found[2]
+    assert found[1] == at and reason in found[2]
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+@pytest.mark.parametrize("text", [
+    pytest.param("", id="nothing"),
+    pytest.param("x86_64-el9-gcc13-opt", id="a platform"),
+    pytest.param("x86_64-el9-gcc13-opt@x86_64-centos7", id="a base platform"),
+    pytest.param("@centos7", id="a base platform alone"),
+    pytest.param("a-b@base#(x86_64-intel-avx2|aarch64)&nvidia-kt100", id="everything"),
+    pytest.param('{"sw_platform": "a-b", "cpu_specs": [{"arch": "x86_64"}]}', id="JSON"),
+])
+def test_nothing_is_wrong(text, edition):
+    assert problems(text, edition) == []
+
+
+def test_a_dash_is_missing_in_the_deployed_edition_alone_whatever_is_ignored():
+    assert [reason for _, _, reason in problems("x86_64^v3")] == ["what follows `^` is ignored"]
+    assert [field for field, _, _ in problems("x86_64^v3", "deployed")] == ["cpu_specs", ""]
 
 
 def test_all_problems_are_listed_in_their_order():

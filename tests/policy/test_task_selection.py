@@ -72,6 +72,17 @@ def test_express_tasks(ratio, found):
     assert order(priority, group, ratio, lots) == found
 
 
+@pytest.mark.parametrize(("draw", "found"), [
+    pytest.param(0.298, [1, 0], id="below 30 %: before the turn"),
+    pytest.param(0.3, [0, 1], id="at 30 %: after all turns"),
+    pytest.param(0.302, [0, 1], id="above 30 %"),
+])
+def test_an_express_task_comes_before_a_turn_by_a_draw(draw, found):
+    lots = MIDDLE.copy()
+    lots[2] = draw
+    assert order([900, 1500], [0, 0], 30.0, lots) == found
+
+
 def test_express_begins_at_1500_and_goes_by_priority():
     assert order([1500, 1499, 1600], [0, 0, 0], 100.0) == [2, 1, 0]
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from policy_builders import cfg
 
-from simgrid_broker.policy.user_caps import Boost, Caps, boosts, caps, over_and_below
+from simgrid_broker.names import JobStatus
+from simgrid_broker.policy.user_caps import Boost, Caps, boosted, boosts, caps, may_matter, over_and_below, owners
 
 pytestmark = pytest.mark.rule("over_and_below", "boosts")
 
@@ -51,6 +52,65 @@ def test_what_is_lacking_is_divided_among_the_queues():
     activated, highest = np.array([[0, 0], [30, 30]]), np.array([[0, 0], [980, 985]])
     assert [(boost.queue, boost.n_jobs, boost.points) for boost in boosts(done, activated, highest)] == [
         (0, 20, 20), (1, 20, 15)]
+
+
+@pytest.mark.parametrize(("done", "activated", "expected"), [
+    pytest.param([[40], [0], [0]], [[0], [30], [0]], [(1, 0, 20)], id="an owner without any job does not count"),
+    pytest.param([[40], [0], [1]], [[0], [30], [0]], [(1, 0, 13)], id="one who had a single job does"),
+    pytest.param([[40], [0], [0]], [[0], [30], [1]], [(1, 0, 13), (2, 0, 13)], id="and one with a single waiting job"),
+    pytest.param([[40, 40], [0, 0]], [[0, 0], [30, 0]], [(1, 0, 40)], id="only queues where jobs wait"),
+    pytest.param([[0, 99], [30, 0], [12, 0]], [[0, 0], [5, 0], [5, 0]], [(2, 0, 35)],
+                 id="at a queue the mean is that of its owners: one above it is not lifted"),
+    pytest.param([[1], [0]], [[0], [5]], [], id="less than a job is lacking"),
+    pytest.param([[2], [0]], [[0], [5]], [(1, 0, 1)], id="one job is lacking"),
+    pytest.param([[2], [0]], [[0], [0]], [], id="nothing waits"),
+])
+def test_who_is_lifted_and_by_how_many_jobs(done, activated, expected):
+    found = boosts(np.array(done), np.array(activated), np.full(np.shape(done), 900))
+    assert [(boost.owner, boost.queue, boost.n_jobs) for boost in found] == expected
+
+
+@pytest.mark.rule("user_caps.owners")
+def test_owners_are_users_and_users_of_named_groups():
+    user, group = np.array([0, 1, 0, 1, 0]), np.array([1, 0, 0, 0, 1])       # group 0 has a name, group 1 has none
+    analysis = np.array([True, True, True, False, True])
+    owner, is_group = owners(user, group, np.array([True, False]), analysis)
+    assert owner.tolist() == [0, 2, 1, -1, 0] and is_group.tolist() == [False, True, True]
+
+
+@pytest.mark.rule("may_matter")
+@pytest.mark.parametrize(("jobs", "cores", "expected"), [
+    pytest.param(dict(RUNNING=100), 400, False, id="at the caps of users"),
+    pytest.param(dict(RUNNING=101), 400, True, id="a job more"),
+    pytest.param(dict(RUNNING=100), 401, True, id="a core more"),
+    pytest.param(dict(RUNNING=99, STARTING=1, SENT=1), 0, True, id="jobs that start soon count"),
+    pytest.param(dict(RUNNING=50, STARTING=1), 392, False, id="eight cores at most for each of them"),
+    pytest.param(dict(RUNNING=50, SENT=1), 393, True, id="which may be a core too many"),
+    pytest.param(dict(THROTTLED=1), 0, True, id="a throttled job may be released"),
+    pytest.param({}, 0, False, id="nothing"),
+])
+def test_whether_caps_may_matter(jobs, cores, expected):
+    counts = np.zeros((2, len(JobStatus)), int)
+    for status, number in jobs.items():
+        counts[1, JobStatus[status]] = number
+    assert bool(may_matter(counts, np.array([0, cores]), 8, LIMITS)) is expected
+
+
+@pytest.mark.rule("may_matter")
+@pytest.mark.parametrize(("limits", "expected"), [(Caps(100, 400, 50, 800), True), (Caps(100, 400, 200, 300), True),
+                                                  (Caps(70, 400, 200, 800), False)])
+def test_the_smaller_cap_of_users_and_groups_is_asked_first(limits, expected):
+    counts = np.zeros((1, len(JobStatus)), int)
+    counts[0, JobStatus.RUNNING] = 51
+    assert bool(may_matter(counts, np.array([301]), 8, limits)) is expected
+
+
+@pytest.mark.rule("user_caps.boosted")
+def test_the_oldest_jobs_of_an_owner_at_a_queue_rise():
+    owner, queue = np.array([1, 1, 0, 1, 1, 1]), np.array([0, 0, 0, 1, 0, 0])
+    priority = np.array([976, 977, 990, 990, 980, 979])
+    ((rows, points),) = boosted([Boost(1, 0, 2, 976.0, 20)], owner, queue, priority)
+    assert (rows.tolist(), points) == ([1, 4], 20)
 
 
 def test_without_owners_nobody_is_lifted():

@@ -96,8 +96,14 @@ FOUR_TYPES = tuple(DEFAULT_RESOURCE_TYPES.values())
         (0, 1, 2000, 0), (1, 8, 16_000, 0), (2, 1, INF, 2001), (3, 8, INF, 16_001),
     ], id="no limit of the queue: the types' own, where they have one"),
     pytest.param(dict(corecount=8, maxrss=32_000, minrss=24_000), [
-        (0, 1, 2000, 3000), (1, 8, 16_000, 24_000), (2, 1, 4000, 3000), (3, 8, 32_000, 24_000),
-    ], id="least memory is scaled with the cores"),
+        (0, 1, 2000, 24_000), (1, 8, 16_000, 24_000), (2, 1, 4000, 3000), (3, 8, 32_000, 24_000),
+    ], id="least memory is scaled with the cores for types with a lower bound"),
+    pytest.param(dict(corecount=8, maxrss=32_000, minrss=16_008), [
+        (0, 1, 2000, 16_008), (1, 8, 16_000, 16_008), (2, 1, 4000, 2001), (3, 8, 32_000, 16_008),
+    ], id="2001 MB per core of a queue are the lower bound of high memory"),
+    pytest.param(dict(corecount=8, maxrss=32_000, minrss=1), [
+        (0, 1, 2000, 1), (1, 8, 16_000, 1), (2, 1, 4000, 2001), (3, 8, 32_000, 16_001),
+    ], id="a type without a lower bound has the least memory of the queue, 1 MB"),
     pytest.param(dict(corecount=1, maxrss=4000), [(0, 1, 2000, 0), (2, 1, 4000, 2001)],
                  id="one core: no multi-core candidate"),
 ])
@@ -116,6 +122,7 @@ def test_a_unified_queue_is_seen_as_one_candidate_per_type(said, expected):
     pytest.param(dict(mincore=2, maxcore=4), 8, 4, id="no more than the type's most cores"),
     pytest.param(dict(), 8, 8, id="a type without bounds"),
     pytest.param(dict(maxcore=1), 8, 1, id="no least number: one"),
+    pytest.param(dict(mincore=2, maxcore=1), 8, 2, id="never less than the type's least cores"),
 ])
 def test_cores_of_a_candidate(bounds, corecount, slot):
     found = pseudo_queues_of(0, queue_row(capability="ucore", corecount=corecount), [ResourceTypeBounds(**bounds)])
