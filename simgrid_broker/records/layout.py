@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -33,7 +34,12 @@ class Layout:
     times: tuple[str, ...]
     words: Mapping[str, pa.Array]
 
-    @property
+    @cached_property
+    def ambiguous(self) -> frozenset[str]:
+        """Vocabularies in which a word has more than one code."""
+        return frozenset(code for code, words in self.words.items() if len(words.unique()) < len(words))
+
+    @cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the file."""
         return arrow_schema(self.table.name)
@@ -57,7 +63,9 @@ class Layout:
             unknown = values[(values < -1) | (values >= len(words))][0]
             raise ValueError(f"{self.table.name}.{column.name}: code {unknown}, but {column.codes} has "
                              f"{len(words)} words")
-        return pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32), mask=values < 0), words)
+        array = pa.DictionaryArray.from_arrays(pa.array(values.astype(np.int32), mask=values < 0), words)
+        # Parquet stores columns as text whose dictionary has a word twice
+        return array.dictionary_decode().dictionary_encode() if column.codes in self.ambiguous else array
 
 
 def layout(name: str, vocabularies: Mapping[str, tuple[str, ...]]) -> Layout:

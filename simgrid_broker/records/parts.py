@@ -1,125 +1,111 @@
-"""The files of one table during a run: a buffer of rows, a folder of complete parts, and their merging into one file.
+"""The files of one table: a folder of complete parts during the run, one file afterwards.
 
-During the run `<name>.parquet` is a folder of part files, each renamed into it when it is complete; the first part has
-no rows, so that the folder is readable from the start. A closed table is one file. Temporary files are next to the
-folder, never in it. Every step depends only on numbers of rows, so equal rows give equal bytes.
+During the run `<name>.parquet` is a folder of part files, each renamed into it when it is complete. A part is a batch
+of rows, encoded once; the first is there from the start, without rows, and is replaced as its batch grows. From the
+second on parts are also appended to the file that takes the folder's place when the table is closed. Temporary files
+are next to the folder, never in it.
 """
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections import deque
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from simgrid_broker.records.batches import Batch, TableBuffer
+from simgrid_broker.records.joining import JoinedFile
 from simgrid_broker.records.layout import Layout
-
-FIRST_PARTS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-"""Fractions of the first batch at which parts are written, so that a killed run keeps short tables."""
 
 
 class TableFiles:
-    """Buffer and files of one table; every method may raise OSError, which keeps the buffered rows."""
+    """Buffer and files of one table.
+
+    waiting: batches to be written, in order; kept_rows: rows in complete parts. The methods, called in any thread, one
+    at a time, may raise OSError; then the batches wait for `finish`, which can be called again.
+    """
 
     def __init__(self, layout: Layout, folder: Path, batch_rows: int):
         self.layout = layout
         self.path = folder / f"{layout.table.name}.parquet"
-        self.batch_rows = batch_rows
+        self.buffer = TableBuffer(layout, batch_rows)
+        self.waiting: deque[Batch] = deque()
         self.kept_rows = 0
-        self.n_parts = 0
-        self._early = [rows for f in FIRST_PARTS if (rows := int(f * batch_rows)) > 0]
-        self._filled = 0
-        self._rows = np.empty(batch_rows, layout.table.dtype)
-        self._times = np.empty((batch_rows, len(layout.times)))
+        self._n_parts = 0
+        self._joined = JoinedFile(self._temporary("joining"))
+        self._refused: OSError | None = None
         self.path.mkdir()
-        self._write_part()
+        self._write(self.buffer.rest())
 
-    def add(self, rows: np.ndarray | Mapping[str, np.ndarray], times: np.ndarray | None) -> None:
-        """Add rows (n,) and times (n, n_times); parts are written when they are complete."""
-        rows, times = self._checked(rows, times)
-        done = 0
-        while done < len(rows):
-            take = min(len(rows) - done, self._rows_to_part())
-            here, there = slice(self._filled, self._filled + take), slice(done, done + take)
-            # as raw bytes, because NumPy copies structured rows field by field, five times slower
-            raw = f"V{self._rows.dtype.itemsize}"
-            self._rows.view(raw)[here] = rows[there].view(raw)
-            self._times[here] = times[there]
-            self._filled += take
-            done += take
-            if self._rows_to_part() == 0:
-                self._write_part()
+    def write_waiting(self) -> None:
+        """Write all batches that wait."""
+        if self._refused is not None:
+            raise self._refused
+        try:
+            while self.waiting:
+                self._write(self.waiting[0])
+                self.waiting.popleft()
+        except OSError as error:
+            self._refused = error
+            raise
 
     def finish(self) -> None:
-        """Write the buffered rows and merge all parts into one file."""
-        if self._filled:
-            self._write_part()
-        merged = self._temporary("merging")
-        try:
-            with pq.ParquetWriter(merged, self.layout.schema, **writer_options(self.layout.schema)) as writer:
-                for batch in self._batches():
-                    writer.write_table(batch, row_group_size=self.batch_rows)
-        except BaseException:
-            merged.unlink(missing_ok=True)
-            raise
+        """Write all rows that are left, and put one file in the place of the folder."""
+        self._refused = None
+        self.write_waiting()
+        if self._end(self.buffer.rest()) > self.kept_rows:
+            self._write(self.buffer.rest())
         parts = self._temporary("parts")
+        whole = parts / self._part(0).name
+        if self._n_parts > 1:
+            whole = self._join(complete=True)
         self.path.rename(parts)
-        merged.rename(self.path)
+        whole.rename(self.path)
         shutil.rmtree(parts)
 
-    def _rows_to_part(self) -> int:
-        total = self.kept_rows + self._filled
-        until = next((rows for rows in self._early if rows > self.kept_rows), None)
-        if until is None:
-            until = (self.kept_rows // self.batch_rows + 1) * self.batch_rows
-        return until - total
-
-    def _checked(self, rows, times) -> tuple[np.ndarray, np.ndarray]:
-        """Rows in the dtype of the table, and their times; raises ValueError if they do not fit the table."""
-        dtype, name = self._rows.dtype, self.layout.table.name
-        if not isinstance(rows, np.ndarray) or rows.dtype != dtype:
-            rows = _rows_of(rows, self.layout)
-        if times is None:
-            times = np.empty((len(rows), 0))
-        if times.shape != (len(rows), len(self.layout.times)):
-            raise ValueError(f"{name}: {len(rows)} rows with times of shape {times.shape}; "
-                             f"each row has {len(self.layout.times)} times")
-        return rows, times
-
-    def _write_part(self) -> None:
-        table = self.layout.arrow(self._rows[:self._filled], self._times[:self._filled])
+    def _write(self, batch: Batch) -> None:
+        """Write a batch as a part, in the place of one with fewer of its rows."""
+        table = self.layout.arrow(batch.rows, batch.times)
         part = self._temporary("writing")
         try:
-            with pq.ParquetWriter(part, self.layout.schema, **writer_options(self.layout.schema, "none")) as writer:
-                writer.write_table(table, row_group_size=self.batch_rows)
-            os.replace(part, self.path / f"part-{self.n_parts:05d}.parquet")
+            with pq.ParquetWriter(part, self.layout.schema, **writer_options(self.layout.schema)) as writer:
+                writer.write_table(table, row_group_size=self.buffer.batch_rows)
+            os.replace(part, self._part(batch.number))
         except BaseException:
             part.unlink(missing_ok=True)
+            self._joined.discard()                              # it can be joined again; a full disk needs the space
             raise
-        self.n_parts += 1
-        self.kept_rows += self._filled
-        self._filled = 0
+        self._n_parts = batch.number + 1
+        self.kept_rows = self._end(batch)
+        if self._n_parts > 1 and len(table) == self.buffer.batch_rows:
+            self._join()
 
-    def _batches(self) -> Iterator[pa.Table]:
-        """The rows of all parts, in order, in complete batches except the last."""
-        pending, n_rows = [], 0
-        for part in sorted(self.path.glob("part-*.parquet")):
-            pending.append(pq.ParquetFile(part).read())
-            n_rows += len(pending[-1])
-            if n_rows >= self.batch_rows:
-                yield pa.concat_tables(pending).unify_dictionaries().combine_chunks()
-                pending, n_rows = [], 0
-        if pending:
-            yield pa.concat_tables(pending).unify_dictionaries().combine_chunks()
+    def _join(self, complete: bool = False) -> Path:
+        """Append the parts that the joined file does not hold yet, and its footer if it is `complete`; its path."""
+        try:
+            for number in range(self._joined.n_files, self._n_parts):
+                self._joined.append(self._part(number))
+            if complete:
+                self._joined.finish()
+        except BaseException:
+            self._joined.discard()
+            raise
+        return self._joined.path
+
+    def _end(self, batch: Batch) -> int:
+        """Number of rows of the table up to the end of a batch."""
+        return batch.number * self.buffer.batch_rows + len(batch.rows)
+
+    def _part(self, number: int) -> Path:
+        return self.path / f"part-{number:05d}.parquet"
 
     def _temporary(self, what: str) -> Path:
         """A path next to the table that readers ignore."""
         return self.path.with_name(f".{self.path.name}.{what}")
 
 
-def writer_options(schema: pa.Schema, compression: str = "snappy") -> dict[str, object]:
+def writer_options(schema: pa.Schema) -> dict[str, object]:
     """Settings of the Parquet writer: dictionaries for codes, byte planes for floats, differences for integers.
 
     Minimum and maximum are kept only for the first column, by which the rows are nearly sorted. Measured on job rows:
@@ -129,23 +115,5 @@ def writer_options(schema: pa.Schema, compression: str = "snappy") -> dict[str, 
     words = [field.name for field in schema if pa.types.is_dictionary(field.type)]
     coding = {field.name: "BYTE_STREAM_SPLIT" if pa.types.is_floating(field.type) else "DELTA_BINARY_PACKED"
               for field in schema if field.name not in words}
-    return {"compression": compression, "use_dictionary": words, "column_encoding": coding,
+    return {"compression": "snappy", "use_dictionary": words, "column_encoding": coding,
             "write_statistics": [schema.names[0]]}
-
-
-def _rows_of(columns, layout: Layout) -> np.ndarray:
-    """Columns by name (mapping or structured array) as rows of the table.
-
-    Columns that are not recorded are optional; raises ValueError for missing or unknown columns.
-    """
-    table, known = layout.table, {column.name for column in layout.table.columns}
-    given = set(columns.dtype.names or () if isinstance(columns, np.ndarray) else columns)
-    recorded = {column.name for column in table.recorded}
-    if recorded - given or given - known:
-        raise ValueError(f"{table.name}: missing columns {sorted(recorded - given)}, "
-                         f"unknown columns {sorted(given - known)}")
-    n_rows = len(columns) if isinstance(columns, np.ndarray) else len(next(iter(columns.values())))
-    rows = table.empty(n_rows)
-    for name in sorted(given):
-        rows[name] = columns[name]
-    return rows

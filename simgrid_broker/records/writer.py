@@ -1,6 +1,8 @@
-"""`RunWriter`: all recorded tables of a run, written during the run in constant memory."""
+"""`RunWriter`: all recorded tables of a run, written beside it in constant memory."""
 
+from collections import deque
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Self
 
@@ -11,9 +13,12 @@ from simgrid_broker.records.layout import layout
 from simgrid_broker.records.parts import TableFiles
 from simgrid_broker.schema import RECORDED
 
+MOST_WAITING = 2
+"""Batches of all tables that wait to be written or are being written; with one more, the run waits for them."""
+
 
 class RunWriter:
-    """Writes every recorded table of one run into `folder`.
+    """Writes every recorded table of one run into `folder`, in a thread of its own.
 
     vocabularies: words of the codes, by the names in the schema's `codes`; statuses and causes are built in.
     batch_rows: buffered rows per table, and rows per row group. A context manager that closes the writer.
@@ -23,6 +28,8 @@ class RunWriter:
     def __init__(self, folder: Path, vocabularies: Mapping[str, tuple[str, ...]], batch_rows: int = 100_000):
         self.folder = Path(folder)
         self._open: dict[str, TableFiles] = {}
+        self._thread = ThreadPoolExecutor(1, "records")
+        self._writing: deque[tuple[str, Future[None]]] = deque()
         layouts = {name: layout(name, vocabularies) for name in RECORDED}
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -38,21 +45,34 @@ class RunWriter:
         """Add rows to the table `name`.
 
         rows: (n,) structured array of the table's dtype, or columns by name; they are copied. times: (n, n_status)
-        float64 for jobs and tasks, s, NaN = never. Raises OutputError (earlier rows stay readable), ValueError for rows
-        that do not fit the table or codes without a word.
+        float64 for jobs and tasks, s, NaN = never. Raises ValueError for rows that do not fit the table; and, also for
+        rows of earlier calls, OutputError (complete parts stay readable) and ValueError for codes without a word.
         """
         if name not in self._open:
             raise ValueError(f"{name!r} is not an open table; the tables are {', '.join(RECORDED)}")
-        try:
-            self._open[name].add(rows, times)
-        except OSError as error:
-            raise self._refused({name: error}) from error
+        table = self._open[name]
+        for batch in table.buffer.add(rows, times):
+            table.waiting.append(batch)
+            self._writing.append((name, self._thread.submit(table.write_waiting)))
+            self.wait(MOST_WAITING)
+        self.wait(MOST_WAITING)
+
+    def wait(self, most: int = 0) -> None:
+        """Return when at most `most` of the batches that are due have not been written; raises as `write`."""
+        while self._writing and (len(self._writing) > most or self._writing[0][1].done()):
+            name, written = self._writing.popleft()
+            try:
+                written.result()
+            except OSError as error:
+                raise self._refused({name: error}) from error
 
     def close(self) -> None:
-        """Write the buffered rows and merge each table into one file; a second call has no effect.
+        """Write the buffered rows and make each table one file; a second call has no effect.
 
-        Raises OutputError after trying every table; a table that could not be merged stays a readable folder of parts.
+        Raises OutputError after trying every table; a table that could not be closed stays a readable folder of parts.
         """
+        wait([written for _, written in self._writing])
+        self._writing.clear()
         failed = {}
         for name in list(self._open):
             try:
@@ -62,6 +82,7 @@ class RunWriter:
                 failed[name] = error
         if failed:
             raise self._refused(failed) from next(iter(failed.values()))
+        self._thread.shutdown()
 
     def __enter__(self) -> Self:
         return self

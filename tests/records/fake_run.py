@@ -282,6 +282,7 @@ def write_fake_run(root, n_jobs=20_000, duration_s=DAY, seed=1, wait_factor=1.0,
         writer.write("jobs", rows[first:first + 5000], times[first:first + 5000])
     write_tasks_and_transfers(writer, rows, duration_s, seed)
     write_series(writer, np.arange(0, duration_s + 1, sample_s), rows, times, seed)
+    writer.wait()
     if close:
         writer.close()
         write_manifest(folder, manifest(duration_s, seed, status, **more))

@@ -1,15 +1,19 @@
 """Tests of reading runs back: complete, killed, damaged, and paths that are no runs."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from fake_run import DAY, write_fake_run
 
 from simgrid_broker.errors import InputFileError, OutputError
 from simgrid_broker.names import Cause
 from simgrid_broker.records import new_run_folder, read_manifest, read_run, write_manifest
+from simgrid_broker.records.writer import MOST_WAITING
 from simgrid_broker.schema import RECORDED
 
 
@@ -48,7 +52,7 @@ def test_the_last_part_is_left_out_with_a_remark_if_it_is_damaged(killed):
 
 
 def test_a_damaged_part_in_the_middle_is_an_error(killed):
-    part = sorted((killed / "jobs.parquet").iterdir())[2]
+    part = sorted((killed / "jobs.parquet").iterdir())[1]
     part.write_bytes(b"")
     with pytest.raises(InputFileError, match=part.name):
         read_run(killed).table("jobs")
@@ -120,3 +124,34 @@ def test_a_results_root_that_is_a_file_is_an_output_error(tmp_path):
     (tmp_path / "results").write_text("")
     with pytest.raises(OutputError, match="cannot make the folder"):
         new_run_folder(tmp_path / "results", "x", 1)
+
+
+ENDLESS = """
+import sys
+from pathlib import Path
+from fake_run import VOCABULARIES, make_jobs
+from simgrid_broker.records import RunWriter, write_manifest
+folder = Path(sys.argv[1])
+write_manifest(folder, {"status": "running"})
+rows, times = make_jobs(700, 86400.0)
+with RunWriter(folder, VOCABULARIES, batch_rows=300) as writer:
+    while True:
+        writer.write("jobs", rows, times)
+        rows["panda_id"] += 700
+        print(flush=True)
+"""
+
+
+@pytest.mark.parametrize("n_writes", [2, 30])
+def test_a_run_killed_at_any_moment_keeps_its_first_rows(tmp_path, n_writes):
+    program = subprocess.Popen([sys.executable, "-c", ENDLESS, tmp_path], stdout=subprocess.PIPE,
+                               cwd=Path(__file__).parent)
+    for _ in range(n_writes):
+        program.stdout.readline()
+    program.kill()
+    program.communicate()
+    n_rows = len(read_run(tmp_path).jobs)
+    assert n_rows >= n_writes * 700 - (MOST_WAITING + 2) * 300
+    assert read_run(tmp_path).jobs.panda_id.tolist() == list(range(1, n_rows + 1))
+    assert pd.read_parquet(tmp_path / "jobs.parquet").panda_id.tolist() == list(range(1, n_rows + 1))
+    assert read_run(tmp_path).remarks == []

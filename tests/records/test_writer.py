@@ -1,6 +1,7 @@
 """Tests of the recorder: what is on disk while a run goes on, after it, and when the disk refuses."""
 
 import resource
+import time
 from contextlib import contextmanager
 
 import numpy as np
@@ -12,6 +13,8 @@ from fake_run import VOCABULARIES, make_jobs, write_fake_run
 from simgrid_broker.errors import OutputError
 from simgrid_broker.records import RunWriter, read_run, write_manifest
 from simgrid_broker.records.layout import arrow_schema, layout
+from simgrid_broker.records.parts import TableFiles
+from simgrid_broker.records.writer import MOST_WAITING
 from simgrid_broker.schema import JOB_TIMES, JOBS, RECORDED
 
 
@@ -25,13 +28,14 @@ def parts(folder, name="jobs"):
 
 
 @pytest.mark.parametrize(("n_rows", "expected"), [
-    pytest.param(0, [0], id="a part without rows stands there from the start"),
-    pytest.param(1, [0, 1], id="the first row of a hundred makes a part"),
-    pytest.param(4, [0, 1, 1], id="a part not yet full stays in memory"),
-    pytest.param(5, [0, 1, 1, 3], id="at the limit the part is written"),
-    pytest.param(99, [0, 1, 1, 3, 5, 10, 30], id="one row short of the first batch"),
-    pytest.param(100, [0, 1, 1, 3, 5, 10, 30, 50], id="the first batch is whole"),
-    pytest.param(299, [0, 1, 1, 3, 5, 10, 30, 50, 100], id="then every batch is a part"),
+    pytest.param(0, [0], id="a part without rows is there from the start"),
+    pytest.param(1, [1], id="the first row of a hundred makes it a part with a row"),
+    pytest.param(4, [2], id="rows short of the next fraction stay in memory"),
+    pytest.param(5, [5], id="at a fraction of the first batch its part is replaced"),
+    pytest.param(99, [50], id="one row short of the first batch"),
+    pytest.param(100, [100], id="the first batch is whole"),
+    pytest.param(199, [100], id="one row short of the second batch"),
+    pytest.param(299, [100, 100], id="then every batch is a part"),
 ])
 @pytest.mark.parametrize("step", [1, 7, 1000])
 def test_parts_depend_on_row_counts_alone(tmp_path, jobs, n_rows, expected, step):
@@ -40,6 +44,7 @@ def test_parts_depend_on_row_counts_alone(tmp_path, jobs, n_rows, expected, step
     for first in range(0, n_rows, step):
         last = min(first + step, n_rows)
         writer.write("jobs", rows[first:last], times[first:last])
+    writer.wait()
     assert parts(tmp_path) == expected
 
 
@@ -119,6 +124,7 @@ def test_a_running_table_is_readable_by_pandas(tmp_path, jobs):
     writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=200)
     assert len(pd.read_parquet(tmp_path / "shares.parquet")) == 0
     writer.write("jobs", *(part[:405] for part in jobs))
+    writer.wait()
     table = pd.read_parquet(tmp_path / "jobs.parquet")
     assert table.panda_id.tolist() == list(range(1, 401))
     assert set(table.share.dropna()) <= set(VOCABULARIES["shares"])
@@ -190,6 +196,7 @@ def test_a_full_disk_keeps_what_was_complete(tmp_path, jobs):
     rows, times = jobs
     writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
     writer.write("jobs", rows[:300], times[:300])
+    writer.wait()
     with largest_file(1000), pytest.raises(OutputError) as caught:
         writer.write("jobs", rows[300:], times[300:])
     assert str(tmp_path / "jobs.parquet") in str(caught.value)
@@ -203,6 +210,7 @@ def test_a_table_that_cannot_be_merged_stays_readable_and_closes_later(tmp_path,
     write_manifest(tmp_path, {"status": "running"})
     writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
     writer.write("jobs", rows, times)
+    writer.wait()
     largest_part = max(path.stat().st_size for path in (tmp_path / "jobs.parquet").iterdir())
     with largest_file(largest_part + 1000), pytest.raises(OutputError, match="complete: tasks"):
         writer.close()
@@ -218,6 +226,49 @@ def test_closing_twice_is_harmless(tmp_path, jobs):
     writer.close()
     writer.close()
     assert len(pd.read_parquet(tmp_path / "jobs.parquet")) == 1000
+
+
+@pytest.fixture
+def slow_thread(monkeypatch):
+    """The writer's thread takes a while for some parts; a list that notes how many of the table's batches waited."""
+    waiting, write = [], TableFiles._write
+
+    def slow(table, batch):
+        waiting.append(len(table.waiting))
+        time.sleep(0.01 * (batch.number % 3))
+        write(table, batch)
+    monkeypatch.setattr(TableFiles, "_write", slow)
+    return waiting
+
+
+def test_bytes_do_not_depend_on_when_the_thread_writes(tmp_path, jobs, slow_thread):
+    for folder, pause in (("a", 0.0), ("b", 0.02)):
+        with RunWriter(tmp_path / folder, VOCABULARIES, batch_rows=60) as writer:
+            for first in range(0, 1000, 50):
+                writer.write("jobs", jobs[0][first:first + 50], jobs[1][first:first + 50])
+                time.sleep(pause)
+    assert (tmp_path / "a/jobs.parquet").read_bytes() == (tmp_path / "b/jobs.parquet").read_bytes()
+    assert pd.read_parquet(tmp_path / "a/jobs.parquet").panda_id.tolist() == list(range(1, 1001))
+
+
+def test_the_run_waits_for_a_slow_thread(tmp_path, jobs, slow_thread):
+    with RunWriter(tmp_path, VOCABULARIES, batch_rows=20) as writer:
+        writer.write("jobs", *jobs)
+    assert 1 < max(slow_thread) <= MOST_WAITING + 1
+
+
+def test_a_part_that_the_disk_refuses_is_an_error_of_a_later_call_and_written_at_the_end(tmp_path, jobs):
+    rows, times = jobs
+    writer = RunWriter(tmp_path, VOCABULARIES, batch_rows=100)
+    refused = pytest.raises(OutputError, match="cannot write results:\n  - .*jobs.parquet: .*File too large")
+    with largest_file(1000), refused:
+        writer.write("jobs", rows[:100], times[:100])
+        writer.wait()
+    with pytest.raises(OutputError, match="0 jobs"):
+        writer.write("jobs", rows[100:200], times[100:200])
+        writer.wait()
+    writer.close()
+    assert pd.read_parquet(tmp_path / "jobs.parquet").panda_id.tolist() == list(range(1, 201))
 
 
 def test_an_interrupt_inside_the_block_still_closes(tmp_path, jobs):
