@@ -14,12 +14,13 @@ from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
 from simgrid_broker.policy.job_brokerage.question import KEYS, TERMS
 from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
+from simgrid_broker.prospects import work_that_no_queue_takes
 from simgrid_broker.scenario import Scenario, cross_checks, find
 
 
 def remarks(scenario: Scenario) -> tuple[str, ...]:
     """Warnings about legal but suspicious settings, and remarks from the importers; one sentence each."""
-    return (*cross_checks.remarks(scenario), *settings_without_effect(scenario))
+    return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario))
 
 
 def settings_without_effect(scenario: Scenario) -> Iterator[str]:

@@ -138,8 +138,6 @@ class Task(SeenTask):
     job_cloning: bool = False      # an event service task whose jobs are clones
     jumbo_events: float = -1       # events that are ready for jumbo jobs; -1 = it makes none, inf = unknown
     jumbo_chunk: str = ""          # kind of the jobs if they are jumbo jobs: fake or only
-    types_at: tuple[tuple[int, tuple[int, ...]], ...] = ()     # PanDA queue and the resource types of the task's jobs
-    #                                                            there; elsewhere they have the task's own
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
     walltimeunit: str = ""         # empty = the task does not say
 

@@ -142,6 +142,14 @@ def test_task_brokerage(script):
                                                             candidates=[], skipped={})
 
 
+def test_a_storage_mapping_of_a_case(script):
+    grid = importlib.import_module("panda_cases.grid")
+    case = dict(queues=[dict(name="ONE", site="HERE"), dict(name="TWO", site="HERE")], endpoints=[],
+                storage_mapping=dict(ONE="THERE", TWO=None, GONE="HERE"))
+    assert grid.storage_mapping(case) == dict(ONE="THERE") and grid.sites(case) == ["HERE", "THERE"]
+    assert grid.storage_mapping(case | dict(storage_mapping=None)) is None
+
+
 def test_what_cannot_be_expressed_is_named(script):
     case = dict(id="t", share="A", gs_throttled=True, resource_type="SCORE", stats={}, highest_prio_waiting=0,
                 highest_prio_job=dict(highestPrio=0, nNotRun=0), total_walltime=None, gdpconfig=dict(core=dict(NEW=1)))

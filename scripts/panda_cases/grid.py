@@ -34,7 +34,7 @@ def snapshot(case_grid: dict) -> dict:
         gdpconfig={f"{component}.{key}": value for component, keys in case_grid.get("gdpconfig", {}).items()
                    for key, value in keys.items()},
         jobs=jobs(case_grid), queues={queue["name"]: numbers(queue, case_grid) for queue in case_grid["queues"]},
-        locked=case_grid.get("locked_queues", []), links=links(case_grid))
+        storage_mapping=storage_mapping(case_grid), locked=case_grid.get("locked_queues", []), links=links(case_grid))
 
 
 def said(values: dict) -> dict:
@@ -65,7 +65,14 @@ def sites(case_grid: dict) -> list[str]:
     for nucleus, rows in case_grid.get("network", {}).items():
         found += [nucleus, *rows]
     found += [nucleus for row in case_grid.get("transferring_by_nucleus", {}).values() for nucleus in row]
+    found += (storage_mapping(case_grid) or {}).values()
     return list(dict.fromkeys(found))
+
+
+def storage_mapping(case_grid: dict) -> dict[str, str] | None:
+    """Site of the output of each queue that has one; None = as its endpoints say."""
+    mapping, known = case_grid.get("storage_mapping"), {row["name"] for row in case_grid["queues"]}
+    return None if mapping is None else {name: site for name, site in mapping.items() if name in known and site}
 
 
 def queue(row: dict, case_grid: dict, published: dict | None) -> dict:
@@ -73,11 +80,9 @@ def queue(row: dict, case_grid: dict, published: dict | None) -> dict:
     name = row["name"]
     found = {key: row.get(key) or 0 for key in NUMBERS} | {key: row.get(key) or "" for key in TEXTS}
     found |= said({key: row.get(key) for key in PLAIN})
-    found |= dict(
+    return found | dict(
         atlas_site=row["site"], endpoints=[endpoint(one) for one in row["endpoints"]], software=published,
         **hardware(name, case_grid))
-    mapping = case_grid.get("storage_mapping")
-    return found | ({} if mapping is None else {"storage_site": mapping.get(name, "")})
 
 
 def hardware(name: str, case: dict) -> dict:

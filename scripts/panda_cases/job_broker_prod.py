@@ -14,13 +14,12 @@ def answer(case: dict) -> dict:
     values["placed"] = [dict(queue=name, share=case["task"]["gshare"], jobs=jobs)
                         for name, jobs in (case.get("live_counter") or {}).items()]
     told = sb.broker(sb.Snapshot.from_dict(values)).to_dict()
-    limits = [] if case["grid"].get("storage_mapping") is None else ["grid.storage_mapping"]
     if told["error"] and told["error"] != "no candidates":
-        return dict(status="FAILED", error=told["error"], queues={}, candidates=[], jumbo=[], weights={}, limits=limits)
+        return dict(status="FAILED", error=told["error"], queues={}, candidates=[], jumbo=[], weights={})
     listed = [one for one in told["candidates"] if one["stage"] or one["kept"]]
     kept = sorted((one for one in listed if one["order"] is not None), key=lambda one: one["order"])
     return dict(
-        status="FAILED" if told["error"] else "SUCCEEDED", error=told["error"], limits=limits,
+        status="FAILED" if told["error"] else "SUCCEEDED", error=told["error"],
         queues={one["name"]: verdict(one) for one in listed},
         candidates=[row(one) for one in kept], jumbo=[row(one) for one in listed if one["jumbo"]],
         weights={one["name"]: dict(row(one), nw_weight=one["network_weight"]) for one in listed

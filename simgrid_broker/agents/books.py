@@ -1,5 +1,6 @@
 """Books: what agents remember together, beyond the tables of the world."""
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +16,7 @@ from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.world.series import Series
+from simgrid_broker.world.tasks_to_snapshot import PlannedMerge
 from simgrid_broker.world.world import World
 
 
@@ -34,6 +36,7 @@ class Books:
     """Live tasks, decisions, commands, and the memory of agents that several of them read.
 
     lost_files: by incident, the rows of tasks that lost input and the fraction of each that was lost before.
+    planned_merges: gives the merge jobs that wait for brokerage.
     """
 
     def __init__(self, world: World, fabric: Fabric, policies: Policies, recorder: Recorder):
@@ -47,6 +50,7 @@ class Books:
         self.scouts = Scouts(world, fabric, policies, self.retry_module)
         self.series = Series(world)
         self.lost_files: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn
 
     def end_tasks(self, rows: list[int]) -> None:

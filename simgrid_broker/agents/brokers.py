@@ -36,8 +36,9 @@ class Brokers:
         """
         account = task.share if account is None else account
         stats = observe.stats(self.world, self.snapshot, account, task.nucleus, self._type_asked(task))
-        if task.types_at and self.policies.edition == "deployed":
-            load = observe.of_types_at(self.world, self.snapshot, account, stats.load, task.types_at)
+        types_at = self.snapshot.types_at.get(task.jeditaskid)
+        if types_at and self.policies.edition == "deployed":
+            load = observe.of_types_at(self.world, self.snapshot, account, stats.load, types_at)
             stats = stats._replace(load=load)
         return (task, self.queues, stats, observe.locality(task, parts, wanted), self.policies.cfg,
                 self.policies.edition)

@@ -26,7 +26,7 @@ class Control:
         self.env, self.world, self.fabric, self.recorder = env, world, fabric, recorder
         self.seed, self.periods = world.scenario.seed, world.scenario.agents
         self.policies = Policies(world, in_force)
-        self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True))
+        self.brokers = Brokers(world, self.policies, take_snapshot(world.arrays, 0.0, by_queue=True, in_detail=True))
         self.books = Books(world, fabric, self.policies, recorder)
 
     @property

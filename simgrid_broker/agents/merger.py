@@ -19,6 +19,7 @@ from simgrid_broker.world import observe
 from simgrid_broker.world.build import PMERGE
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.tasks_to_snapshot import PlannedMerge
 
 T = TaskStatus
 MERGING, FINISHED, CANCELLED = int(JobStatus.MERGING), int(JobStatus.FINISHED), int(JobStatus.CANCELLED)
@@ -62,6 +63,7 @@ class Merger:
         self.ended: list[tuple[int, int, int]] = []
         self.processing_type = control.world.vocabularies["processing_types"].index(PMERGE)
         control.fabric.watchers.append(self.watch)
+        control.books.planned_merges = self.planned
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note merge jobs that have ended."""
@@ -78,6 +80,11 @@ class Merger:
         self._gather()
         self.waiting = [merge for merge in self.waiting if not self._make(merge)]
         self._set_statuses()
+
+    def planned(self) -> list[PlannedMerge]:
+        """Merge jobs that wait for brokerage."""
+        return [PlannedMerge(merge.task, self._view(merge)[0]) for merge in self.waiting
+                if self.under_way.get(merge.panda_id) is not merge and self._alive(merge).all()]
 
     def _alive(self, merge: Merge) -> np.ndarray:
         """Which jobs of a merge still wait for it, (n,) bool."""

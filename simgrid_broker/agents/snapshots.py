@@ -1,6 +1,9 @@
 """Snapshot agent: writes a broker snapshot at the times given in the scenario."""
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.policy.resource_types import with_memory
+from simgrid_broker.views import Task
+from simgrid_broker.world import observe
 from simgrid_broker.world.to_snapshot import snapshot_of
 
 
@@ -8,5 +11,12 @@ def snapshots(control: Control) -> Process:
     """Write snapshots."""
     for at in sorted(set(control.world.scenario.record.snapshots)):
         yield control.env.timeout(at - control.now)
-        control.recorder.keep_snapshot(snapshot_of(control.world, control.brokers.snapshot,
-                                                   control.books.live_tasks.rows, control.policies.changes))
+        control.recorder.keep_snapshot(snapshot_now(control))
+
+
+def snapshot_now(control: Control) -> dict:
+    """The snapshot of this moment."""
+    def raised(row: int, level: int) -> Task:
+        return with_memory(observe.task(control.world, row), level, control.world.scenario.resource_types.values())
+    return snapshot_of(control.world, control.brokers.snapshot, control.books.live_tasks.rows,
+                       control.books.planned_merges(), raised, control.policies.changes)

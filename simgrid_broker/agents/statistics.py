@@ -8,6 +8,7 @@ from simgrid_broker.policy.shares import values_in_use
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import take_snapshot
 from simgrid_broker.world.share_tree import share_tree
+from simgrid_broker.world.types_in_use import TypesInUse
 from simgrid_broker.world.work_queues import stretchable_nodes
 
 
@@ -16,11 +17,14 @@ def statistics(control: Control) -> Process:
     order, world = control.policies.dispatch_order, control.world
     control.fabric.dispatch_by(order.by_share, sloppy_fraction(control.cfg, control.edition),
                                urgent_first(order, control.edition), **order.rank)
-    by_queue = control.edition == "deployed" or bool(world.scenario.record.snapshots)
-    stretchable = stretchable_nodes(world)
+    in_detail = bool(world.scenario.record.snapshots)
+    by_queue = in_detail or control.edition == "deployed"
+    stretchable, types = stretchable_nodes(world), TypesInUse()
 
     def refresh() -> None:
-        control.brokers.snapshot = take_snapshot(world.arrays, control.now, by_queue)
+        control.brokers.snapshot = take_snapshot(world.arrays, control.now, by_queue, in_detail)
+        if by_queue:
+            control.brokers.snapshot.types_at = types.known_at(world.arrays, control.now)
         world.network.read_queues(world.arrays)
         if stretchable is not None:
             world.tree = values_in_use(share_tree(world.shares), leaves_with_tasks(control), stretchable)

@@ -7,8 +7,8 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, RAM_LIMITS_MB, JobStatus, QueueStatus, TaskStatus
-from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.names import ANALYSIS_LABELS, GROUP_ATTRIBUTES, JobStatus, QueueStatus, TaskStatus
+from simgrid_broker.policy.resource_types import with_memory
 from simgrid_broker.policy.task_selection import BEFORE_A_TURN, by_priority, in_turn
 from simgrid_broker.policy.throttle import Standby, with_standby
 from simgrid_broker.schema.queues import standby_slots
@@ -82,14 +82,10 @@ class WorkQueues:
         return known[1:] if level == 0 else (self._raised(row, level, known[1]), known[2])
 
     def _raised(self, row: int, level: int, task: Task) -> Task:
-        """View of a task for inputs with a raised ramCount: memory and resource type are those of their jobs."""
+        """View of a task for inputs with a raised ramCount, kept until that of the task changes."""
         known = self.raised.get((row, level))
         if known is None or known[0] is not task:
-            ramcount = float(np.fmax(task.ramcount, RAM_LIMITS_MB[level - 1]))       # an unknown one is less
-            bounds = tuple(self.control.world.scenario.resource_types.values())
-            found = resource_type_of(bounds, task.corecount, ramcount, task.ramunit, task.baseramcount)
-            known = task, Task.of(vars(task) | dict(
-                ramcount=ramcount, resource_type=task.resource_type if found == UNDEFINED else found))
+            known = task, with_memory(task, level, self.control.world.scenario.resource_types.values())
             self.raised[row, level] = known
         return known[1]
 

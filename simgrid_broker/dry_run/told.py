@@ -103,19 +103,16 @@ def of_job(task: SnapshotTask, job: LargestJob) -> dict:
 def fields_of(world: World, task: SnapshotTask) -> dict:
     """Fields of the view of a task that the tables do not hold."""
     words, jobs = world.vocabularies, task.next_jobs
-    types = {name: number for number, name in enumerate(words["resource_types"])}
     found: dict = dict(
         is_merging=jobs.merging, job_cloning=task.useJobCloning, walltimeunit=task.walltimeunit,
         ramcount=memory(task), mergeramcount=task.mergeramcount or nan, mergecorecount=task.mergecorecount,
-        jumbo_chunk=jobs.jumbo or "",
-        types_at=tuple((words["queues"].index(name), tuple(types[kind] for kind in kinds))
-                       for name, kinds in jobs.resource_types.items()))
+        jumbo_chunk=jobs.jumbo or "")
     if task.without_share:
         found["gshare"] = ""
     if jobs.scout is not None:
         found["is_scout"] = jobs.scout
     if task.resource_type is not None:
-        found["resource_type"] = types[task.resource_type]
+        found["resource_type"] = words["resource_types"].index(task.resource_type)
     if task.nJumboJobs:
         found["jumbo_events"] = inf if jobs.ready_events is None else jobs.ready_events
     if task.cputimeunit is not None:

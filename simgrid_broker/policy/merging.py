@@ -106,13 +106,14 @@ def merge_task(task: Task, rule, outputs: Unmerged, premerge: Premerge, bounds: 
     rule: anything with mergeRamCount and mergeCoreCount, 0 = not given; bounds: as in `resource_type_of`.
     """
     ramcount, cores, size = rule.mergeRamCount or nan, rule.mergeCoreCount or None, float(outputs.output_bytes.sum())
+    n_files = int(outputs.n_output_files.sum())
     found = resource_type_of(bounds, cores or task.corecount, asked_memory_mb(ramcount), "MB", 0)
     return Task.of(vars(task) | dict(
         is_merging=True, mergeramcount=ramcount, mergecorecount=cores, premerge=premerge, ramcount=nan,
         baseramcount=0.0, cputime=nan, walltime_s_per_mib=nan,
         resource_type=task.resource_type if found == UNDEFINED else found, input_bytes_per_job=size,
-        output_bytes_per_job=size, n_jobs=1, total_input_bytes=size, n_files_per_job=int(outputs.n_output_files.sum()),
-        n_events_per_job=int(outputs.n_events.sum())))
+        output_bytes_per_job=size, n_jobs=1, total_input_bytes=size, n_files_per_job=n_files,
+        total_input_files=n_files, n_events_per_job=int(outputs.n_events.sum())))
 
 
 def new_status(status: np.ndarray, has_other_work: np.ndarray, merges: np.ndarray) -> np.ndarray:

@@ -1,11 +1,14 @@
 """Resource types, and the cores and memory that a job asks for; source: lifecycle reference, sections 1.5 and 2.6;
 PanDA's `ResourceSpec` and `JobUtils`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from math import isnan
 from typing import Any
 
-from simgrid_broker.names import ANY_CORES, COMPENSATION, CORES_OF_ANY
+import numpy as np
+
+from simgrid_broker.names import ANY_CORES, COMPENSATION, CORES_OF_ANY, RAM_LIMITS_MB
+from simgrid_broker.views import Task
 
 PER_CORE_UNITS = ("MBPerCore", "MBPerCoreFixed")
 UNDEFINED = -1
@@ -13,7 +16,7 @@ HIGH_MEMORY_MB = 2000
 """Memory per core above which a type is one of high memory; source: lifecycle reference, section 1.5."""
 
 
-def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: float, ramunit: str,
+def resource_type_of(bounds: Iterable[Any], corecount: int | None, ramcount: float, ramunit: str,
                      baseramcount: float) -> int:
     """Index of the first type that fits a task, UNDEFINED if none does.
 
@@ -28,6 +31,17 @@ def resource_type_of(bounds: Sequence[Any], corecount: int | None, ramcount: flo
     fitting = (index for index, kind in enumerate(bounds) if _within(cores, kind.mincore, kind.maxcore)
                and _within(ram_per_core, kind.minrampercore, kind.maxrampercore))
     return next(fitting, UNDEFINED)
+
+
+def with_memory(task: Task, level: int, bounds: Iterable[Any]) -> Task:
+    """View of a task for inputs with a raised ramCount: memory and resource type are those of their jobs.
+
+    level: of `names.RAM_LIMITS_MB`, from 1 on; bounds: as in `resource_type_of`.
+    """
+    ramcount = float(np.fmax(task.ramcount, RAM_LIMITS_MB[level - 1]))       # an unknown one is less
+    found = resource_type_of(bounds, task.corecount, ramcount, task.ramunit, task.baseramcount)
+    return Task.of(vars(task) | dict(
+        ramcount=ramcount, resource_type=task.resource_type if found == UNDEFINED else found))
 
 
 def is_high_memory(kind: Any) -> bool:

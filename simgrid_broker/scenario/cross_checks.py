@@ -6,10 +6,14 @@ from collections.abc import Callable, Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.hopeless import (
+    closed_too_soon,
     contradicting_incidents,
+    jobs_longer_than_the_run,
+    more_cores_than_slots,
+    queue_of_nothing,
     run_too_short,
+    slot_memory_larger_than_site,
     storage_without_room,
-    work_that_no_queue_takes,
 )
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
@@ -46,12 +50,17 @@ def no_work(scenario: Scenario) -> Iterator[str]:
 
 def work_without_share(scenario: Scenario) -> Iterator[str]:
     """Campaigns and users that no leaf share takes: PanDA declares such tasks broken."""
-    if by_queue(scenario):
-        return
-    leaves = [share for _, share in shares_with_keys(scenario.shares) if not share.children]
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
-        if stream.gshare is None and not any(_takes(leaf, stream) for leaf in leaves):
+        if not by_queue(scenario) and leaf_of(scenario, stream) is None:
             yield f"No share takes the tasks of {stream.name!r}; they will be broken."
+
+
+def leaf_of(scenario: Scenario, stream) -> str | None:
+    """The leaf share of the tasks of a campaign or a group of users, without work queues; None if there is none."""
+    if stream.gshare is not None:
+        return stream.gshare
+    leaves = (share for _, share in shares_with_keys(scenario.shares) if not share.children)
+    return next((leaf.name for leaf in leaves if _takes(leaf, stream)), None)
 
 
 def rule_of_inner_share(scenario: Scenario) -> Iterator[str]:
@@ -182,4 +191,5 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all, cut_off,
     setting_without_match, option_of_full_chain, option_no_number, standby_of_nothing, software_without_transhome,
     software_unknown,
-    work_that_no_queue_takes, storage_without_room, run_too_short, contradicting_incidents)
+    more_cores_than_slots, queue_of_nothing, slot_memory_larger_than_site, storage_without_room, run_too_short,
+    jobs_longer_than_the_run, contradicting_incidents, closed_too_soon)

@@ -1,35 +1,62 @@
-"""Remarks on what is legal and cannot work: work without a queue, storages without room, runs that end too early."""
+"""Remarks on what is legal and cannot work: slots that do not fit, storages without room, runs that end too early."""
 
 from collections.abc import Iterator
+from itertools import permutations
+from math import inf
+from typing import Any
 
-from simgrid_broker.names import ANALYSIS_LABELS
-from simgrid_broker.scenario.gdpconfig import in_force
+from simgrid_broker.scenario.gdpconfig import find, in_force
 from simgrid_broker.scenario.model import Incident, Scenario
 
 DOCUMENTED_LEAST_FREE = 200e9
 """Free space, bytes, above which the documented edition uses a storage; source: brokerage reference, D73."""
-SETS = {"queue_status": (("queue",), "status"), "share_target": (("share",), "value"), "gdpconfig": (("key",), "value"),
-        "storage_status": (("storage", "activity"), "status"), "task_priority": (("task",), "priority"),
-        "task_command": (("task",), "command"), "task_share": (("task",), "share")}
+SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "queue_status": (("queue",), ("status",)), "share_target": (("share",), ("value",)),
+    "gdpconfig": (("key",), ("value",)), "storage_status": (("storage", "activity"), ("status",)),
+    "task_priority": (("task",), ("priority",)), "task_share": (("task",), ("share",)),
+    "task_command": (("task",), ("command", "queue", "nucleus", "soft", "jobs"))}
 """What an incident of each kind acts on, and what it sets there."""
+CHAIN = ("task_refiner", "task_broker", "job_generator", "setupper", "pilot_streaming", "adder")
+"""Agents without whose work no job ends; each wakes first within its period."""
 
 
-def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
-    """Campaigns and users whose jobs have more cores than any slot for them, or for which there is no queue at all."""
-    opened = {incident.queue for incident in scenario.incidents if incident.what == "queue_status"}
-    queues = [queue for name, queue in scenario.grid.queues.items() if queue.status == "online" or name in opened]
+def named(names: list[str]) -> str:
+    """The first three names."""
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def more_cores_than_slots(scenario: Scenario) -> Iterator[str]:
+    """Work whose jobs ask for more cores than any slot has: PanDA's jobs have the cores of their queue."""
+    slots = [queue.corecount or 1 for queue in scenario.grid.queues.values()]
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
-        kind = "analysis" if stream.prodsourcelabel in ANALYSIS_LABELS else "production"
-        slots = [queue.corecount or 1 for queue in queues if getattr(queue, kind)]
-        if queues and not slots:
-            yield f"No queue can run {stream.name!r}: none that is online takes {kind} jobs."
-        elif slots and stream.corecount > max(slots):
-            yield (f"No queue can run {stream.name!r}: its jobs have {stream.corecount} cores, the largest slot for "
-                   f"{kind} jobs has {max(slots)}.")
+        if slots and stream.corecount > max(slots):
+            yield (f"Jobs of {stream.name!r} ask for {stream.corecount} cores and get {max(slots)} at most, those of "
+                   "the largest slot.")
+
+
+def queue_of_nothing(scenario: Scenario) -> Iterator[str]:
+    """Queues that are online whose batch system has no core."""
+    sites = scenario.grid.sites
+    empty = [name for name, queue in scenario.grid.queues.items() if queue.status == "online"
+             and (queue.cores if queue.cores is not None else sites[queue.atlas_site].cores) == 0]
+    if empty:
+        yield (f"{len(empty)} queue(s) are online without cores, so that jobs wait there until they time out "
+               f"({named(empty)}).")
+
+
+def slot_memory_larger_than_site(scenario: Scenario) -> Iterator[str]:
+    """Queues whose slots have more memory than their whole batch system."""
+    for name, queue in scenario.grid.queues.items():
+        site = scenario.grid.sites[queue.atlas_site]
+        cores = queue.cores if queue.cores is not None else site.cores
+        memory = (cores or 0) * site.memory_per_core
+        if 0 < memory < queue.maxrss:
+            yield (f"Queue {name!r}: a slot of {queue.maxrss:.15g} MB (maxrss) exceeds the {memory:.15g} MB of its "
+                   "whole batch system; workers ask for all of that instead, so that one runs at a time.")
 
 
 def storage_without_room(scenario: Scenario) -> Iterator[str]:
-    """Most storages have less space than brokers need to send jobs to their sites."""
+    """Storages that have less space than brokers need to send jobs to their sites."""
     if scenario.edition == "documented":
         least, what = DOCUMENTED_LEAST_FREE, "more than 200 GB free"
         small = [name for name, storage in scenario.grid.storages.items() if storage.free <= least]
@@ -37,27 +64,62 @@ def storage_without_room(scenario: Scenario) -> Iterator[str]:
         size = float(str(in_force(scenario)["jobbroker", "STORAGE_MIN_FREE_SIZE"]))
         least, what = size * 2**30, f"STORAGE_MIN_FREE_SIZE, {size:g} GB, free or expired"
         small = [name for name, storage in scenario.grid.storages.items() if storage.free + storage.expired < least]
-    if 2 * len(small) > len(scenario.grid.storages):
-        yield (f"{len(small)} storage(s) do not have {what}, so that brokers send no jobs to their sites "
-               f"({', '.join(small[:3])}{', ...' if len(small) > 3 else ''}).")
+    if small:
+        yield (f"{len(small)} of {len(scenario.grid.storages)} storage(s) do not have {what}, so that brokers send no "
+               f"jobs whose output goes there ({named(small)}).")
 
 
 def run_too_short(scenario: Scenario) -> Iterator[str]:
-    """A start-up of pilots that takes as long as the run."""
+    """A start-up of pilots, or periods of agents, that take as long as the run."""
     if scenario.agents.pilot_startup >= scenario.duration:
         yield (f"No job will run: pilots take {scenario.agents.pilot_startup:.15g} s to start, the run "
                f"{scenario.duration:.15g} s.")
+    for name in CHAIN:
+        period = getattr(scenario.agents, name)
+        if period > scenario.duration:
+            yield (f"agents.{name}, {period:.15g} s, is longer than the run, {scenario.duration:.15g} s: the agent may "
+                   "never act, and then no job ends.")
+
+
+def jobs_longer_than_the_run(scenario: Scenario) -> Iterator[str]:
+    """Work whose mean job takes longer than the run."""
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        time = stream.mean_job_core_s / stream.cores
+        if time > scenario.duration:
+            yield (f"Jobs of {stream.name!r} take {time:.6g} s on average, longer than the run, "
+                   f"{scenario.duration:.15g} s.")
 
 
 def contradicting_incidents(scenario: Scenario) -> Iterator[str]:
     """Incidents that set one thing to different values at one moment; the last one in the file wins."""
     seen: dict[tuple, Incident] = {}
     for incident in scenario.incidents:
-        if incident.what not in SETS:
-            continue
-        thing, value = SETS[incident.what]
-        subject = tuple(getattr(incident, name) for name in thing)
-        before = seen.setdefault((incident.at, incident.what, subject), incident)
-        if getattr(before, value) != getattr(incident, value):
-            yield (f"Incidents contradict each other at {incident.at:.15g} s: {incident.what} of "
-                   f"{', '.join(map(str, subject))} is {getattr(before, value)!r} and {getattr(incident, value)!r}.")
+        for subject in _subjects(incident):
+            before = seen.setdefault((incident.at, incident.what, subject), incident)
+            values = [" ".join(str(value) for value in _values(one) if value is not None) for one in (before, incident)]
+            if _values(before) != _values(incident):
+                yield (f"Incidents contradict each other at {incident.at:.15g} s: {incident.what} of "
+                       f"{', '.join(map(str, subject))} is {values[0]} and {values[1]}; the last in the file holds.")
+
+
+def closed_too_soon(scenario: Scenario) -> Iterator[str]:
+    """Changes of a storage that the end of an earlier one takes back: the end restores what the grid says."""
+    changes = [one for one in scenario.incidents if one.what == "storage_status"]
+    for before, after in permutations(changes, 2):
+        end, same = before.until, (before.storage, before.activity) == (after.storage, after.activity)
+        if same and end is not None and before.at <= after.at < end < (inf if after.until is None else after.until):
+            yield (f"{after.activity} of storage {after.storage!r} is {after.status} from {after.at:.15g} s until "
+                   f"{end:.15g} s only: the incident at {before.at:.15g} s ends then.")
+
+
+def _subjects(incident: Incident) -> Iterator[tuple]:
+    """What an incident acts on: a key of gdpconfig in each of its components."""
+    if incident.what == "gdpconfig":
+        yield from ((f"{match.entry.component}.{match.key}",) for match in find(str(incident.key)))
+    elif incident.what in SETS:
+        yield tuple(getattr(incident, name) for name in SETS[incident.what][0])
+
+
+def _values(incident: Incident) -> tuple[Any, ...]:
+    """What an incident sets."""
+    return tuple(getattr(incident, name) for name in SETS[incident.what][1])

@@ -39,10 +39,12 @@ def unknown_lock(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def task_numbers(snapshot: Snapshot) -> Iterator[Finding]:
-    """A task is called by its jeditaskid, a positive whole number."""
-    for number in snapshot.tasks:
-        if not (number.isascii() and number.isdecimal() and number[0] != "0" and len(number) < 19):
-            yield Finding(("tasks", number), number, "expected a jeditaskid, a whole number above 0")
+    """A task is called by its jeditaskid, a positive whole number, unless that is given."""
+    for number, task in snapshot.tasks.items():
+        is_number = number.isascii() and number.isdecimal() and number[0] != "0" and len(number) < 19
+        if task.jeditaskid is None and not is_number:
+            yield Finding(("tasks", number), number, "expected a jeditaskid, a whole number above 0, or one in the "
+                          "task's key jeditaskid")
 
 
 def jobs_of_tasks(snapshot: Snapshot) -> Iterator[Finding]:

@@ -79,6 +79,7 @@ class Snapshot(Whole):
                                           "default: at that moment")
     edition: Literal["documented", "deployed"] = Field(
         "documented", description="Rules of the documentation, or of the production code")
+    seed: int = Field(1, ge=0, description="Seed of the draws of nuclei, as that of the run")
     grid: Grid = Field(description="Sites, queues, storages as they are at the moment, and links")
     shares: tuple[Share, ...] = Field(min_length=1, description="The share tree")
     resource_types: dict[str, ResourceTypeBounds] = Field(default_factory=lambda: dict(DEFAULT_RESOURCE_TYPES),
@@ -88,6 +89,9 @@ class Snapshot(Whole):
     jobs: tuple[JobNumbers, ...] = Field((), description="Numbers of jobs by queue, share and resource type")
     placed: tuple[PlacedJobs, ...] = Field((), description="Jobs that were made since those numbers were read")
     queues: dict[QueueName, QueueNumbers] = Field(default_factory=dict, description="Workers and pilots by PanDA queue")
+    storage_mapping: dict[QueueName, SiteName] | None = Field(
+        None, description="Site of the output of each PanDA queue, for its links and the nucleus; queues that are not "
+        "in it have none; default: as `endpoints` of the queues, or their sites, say")
     locked: tuple[str, ...] = Field((), description="Candidates that another broker holds a lock on, such as NORTH or "
                                     "NORTH/SCORE")
     links: tuple[LinkNumbers, ...] = Field((), description="Traffic between sites")
@@ -95,7 +99,7 @@ class Snapshot(Whole):
                                               "site")
     work: tuple[AssignedWork, ...] = Field((), description="Work assigned to nuclei")
     tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
-                                           "jeditaskid; without any there is nothing to ask")
+                                           "jeditaskid or a name; without any there is nothing to ask")
 
     @property
     def shares_in_use(self) -> tuple[Share, ...]:
@@ -104,6 +108,6 @@ class Snapshot(Whole):
 
     def scenario(self) -> Scenario:
         """The scenario without work in whose world the brokers are asked."""
-        return Scenario(name=self.name, edition=self.edition, duration=self.time + 1, grid=self.grid,
+        return Scenario(name=self.name, edition=self.edition, seed=self.seed, duration=self.time + 1, grid=self.grid,
                         shares=self.shares, resource_types=self.resource_types, gdpconfig=self.gdpconfig,
                         policies=self.policies)

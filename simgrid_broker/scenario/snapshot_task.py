@@ -50,7 +50,8 @@ class NextJobs(Part):
     ready_events: int | None = Field(None, ge=0, description="Events that are ready for jumbo jobs")
     resource_types: dict[QueueName, tuple[ResourceTypeName, ...]] = Field(
         default_factory=dict, description="Resource types of the task's jobs at a PanDA queue; default: the task's own")
-    u: float | None = Field(None, ge=0, lt=1, description="Number of the draw of the nucleus; default: drawn")
+    u: float | None = Field(None, ge=0, lt=1, description="Number that draws the nucleus by PanDA's wheel; default: "
+                            "each nucleus has a number, by `seed`, `luck` and `n_nuclei`, as in a run")
 
 
 class SnapshotTask(TaskClaims):
@@ -61,8 +62,11 @@ class SnapshotTask(TaskClaims):
                            "production, else task brokerage")
     n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
                                          "default: all that are left")
+    jeditaskid: int | None = Field(None, ge=1, lt=10**18, description="jeditaskid; required where its jobs are named "
+                                   "otherwise, default: its name")
     luck: int | None = Field(None, ge=0, description="Key of the task's random draws, which orders candidates of equal "
                              "weight; default: its jeditaskid")
+    n_nuclei: int = Field(0, ge=0, le=30_000, description="Nuclei that it has had, which number the draws of one")
     frozen_for: Seconds = Field(0, ge=0, description="Time since brokerage first failed")
     taskpriority: int | None = Field(None, description="Priority as submitted; default: `priority`")
     resource_type: ResourceTypeName | None = Field(None, description="Resource type; default: the first that fits")
@@ -77,7 +81,9 @@ class SnapshotTask(TaskClaims):
     useJobCloning: bool = Field(False, description="Whether jobs of event service are clones")
     ipStack: Literal["", "IPv4", "IPv6"] = Field("", description="IP stack, if `ipConnectivity` does not say")
     next_jobs: NextJobs = Field(NextJobs(), description="The jobs for which queues are sought")
-    splitting: MergeSplitParameters = Field(MergeSplitParameters(), description="How jobs are cut from `datasets`")
+    splitting: MergeSplitParameters = Field(MergeSplitParameters(), description="How jobs are cut from `datasets`; "
+                                            "without any, nFilesPerJob and nEventsPerJob say how many pieces of input "
+                                            "the smallest job has")
     input: dict[SiteName, InputAt] = Field(default_factory=dict, description="Where the input lies, by site; nothing = "
                                            "no replica is known")
     datasets: dict[str, DatasetOfTask] = Field(default_factory=dict, description="The input file by file, instead of "

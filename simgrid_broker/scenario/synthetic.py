@@ -7,6 +7,7 @@ included, except for `jeditaskid`, which counts all tasks in order of arrival.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,8 +21,11 @@ from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import MOST_THINGS, NumberSpread, Spread
 from simgrid_broker.scenario.tasklist import TaskList, fill, merged, new_rows, no_replicas
 from simgrid_broker.scenario.work_queues import queue_names
+from simgrid_broker.schema.part import Part
 from simgrid_broker.schema.splitting import SPLITTING, SplitParameters
 from simgrid_broker.schema.tasks import N_REPLICAS, ProductionParameters, TaskParameters
+
+P = TypeVar("P", bound=Part)
 
 UPPER_QUARTILE, RAM_MARGIN = 0.6745, 1.1
 """What scouts claim of memory: the 75th percentile of their jobs (in sigmas) and 10 %; lifecycle reference, 2.7."""
@@ -54,6 +58,18 @@ def task_list(scenario: Scenario) -> TaskList:
     found = merged(parts)
     _name_parents(found.rows, work.campaigns)
     return found
+
+
+def typical_tasks(scenario: Scenario) -> TaskList:
+    """One task of each campaign and group of users, in their order, whose quantities are all medians."""
+    streams = (*scenario.workload.campaigns, *scenario.workload.users)
+    return merged([_tasks(_typical(stream), scenario, 0, np.zeros(1), ("",)) for stream in streams])
+
+
+def _typical(part: P) -> P:
+    """A part of a scenario whose log-normal quantities have no spread."""
+    found = {name: _typical(value) for name, value in part if isinstance(value, Part)}
+    return part.model_copy(update=found | ({"sigma": 0.0} if isinstance(part, Spread) else {}))
 
 
 def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:

@@ -3,6 +3,8 @@
 Source: brokerage reference, section 0.3.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -16,6 +18,29 @@ PILOTS_OF_S = 3 * HOUR
 """Window in which pilot contacts are counted, s; source: as above."""
 S = JobStatus
 RUNNING, TRANSFERRING = int(S.RUNNING), int(S.TRANSFERRING)
+
+
+class Details(NamedTuple):
+    """What of the queues only a written snapshot says, as old as the statistics.
+
+    laststart_s: (n_queues,); submitted, running: (n_pseudo_queues,) workers; transferring_to: (n_queues, n_sites) jobs
+    whose output is on its way.
+    """
+
+    laststart_s: np.ndarray
+    submitted: np.ndarray
+    running: np.ndarray
+    transferring_to: np.ndarray
+
+
+def details(arrays: Arrays) -> Details:
+    """Details of the queues as they are now."""
+    jobs, pseudo = arrays.jobs, arrays.pseudo_queues
+    rows = jobs[(jobs["panda_id"] > 0) & (jobs["status"] == TRANSFERRING) & (jobs["nucleus"] >= 0)]
+    transferring = np.zeros((len(arrays.queues), len(arrays.sites)), np.int64)
+    np.add.at(transferring, (rows["queue"], rows["nucleus"]), 1)
+    return Details(arrays.queues["laststart_s"].copy(), pseudo["n_submitted"].copy(), pseudo["n_running"].copy(),
+                   transferring)
 
 
 def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.ndarray]:
@@ -35,7 +60,7 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.n
 
 def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:
     """Columns without a counter, from a pass over the jobs; needed only for closed storages or tasks with diskIO."""
-    unwritable = _unwritable(arrays)
+    unwritable = unwritable_sites(arrays)
     if not unwritable.any() and not arrays.tasks["diskio"].any():
         return {}
     n_queues = len(arrays.queues)
@@ -44,7 +69,7 @@ def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:
     return dict(transferring_unwritable=transferring, diskio=diskio / np.maximum(running, 1))
 
 
-def _unwritable(arrays: Arrays) -> np.ndarray:
+def unwritable_sites(arrays: Arrays) -> np.ndarray:
     """Sites whose storage receives no files, (n_sites,) bool; source: brokerage reference, 2.2."""
     storage = arrays.sites["storage"]
     closed = np.zeros(len(storage), bool)

@@ -1,6 +1,6 @@
 """Sums over the job counts, as the server's statistics tables hold them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,10 +8,14 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JOB_QUEUED, JobStatus
 from simgrid_broker.views import LOAD
-from simgrid_broker.world.activity import activity
+from simgrid_broker.world.activity import Details, activity, details
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.groups import of_accounts
 
+TypesAt = tuple[tuple[int, tuple[int, ...]], ...]
+"""Pairs of a PanDA queue and resource types."""
+COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
+"""Statuses of the jobs of PanDA's statistics; those that are pending are among the placed ones."""
 PENDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.RUNNING)
 
 
@@ -88,7 +92,8 @@ class Snapshot:
     live counter; placed_by_type: the same jobs by share and resource type. Caches of the brokers: load, by share and
     resource type (None = all), (n_queues,) of `views.LOAD`; load_of_all: its part that is equal for all shares; store:
     (n_queues,) of `views.STORE`; nuclei: (n_sites,) of it. known: (n_queues, n_shares,
-    n_resource_types) whether there are statistics, None = where there are jobs.
+    n_resource_types) whether there are statistics, None = where there are jobs. details: None unless requested.
+    types_at: by jeditaskid, pairs of PanDA queue and the resource types of the task's jobs there (`types_in_use`).
     """
 
     taken_at: float
@@ -105,6 +110,8 @@ class Snapshot:
     store: np.ndarray | None = None
     nuclei: np.ndarray | None = None
     known: np.ndarray | None = None
+    details: Details | None = None
+    types_at: Mapping[int, TypesAt] = field(default_factory=dict)
 
     def __post_init__(self):
         n_shares, n_types = self.placed_by_type.shape
@@ -142,8 +149,8 @@ def sums_by_group(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return by_group, by_type
 
 
-def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False) -> Snapshot:
-    """Read the current counts; by_queue: also the counts of every queue by resource type.
+def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False, in_detail: bool = False) -> Snapshot:
+    """Read the current counts; by_queue: also the counts of every queue by resource type; in_detail: and `Details`.
 
     Pending jobs, which the statistics do not contain, keep counting as placed.
     """
@@ -155,4 +162,4 @@ def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False) -> Snapsho
     placed, placed_by_type = by_share[:, PENDING].copy(), by_type[:, :, PENDING].copy()
     counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
     return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
-                    placed_by_type, activity(arrays, by_share, now))
+                    placed_by_type, activity(arrays, by_share, now), details=details(arrays) if in_detail else None)

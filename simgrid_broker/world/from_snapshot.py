@@ -4,26 +4,26 @@ Work that other tasks owe to nuclei becomes a task for each entry, output on its
 views are taken of them as of those of a run.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from simgrid_broker.names import JobStatus, TaskStatus, TransferKind
+from simgrid_broker.names import TaskStatus, TransferKind
 from simgrid_broker.scenario.snapshot import NucleusNumbers, Snapshot
-from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
+from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.scenario.tasklist import TaskList, fill, new_rows
+from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QUEUE_NUMBERS, QueueNumbers
 from simgrid_broker.schema.tasks import AS_PRIORITY, Chain, TaskClaims
+from simgrid_broker.world.activity import unwritable_sites
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.build import build
+from simgrid_broker.world.counts import COUNTED, TypesAt, take_snapshot
 from simgrid_broker.world.counts import Snapshot as Statistics
-from simgrid_broker.world.counts import take_snapshot
-from simgrid_broker.world.observe import stores
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.told import Owed
 from simgrid_broker.world.world import World
-
-COUNTED = tuple(status for status in JobStatus if JobStatus.PENDING < status <= JobStatus.TRANSFERRING)
-"""Statuses of the jobs that a snapshot counts; those that are pending are among the placed ones."""
 
 
 def world_of(snapshot: Snapshot) -> World:
@@ -32,6 +32,10 @@ def world_of(snapshot: Snapshot) -> World:
     world.state["now_s"] = snapshot.time
     _fill_counts(world, snapshot)
     _fill_queues(world, snapshot)
+    if snapshot.storage_mapping is not None:
+        sites = world.vocabularies["sites"]
+        world.places.map_output({world.vocabularies["queues"].index(queue): sites.index(site)
+                                 for queue, site in snapshot.storage_mapping.items()})
     _fill_traffic(world, snapshot)
     world.owed = _owed(world, snapshot)
     return world
@@ -43,6 +47,7 @@ def statistics_of(world: World, snapshot: Snapshot) -> Statistics:
     statistics = take_snapshot(world.arrays, at, by_queue=True)
     statistics.activity.update(_told_activity(world, snapshot))
     statistics.known = _known(world, snapshot)
+    statistics.types_at = _types_at(world, snapshot)
     queues, shares = world.vocabularies["queues"], world.vocabularies["shares"]
     for row in snapshot.placed:
         statistics.place(shares.index(row.share), 0, [(queues.index(row.queue), row.jobs)])
@@ -53,8 +58,7 @@ def _told_activity(world: World, snapshot: Snapshot) -> dict[str, np.ndarray]:
     """Columns of `views.LOAD` that no table of the world holds, (n_queues,) each."""
     told = [snapshot.queues.get(name, QueueNumbers()) for name in world.vocabularies["queues"]]
     found = {column.name: np.array([column.of(each) for each in told], column.dtype) for column in QUEUE_NUMBERS}
-    closed = {name for name, store in zip(world.vocabularies["sites"], stores(world), strict=True)
-              if store["present"] and not store["write_wan"]}
+    closed = set(np.array(world.vocabularies["sites"])[unwritable_sites(world.arrays)])
     for number, each in enumerate(told):
         found["transferring_unwritable"][number] += sum(jobs for nucleus, jobs in each.transferring_to.items()
                                                         if nucleus in closed)
@@ -63,6 +67,15 @@ def _told_activity(world: World, snapshot: Snapshot) -> dict[str, np.ndarray]:
         found["cores_starting"] = np.array([by_count[number] if each.cores_starting is None else each.cores_starting
                                             for number, each in enumerate(told)])
     return found
+
+
+def _types_at(world: World, snapshot: Snapshot) -> dict[int, TypesAt]:
+    """Resource types of the jobs that tasks have at PanDA queues, by jeditaskid."""
+    queues, types = world.vocabularies["queues"], world.vocabularies["resource_types"]
+    numbers = world.arrays.tasks["jeditaskid"].tolist()
+    return {number: tuple((queues.index(name), tuple(map(types.index, kinds)))
+                          for name, kinds in task.next_jobs.resource_types.items())
+            for number, task in zip(numbers, snapshot.tasks.values(), strict=False)}
 
 
 def _known(world: World, snapshot: Snapshot) -> np.ndarray:
@@ -86,9 +99,11 @@ def _task_list(snapshot: Snapshot) -> TaskList:
     names = dict(sites=sites, shares=shares)
     vocabularies = fill(rows[:len(claims)], claims, TaskClaims, names)
     fill(rows[len(claims):], list(parents.values()), Chain, names)
-    rows["jeditaskid"][:len(tasks)] = [int(number) for number in snapshot.tasks]
-    rows["luck"][:len(tasks)] = [int(number) if task.luck is None else task.luck
-                                 for number, task in snapshot.tasks.items()]
+    numbers = [int(name) if task.jeditaskid is None else task.jeditaskid for name, task in snapshot.tasks.items()]
+    rows["jeditaskid"][:len(tasks)] = numbers
+    rows["luck"][:len(tasks)] = [number if task.luck is None else task.luck
+                                 for number, task in zip(numbers, tasks, strict=True)]
+    rows["n_nuclei"][:len(tasks)] = [task.n_nuclei for task in tasks]
     rows["status"][:len(tasks)] = [TaskStatus.ASSIGNING if task.broker == TASK_BROKERAGE else TaskStatus.READY
                                    for task in tasks]
     rows["taskpriority"][:len(tasks)] = [AS_PRIORITY if task.taskpriority is None else task.taskpriority
@@ -100,7 +115,17 @@ def _task_list(snapshot: Snapshot) -> TaskList:
         words.setdefault("", len(words))
     site, fraction, tape = _replicas(snapshot, sites, len(rows))
     return TaskList(rows, site, fraction, {name: tuple(words) for name, words in vocabularies.items()},
-                    replica_tape=tape)
+                    replica_tape=tape, splitting=_splitting(tasks, len(rows)))
+
+
+def _splitting(tasks: Sequence[SnapshotTask], n: int) -> np.ndarray:
+    """How the input of `n` tasks is split, (n,) of `schema.SPLITTING`, of those whose files are not told one by one."""
+    rows = SPLITTING.empty(n)
+    for row, task in enumerate(tasks):
+        if not task.datasets:
+            rows["nfilesperjob"][row], rows["neventsperjob"][row] = (task.splitting.nFilesPerJob,
+                                                                     task.splitting.nEventsPerJob)
+    return rows
 
 
 def _replicas(snapshot: Snapshot, sites: list[str], n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,5 +1,6 @@
 """Where each PanDA queue reads and writes: its storages, the site of its output, and how it lies to each nucleus."""
 
+from collections.abc import Mapping
 from functools import cached_property
 
 import numpy as np
@@ -45,6 +46,14 @@ class Places:
         site = np.append(arrays.storages["site"], -1)[self.output]
         self.output_site = np.where(site >= 0, site, self.site)
         self.around: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+
+    def map_output(self, site_of: Mapping[int, int]) -> None:
+        """Take the site of the output from a mapping, queue to site, instead of the storages; other queues have none.
+
+        Source: brokerage reference, 2.2 (storage-site mapping).
+        """
+        self.mapped = np.isin(np.arange(len(self.site)), list(site_of))
+        self.output_site = np.array([site_of.get(queue, site) for queue, site in enumerate(self.site.tolist())])
 
     @cached_property
     def asked(self) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

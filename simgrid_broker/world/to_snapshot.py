@@ -3,61 +3,45 @@
 Job numbers and links are those that JEDI read last, with the jobs it has placed since; storages are as they are now.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from simgrid_broker.names import QueueStatus, TaskStatus
+from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
-from simgrid_broker.scenario.snapshot_task import JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
-from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QueueNumbers
-from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.views import UNKNOWN
-from simgrid_broker.world.from_snapshot import COUNTED
-from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, nucleus_number, output_on_the_way
-from simgrid_broker.world.observe import replicas, values_of
+from simgrid_broker.world.activity import Details
+from simgrid_broker.world.counts import COUNTED
+from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
+from simgrid_broker.world.tasks_to_snapshot import PlannedMerge, Raised, tasks_of
 from simgrid_broker.world.world import World
 
-T = TaskStatus
-ORDER = (
-    "brokerage name username processingtype prodsourcelabel workinggroup campaign transpath architecture transhome "
-    "container_name ipConnectivity priority corecount n_jobs n_finished n_failed events_per_job cputime cpuefficiency "
-    "basewalltime ramcount baseramcount workdiskcount iointensity input_per_job output_per_job files_per_job t1Weight "
-    "inputPreStaging taskBrokerOnMaster secondary_input onlyTagsForFC diskIO maxCoreCount useLocalIO mergeOutput "
-    "eventService nEsConsumers nJumboJobs maxAttemptES minGranularity walltime allowInputLAN site maxEventsPerJob "
-    "gshare ramunit frozen_for input fullChain parent nucleus n_jobs_to_broker"
-).split()
-"""Keys of a task in the order of the file; others follow."""
 FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 """Keys of a grid that say what it was made of; a snapshot has it written out."""
 
 
-def snapshot_of(world: World, statistics, live_rows, config_changes=None) -> dict:
+def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised,
+                config_changes=None) -> dict:
     """Snapshot of a world in which brokers know `statistics`, with all numbers of every queue; plain values.
 
-    live_rows: rows of the live tasks; config_changes: gdpconfig as changed since the start, by name.
+    live_rows: rows of the live tasks; merges: merge jobs that wait for brokerage; raised: as in `tasks_to_snapshot`;
+    config_changes: gdpconfig as changed since the start, by name.
     """
     scenario = world.scenario
-    chosen = waiting(world, live_rows)[:scenario.record.snapshot_tasks]
+    tasks, chosen = tasks_of(world, statistics, live_rows, merges, raised)
     now = float(world.state["now_s"])
     changes = dict(config_changes or {})
     plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at,
-                 edition=scenario.edition, gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
+                 edition=scenario.edition, seed=scenario.seed,
+                 gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
                  policies=scenario.policies.model_dump(exclude_defaults=True),
                  resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
                  shares=[_said(share) for share in world.shares], grid=_grid(world))
     return plain | dict(
         jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=_queues(world, statistics),
-        links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen),
-        tasks={str(world.arrays.tasks["jeditaskid"][row]): _task(world, row) for row in chosen.tolist()})
-
-
-def waiting(world: World, live_rows) -> np.ndarray:
-    """Rows of the live tasks that wait for either brokerage, the highest priority first."""
-    tasks = world.arrays.tasks[live_rows]
-    has_input = tasks["n_retry"] + tasks["n_jobs"] > tasks["next_chunk"]
-    mask = np.isin(tasks["status"], (T.READY, T.RUNNING, T.PENDING)) & has_input | (tasks["status"] == T.ASSIGNING)
-    return live_rows[mask][np.argsort(-tasks["priority"][mask], kind="stable")]
+        links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen), tasks=tasks)
 
 
 def _said(part) -> dict:
@@ -80,11 +64,11 @@ def _grid(world: World) -> dict:
 
 
 def _jobs(world: World, statistics) -> list[dict]:
-    """Job numbers by queue, share and resource type, where there are any."""
-    words, counts = world.vocabularies, statistics.by_queue[:, :len(world.vocabularies["shares"]), :, list(COUNTED)]
+    """Job numbers by queue, share and resource type, where there are statistics of any."""
+    words, counts = world.vocabularies, statistics.by_queue[:, :len(world.vocabularies["shares"])]
     rows = []
     for queue, share, kind in zip(*np.nonzero(counts.any(axis=-1)), strict=True):
-        numbers = counts[queue, share, kind].tolist()
+        numbers = counts[queue, share, kind, list(COUNTED)].tolist()
         rows.append(dict(queue=words["queues"][queue], share=words["shares"][share],
                          resource_type=words["resource_types"][kind],
                          **{status.word: number for status, number in zip(COUNTED, numbers, strict=True) if number}))
@@ -100,19 +84,34 @@ def _placed(world: World, statistics) -> list[dict]:
 
 def _queues(world: World, statistics) -> dict[str, dict]:
     """What is known of all PanDA queues."""
-    arrays, names, known = world.arrays, world.vocabularies["queues"], statistics.activity
-    running = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(names))
-    running = np.minimum(running, statistics.workers)
-    columns = dict(workers_submitted=statistics.workers - running, workers_running=running,
-                   cores_starting=known["cores_starting"])
-    columns |= {name: np.nan_to_num(known[name]) for name in QueueNumbers.model_fields if name in known}
-    plain: dict[str, dict] = {name: {} for name in names}
-    for column, numbers in columns.items():
-        for name, number in zip(names, numbers.tolist(), strict=True):
-            plain[name][column] = number if column == "diskio" else int(number)
-    for name, last in zip(names, arrays.queues["laststart_s"].tolist(), strict=True):
-        plain[name]["laststart"] = max(last, 0.0)          # before a run every queue had started jobs
-    return plain
+    names, known = world.vocabularies["queues"], statistics.activity
+    columns = {name: np.nan_to_num(known[name]) for name in QueueNumbers.model_fields if name in known}
+    columns.pop("transferring_unwritable", None)            # follows from `transferring_to`
+    plain = [{column: number if column == "diskio" else int(number)
+              for column, number in zip(columns, row, strict=True)}
+             for row in zip(*(numbers.tolist() for numbers in columns.values()), strict=True)]
+    for numbers, last in zip(plain, statistics.details.laststart_s.tolist(), strict=True):
+        numbers["laststart"] = max(last, 0.0)               # before a run every queue had started jobs
+    _tell_workers(world, statistics.details, plain)
+    _tell_transfers(world.vocabularies["sites"], statistics.details.transferring_to, plain)
+    return dict(zip(names, plain, strict=True))
+
+
+def _tell_workers(world: World, details: Details, plain: list[dict]) -> None:
+    """Add the workers of each queue, by resource type where it is unified."""
+    pseudo, types = world.arrays.pseudo_queues, world.vocabularies["resource_types"]
+    for queue, kind, submitted, running in zip(pseudo["queue"].tolist(), pseudo["resource_type"].tolist(),
+                                               details.submitted.tolist(), details.running.tolist(), strict=True):
+        if kind < 0:
+            plain[queue] |= dict(workers_submitted=submitted, workers_running=running)
+        elif submitted or running:
+            plain[queue].setdefault("workers", {})[types[kind]] = dict(submitted=submitted, running=running)
+
+
+def _tell_transfers(sites, transferring_to: np.ndarray, plain: list[dict]) -> None:
+    """Add the jobs of each queue whose output is on its way, by nucleus."""
+    for queue, site in zip(*np.nonzero(transferring_to), strict=True):
+        plain[queue].setdefault("transferring_to", {})[sites[site]] = int(transferring_to[queue, site])
 
 
 def _links(world: World) -> list[dict]:
@@ -148,39 +147,3 @@ def _work(world: World, live_rows, chosen) -> list[dict]:
     return [dict(nucleus=words["sites"][nucleus], hs06sec=work, prodsourcelabel=words["labels"][label],
                  gshare=words["shares"][share], priority=priority)
             for (nucleus, label, share, priority), work in sorted(sums.items()) if work > 0]
-
-
-def _task(world: World, row: int) -> dict:
-    """What brokers may know of a task, under the names of a snapshot."""
-    task, words = values_of(world.arrays.tasks, row), world.vocabularies
-    to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
-    plain = _claims(SnapshotTask, task, words)
-    plain |= dict(brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE, luck=task["luck"],
-                  input=_input(world, row),
-                  frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
-    if task["taskpriority"] != task["priority"]:
-        plain["taskpriority"] = task["taskpriority"]
-    if task["parent"] > 0:
-        plain["parent"] = _claims(Chain, values_of(world.arrays.tasks, task["parent"] - 1), words)
-    plain["next_jobs"] = dict(scout=bool(world.arrays.scout_inputs[row]))
-    if to_nucleus:
-        plain["next_jobs"]["u"] = nucleus_number(world, row)
-    else:
-        plain["n_jobs_to_broker"] = task["n_retry"] + task["n_jobs"] - task["next_chunk"]
-    return {key: plain[key] for key in (*ORDER, *plain) if key in plain}
-
-
-def _claims(sheet, task: dict, words) -> dict:
-    """What a task claims, by the keys of a sheet; null is left out where it is the default."""
-    plain = {column.key: column.back(task[column.name], words) for column in columns_of(sheet)}
-    return {key: value for key, value in plain.items()
-            if value is not None or sheet.model_fields[key].default is not None}
-
-
-def _input(world: World, row: int) -> dict[str, dict]:
-    """Parts of a task's input by site, on disk and on tape."""
-    found: dict[str, dict] = {}
-    for site, part, is_tape in replicas(world, row):
-        at, kind = found.setdefault(world.vocabularies["sites"][site], {}), "tape" if is_tape else "disk"
-        at[kind] = max(at.get(kind, 0.0), part)
-    return found

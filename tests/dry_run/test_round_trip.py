@@ -13,7 +13,7 @@ from simgrid_broker.scenario import load_scenario, load_snapshot
 from simgrid_broker.views import KEPT
 from simgrid_broker.world import observe
 from simgrid_broker.world.nuclei import Burden
-from simgrid_broker.world.to_snapshot import waiting
+from simgrid_broker.world.tasks_to_snapshot import waiting
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 PUSHED = {"gdpconfig.jobbroker.MAX_PRIO_TO_BOOTSTRAP": 2000, "shares.Production.value": 70,

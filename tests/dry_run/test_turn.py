@@ -125,3 +125,10 @@ def test_a_task_without_share_is_matched_by_no_share():
     for without_share, tag in ((True, "-zeroshare"), (False, None)):
         asked = snapshot(dict(brokerage="job_brokerage", without_share=without_share), queues=policy)
         assert broker(asked).candidates[0].tag == tag
+
+
+@pytest.mark.parametrize("changed", ["seed", "tasks.1.n_nuclei", "tasks.1.luck"])
+def test_a_draw_without_a_number_of_its_own_is_that_of_a_run(changed):
+    values = [snapshot(dict(next_jobs={})).with_values({changed: number}) for number in range(1, 13)]
+    draws = [broker(each).drawn for each in values]
+    assert set(draws) == {"ONE", "TWO"} and draws == [broker(each).drawn for each in values]

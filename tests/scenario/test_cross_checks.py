@@ -340,7 +340,22 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "catchall"), "bareNucleus=yes", id="a third value"),
     pytest.param("option_of_full_chain", (*GRID, "queues", "CERN", "params"), {"secondaryNucleus": "BNLL"},
                  id="a secondary nucleus that does not exist"),
-    pytest.param("work_that_no_queue_takes", ("workload", "campaigns", 0, "corecount"), 4096, id="jobs of many cores"),
+    pytest.param("more_cores_than_slots", ("workload", "campaigns", 0, "corecount"), 4096, id="jobs of many cores"),
+    pytest.param("queue_of_nothing", (*GRID, "queues", "CERN", "cores"), 0, id="a queue without cores"),
+    pytest.param("slot_memory_larger_than_site", (*GRID, "queues", "CERN", "maxrss"), "900 TB",
+                 id="slots with more memory than their site"),
+    pytest.param("run_too_short", ("agents",), {"job_generator": "900d"}, id="agents that may never act"),
+    pytest.param("jobs_longer_than_the_run", ("workload", "campaigns", 0, "hs06sec_per_event"), 1e9,
+                 id="jobs that do not end"),
+    pytest.param("contradicting_incidents", ("incidents",), [
+        {"at": "1h", "what": "gdpconfig", "key": key, "value": value} for key, value in
+        (("jobbroker.NW_ACTIVE", True), ("NW_ACTIVE", False))], id="a key and its long name"),
+    pytest.param("contradicting_incidents", ("incidents",), [
+        {"at": "1h", "what": "task_command", "task": 1, "command": "reassign", "soft": soft} for soft in (True, False)],
+        id="a command in two ways"),
+    pytest.param("closed_too_soon", ("incidents",), [
+        {"at": at, "until": until, "what": "storage_status", "storage": "CERN-PROD_DATADISK", "activity": "read_wan",
+         "status": "OFF"} for at, until in (("1h", "3h"), ("2h", "4h"))], id="the first end opens the storage"),
     pytest.param("storage_without_room", (*GRID, "storages"), {
         f"{site}_DISK": {"site": site, "total": "200 GB", "free": "200 GB"} for site in ("CERN-PROD", "BNL")},
         id="small storages"),

@@ -97,6 +97,7 @@ def test_scenarios_load_without_a_remark(name):
     scenario = load_scenario(FOLDER / name)
     assert scenario.name == Path(name).stem and scenario.description
     expected = ["There is no work"] if name == "lcg_replay.yaml" else []
+    expected += ["1 of 84 storage("] if name == "lcg_replay.yaml" else []
     expected += ["CRIC software gp"] if name == "gpu_campaign.yaml" else []
     assert [remark[:16] for remark in remarks(scenario)] == expected
 

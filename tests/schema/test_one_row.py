@@ -73,7 +73,8 @@ from simgrid_broker.scenario.synthetic import task_list
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import world_of
-from simgrid_broker.world.to_snapshot import _task
+from simgrid_broker.world.tasks_to_snapshot import claims
+from simgrid_broker.scenario.snapshot_task import SnapshotTask
 
 snapshot_file, scenario_file = sys.argv[1:]
 snapshot = sb.load_snapshot(snapshot_file).with_values({"tasks.102.maxLumiBlocks": 7})
@@ -85,7 +86,8 @@ try:
 except sb.SimgridBrokerError as error:
     refused = str(error)
 print(json.dumps(dict(
-    seen=view.maxlumiblocks, other=observe.task(world, 0).maxlumiblocks, again=_task(world, 1)["maxLumiBlocks"],
+    seen=view.maxlumiblocks, other=observe.task(world, 0).maxlumiblocks, 
+    again=claims(SnapshotTask, observe.values_of(world.arrays.tasks, 1), world.vocabularies)["maxLumiBlocks"],
     asked=int(task_record(view, Gdpconfig(in_force(snapshot)), "documented")["maxlumiblocks"][0]),
     drawn=sorted(set(task_list(scenario).rows["maxlumiblocks"].tolist())), refused=refused,
     described=[row for name in ("campaigns", "tasks") for section in topics()[name].sections()

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from simgrid_broker.errors import SnapshotError
 from simgrid_broker.names import FullChain, JobStatus, TaskStatus
-from simgrid_broker.scenario import load_snapshot
+from simgrid_broker.scenario import Snapshot, load_snapshot
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.attribute import columns_of
@@ -15,9 +16,9 @@ from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
 
 EXAMPLE = Path(__file__).parents[2] / "scenarios" / "snapshot.yaml"
-ALSO_READ = {"jeditaskid", "luck", "parent", "status", "frozen_s", "resource_type", "taskpriority"}
+ALSO_READ = {"jeditaskid", "luck", "n_nuclei", "parent", "status", "frozen_s", "resource_type", "taskpriority"}
 """Columns with a way of their own from a snapshot."""
-OF_A_RUN = {"n_nuclei", "arrival_s", "modification_s", "next_chunk", "n_retry", "n_alive", "n_attempts",
+OF_A_RUN = {"arrival_s", "modification_s", "next_chunk", "n_retry", "n_alive", "n_attempts",
             "max_attempt", "max_failure", "retry_class", "server_retries", "old_status", "failed_attempts",
             "errordialog", "lost_walltime_s", "used_hs06s", "work_queue"}
 """Columns that only a run needs."""
@@ -118,3 +119,49 @@ def test_a_task_as_the_broker_sees_it():
     assert (task.architecture, task.only_tags_for_fc, task.gshare) == ("#x86_64", True, "Analysis")
     assert [TaskStatus(status) for status in world.arrays.tasks["status"][[0, 1, -1]]] == [
         TaskStatus.ASSIGNING, TaskStatus.READY, TaskStatus.DONE]
+
+
+def test_output_lies_where_the_storage_mapping_says():
+    def seen(**values):
+        world, snapshot = world_and_snapshot(**values)
+        centre = world.vocabularies["sites"].index("CENTRE")
+        link = observe.stats(world, statistics_of(world, snapshot), 1, centre).link
+        return {name: (bool(row["at_nucleus"]), bool(row["unmapped"]))
+                for name, row in zip(world.vocabularies["queues"], link, strict=True)}
+    plain = seen()
+    assert [name for name, (there, _) in plain.items() if there] == ["CENTRE", "CENTRE_TEST"]
+    assert not any(unmapped for _, unmapped in plain.values())
+    told = seen(storage_mapping={"NORTH": "CENTRE", "WEST": "WEST"})
+    assert told["NORTH"] == (True, False) and told["WEST"] == (False, False)
+    assert all(told[name] == (False, True) for name in told.keys() - {"NORTH", "WEST"})
+
+
+def test_output_on_its_way_by_nucleus_spares_what_waits_for_nuclei_that_take_none():
+    for status, spared in (("ON", 0), ("OFF", 7), ("TEST", 7), ("", 0)):
+        world, snapshot = world_and_snapshot(**{
+            "queues.NORTH.transferring_to": {"CENTRE": 7, "WEST": 2},
+            "grid.storages.CENTRE_DATADISK.write_wan": status})
+        north = world.vocabularies["queues"].index("NORTH")
+        assert statistics_of(world, snapshot).activity["transferring_unwritable"][north] == spared
+
+
+@pytest.mark.parametrize(("files", "events", "at_once"), [
+    pytest.param(4, 0, 4, id="files of a job"), pytest.param(4, 50, 1, id="events come first"),
+    pytest.param(0, 0, 1, id="nothing said")])
+def test_the_smallest_job_of_a_task_with_files(files, events, at_once):
+    world, _ = world_and_snapshot(**{"tasks.102.splitting": {"nFilesPerJob": files, "nEventsPerJob": events},
+                                     "tasks.102.files_per_job": 1, "tasks.102.events_per_job": 10,
+                                     "tasks.102.input_per_job": "1 GB", "tasks.102.output_per_job": "2 GB"})
+    view = observe.task(world, 1)
+    assert (view.n_files_per_job, view.n_events_per_job) == (at_once, 10 * at_once)
+    assert (view.input_bytes_per_job, view.output_bytes_per_job) == (1e9 * at_once, 2e9 * at_once)
+
+
+def test_a_task_may_have_a_name():
+    snapshot = load_snapshot(EXAMPLE)
+    values = snapshot.to_dict()
+    values["tasks"] = {"102-merge-1": values["tasks"]["102"] | {"jeditaskid": 102}}
+    assert world_of(Snapshot.from_dict(values)).arrays.tasks["jeditaskid"][0] == 102
+    del values["tasks"]["102-merge-1"]["jeditaskid"]
+    with pytest.raises(SnapshotError, match="expected a jeditaskid"):
+        Snapshot.from_dict(values)

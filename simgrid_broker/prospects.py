@@ -1,0 +1,123 @@
+"""Whether any PanDA queue would take a typical task of each stream of work: the brokers' own rules that depend neither
+on load nor on data are asked about an empty grid."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from math import isfinite, log
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.compiled import uncompiled
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.policy.job_brokerage import requirements
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
+from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
+from simgrid_broker.policy.rule import Answer, CriterionFunction, refused_of
+from simgrid_broker.scenario import Scenario, in_force
+from simgrid_broker.scenario.cross_checks import leaf_of
+from simgrid_broker.scenario.model import Record
+from simgrid_broker.scenario.synthetic import typical_tasks
+from simgrid_broker.views import Gdpconfig, Queues, Task
+from simgrid_broker.world import observe
+from simgrid_broker.world.build import build
+from simgrid_broker.world.world import World
+
+PACKAGED = "production"
+"""Name of the package's own job brokerage; the rules of others are not known."""
+
+
+class Obstacle(NamedTuple):
+    """The first rule that refuses a candidate, and the figures that it compared; NaN = it has none."""
+
+    candidate: str
+    rule: CriterionFunction
+    value: float
+    limit: float
+
+    @property
+    def distance(self) -> float:
+        """How far the figure is from the limit, as a factor."""
+        known = isfinite(self.value) and isfinite(self.limit) and self.value > 0 and self.limit > 0
+        return abs(log(self.value / self.limit)) if known else np.inf
+
+    def __str__(self) -> str:
+        if not (isfinite(self.value) and isfinite(self.limit)):
+            return self.candidate
+        return f"{self.candidate}, {self.value:.6g} against a limit of {self.limit:.6g} {self.rule.rule.unit}".rstrip()
+
+
+def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
+    """Streams of which no queue that is online, or that an incident opens, takes a typical task."""
+    streams = (*scenario.workload.campaigns, *scenario.workload.users)
+    if not streams or scenario.policies.job_brokerage != PACKAGED:
+        return
+    world = _world(scenario)
+    queues, cfg = observe.queues(world), Gdpconfig(in_force(scenario))
+    kinds = tuple(scenario.resource_types.values())
+    for row, stream in enumerate(streams):
+        task = observe.task(world, row)
+        if resource_type_of(kinds, task.corecount, task.ramcount, task.ramunit, task.baseramcount) == UNDEFINED:
+            yield (f"No resource type takes a typical task of {stream.name!r}, with {task.corecount} core(s) and "
+                   f"{task.ramcount:.6g} {task.ramunit}; it will be broken.")
+        elif (found := obstacles(task, queues, cfg, scenario.edition)) is not None:
+            yield f"No queue can run a typical task of {stream.name!r}: {told(found)}."
+
+
+def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str) -> list[Obstacle] | None:
+    """What refuses a task at every candidate; None if one takes it."""
+    case, found = JobCase(task, queues, edition), dict[int, Obstacle]()
+    criteria = PRODUCTION[edition].funnel.criteria
+    for rule in (rule for rule in criteria if rule.rule.static is not None):
+        answer = rule(case)
+        value, limit = (np.broadcast_to(side, len(queues.names)) for side in (
+            (answer.value, answer.limit) if isinstance(answer, Answer) else (np.nan, np.nan)))
+        for k in np.flatnonzero(refused_of(answer)).tolist():
+            found.setdefault(k, Obstacle(queues.names[k], rule, float(value[k]), float(limit[k])))
+    record = task_record(task, cfg, edition)[0]
+    asked = [(rule, uncompiled(rule)) for rule in criteria if rule.rule.per_candidate
+             and uncompiled(rule).__module__ == requirements.__name__]
+    for k, name in enumerate(queues.names):
+        if k not in found:
+            obstacle = _of_candidate(name, record, queues.records[k], asked)
+            if obstacle is None:
+                return None
+            found[k] = obstacle
+    return [found[k] for k in sorted(found)]
+
+
+def told(found: list[Obstacle]) -> str:
+    """The rules that refuse the candidates, and of each that compares figures the candidate nearest to its limit."""
+    numbers = Counter(one.rule.rule.tag for one in found)
+    nearest = {tag: min((one for one in found if one.rule.rule.tag == tag), key=lambda one: one.distance)
+               for tag in numbers}
+    return "; ".join(f"{tag} refuses {number} candidate(s)" + (
+        f", nearest {nearest[tag]}" if isfinite(nearest[tag].distance) else f" ({nearest[tag].candidate}, ...)"
+        if number > 1 else f" ({nearest[tag].candidate})") for tag, number in numbers.most_common())
+
+
+def _of_candidate(name: str, task: np.void, queue: np.void,
+                  asked: list[tuple[CriterionFunction, Callable]]) -> Obstacle | None:
+    """What refuses a task at one candidate; None if it takes the task."""
+    with np.errstate(all="ignore"):
+        for rule, ask in asked:
+            refused, value, limit = ask(task, queue, None, None, None, None)
+            if refused:
+                return Obstacle(name, rule, float(value), float(limit))
+    return None
+
+
+def _world(scenario: Scenario) -> World:
+    """The empty grid, with a typical task of each stream; queues that an incident opens are online."""
+    streams = (*scenario.workload.campaigns, *scenario.workload.users)
+    world = build(scenario.model_copy(update=dict(incidents=(), record=Record())), typical_tasks(scenario))
+    shares = world.vocabularies["shares"]
+    for row, stream in enumerate(streams):
+        leaf = leaf_of(scenario, stream)
+        world.arrays.tasks["share"][row] = shares.index(leaf) if leaf in shares else -1
+        world.arrays.scout_inputs[row] = int(stream.useScout)
+    for incident in scenario.incidents:
+        if incident.what == "queue_status" and incident.status == QueueStatus.ONLINE.word:
+            world.arrays.queues["status"][world.vocabularies["queues"].index(incident.queue)] = QueueStatus.ONLINE
+    return world
