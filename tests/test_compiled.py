@@ -1,67 +1,179 @@
-"""Where compiled code is kept, and when it is kept no longer."""
+"""Compiled functions, what their code is found by, and where it is kept."""
 
+import importlib
+import os
 import subprocess
 import sys
 
+import numba
 import pytest
 
-from simgrid_broker import compiled
+from simgrid_broker.compiled import compiled, kept_code
+from simgrid_broker.compiled.fingerprint import fingerprint
+
+TWO_FILES = {
+    "inner": "from simgrid_broker.compiled import compiled\nLIMIT = 10\n"
+             "@compiled\ndef above(x):\n    return x > LIMIT\n",
+    "outer": "from simgrid_broker.compiled import compiled\nfrom inner import above\n"
+             "@compiled\ndef asked(x):\n    return above(x)\nif __name__ == '__main__':\n    print(asked(11))\n",
+}
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch):
-    """A package of one source file for each place where compiled code may stand."""
-    for place in ("luck.py", "names.py", "schema/jobs.py", "world/rows.py", "world/build.py", "fabric/loop.py",
-                  "agents/adder.py"):
-        file = tmp_path / place
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("from simgrid_broker.compiled import compiled" if place != "world/build.py" else "plain = 1")
-    monkeypatch.setattr(compiled, "PACKAGE", tmp_path)
+def two_files(tmp_path):
+    """A function and one that it calls, in two files."""
+    for name, text in TWO_FILES.items():
+        (tmp_path / f"{name}.py").write_text(text)
     return tmp_path
 
 
-@pytest.mark.parametrize(("place", "text", "is_new"), [
-    pytest.param("fabric/loop.py", "# compiled anew", True, id="a compiled source"),
-    pytest.param("schema/jobs.py", "another column", True, id="a table"),
-    pytest.param("names.py", "another status", True, id="a vocabulary"),
-    pytest.param("world/build.py", "plain = 2", False, id="a plain source"),
-    pytest.param("agents/adder.py", "compiled = 1", False, id="a source of another room"),
+def printed(folder):
+    """What the outer function returns in a new process that keeps its compiled code in `folder`."""
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(folder / "kept"), "NUMBA_DISABLE_JIT": "0",
+                                "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run([sys.executable, folder / "outer.py"], env=environment, capture_output=True, text=True,
+                          timeout=300, check=True).stdout.strip()
+
+
+def test_a_change_of_an_inner_function_or_its_constants_changes_the_result(two_files):
+    assert [printed(two_files), printed(two_files), len(list((two_files / "kept").iterdir()))] == ["True", "True", 1]
+    (two_files / "inner.py").write_text(TWO_FILES["inner"].replace("10", "11"))
+    assert printed(two_files) == "False"
+    (two_files / "inner.py").write_text(TWO_FILES["inner"].replace("x >", "x <="))
+    assert printed(two_files) == "False"
+    (two_files / "inner.py").write_text(TWO_FILES["inner"])
+    assert [printed(two_files), len(list((two_files / "kept").iterdir()))] == ["True", 3]
+
+
+RULES = """
+import enum
+import numpy as np
+import {limits} as limits
+from {limits} import above, plainly
+
+class Status(enum.IntEnum):
+    READY = 1
+
+ROW = np.dtype([("a", np.int32)])
+TABLE = np.array([1.0, 2.0])
+PAIR = (1, (2, 3))
+UNUSED = 7
+
+def made(limit):
+    def rule(n, more=4):
+        return above(n) + limits.far(n) + plainly(n) + limit + Status.READY + TABLE[0] + PAIR[1][1] + ROW.itemsize
+    return rule
+
+rule = made(5)
+"""
+LIMITS = """
+FAR = 3
+def above(n): return n > 1
+def far(n): return n > FAR
+def plainly(n): return n
+above.py_func, far.py_func = above, far
+"""
+
+
+@pytest.mark.parametrize(("before", "after", "is_new"), [
+    pytest.param("READY = 1", "READY = 2", True, id="a member of an enumeration"),
+    pytest.param('"a", np.int32', '"b", np.int32', True, id="a column"),
+    pytest.param("[1.0, 2.0]", "[1.0, 2.5]", True, id="an array"),
+    pytest.param("(2, 3)", "(2, 4)", True, id="a number in a tuple in a tuple"),
+    pytest.param("made(5)", "made(6)", True, id="a number of the function around it"),
+    pytest.param("more=4", "more=5", True, id="a default"),
+    pytest.param("above(n) + limits", "above(n) - limits", True, id="its own code"),
+    pytest.param("n > 1", "n > 2", True, id="a function that it names"),
+    pytest.param("FAR = 3", "FAR = 4", True, id="a constant of a function of a module that it names"),
+    pytest.param("plainly(n): return n", "plainly(n): return 1", True, id="a function that is not compiled"),
+    pytest.param("UNUSED = 7", "UNUSED = 8", False, id="a constant that it does not name"),
+    pytest.param("class Status", "# a comment\nclass Status", False, id="a comment"),
 ])
-def test_the_fingerprint_follows_what_was_compiled(package, place, text, is_new):
-    before = compiled.sources_digest()
-    (package / place).write_text(text)
-    assert (compiled.sources_digest() != before) is is_new
+def test_the_fingerprint_follows_all_that_a_function_names(before, after, is_new, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def written(name, change):
+        texts = {f"limits_{name}": LIMITS, f"rules_{name}": RULES.format(limits=f"limits_{name}")}
+        for module, text in texts.items():
+            (tmp_path / f"{module}.py").write_text(text.replace(*change))
+        for module in texts:
+            sys.modules.pop(module, None)
+        importlib.invalidate_caches()
+        return fingerprint(importlib.import_module(f"rules_{name}").rule)
+    name = f"of_{abs(hash((before, after)))}"
+    first = written(name, ("", ""))
+    for file in tmp_path.glob("__pycache__/*"):
+        file.unlink()
+    assert (written(name, (before, after)) != first) is is_new
 
 
-def test_the_cache_lives_where_the_user_says(tmp_path, monkeypatch):
+def test_rules_that_exchange_their_names_are_told_apart():
+    def low(n):
+        return n < 1
+
+    def high(n):
+        return n > 1
+
+    def both(first, second):
+        first.py_func, second.py_func = first, second
+        return lambda n: first(n) or second(n)
+    assert fingerprint(both(low, high)) != fingerprint(both(high, low))
+
+
+def test_compiled_code_is_kept_where_the_user_says(tmp_path, monkeypatch):
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "kept"))
-    folder = compiled.cache_folder.__wrapped__()
-    assert folder.is_dir()
-    assert folder.parent == tmp_path / "kept"
-    assert folder.name == compiled.sources_digest()
+    assert kept_code.cache_folder.__wrapped__() == tmp_path / "kept" and (tmp_path / "kept").is_dir()
 
 
 def test_a_cache_that_cannot_be_made_is_replaced_by_a_passing_one(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("SIMGRID_BROKER_CACHE", str(tmp_path / "file"))
-    assert compiled.kept_folder() is None and compiled.cache_folder.__wrapped__().is_dir()
+    assert kept_code.kept_folder() is None and kept_code.cache_folder.__wrapped__().is_dir()
 
 
 def test_without_a_home_folder_compiled_code_is_not_kept(monkeypatch):
     def unknown():
         raise RuntimeError("Could not determine home directory.")
     monkeypatch.delenv("SIMGRID_BROKER_CACHE", raising=False)
-    monkeypatch.setattr(compiled.Path, "home", unknown)
-    assert compiled.kept_folder() is None and compiled.cache_folder.__wrapped__().is_dir()
+    monkeypatch.setattr(kept_code.Path, "home", unknown)
+    assert kept_code.kept_folder() is None and kept_code.cache_folder.__wrapped__().is_dir()
 
 
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled")
 def test_a_compiled_function_says_what_the_plain_one_says():
     def weigh(x, y):
         return x / y
 
-    made = compiled.compiled(weigh)
+    made = compiled(weigh)
     assert made(6.0, 3.0) == weigh(6.0, 3.0)
     assert made(1.0, 0.0) == float("inf")            # IEEE: no exception within compiled code
+
+
+VARIANTS = """
+import numpy as np
+from simgrid_broker.compiled import compiled, watched
+
+@compiled
+def inner(x):
+    return x + 1
+
+@compiled
+def outer(row):
+    return inner(row["byte"]) + inner(row["word"]) + inner(row["long"]) + inner(3) + inner(row["sign"])
+
+names = []
+with watched(names.append):
+    row = np.zeros(1, [("byte", np.int8), ("word", np.uint32), ("long", np.int64), ("sign", np.uint64)])[0]
+    print(outer(row), len(inner._parts), names, len(inner.overloads))
+"""
+
+
+def test_a_part_is_compiled_once_for_whole_numbers_of_all_widths(tmp_path):
+    """Signed and unsigned words of 64 bits stay apart; only the function that Python calls is compiled as a whole."""
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    answer = subprocess.run([sys.executable, "-c", VARIANTS], env=environment, capture_output=True, text=True,
+                            timeout=300, check=True).stdout
+    assert answer == "8 2 ['__main__.outer'] 0\n"
 
 
 def test_importing_the_package_compiles_nothing():

@@ -23,6 +23,10 @@ STEPS_LAYOUT = "{desc} |{bar:20}| {n} of {total}"
 TEXT_COLUMNS = 70
 """Columns of percentage and text next to the bar."""
 
+FIRST_RUN = "First run of this version on this machine: compiling takes about 20 s, once."
+NOT_KEPT = ("Compiling takes about 20 s in each run, because there is no folder to keep the code in; name one in the "
+            "environment variable SIMGRID_BROKER_CACHE.")
+
 
 class Pace:
     """Simulated seconds and ended jobs per second of wall-clock time over the last steps."""
@@ -53,6 +57,7 @@ class Progress:
         self.pace = Pace()
         self.line_at = clock() + LINE_EVERY_S
         self.bar = _bar(duration_s) if sys.stderr.isatty() else None
+        self.has_compiled = False
 
     def __call__(self, simulation) -> None:
         """Show the state of `simulation`."""
@@ -65,6 +70,16 @@ class Progress:
             self.line_at = now + LINE_EVERY_S
             text = self._text(simulated_s, simulation.running_cores)
             typer.echo(f"{100 * simulated_s / self.duration_s:3.0f} %  {text}", err=True)
+
+    def compiling(self, name: str) -> None:
+        """Show which function is being compiled, and once why."""
+        if not self.has_compiled:
+            from simgrid_broker.compiled.kept_code import kept_folder
+            self.has_compiled = True
+            write = typer.echo if self.bar is None else self.bar.write
+            write(FIRST_RUN if kept_folder() else NOT_KEPT, file=sys.stderr)
+        if self.bar is not None:
+            self.bar.set_description_str(f"compiling {name}")
 
     def close(self) -> None:
         """End the bar and move to the next line."""

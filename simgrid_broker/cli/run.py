@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,10 +26,6 @@ Examples:
   simgrid-broker run scenarios/quickstart.yaml --snapshot-at 12h
   simgrid-broker run scenarios/lcg_replay.yaml --workload LCG-2005-1.swf.gz
 """
-
-FIRST_RUN = "First run of this version on this machine: compiling the event loop takes about 40 s, once."
-NOT_KEPT = ("Compiling the event loop takes about 40 s in each run, because there is no folder to keep it in; name one "
-            "in the environment variable SIMGRID_BROKER_CACHE.")
 
 
 def run(
@@ -67,22 +64,21 @@ def run(
 
 
 def show_remarks(scenario: "Scenario") -> None:
-    """Print remarks on the scenario and on compiling to stderr."""
+    """Print remarks on the scenario to stderr."""
     from simgrid_broker.advice import remarks
-    from simgrid_broker.compiled import is_compiled, kept_folder
     for remark in remarks(scenario):
         typer.echo(f"note: {remark}", err=True)
-    if not is_compiled():
-        typer.echo(FIRST_RUN if kept_folder() else NOT_KEPT, err=True)
 
 
 def simulated(simulate: Callable[..., "Run"], scenario: "Scenario", folder: Path, validate: bool,
               quiet: bool) -> "Run":
     """Simulate a scenario into `folder`; the folder is removed if the run did not begin."""
     from simgrid_broker.cli.progress import Progress
+    from simgrid_broker.compiled import watched
     progress = None if quiet else Progress(scenario.duration)
     try:
-        result = simulate(scenario, folder=folder, validate=validate, progress=progress)
+        with watched(progress.compiling) if progress else nullcontext():
+            result = simulate(scenario, folder=folder, validate=validate, progress=progress)
     except (SimgridBrokerError, MemoryError) as error:
         if is_begun(folder):
             error.add_note(f"Complete results are kept in {folder}.")

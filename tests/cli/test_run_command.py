@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from simgrid_broker import engine
-from simgrid_broker.cli import progress, run, trouble
+from simgrid_broker.cli import progress, trouble
+from simgrid_broker.compiled import decorator
 from simgrid_broker.errors import InvariantBroken, OutputError
 from simgrid_broker.records import read_run
+from simgrid_broker.scenario.synthetic import task_list
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 COLD = "--set", "warm_up=0"
@@ -68,9 +70,15 @@ def test_a_key_without_effect_is_reported_before_the_run(call, tmp_path, no_page
     assert "note: gdpconfig key 'TW_DONE_JOB_STAT' has no effect" in result.stderr
 
 
-def test_a_first_run_is_announced(call, tmp_path, no_pages, monkeypatch):
-    monkeypatch.setattr("simgrid_broker.compiled.is_compiled", lambda: False)
-    assert run.FIRST_RUN in call("run", MINIMAL, *COLD, "--until", "1 min", "--out", tmp_path).stderr
+def test_compiling_is_announced_once(call, tmp_path, no_pages, monkeypatch):
+    def begin(scenario):
+        for name in ("luck.first", "luck.second"):
+            for watcher in decorator._watchers:
+                watcher(name)
+        return task_list(scenario)
+    monkeypatch.setattr(engine, "task_list", begin)
+    told = call("run", MINIMAL, *COLD, "--until", "1 min", "--out", tmp_path).stderr
+    assert told.count(progress.FIRST_RUN) == 1
 
 
 def test_a_workload_replaces_the_trace(call, tmp_path, no_pages):

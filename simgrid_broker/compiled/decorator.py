@@ -1,0 +1,124 @@
+"""The decorator for compiled code: a function called from Python is compiled in one piece with all that it calls.
+
+Compiled functions are plain Python that Numba translates; with `NUMBA_DISABLE_JIT=1` they run uncompiled. Numba would
+optimise, translate and keep every called function by itself, in a variant for each width of whole numbers; here these
+are translated as parts of the functions that Python calls, which takes half of the time. This depends on Numba's
+internals: `pyproject.toml` bounds Numba to the versions that were tried.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import numba
+from llvmlite import binding
+from numba.core import types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, Flags, compile_extra
+from numba.core.registry import CPUDispatcher
+from numba.core.sigutils import normalize_signature
+from numba.core.types.misc import unliteral
+from numba.core.typing.templates import make_concrete_template
+
+from simgrid_broker.compiled.kept_code import KeptCode
+
+F = TypeVar("F", bound=Callable[..., Any])
+OPTIONS = dict(nopython=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=True)
+"""Nopython, IEEE arithmetic, and without reference counting: six times faster here, but no array can be created."""
+WIDER = dict.fromkeys((types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32), types.int64)
+"""Types in which a part takes numbers of these types: one variant instead of one for each width."""
+PREFIX = f"{__name__.partition('.')[0]}."
+
+_watchers: list[Callable[[str], None]] = []
+
+
+def compiled(function: F) -> F:
+    """Translate `function` with Numba, when it is first called with arguments of these types, and keep the result.
+
+    Without reference counting a function may not create arrays, including slices. Called by compiled code, it takes
+    whole numbers as int64, or uint64, whatever their width.
+    """
+    return function if numba.config.DISABLE_JIT else Compiled(function)
+
+
+@contextmanager
+def watched(watcher: Callable[[str], None]) -> Iterator[None]:
+    """Call `watcher` with the name of each function before it is compiled for Python."""
+    _watchers.append(watcher)
+    try:
+        yield
+    finally:
+        _watchers.remove(watcher)
+
+
+class Compiled(CPUDispatcher):
+    """A compiled function, called from Python as a whole, and from compiled code as a part of its caller."""
+
+    def __init__(self, function: Callable):
+        super().__init__(function, targetoptions=OPTIONS, pipeline_class=WholeCompiler)
+        self._cache = KeptCode(function)
+        self._parts: dict[tuple, Any] = {}
+
+    def get_call_template(self, args, kws):
+        """Called by Numba for a call in compiled code: the signature of the part that fits the arguments."""
+        signature, args = self.fold_argument_types(args, kws)
+        args = tuple(WIDER.get(kind, kind) for kind in map(unliteral, args))
+        if args not in self._parts:
+            self._parts[args] = self._part(args)
+        template = make_concrete_template(self.__name__, self.__name__, [self._parts[args].signature])
+        return template, signature, args, {}
+
+    def get_overload(self, sig):
+        """Called by Numba for a call in compiled code: the key of a part among the functions that can be called."""
+        return self._parts[tuple(normalize_signature(sig)[0])].library
+
+    def _part(self, args: tuple):
+        flags = Flags()
+        self.targetdescr.options.parse_as_flags(flags, OPTIONS | dict(no_cpython_wrapper=True))
+        flags.no_compile = True
+        result = compile_extra(self.typingctx, self.targetctx, self.py_func, args, None, flags, {},
+                               library=Part(self.targetctx.codegen(), self.py_func.__qualname__))
+        self.targetctx.insert_user_function(result.library, result.fndesc, [result.library])
+        return result
+
+
+class WholeCompiler(Compiler):
+    """Numba's compiler of a function, with a library that includes all parts."""
+
+    def compile_extra(self, func):
+        """Called by Numba to compile `func`."""
+        for watcher in _watchers:
+            watcher(f"{func.__module__}.{func.__qualname__}".removeprefix(PREFIX))
+        self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
+        return super().compile_extra(func)
+
+
+class Part(JITCodeLibrary):
+    """Code that becomes a part of others, neither optimised nor translated by itself."""
+
+    def finalize(self):
+        """Called by Numba once the code is complete."""
+        self._finalized = True
+
+    def _get_module_for_linking(self):
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == binding.Linkage.external:
+                function.linkage = "linkonce_odr"
+        return self._final_module
+
+
+class Whole(JITCodeLibrary):
+    """Code of a function that Python calls, with all its parts."""
+
+    def finalize(self):
+        """Link each part once, then optimise and translate all."""
+        for library in self._linking_libraries:
+            self._linking_libraries += [used for used in library._linking_libraries
+                                        if used not in self._linking_libraries]
+        super().finalize()
+
+    def _get_module_for_linking(self):
+        """Called by Numba to keep the names of the functions that are defined; nothing is ever linked with a whole."""
+        return binding.parse_assembly("".join(
+            f'define void @"{function.name}"() {{ unreachable }}\n' for function in self.get_defined_functions()))

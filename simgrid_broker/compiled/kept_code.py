@@ -1,0 +1,91 @@
+"""Compiled code that is kept between runs: a file for each function, found by a digest of what it is made of."""
+
+import atexit
+import os
+import pickle
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+
+from numba.core.caching import _Cache
+from numba.core.compiler import CompileResult
+from numba.core.serialize import dumps
+
+from simgrid_broker.compiled.fingerprint import digest, fingerprint
+
+MACHINERY = (*Path(__file__).parent.glob("*.py"), Path(__file__).parents[1] / "bundle.py")
+"""Files that determine how functions are compiled."""
+
+
+class KeptCode(_Cache):
+    """The files of one function, as Numba asks for them; one for each types of its arguments.
+
+    Numba's own files would be found by the time and the size of the one source file in which the function is.
+    """
+
+    cache_path = None
+
+    def __init__(self, function: Callable):
+        self.function = function
+
+    def load_overload(self, sig, target_context):
+        """Compiled code for arguments of some types; None if there is none."""
+        try:
+            content = self._file(sig, target_context).read_bytes()
+        except OSError:
+            target_context.refresh()                   # Numba's own rules of types, which compiling needs
+            return None
+        return CompileResult._rebuild(target_context, *pickle.loads(content))
+
+    def save_overload(self, sig, data):
+        """Keep compiled code for arguments of some types."""
+        handle, draft = tempfile.mkstemp(dir=cache_folder())
+        with suppress(OSError), open(handle, "wb") as file:
+            file.write(dumps(data._reduce()))
+            os.replace(draft, self._file(sig, data.target_context))
+
+    def _file(self, sig, target_context) -> Path:
+        known = digest(_machinery(), fingerprint(self.function), str(sig), str(target_context.codegen().magic_tuple()))
+        return cache_folder() / f"{self.function.__module__}.{self.function.__qualname__}-{known}.code"
+
+    def enable(self):
+        """Nothing: it is always in use."""
+
+    def disable(self):
+        """Nothing: it is always in use."""
+
+    def flush(self):
+        """Nothing: what a file holds never changes."""
+
+
+@cache
+def _machinery() -> str:
+    return digest(*(file.read_bytes() for file in sorted(MACHINERY)))
+
+
+@cache
+def cache_folder() -> Path:
+    """Folder of compiled code, created if missing; a temporary one if none is kept."""
+    kept = kept_folder()
+    if kept is not None:
+        return kept
+    temporary = Path(tempfile.mkdtemp(prefix="simgrid_broker-"))
+    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
+    return temporary
+
+
+def kept_folder() -> Path | None:
+    """Folder in which compiled code is kept between runs, created if missing.
+
+    It is the folder that the environment variable SIMGRID_BROKER_CACHE names, else one in the user's `.cache`. None if
+    there is no home folder (a container with an unknown user) or nothing can be written.
+    """
+    try:
+        folder = Path(os.environ.get("SIMGRID_BROKER_CACHE") or Path.home() / ".cache" / "simgrid_broker")
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):
+        return None
+    return folder if os.access(folder, os.W_OK) else None
