@@ -11,8 +11,10 @@ from simgrid_broker import policy
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
-from simgrid_broker.policy.job_brokerage.question import KEYS, TERMS
+from simgrid_broker.policy.funnel import Liftable
+from simgrid_broker.policy.job_brokerage import question as of_jobs
 from simgrid_broker.policy.registry import BUILT_IN
+from simgrid_broker.policy.task_brokerage import question as of_tasks
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
 from simgrid_broker.prospects import work_that_no_queue_takes
 from simgrid_broker.scenario import Scenario, cross_checks, find
@@ -83,9 +85,10 @@ def _reads(function: Callable, entry: GdpconfigKey, edition: str) -> bool:
 
 @cache
 def _rules_of(edition: str) -> frozenset[Callable]:
-    """The rules of both brokers in an edition, and the function that counts jobs for them."""
+    """The rules of both brokers in an edition, what lifts some of them, and the function that counts jobs for them."""
     jobs, tasks = JOBS[edition], TASKS[edition]
-    return frozenset((*jobs.funnel.criteria, *jobs.factors, jobs.count, *tasks.funnel.criteria, *tasks.factors))
+    lifting = [step.when for step in tasks.funnel.steps if isinstance(step, Liftable)]
+    return frozenset((*jobs.funnel.criteria, *jobs.factors, jobs.count, *tasks.funnel.criteria, *tasks.factors, *lifting))
 
 
 def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
@@ -98,7 +101,8 @@ def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
     names = [name for code in codes for name in code.co_names]
     if _asks_a_record(plain):
         columns = {text for code in codes for text in code.co_consts if isinstance(text, str)}
-        yield from (KEYS[column] for column in columns & KEYS.keys() - TERMS[edition].keys())
+        keys, terms = _columns_of(plain)
+        yield from (keys[column] for column in columns & keys.keys() - terms[edition].keys())
     for name in names:
         thing = plain.__globals__.get(name)
         if isinstance(thing, type) and issubclass(thing, Component):
@@ -108,6 +112,12 @@ def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
         elif (isinstance(_plain(thing), FunctionType) and (name[0] == "_" or _asks_a_record(_plain(thing)))
               and _plain(thing) is not plain):
             yield from _keys_named(thing, edition)
+
+
+def _columns_of(function: FunctionType) -> tuple[dict[str, GdpconfigKey], dict[str, dict]]:
+    """Keys of gdpconfig by column of a task's record, and the columns that each edition sets for good."""
+    question = of_tasks if function.__module__.startswith(of_tasks.__package__) else of_jobs
+    return question.KEYS, question.TERMS
 
 
 def _asks_a_record(function: FunctionType) -> bool:

@@ -340,35 +340,43 @@ class InputOfNuclei(NamedTuple):
     missing: str = ""
 
 
+NUCLEUS = np.dtype([
+    ("site", "i8"), ("active", "?"), ("has_storage", "?"), ("read_wan", "?"), ("write_wan", "?"),
+    ("free_bytes", "f8"), ("expired_bytes", "f8"), ("total_bytes", "f8"),
+    ("min_free_bytes", "f8"),        # free space that must stay
+    ("unavailable_bytes", "f8"),     # space promised to transfers under way
+    ("queued_output_files", "f8"),
+    ("remaining_work_hs06s", "f8"),  # RW, the work assigned to the nucleus
+    ("priority_work_hs06s", "f8"),   # as documented the same; else that of the task's share at its priority or above
+    ("local_input_bytes", "f8"), ("local_input_files", "f8"),    # on disk or tape, of the datasets that count for the
+    ("disk_input_bytes", "f8"),      # task (taskBrokerOnMaster); and on disk
+    ("bare", "i1"),                  # names.BareNucleus
+    ("satellite", "?"),              # candidate only for a full chain
+    ("draw", "f8"),                  # number in (0, 1) of its own; NaN = one number draws one of all
+    ("can_run", "?"),                # it has a queue for the jobs of the task, as far as it was asked
+])
+"""A site that can be a nucleus, as task brokerage sees it for one task."""
+
+
 @dataclass(frozen=True)
 class Nuclei:
-    """The candidates of task brokerage: sites that can be a nucleus, all columns (n,).
+    """The candidates of task brokerage: sites that can be a nucleus, (n,).
 
-    Local input is on disk or tape, of the datasets that count for the task (taskBrokerOnMaster).
+    records: (n,) of NUCLEUS; a column is also an attribute: `nuclei.free_bytes`. complete_replica: a complete replica
+    of the input can be read from somewhere; can_run: which of the nuclei asked, (n,) bool, have a queue for the jobs of
+    the task, (n,) bool; None = all.
     """
 
-    site: np.ndarray
-    active: np.ndarray             # bool
-    has_storage: np.ndarray        # bool
-    read_wan: np.ndarray           # bool
-    write_wan: np.ndarray          # bool
-    free_bytes: np.ndarray
-    expired_bytes: np.ndarray
-    total_bytes: np.ndarray
-    remaining_work_hs06s: np.ndarray   # RW, the work assigned to the nucleus
-    queued_output_files: np.ndarray
-    local_input_bytes: np.ndarray
-    local_input_files: np.ndarray
-    min_free_bytes: np.ndarray | None = None       # free space that must stay; None = 0
-    priority_work_hs06s: np.ndarray | None = None  # RW of the task's share at its priority or above; None = all of RW
-    unavailable_bytes: np.ndarray | None = None    # space promised to transfers under way; None = 0
-    disk_input_bytes: np.ndarray | None = None     # of the local input what is on disk, not on tape alone; None = all
-    complete_replica: bool = True                  # a complete replica of the input can be read from somewhere
-    bare: np.ndarray | None = None                 # int8, names.BareNucleus; None = none is bare
-    satellite: np.ndarray | None = None            # bool, candidate only for a full chain; None = none is
-    draws: np.ndarray | None = None                # numbers in (0, 1) that draw one; None = by one number
-    can_run: Callable[[np.ndarray], np.ndarray] | None = None  # which of the nuclei asked, (n,) bool, have a queue for
-    #                                                            the jobs of the task, (n,) bool; None = all
+    records: np.ndarray
+    complete_replica: bool = True
+    can_run: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def __getattr__(self, column: str) -> Any:
+        """A column, (n,); raises AttributeError for an unknown one."""
+        if column not in (NUCLEUS.names or ()):
+            raise AttributeError(f"nuclei have no column {column!r}")
+        found = vars(self)[column] = np.ascontiguousarray(self.records[column])
+        return found
 
 
 @dataclass(frozen=True)

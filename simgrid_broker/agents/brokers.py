@@ -1,7 +1,6 @@
 """Both brokers with what they see of the grid; a run and a dry run ask them in the same way."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
@@ -55,7 +54,7 @@ class Brokers:
         seen = nuclei(self.world, row, burden, self._ability(row, task))
         uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
         if told is not None and told.uniform is not None:
-            seen, uniform = replace(seen, draws=None), told.uniform
+            seen.records["draw"], uniform = np.nan, told.uniform
         policies = self.policies
         return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition, uniform)
 

@@ -1,6 +1,6 @@
-"""A chain of criteria in PanDA's order, the first refusal of each candidate, and the product of factors."""
+"""A chain of criteria in PanDA's order, and the first refusal of each candidate by those that only see descriptions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from operator import attrgetter
@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.policy.rule import Answer, Criterion, CriterionFunction, FactorFunction, refused_of
-from simgrid_broker.views import KEPT
+from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, refused_of
 
 ONE = 1.0
 """What a factor returns that is 1 for every candidate."""
@@ -17,11 +16,14 @@ ONE = 1.0
 
 @dataclass(frozen=True)
 class Liftable:
-    """Criteria that are lifted together if no candidate that reached them would pass and `when(case)` holds."""
+    """Criteria that are lifted together if no candidate that reached them would pass and `when(task)` holds.
+
+    name: column of the task's record that says whether they were lifted.
+    """
 
     name: str
     criteria: tuple[CriterionFunction, ...]
-    when: Callable[[Any], bool]
+    when: Callable[[np.void], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,58 +144,3 @@ def first_refusals(funnel: Funnel, case) -> np.ndarray:
         np.putmask(first, refused_of(rule(case)), funnel.ranks[rule])
     first.setflags(write=False)
     return first
-
-
-def weigh(factors: tuple[FactorFunction, ...], case) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Weight of each candidate, (n,), as the product of the factors, and the factors by name."""
-    multipliers = {rule.rule.name: rule(case) for rule in factors}
-    weight = np.ones(case.n_candidates)
-    for multiplier in multipliers.values():
-        if multiplier is not ONE:
-            weight *= multiplier
-    return weight, multipliers
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Answer of a funnel: refused_by as in `views.Verdict`, the names of the groups that were lifted, and figures.
-
-    answers: those with figures that refused a candidate, by the index of the criterion.
-    """
-
-    refused_by: np.ndarray
-    lifted: tuple[str, ...]
-    answers: Mapping[int, Answer]
-
-
-def walk(funnel: Funnel, case) -> Outcome:
-    """Ask one step after the other until no candidate is left, as task brokerage does.
-
-    Refused candidates are cleared in `case.left`, (n,) bool, initially all True. A criterion may read it, because
-    checking whether a site can run the jobs is expensive. A temporary criterion removes candidates at its place.
-    Source: brokerage reference, 1.2 (after every step an empty list ends the attempt).
-    """
-    refused_by, left, lifted, answers, place = np.full(case.n_candidates, KEPT), case.left, [], {}, 0
-    for step in funnel.steps:
-        if not np.count_nonzero(left):
-            break
-        given = [rule(case) for rule in step.criteria] if isinstance(step, Liftable) else [step(case)]
-        if isinstance(step, Liftable) and not _passes_any(given, left) and step.when(case):
-            lifted.append(step.name)
-        else:
-            for offset, answer in enumerate(given):
-                refused = left & refused_of(answer)
-                if np.count_nonzero(refused):
-                    refused_by[refused] = place + offset
-                    np.logical_xor(left, refused, out=left)
-                    if isinstance(answer, Answer):
-                        answers[place + offset] = answer
-        place += len(given)
-    return Outcome(refused_by, tuple(lifted), answers)
-
-
-def _passes_any(given: list[Answer | np.ndarray], left: np.ndarray) -> bool:
-    """Whether any of the candidates that are left passes all criteria of a group."""
-    for answer in given:
-        left = left & ~refused_of(answer)
-    return bool(np.count_nonzero(left))

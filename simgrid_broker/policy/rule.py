@@ -3,7 +3,7 @@
 A rule is a plain function, so it can be tested, pickled and found by its name; its description is its attribute `rule`.
 A rule about all candidates (`criterion`, `factor`) is a function of a case that answers for all of them at once, in
 NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is a compiled function of the records of
-`job_brokerage.question.Candidate`, which may change from minute to minute.
+a `Candidate` (`question` of each brokerage), which may change from minute to minute.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class Criterion(Rule):
     tag: what PanDA logs for a refused candidate, which several criteria may share; name: the criterion's own, that of
     its function; stage: PanDA's name of the check that refuses a candidate; unit: of the figures that it compares;
     temporary: PanDA remembers the refusal and removes the candidate only before the final rules. For rules about one
-    candidate: needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
+    candidate: together: one refusal removes all candidates that are left (task brokerage); needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
     it out (as it does every rule that needs numbers); is_choice: it returns a class, 0 being the best, and all
     candidates but those of the best class are refused.
     """
@@ -57,6 +57,7 @@ class Criterion(Rule):
     unit: str = ""
     temporary: bool = False
     final: bool = False
+    together: bool = False
     needs_numbers: bool = False
     cap: bool = False
     is_choice: bool = False
@@ -102,7 +103,7 @@ class FactorFunction(RuleFunction, Protocol):
 
 
 OfCase = Callable[[Any], "Answer | np.ndarray | float"]
-OfCandidate = Callable[[np.void, np.void, np.void, np.void, np.void, np.void], Any]
+OfCandidate = Callable[..., Any]
 
 
 def criterion(tag: str, **description: Any) -> Callable[[OfCase], CriterionFunction]:

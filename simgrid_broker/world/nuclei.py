@@ -1,13 +1,14 @@
 """Views of the nuclei for task brokerage: storages, input, assigned work and output in transfer."""
 
 from functools import partial
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from simgrid_broker import luck, views
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
-from simgrid_broker.world.observe import PASSES, counted_inputs, input_parts, replicas
+from simgrid_broker.world.observe import PASSES, counted_inputs
 from simgrid_broker.world.world import World
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
@@ -30,8 +31,8 @@ class Burden:
     """Load of the nuclei during one turn of the task broker.
 
     files, bytes: (n_sites,) of output in transfer to each site; total: (n_sites,) HS06 s, assigned work of each site,
-    which grows with every assignment; rows: all live tasks, of which the open ones with a nucleus count; shown: cache
-    of the columns that do not change during the turn, by kind of task.
+    which grows with every assignment; rows: all live tasks, of which the open ones with a nucleus count; shown: what
+    does not change during the turn, by kind of task.
     """
 
     def __init__(self, world: World, rows):
@@ -43,7 +44,7 @@ class Burden:
         self.work, self.owed = work_left(world, rows, left), world.owed
         self.total = self._told(self._by_nucleus(np.ones(len(rows), bool)))
         self.files, self.bytes = output_on_the_way(world)
-        self.first, self.shown = dict[int, np.ndarray](), dict[tuple, dict]()
+        self.first, self.shown = dict[int, np.ndarray](), dict[tuple, Shown]()
 
     def at_first(self, label: int) -> np.ndarray:
         """Work of the tasks of a prodSourceLabel at the start of the turn, (n_sites,), HS06 s."""
@@ -122,6 +123,55 @@ def candidates(world: World, row: int) -> np.ndarray:
     return found if t["nucleus"] < 0 or t["nucleus"] in found else np.append(found, t["nucleus"])
 
 
+class Shown(NamedTuple):
+    """What is seen of the candidates of one kind of task during a turn: rows of `views.NUCLEUS`, and keys of draws."""
+
+    rows: np.ndarray
+    keys: np.ndarray
+
+
+@compiled
+def fill(world, row, counted, passes, work, priority_work, draws, rows):
+    """Fill in what is seen of the nuclei for one task; returns whether a site that sends files has all of its input.
+
+    counted: inputs that count, in jobs; passes: open values of `read_wan_off`; work, priority_work: (n_sites,); draws:
+    (1, n); rows: (n,) of `views.NUCLEUS`. Input is in whole bytes and files, which makes a fraction exactly at a limit
+    what it is written as; a file that is there in part does not count. Of several replicas at a site the best counts,
+    so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
+    """
+    task = world.tasks[row]
+    for k in range(len(rows)):
+        nucleus = rows[k]
+        site = nucleus["site"]
+        nucleus["remaining_work_hs06s"], nucleus["priority_work_hs06s"] = work[site], priority_work[site]
+        nucleus["draw"] = draws[0, k]
+        disk, held = 0.0, 0.0
+        for r in range(world.replica_site.shape[1]):
+            if world.replica_site[row, r] == site:
+                part = np.float64(world.replica_fraction[row, r])
+                held = max(held, part)
+                if not world.replica_tape[row, r]:
+                    disk = max(disk, part)
+        nucleus["local_input_bytes"] = np.rint(held * counted * task["input_bytes_per_job"])
+        nucleus["disk_input_bytes"] = np.rint(disk * counted * task["input_bytes_per_job"])
+        nucleus["local_input_files"] = np.floor(held * counted * task["n_input_files"] + ROUNDING)
+    return has_complete_replica(world, row, passes)
+
+
+@compiled
+def has_complete_replica(world, row, passes):
+    """Whether a site that sends files has a complete replica on disk or tape, or there is no known input."""
+    known = False
+    for r in range(world.replica_site.shape[1]):
+        site = world.replica_site[row, r]
+        if site >= 0:
+            known, storage = True, world.sites[site]["storage"]
+            if np.float64(world.replica_fraction[row, r]) >= COMPLETE and (
+                    storage < 0 or passes[world.storages[storage]["read_wan_off"]]):
+                return True
+    return not known or world.tasks[row]["input_bytes_per_job"] <= 0
+
+
 def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei:
     """Candidates of task brokerage for one task; can_run: as in `views.Nuclei`, with the sites as first argument.
 
@@ -130,52 +180,44 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei
     """
     t, edition = world.arrays.tasks[row], world.scenario.edition
     shown = _shown(world, row, burden)
-    site = shown["site"]
-    priority_work, work = None, burden.total
+    rows, work = shown.rows.copy(), burden.total
+    priority_work = work
     if edition == "deployed":
-        work = burden.at_first(t["label"])
-        priority_work = burden.of_share(t["label"], t["share"], t["priority"])[site]
-    keys = luck.keys_of(world.vocabularies["sites"])[site]
-    draws = luck.table(world.scenario.seed, NUCLEUS_DRAW, t["luck"], t["n_nuclei"], 1, keys)[0]
-    return views.Nuclei(**shown, draws=draws, **_input_at(world, row, site), remaining_work_hs06s=work[site],
-                        priority_work_hs06s=priority_work, can_run=None if can_run is None else partial(can_run, site))
+        work, priority_work = burden.at_first(t["label"]), burden.of_share(t["label"], t["share"], t["priority"])
+    draws = luck.table(world.scenario.seed, NUCLEUS_DRAW, t["luck"], t["n_nuclei"], 1, shown.keys)
+    complete = fill(world.arrays, row, counted_inputs(world, row, t), PASSES[edition], work, priority_work, draws, rows)
+    told = world.told_tasks.get(row)
+    if told is not None and told.input is not None:
+        complete = _tell(rows, told.input)
+    return views.Nuclei(rows, complete, None if can_run is None else partial(can_run, rows["site"]))
 
 
-def _shown(world: World, row: int, burden: Burden) -> dict[str, Any]:
-    """Columns of the view that depend neither on the input of a task nor on assignments."""
+def _tell(rows: np.ndarray, said: views.InputOfNuclei) -> bool:
+    """Fill in the input of a task as a snapshot says it; returns whether all of it can be read."""
+    site = rows["site"]
+    rows["local_input_bytes"], rows["disk_input_bytes"] = said.any_bytes[site], said.disk_bytes[site]
+    rows["local_input_files"] = said.any_files[site]
+    return not said.missing
+
+
+def _shown(world: World, row: int, burden: Burden) -> Shown:
+    """What depends neither on the input of a task nor on assignments, kept for the turn."""
     task = world.arrays.tasks[row]
     told = world.told_tasks.get(row)
     kind = task["fullchain"] > 0, task["nucleus"].item(), row if told is not None and told.output is not None else -1
     if kind not in burden.shown:
         site, passes = candidates(world, row), PASSES[world.scenario.edition]
         storage, has_storage = _storages(world, row, site)
-        burden.shown[kind] = dict(
-            site=site, active=np.ones(len(site), bool), has_storage=has_storage,
+        rows = views.records(
+            views.NUCLEUS, len(site), site=site, active=True, has_storage=has_storage, can_run=True,
             read_wan=passes[storage["read_wan_off"]], write_wan=passes[storage["write_wan_off"]],
             free_bytes=storage["free_bytes"], expired_bytes=storage["expired_bytes"],
             total_bytes=storage["total_bytes"], min_free_bytes=storage["min_free_bytes"],
             unavailable_bytes=burden.bytes[site] + storage["unavailable_bytes"],
             queued_output_files=burden.files[site],
             bare=world.arrays.sites["bare_nucleus"][site], satellite=world.arrays.sites["nucleus"][site] == 0)
+        burden.shown[kind] = Shown(rows, luck.keys_of(world.vocabularies["sites"])[site])
     return burden.shown[kind]
-
-
-def _input_at(world: World, row: int, site: np.ndarray) -> dict:
-    """Columns of the view on the input of a task at the sites `site`, in whole bytes and files, and its completeness.
-
-    Whole numbers make a fraction exactly at a limit what it is written as; a file that is there in part does not count.
-    """
-    t, told = world.arrays.tasks[row], world.told_tasks.get(row)
-    if told is not None and told.input is not None:
-        at = told.input
-        return dict(local_input_bytes=at.any_bytes[site], disk_input_bytes=at.disk_bytes[site],
-                    local_input_files=at.any_files[site], complete_replica=not at.missing)
-    counted = counted_inputs(world, row, t)
-    disk, held = (part[site] * counted for part in input_parts(world, row))
-    input_bytes = float(t["input_bytes_per_job"])
-    return dict(local_input_bytes=np.rint(held * input_bytes), disk_input_bytes=np.rint(disk * input_bytes),
-                local_input_files=np.floor(held * int(t["n_input_files"]) + ROUNDING),
-                complete_replica=_complete_replica(world, row, PASSES[world.scenario.edition]))
 
 
 def _storages(world: World, row: int, site: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -190,16 +232,3 @@ def _storages(world: World, row: int, site: np.ndarray) -> tuple[np.ndarray, np.
     told = world.told_tasks.get(row)
     number = (sites["storage"] if told is None or told.output is None else told.output)[site]
     return world.arrays.storages[np.maximum(number, 0)], number >= 0
-
-
-def _complete_replica(world: World, row: int, passes: np.ndarray) -> bool:
-    """Whether a site that sends files has a complete replica on disk or tape, or there is no known input."""
-    arrays = world.arrays
-    if arrays.tasks["input_bytes_per_job"][row] <= 0:
-        return True
-    known = replicas(world, row)
-    for place, part, _ in known:
-        storage = arrays.sites["storage"][place]
-        if part >= COMPLETE and (storage < 0 or passes[arrays.storages["read_wan_off"][storage]]):
-            return True
-    return not known

@@ -15,6 +15,7 @@ from simgrid_broker.views import (
     KEPT,
     LINK,
     LOAD,
+    NUCLEUS,
     QUEUE,
     STORE,
     TEXTS,
@@ -138,14 +139,14 @@ def answer_about_one(rule, task_, edition=None, **columns):
     return bool(refused), float(value), float(limit)
 
 
-def nuclei(n=1, **columns):
-    """Idle nuclei with 1 PB, half of it free, and all input at hand."""
+def nuclei(n=1, complete_replica=True, can_run=None, **columns):
+    """Idle nuclei with 1 PB, half of it free, and all input at hand, on disk, drawn by one number."""
     plain = dict(
-        site=np.arange(n), active=np.ones(n, bool), has_storage=np.ones(n, bool), read_wan=np.ones(n, bool),
-        write_wan=np.ones(n, bool), free_bytes=np.full(n, 500 * TB), expired_bytes=np.zeros(n),
-        total_bytes=np.full(n, 1000 * TB), remaining_work_hs06s=np.zeros(n), queued_output_files=np.zeros(n, int),
-        local_input_bytes=np.full(n, 1e18), local_input_files=np.full(n, 10**9))
-    return Nuclei(**plain | _arrays(columns))
+        site=np.arange(n), active=True, has_storage=True, read_wan=True, write_wan=True, free_bytes=500 * TB,
+        total_bytes=1000 * TB, local_input_bytes=1e18, local_input_files=10**9, draw=np.nan, can_run=True) | columns
+    plain = dict(disk_input_bytes=plain["local_input_bytes"],
+                 priority_work_hs06s=plain.get("remaining_work_hs06s", 0)) | plain
+    return Nuclei(records(NUCLEUS, n, **plain), complete_replica, can_run)
 
 
 def share_tree(*rows):
@@ -159,11 +160,6 @@ def share_tree(*rows):
         value[node] = value[parent[node]] * weight[node] / max(weight[siblings].sum(), 1e-300)
     leaves = np.array([node for node in range(1, len(names)) if node not in parent])
     return ShareTree(names, parent, value, leaves)
-
-
-def _arrays(columns):
-    """Columns as arrays; names, policies and scalars stay as they are."""
-    return {name: np.asarray(value) if isinstance(value, list) else value for name, value in columns.items()}
 
 
 def survivors(verdict):

@@ -6,8 +6,9 @@ from policy_builders import cfg, nuclei, task
 
 from simgrid_broker.names import EDITIONS, BareNucleus, FullChain
 from simgrid_broker.policy.task_brokerage import nuclei as rules
+from simgrid_broker.policy.task_brokerage import rank
 from simgrid_broker.policy.task_brokerage.broker import broker_task
-from simgrid_broker.policy.task_brokerage.case import TaskCase
+from simgrid_broker.policy.task_brokerage.question import task_record
 
 pytestmark = pytest.mark.rule("nuclei.off_the_chain", "off_the_chain_deployed")
 
@@ -24,10 +25,16 @@ def view():
                   satellite=[False, False, False, True])
 
 
+def refused(edition, view_, **fields):
+    """Whether the rule of an edition refuses a task each of the candidates."""
+    record = task_record(task(**fields), True, cfg(), edition)
+    rank.begin(record[0], view_.records, np.empty(len(view_.records), np.int16))
+    return [bool(RULES[edition](record[0], nucleus)[0]) for nucleus in view_.records]
+
+
 def kept(edition, **fields):
     """Sites to which a task may go."""
-    refused = RULES[edition](TaskCase(task(**fields), view(), cfg(), edition))
-    return np.flatnonzero(~refused).tolist()
+    return np.flatnonzero(~np.array(refused(edition, view(), **fields))).tolist()
 
 
 @pytest.mark.parametrize(("fullchain", "documented", "deployed"), [
@@ -44,8 +51,7 @@ def test_without_a_parent(fullchain, documented, deployed):
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_normal_tasks_keep_off_nuclei_for_full_chains_alone(edition):
     view_ = nuclei(3, bare=[BareNucleus.NO, BareNucleus.ALLOW, BareNucleus.ONLY])
-    refused = RULES[edition](TaskCase(task(), view_, cfg(), edition))
-    assert refused.tolist() == [False, False, True]
+    assert refused(edition, view_) == [False, False, True]
 
 
 @pytest.mark.parametrize(("fields", "documented", "deployed"), [
@@ -71,8 +77,7 @@ def test_d36_with_a_parent(fields, documented, deployed):
 
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_grid_without_bare_nuclei(edition):
-    refuses = {fullchain: RULES[edition](TaskCase(task(fullchain=fullchain), nuclei(2), cfg(), edition)).all()
-               for fullchain in FullChain}
+    refuses = {fullchain: all(refused(edition, nuclei(2), fullchain=fullchain)) for fullchain in FullChain}
     assert refuses == {NONE: False, ONLY: True, REQUIRE: True, CAPABLE: False}
 
 

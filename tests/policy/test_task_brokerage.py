@@ -5,11 +5,10 @@ from hypothesis import strategies as st
 from policy_builders import TB, cfg, nuclei, survivors, task
 
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.rule import refused_of
 from simgrid_broker.policy.task_brokerage import locality, weight
 from simgrid_broker.policy.task_brokerage import nuclei as n_
 from simgrid_broker.policy.task_brokerage.broker import NONE, broker_task, draw
-from simgrid_broker.policy.task_brokerage.case import TaskCase, demand_gb, left_gib
+from simgrid_broker.policy.task_brokerage.question import demand_gb, left_gib, task_record
 from simgrid_broker.units import DAY
 from simgrid_broker.views import KEPT, Verdict
 
@@ -19,8 +18,8 @@ GIB = 1024**3
 
 
 def refused(rule, task_=None, config=None, edition="documented", **columns):
-    view = nuclei(1, **{name: [value] for name, value in columns.items()})
-    return bool(np.broadcast_to(refused_of(rule(TaskCase(task_ or task(), view, config or cfg(), edition))), 1)[0])
+    record = task_record(task_ or task(), True, config or cfg(), edition)
+    return bool(rule(record[0], nuclei(1, **columns).records[0])[0])
 
 
 @pytest.mark.rule("not_active", "no_storage", "unreadable", "unwritable")
@@ -258,10 +257,10 @@ def test_locality_is_not_lifted_while_somebody_passes():
     assert verdict.tags[verdict.refused_by[0]] == "-insize"
 
 
-def factor(rule, task_=None, lifted=(), edition="documented", **columns):
-    view = nuclei(1, **{name: [value] for name, value in columns.items()})
-    case = TaskCase(task_ or task(), view, cfg(), edition, lifted)
-    return float(np.broadcast_to(rule(case), 1)[0])
+def factor(rule, task_=None, lifted=False, edition="documented", **columns):
+    record = task_record(task_ or task(), True, cfg(), edition)
+    record["locality_lifted"] = lifted
+    return float(rule(record[0], nuclei(1, **columns).records[0]))
 
 
 @pytest.mark.rule("remaining_work", "remaining_work_deployed")
@@ -285,11 +284,11 @@ def test_d15_the_code_weighs_work_of_the_share_and_priority():
 
 @pytest.mark.rule("local_input")
 @pytest.mark.parametrize(("fields", "lifted", "documented", "deployed"), [
-    pytest.param({}, (), 0.25, 0.25, id="much is read: data count"),
-    pytest.param({"iointensity": 200.0}, (), 1, 1, id="little is read: data do not"),
-    pytest.param({"iointensity": np.nan}, (), 1, 0.25, id="D14 unknown intensity counts in the code"),
-    pytest.param({"total_input_bytes": 0.0}, (), 1, 1, id="no input"),
-    pytest.param({}, (locality.DATA_LOCALITY,), 0.25, 1, id="the code drops data terms with the check"),
+    pytest.param({}, False, 0.25, 0.25, id="much is read: data count"),
+    pytest.param({"iointensity": 200.0}, False, 1, 1, id="little is read: data do not"),
+    pytest.param({"iointensity": np.nan}, False, 1, 0.25, id="D14 unknown intensity counts in the code"),
+    pytest.param({"total_input_bytes": 0.0}, False, 1, 1, id="no input"),
+    pytest.param({}, True, 0.25, 1, id="the code drops data terms with the check"),
 ])
 def test_d14_local_input(fields, lifted, documented, deployed):
     question = task(**BIG | fields), lifted
@@ -299,12 +298,12 @@ def test_d14_local_input(fields, lifted, documented, deployed):
 
 @pytest.mark.rule("on_tape")
 @pytest.mark.parametrize(("fields", "disk", "lifted", "documented", "deployed"), [
-    pytest.param({}, 250 * GB, (), 1, 1, id="all that is local is on disk"),
-    pytest.param({}, 249 * GB, (), 0.001, 0.001, id="some is on tape alone"),
-    pytest.param({}, None, (), 1, 1, id="nothing is on tape anywhere"),
-    pytest.param({"total_input_bytes": 0.0}, 0, (), 1, 1, id="no input"),
-    pytest.param({"iointensity": 1.0}, 0, (), 0.001, 0.001, id="however little is read"),
-    pytest.param({}, 0, (locality.DATA_LOCALITY,), 0.001, 1, id="the code drops data terms with the check"),
+    pytest.param({}, 250 * GB, False, 1, 1, id="all that is local is on disk"),
+    pytest.param({}, 249 * GB, False, 0.001, 0.001, id="some is on tape alone"),
+    pytest.param({}, None, False, 1, 1, id="nothing is on tape anywhere"),
+    pytest.param({"total_input_bytes": 0.0}, 0, False, 1, 1, id="no input"),
+    pytest.param({"iointensity": 1.0}, 0, False, 0.001, 0.001, id="however little is read"),
+    pytest.param({}, 0, True, 0.001, 1, id="the code drops data terms with the check"),
 ])
 def test_input_on_tape(fields, disk, lifted, documented, deployed):
     columns = dict(local_input_bytes=250 * GB) | ({} if disk is None else dict(disk_input_bytes=disk))
@@ -339,8 +338,7 @@ def test_worked_numbers_of_the_reference():
     """Brokerage reference, section 14: RW 49 and 50; 8.64e9 HS06 s ask for 2 500 GB."""
     assert [factor(weight.remaining_work_deployed, priority_work_hs06s=work) for work in (49, 50)] == [1, 0.02]
     view = nuclei(1, remaining_work_hs06s=[RW_2500_GB], free_bytes=[200_000.0 * GIB])
-    assert demand_gb(view).tolist() == [2500]
-    assert left_gib(view).tolist() == [197_500]
+    assert (demand_gb(view.records[0]), left_gib(view.records[0])) == (2500, 197_500)
 
 
 @pytest.mark.parametrize(("edition", "work", "free_tb"), [
@@ -367,7 +365,7 @@ def test_numbers_of_their_own_draw_as_often_and_differ_for_few_tasks_if_one_weig
     numbers = np.random.default_rng(1).random((2000, 3))
 
     def drawn(*work):
-        views = (nuclei(3, remaining_work_hs06s=[*work], draws=row) for row in numbers)
+        views = (nuclei(3, remaining_work_hs06s=[*work], draw=row) for row in numbers)
         return np.array([broker_task(task(), view, cfg(), edition, 0.5).order[0] for view in views])
     before, after = drawn(4e6, 1e6, 2e6), drawn(5e6, 1e6, 2e6)
     assert np.bincount(before) / 2000 == pytest.approx([1 / 7, 4 / 7, 2 / 7], abs=0.04)

@@ -88,7 +88,7 @@ def composed(criteria: Sequence[Callable], numbers_criteria: Sequence[Callable],
     It is compiled if all rules are, and runs as it stands otherwise. Rank k belongs to the k-th of all criteria.
     """
     asked = (*criteria, *numbers_criteria, *factors, *(() if choice is None else (choice,)))
-    names = [re.sub(r"\W", "_", f"{rule.__name__}_{k}") for k, rule in enumerate(asked)]
+    names = named(asked)
     n, n_all = len(criteria), len(criteria) + len(numbers_criteria)
     calls = [f"{name}: {rule.__module__}.{rule.__qualname__}" for name, rule in zip(names, asked, strict=True)]
     text = TEXT.format(
@@ -100,7 +100,12 @@ def composed(criteria: Sequence[Callable], numbers_criteria: Sequence[Callable],
     frame = FRAME if is_compiled else [getattr(function, "py_func", function) for function in FRAME]
     known = {function.__name__: function for function in frame} | dict(zip(names, asked, strict=True))
     known |= {"count": count, "compiled": compiled if is_compiled else lambda function: function}
-    return _run(text, known)
+    return function_of(text, known)
+
+
+def named(rules: Sequence[Callable]) -> list[str]:
+    """A name for each rule in the text of a decision, which differs from those of the others."""
+    return [re.sub(r"\W", "_", f"{rule.__name__}_{k}") for k, rule in enumerate(rules)]
 
 
 def _refusals(names: Sequence[str], begin: int) -> Iterable[str]:
@@ -112,7 +117,7 @@ def _refusals(names: Sequence[str], begin: int) -> Iterable[str]:
         yield f"    if {rank} < first and {name}({ARGUMENTS})[0]:\n        first = {rank}"
 
 
-def _run(text: str, known: dict[str, object]) -> Callable:
+def function_of(text: str, known: dict[str, object]) -> Callable:
     """Write the text and run it with the functions that it names; returns its decision."""
     name = f"decision_{digest(text)}"
     path = cache_folder() / f"{name}.py"

@@ -1,26 +1,48 @@
 """Production task brokerage by edition: its criteria in order, and its factors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 from simgrid_broker.policy.funnel import Funnel
 from simgrid_broker.policy.rule import Criterion, FactorFunction
 from simgrid_broker.policy.task_brokerage import locality, nuclei, weight
+from simgrid_broker.policy.task_brokerage.compose import composed
 
 
 @dataclass(frozen=True)
 class TaskBrokerage:
-    """A task brokerage: its criteria and the factors of its weight. To change one rule, replace one field."""
+    """A task brokerage: its criteria and the factors of its weight. To change one rule, replace one field.
+
+    Raises ValueError for a rule that is not about one nucleus.
+    """
 
     edition: str
     funnel: Funnel
     factors: tuple[FactorFunction, ...]
 
-    @property
+    def __post_init__(self):
+        for rule in (*self.funnel.criteria, *self.factors):
+            if not rule.rule.per_candidate:
+                raise ValueError(f"{rule.__name__}: a rule of task brokerage is about one nucleus")
+
+    @cached_property
+    def decide(self) -> Callable:
+        """The decision, as `compose.TEXT` has it, made when it is first asked for."""
+        return composed(self.funnel, self.factors)
+
+    @cached_property
+    def ability(self) -> int | None:
+        """Place of the criterion for which nuclei are asked whether they can run jobs of the task, if it is there."""
+        criteria = self.funnel.criteria
+        return criteria.index(nuclei.cannot_run) if nuclei.cannot_run in criteria else None
+
+    @cached_property
     def rules(self) -> tuple[Criterion, ...]:
         """Everything that a nucleus can be refused for: the criteria, then the pre-assignment."""
         return self.funnel.rules + PREASSIGNED.funnel.rules
 
-    @property
+    @cached_property
     def tags(self) -> tuple[str, ...]:
         """The tags of `rules`."""
         return tuple(rule.tag for rule in self.rules)
@@ -40,8 +62,8 @@ DEPLOYED = TaskBrokerage("deployed", Funnel((
      weight.free_space_deployed))
 """Production task brokerage as deployed."""
 
-PREASSIGNED = TaskBrokerage("pre-assigned", Funnel((nuclei.not_preassigned,)), ())
-"""What replaces both for a task that names its nucleus; source: brokerage reference, T1."""
+PREASSIGNED = TaskBrokerage("documented", Funnel((nuclei.not_preassigned,)), ())
+"""What replaces both for a task that names its nucleus; its terms do not matter; source: brokerage reference, T1."""
 
 PRODUCTION = {brokerage.edition: brokerage for brokerage in (DOCUMENTED, DEPLOYED)}
 """Production task brokerage by edition."""

@@ -2,119 +2,114 @@
 
 import numpy as np
 
-from simgrid_broker.gdpconfig import taskbrokerage
 from simgrid_broker.names import BareNucleus, FullChain
-from simgrid_broker.policy.rule import Answer, criterion
-from simgrid_broker.policy.task_brokerage.case import TaskCase
+from simgrid_broker.policy.rule import candidate_criterion
+from simgrid_broker.policy.task_brokerage.question import left_bytes, left_gib, too_few, too_many
 
 SOURCE = "PanDA brokerage documentation, production task brokerage, step 2; brokerage reference, 1.2"
+NOT_BARE, ONLY_FULL_CHAIN = int(BareNucleus.NO), int(BareNucleus.ONLY)
+ONLY, REQUIRE, CAPABLE = int(FullChain.ONLY), int(FullChain.REQUIRE), int(FullChain.CAPABLE)
 
 
-@criterion("-status", panda="selection for status", source=f"{SOURCE}, 0.2 and T3 (D3)")
-def not_active(case: TaskCase) -> np.ndarray:
+@candidate_criterion("-status", panda="selection for status", source=f"{SOURCE}, 0.2 and T3 (D3)")
+def not_active(task, nucleus):
     """Refuse nuclei that are not ACTIVE; the deployed edition loads all as ACTIVE and so refuses none (D3)."""
-    return ~case.nuclei.active & (case.edition == "documented")
+    return not (nucleus["active"] or task["all_are_active"]), np.nan, np.nan
 
 
-@criterion("-transfer_backlog", panda="selection for transfer backlog",
+@candidate_criterion("-transfer_backlog", panda="selection for transfer backlog",
            source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task brokerage; "
                   "brokerage reference, T4 (D8)")
-def transfer_backlog(case: TaskCase) -> Answer:
+def transfer_backlog(task, nucleus):
     """Refuse nuclei whose queued output files are not below NQUEUED_NUC_CAP, unless t1Weight is negative.
 
     In the deployed edition as many as the cap are accepted (D8).
     """
-    files, cap = case.nuclei.queued_output_files, case.cfg.value(taskbrokerage.NQUEUED_NUC_CAP)
-    return case.terms.fails_full(files, cap, case.task.t1weight >= 0)
+    files, cap = nucleus["queued_output_files"], task["NQUEUED_NUC_CAP"]
+    return task["t1weight"] >= 0 and too_many(task, files, cap), files, cap
 
 
-@criterion("-match", panda="selection for endpoint", source=SOURCE, editions=("documented",))
-def no_storage(case: TaskCase) -> np.ndarray:
+@candidate_criterion("-match", panda="selection for endpoint", source=SOURCE, editions=("documented",))
+def no_storage(task, nucleus):
     """Refuse nuclei without a storage for output."""
-    return ~case.nuclei.has_storage
+    return not nucleus["has_storage"], np.nan, np.nan
 
 
-@criterion("-match", panda="selection for endpoint", source="brokerage reference, 1.2 and 14", editions=("deployed",))
-def output_unmatched(case: TaskCase) -> np.ndarray:
+@candidate_criterion("-match", panda="selection for endpoint", source="brokerage reference, 1.2 and 14", editions=("deployed",),
+                     together=True)
+def output_unmatched(task, nucleus):
     """Refuse every nucleus if one of those left has no storage for output: PanDA fails there and logs no tag."""
-    return np.full(case.n_candidates, (case.left & ~case.nuclei.has_storage).any())
+    return not nucleus["has_storage"], np.nan, np.nan
 
 
-@criterion("-source_blacklist", panda="selection for source blacklist", source=SOURCE)
-def unreadable(case: TaskCase) -> np.ndarray:
+@candidate_criterion("-source_blacklist", panda="selection for source blacklist", source=SOURCE)
+def unreadable(task, nucleus):
     """Refuse nuclei whose storage cannot send files over WAN."""
-    return ~case.nuclei.read_wan
+    return not nucleus["read_wan"], np.nan, np.nan
 
 
-@criterion("-destination_blacklist", panda="selection for destination blacklist", source=SOURCE)
-def unwritable(case: TaskCase) -> np.ndarray:
+@candidate_criterion("-destination_blacklist", panda="selection for destination blacklist", source=SOURCE)
+def unwritable(task, nucleus):
     """Refuse nuclei whose storage cannot receive files over WAN."""
-    return ~case.nuclei.write_wan
+    return not nucleus["write_wan"], np.nan, np.nan
 
 
-@criterion("-space", panda="selection for space", source=f"{SOURCE}, T5c (D1, D7)")
-def too_little_space(case: TaskCase) -> Answer:
+@candidate_criterion("-space", panda="selection for space", source=f"{SOURCE}, T5c (D1, D7)")
+def too_little_space(task, nucleus):
     """Refuse nuclei where spaceFree + spaceExpired - normalizedExpOutSize x RW is not above the threshold (D1, D7).
 
     The deployed edition accepts the threshold, counts usable space only, and in whole GiB.
     """
-    threshold_tb = case.cfg.value(taskbrokerage.DISK_THRESHOLD_OF_SHARE, gshare=case.task.gshare)
-    return case.terms.fails_short(case.terms.space_left(case.nuclei), threshold_tb * case.terms.space_per_tb)
+    space = left_bytes(nucleus) if task["bytes_count"] else left_gib(nucleus)
+    least = task["DISK_THRESHOLD"] * task["space_per_tb"]
+    return too_few(task, space, least), space, least
 
 
-@criterion("-job", panda="check for ability to run jobs",
+@candidate_criterion("-job", panda="check for ability to run jobs",
            source="JEDI TWiki, task brokerage; brokerage reference, T6 (D6)")
-def cannot_run(case: TaskCase) -> np.ndarray:
+def cannot_run(task, nucleus):
     """Refuse nuclei without a queue that the job brokerage would use; only nuclei that are left are checked."""
-    nuclei = case.nuclei
-    return np.zeros(case.n_candidates, bool) if nuclei.can_run is None else ~nuclei.can_run(case.left)
+    return not nucleus["can_run"], np.nan, np.nan
 
 
-@criterion("-preassign", panda="pre-assigned nucleus", source="brokerage reference, T1")
-def not_preassigned(case: TaskCase) -> np.ndarray:
+@candidate_criterion("-preassign", panda="pre-assigned nucleus", source="brokerage reference, T1")
+def not_preassigned(task, nucleus):
     """Refuse every nucleus but the one that the task names."""
-    return case.nuclei.site != case.task.nucleus
+    return nucleus["site"] != task["nucleus"], np.nan, np.nan
 
 
-STRICT = (FullChain.ONLY, FullChain.REQUIRE)
-
-
-@criterion("-full_chain", panda="selection for full chain", editions=("documented",),
+@candidate_criterion("-full_chain", panda="selection for full chain", editions=("documented",),
            source="PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain (D35, D36)")
-def off_the_chain(case: TaskCase) -> np.ndarray:
+def off_the_chain(task, nucleus):
     """Refuse nuclei of the wrong kind: `only` asks for bareNucleus=only, `require` for any bare nucleus.
 
     `capable` asks for the parent's nucleus if that is bare, and else is ignored: like a task without fullChain it may
     not go to a nucleus with bareNucleus=only, nor to a satellite.
     """
-    task, nuclei = case.task, case.nuclei
-    bare = _bare(case)
-    if task.fullchain == FullChain.ONLY:
-        return bare != BareNucleus.ONLY
-    if task.fullchain == FullChain.REQUIRE:
-        return bare == BareNucleus.NO
-    parents = nuclei.site == task.parent_nucleus
-    if task.fullchain == FullChain.CAPABLE and (parents & (bare != BareNucleus.NO)).any():
-        return ~parents
-    return (bare == BareNucleus.ONLY) | (False if nuclei.satellite is None else nuclei.satellite)
+    bare = nucleus["bare"]
+    if task["fullchain"] == ONLY:
+        refused = bare != ONLY_FULL_CHAIN
+    elif task["fullchain"] == REQUIRE:
+        refused = bare == NOT_BARE
+    elif task["fullchain"] == CAPABLE and task["parent_bare"] != NOT_BARE:
+        refused = nucleus["site"] != task["parent_nucleus"]
+    else:
+        refused = bare == ONLY_FULL_CHAIN or nucleus["satellite"]
+    return refused, np.nan, np.nan
 
 
-@criterion("-full_chain", panda="selection for full chain", editions=("deployed",),
+@candidate_criterion("-full_chain", panda="selection for full chain", editions=("deployed",),
            source="brokerage reference, 4 T8 (D35, D36)")
-def off_the_chain_deployed(case: TaskCase) -> np.ndarray:
+def off_the_chain_deployed(task, nucleus):
     """Refuse bareNucleus=only to normal tasks, other nuclei to `only` and `require`, and all but a bare parent's.
 
     Whatever the value of fullChain, a parent that has one too and sits at a bare nucleus keeps the task there.
     """
-    task, bare = case.task, _bare(case)
-    if not task.fullchain:
-        return bare == BareNucleus.ONLY
-    parents = case.nuclei.site == task.parent_nucleus
-    if task.parent_fullchain and (parents & (bare != BareNucleus.NO)).any():
-        return ~parents
-    return bare == BareNucleus.NO if task.fullchain in STRICT else np.zeros(case.n_candidates, bool)
-
-
-def _bare(case: TaskCase) -> np.ndarray:
-    """names.BareNucleus of each candidate, (n,)."""
-    return np.zeros(case.n_candidates, np.int8) if case.nuclei.bare is None else case.nuclei.bare
+    bare = nucleus["bare"]
+    if task["fullchain"] == 0:
+        refused = bare == ONLY_FULL_CHAIN
+    elif task["parent_fullchain"] != 0 and task["parent_bare"] != NOT_BARE:
+        refused = nucleus["site"] != task["parent_nucleus"]
+    else:
+        refused = (task["fullchain"] == ONLY or task["fullchain"] == REQUIRE) and bare == NOT_BARE
+    return refused, np.nan, np.nan

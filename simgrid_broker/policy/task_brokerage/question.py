@@ -1,0 +1,124 @@
+"""What task brokerage is asked: the record of a task under gdpconfig, and the terms in which its editions differ."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.gdpconfig import taskbrokerage
+from simgrid_broker.units import DAY, GB, GIB, TB
+from simgrid_broker.views import Gdpconfig, Task
+
+REFERENCE_COREPOWER = 10
+"""HS06 per core by which work is turned into core-days; source: JEDI TWiki, task brokerage."""
+OUTPUT_GB_PER_CORE_DAY = 0.25
+"""Expected output of a core-day of work; source: PanDA brokerage documentation, normalizedExpOutSize."""
+
+TERMS = {
+    "documented": dict(gigabyte=GB, bytes_count=True, space_per_tb=TB, all_are_active=False, limit_passes=False,
+                       files_decide=False, asks_for_a_file=False, lifting_drops_data=False, unknown_reads_much=False),
+    "deployed": dict(gigabyte=GIB, bytes_count=False, space_per_tb=1024, all_are_active=True, limit_passes=True,
+                     files_decide=True, asks_for_a_file=True, lifting_drops_data=True, unknown_reads_much=True),
+}
+"""Columns of TASK in which rules of both editions differ; source: brokerage reference, section 1 (D7 to D14)."""
+
+KEYS = {entry.prefix: entry for entry in taskbrokerage.entries()}
+"""Keys of gdpconfig by their column of TASK: PanDA's spelling, without the placeholder of a family, which comes last."""
+
+PLAIN = {"nucleus": "i8", "parent_nucleus": "i8", "parent_fullchain": "i8", "fullchain": "i8", "t1weight": "f8",
+         "iointensity": "f8", "total_input_bytes": "f8", "total_input_files": "f8", "frozen_for_s": "f8",
+         "inputprestaging": "?"}
+"""Columns that hold fields of the task unchanged."""
+
+TASK = np.dtype([
+    *PLAIN.items(),
+    ("priority", "f8"),              # as submitted, in the deployed edition the current one (D10)
+    ("complete_replica", "?"),       # a complete replica of the input can be read over WAN
+    ("parent_bare", "i8"),           # names.BareNucleus of the parent's nucleus if that is a candidate, else 0
+    ("locality_lifted", "?"),        # the check of data locality was lifted
+    *((name, "f8") for name in KEYS),
+    # TERMS, in which the editions differ:
+    ("gigabyte", "f8"),              # bytes of a GB in limits on input
+    ("bytes_count", "?"),            # space in bytes, less the projected demand; else usable space in whole GiB (D1)
+    ("space_per_tb", "f8"),          # units of that space in a TB of limits (D7)
+    ("all_are_active", "?"),         # nuclei are loaded as ACTIVE (D3)
+    ("limit_passes", "?"),           # a nucleus that is precisely at a limit passes (D7, D8, D9)
+    ("files_decide", "?"),           # whether input has many files is decided by its files, else by its size
+    ("asks_for_a_file", "?"),        # the data carousel completes input of which at least one file is there (D11)
+    ("lifting_drops_data", "?"),     # with the check of locality, the place of the input leaves the weight (D14)
+    ("unknown_reads_much", "?"),     # a task of unknown ioIntensity reads much (D14)
+])
+"""A task, and the values of gdpconfig that hold for it, as compiled rules see them: one row for each decision."""
+
+
+class Candidate(NamedTuple):
+    """The arguments of every rule about one nucleus: records of TASK and of `views.NUCLEUS`."""
+
+    task: np.void
+    nucleus: np.void
+
+
+def task_record(task: Task, complete_replica: bool, cfg: Gdpconfig, edition: str) -> np.ndarray:
+    """The record of a task under gdpconfig, (1,) of TASK; complete_replica: as in `views.Nuclei`."""
+    record = cfg.once(_of_config, task.gshare, edition).copy()
+    row = record[0]
+    for name in PLAIN:
+        row[name] = getattr(task, name)
+    is_current = edition == "deployed" or task.taskpriority is None
+    row["priority"] = task.currentpriority if is_current else task.taskpriority
+    row["complete_replica"] = complete_replica
+    return record
+
+
+def _of_config(cfg: Gdpconfig, gshare: str, edition: str) -> np.ndarray:
+    """A record of which only gdpconfig and the edition have filled in their columns; not to be changed."""
+    record = np.zeros(1, TASK)
+    for name, value in ({name: cfg.value(entry, gshare=gshare) for name, entry in KEYS.items()} | TERMS[edition]).items():
+        record[name] = value
+    return record
+
+
+@compiled
+def too_many(task, number, cap):
+    """Whether a number is above a cap; as documented a number at the cap is too many."""
+    return number > cap if task["limit_passes"] else number >= cap
+
+
+@compiled
+def too_few(task, number, least):
+    """Whether a number is below a required one; as documented one that equals it is too few."""
+    return number < least if task["limit_passes"] else number <= least
+
+
+@compiled
+def demand_gb(nucleus):
+    """Expected output of the work assigned to a nucleus, GB: RW / 10 / day x 0.25."""
+    return nucleus["remaining_work_hs06s"] / REFERENCE_COREPOWER / DAY * OUTPUT_GB_PER_CORE_DAY
+
+
+@compiled
+def whole_gib(size):
+    """Bytes as whole GiB, the way PanDA keeps the space of an endpoint."""
+    return np.floor(size / GIB)
+
+
+@compiled
+def usable_gib(nucleus):
+    """Space that may be used, GiB: free + expired - what must stay free - what is promised, each in whole GiB.
+
+    Source: brokerage reference, 0.2 (D1); formats reference, section 2.3 (whole GB).
+    """
+    return (whole_gib(nucleus["free_bytes"]) + whole_gib(nucleus["expired_bytes"])
+            - whole_gib(nucleus["min_free_bytes"]) - whole_gib(nucleus["unavailable_bytes"]))
+
+
+@compiled
+def left_gib(nucleus):
+    """Usable space less the projected demand, GiB; source: brokerage reference, T5c and 1.4."""
+    return usable_gib(nucleus) - np.trunc(demand_gb(nucleus))
+
+
+@compiled
+def left_bytes(nucleus):
+    """spaceFree + spaceExpired - normalizedExpOutSize x RW, bytes; source: step 2."""
+    return nucleus["free_bytes"] + nucleus["expired_bytes"] - demand_gb(nucleus) * GB
