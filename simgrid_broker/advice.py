@@ -10,9 +10,9 @@ from typing import Any
 from simgrid_broker import policy
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.job_brokerage import question as of_jobs
+from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
 from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.policy.task_brokerage import question as of_tasks
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
@@ -88,7 +88,8 @@ def _rules_of(edition: str) -> frozenset[Callable]:
     """The rules of both brokers in an edition, what lifts some of them, and the function that counts jobs for them."""
     jobs, tasks = JOBS[edition], TASKS[edition]
     lifting = [step.when for step in tasks.funnel.steps if isinstance(step, Liftable)]
-    return frozenset((*jobs.funnel.criteria, *jobs.factors, jobs.count, *tasks.funnel.criteria, *tasks.factors, *lifting))
+    return frozenset((*jobs.funnel.criteria, *jobs.factors, jobs.count, *tasks.funnel.criteria, *tasks.factors,
+                      *lifting))
 
 
 def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:

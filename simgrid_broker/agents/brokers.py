@@ -1,14 +1,15 @@
 """Both brokers with what they see of the grid; a run and a dry run ask them in the same way."""
 
-from collections.abc import Callable
+from functools import partial
+from operator import is_
 
 import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.policy.funnel import MaskCache
-from simgrid_broker.policy.job_brokerage.broker import broker_hint
-from simgrid_broker.views import JobInput, Nuclei, Queues, Task, Verdict
+from simgrid_broker.policy.job_brokerage.hint import Hints
+from simgrid_broker.views import JobInput, Nuclei, Queues, Stats, Task, Verdict
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import Snapshot
 from simgrid_broker.world.nuclei import Burden, nuclei, nucleus_number
@@ -22,6 +23,10 @@ class Brokers:
         self.world, self.policies, self.snapshot = world, policies, snapshot
         self.queues: Queues = observe.queues(world)
         self.cache = MaskCache()
+        self.hints: Hints
+        self.stamp: tuple = (None,) * 5
+        sites = world.arrays.sites
+        self.asked_about = (sites["nucleus"] > 0) | (sites["bare_nucleus"] > 0)
 
     def refresh_queues(self) -> None:
         """Read the description of the queues again after a change; cached masks are dropped."""
@@ -51,7 +56,7 @@ class Brokers:
     def nucleus_for(self, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)
-        seen = nuclei(self.world, row, burden, self._ability(row, task))
+        seen = nuclei(self.world, row, burden, partial(self._able, row, task))
         uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
         if told is not None and told.uniform is not None:
             seen.records["draw"], uniform = np.nan, told.uniform
@@ -67,19 +72,25 @@ class Brokers:
         """Resource type whose jobs are counted: the deployed edition counts that of the task alone; None = all."""
         return task.resource_type if self.policies.edition == "deployed" else None
 
-    def _ability(self, row: int, task: Task) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-        """Function that says which of the nuclei asked, (n,) bool, have a queue for the jobs of the task (T6)."""
-        parts = observe.job_input(self.world, row)
-        inputs = () if parts is None else parts.inputs
+    def _able(self, row: int, task: Task, site: np.ndarray, asked: np.ndarray) -> np.ndarray:
+        """Which of the nuclei asked, (n,) bool, have a queue for the jobs of the task in a row (T6)."""
+        hints, world = self._hints(site[asked]), self.world
+        load = observe.load_row(world, self.snapshot, task.share, self._type_asked(task))
+        possible = hints.possible(task, observe.datasets(world, row), load)
+        able = np.zeros(len(world.arrays.sites), bool)
+        able[self.queues.site[hints.about[possible]]] = True
+        return asked & able[site]
 
-        def can_run(site: np.ndarray, asked: np.ndarray) -> np.ndarray:
-            stats = observe.stats(self.world, self.snapshot, task.share, resource_type=self._type_asked(task))
-            stats = stats._replace(link=observe.links_of_hint(self.world, stats.link))
-            sites = np.zeros(len(self.world.arrays.sites), bool)
-            sites[site[asked]] = True
-            possible = broker_hint(self.policies.job_rules, task, self.queues, stats, self.policies.cfg, self.cache,
-                                   sites[self.queues.site], inputs)
-            able = np.zeros_like(sites)
-            able[self.queues.site[possible]] = True
-            return asked & able[site]
-        return can_run
+    def _hints(self, sites: np.ndarray) -> Hints:
+        """Hints about the queues of these sites and all nuclei, made again when what they depend on has changed."""
+        world, policies = self.world, self.policies
+        stamp = self.snapshot, self.queues, policies.cfg, policies.job_rules, world.network.version
+        if not (all(map(is_, stamp, self.stamp)) and self.asked_about[sites].all()):
+            self.asked_about[sites] = True
+            observe.stores_known(world, self.snapshot)
+            link = observe.links_of_hint(world, world.network.ways[observe.way_row(world, -1)])
+            stats = Stats(self.snapshot.taken_at, self.snapshot.load, self.snapshot.store, link)
+            about = np.flatnonzero(self.asked_about[self.queues.site])
+            self.hints = Hints(policies.job_rules, self.queues, stats, policies.cfg, about, self.cache)
+            self.stamp = stamp
+        return self.hints

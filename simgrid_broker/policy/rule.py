@@ -46,9 +46,10 @@ class Criterion(Rule):
     tag: what PanDA logs for a refused candidate, which several criteria may share; name: the criterion's own, that of
     its function; stage: PanDA's name of the check that refuses a candidate; unit: of the figures that it compares;
     temporary: PanDA remembers the refusal and removes the candidate only before the final rules. For rules about one
-    candidate: together: one refusal removes all candidates that are left (task brokerage); needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
+    candidate: needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
     it out (as it does every rule that needs numbers); is_choice: it returns a class, 0 being the best, and all
-    candidates but those of the best class are refused.
+    candidates but those of the best class are refused. Of task brokerage: together: one refusal removes all candidates
+    that are left.
     """
 
     tag: str

@@ -62,7 +62,8 @@ class NetworkMetrics:
 
     table: (n_sites + 1, n_sites), [destination, source]; the last row, without a destination, is unknown. What brokers
     make of them for a nucleus, until they change: ways, (n_sites + 1, n_queues); waiting, (n_sites + 1, 2) files of all
-    sites that wait for it, without and of express tasks; ways_known: (n_sites + 1,) whether that was done.
+    sites that wait for it, without and of express tasks; ways_known: (n_sites + 1,) whether that was done; version:
+    grows whenever they are forgotten.
     """
 
     def __init__(self, arrays: Arrays):
@@ -72,7 +73,7 @@ class NetworkMetrics:
         self.windows = {column: Window(length_s, n * n) for column, length_s in WINDOWS.items()}
         self.latest = Window(0.0, n * n)
         self.ways = np.empty((n + 1, len(arrays.queues)), views.LINK)
-        self.waiting, self.ways_known = np.zeros((n + 1, 2)), np.zeros(n + 1, bool)
+        self.waiting, self.ways_known, self.version = np.zeros((n + 1, 2)), np.zeros(n + 1, bool), 0
         self.mapped, self.nuclei = arrays.sites["storage"] >= 0, np.flatnonzero(arrays.sites["nucleus"])
         self.all_known = False
         for column in LINKS.seen:
@@ -106,6 +107,11 @@ class NetworkMetrics:
             self._set(column, mean, np.nan)
         self._know()
 
+    def forget_ways(self) -> None:
+        """Note that `ways` have changed."""
+        self.ways_known[:] = False
+        self.version += 1
+
     def learn(self, source: int, destination: int, columns: dict) -> None:
         """Set known columns of `views.LINK` of one link; ignored if the source has no storage."""
         if self.mapped[source]:
@@ -136,7 +142,7 @@ class NetworkMetrics:
 
     def _know(self) -> None:
         """Mark the links that have a record: a closeness, an average, or waiting files; forget `ways`."""
-        self.ways_known[:] = False
+        self.forget_ways()
         rows = self.table[:-1]
         if not self.all_known:
             rows["known"] |= ((rows["closeness"] != views.UNKNOWN["closeness"]) | (rows["queued_files"] > 0)

@@ -59,7 +59,7 @@ class World:
     def describe_anew(self) -> None:
         """Note a change of a static description of queues, which invalidates cached masks."""
         self.queues_version += 1
-        self.network.ways_known[:] = False
+        self.network.forget_ways()
 
     def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
                   submissions: int = MARGIN) -> None:

@@ -4,9 +4,10 @@ import pytest
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import completeness
-from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.completeness import readable
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import KEPT, InputDataset, Source
 
 

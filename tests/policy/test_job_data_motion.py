@@ -8,8 +8,9 @@ from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.names import BareNucleus, FullChain
 from simgrid_broker.policy.job_brokerage import data_motion, nucleus
-from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import DEPLOYED, DOCUMENTED, PRODUCTION
+from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import KEPT, Locality
 
 EDITIONS = ("documented", "deployed")

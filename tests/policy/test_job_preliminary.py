@@ -6,8 +6,9 @@ from policy_builders import cfg, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.names import QueueStatus as S
-from simgrid_broker.policy.job_brokerage.broker import broker_hint, broker_jobs
+from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
+from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.policy.job_brokerage.preliminary import initial_list
 from simgrid_broker.views import KEPT, Premerge
 

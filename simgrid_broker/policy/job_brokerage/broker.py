@@ -11,9 +11,9 @@ from simgrid_broker.policy.job_brokerage.completeness import Readable, readable
 from simgrid_broker.policy.job_brokerage.decide import ASKED, PART, Question, Tables, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.job_brokerage.figures import figures
-from simgrid_broker.policy.job_brokerage.preliminary import for_hint, initial_list
+from simgrid_broker.policy.job_brokerage.preliminary import initial_list
 from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
-from simgrid_broker.views import Gdpconfig, InputDataset, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
@@ -56,38 +56,18 @@ def verdict_of(brokerage: JobBrokerage, question: Question, n_best: int, task: T
                    lambda: figures(brokerage, JobCase(task, queues, brokerage.edition), question, tables.refused_by))
 
 
-def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig,
-                cache: MaskCache | None = None, asked_about: np.ndarray | None = None,
-                inputs: tuple[InputDataset, ...] = ()) -> np.ndarray:
-    """Pseudo-queues that could run jobs of a task, (n,) bool: those that survive all criteria but caps and weights.
-
-    asked_about: (n,) bool, the pseudo-queues that are looked at, None = all; inputs: datasets of the task. No nucleus
-    is set, no queue is pre-assigned, and of the input only its completeness is looked at. Source: brokerage reference,
-    1.2 (hint mode).
-    """
-    question = question_of(brokerage, for_hint(task), queues, stats, None, cfg, cache, True, inputs)
-    tables = question.tables
-    if asked_about is not None:                 # the others are skipped as if refused by criterion 0
-        tables = tables.with_arrays(first=tables.first * asked_about)
-    brokerage.decide(tables, question.row)
-    return tables.refused_by == brokerage.funnel.never
-
-
 def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
-                cfg: Gdpconfig, cache: MaskCache | None = None, hint: bool = False,
-                inputs: tuple[InputDataset, ...] = ()) -> Question:
-    """The tables that the compiled decision reads, made for one question; inputs: instead of those of `locality`."""
+                cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
+    """The tables that the compiled decision reads, made for one question."""
     known = (prepare(brokerage, task, queues, cfg) if cache is None
              else cache.of_task(prepare, brokerage, task, queues, cfg))
     asked = np.zeros(1, ASKED)
     row = asked[0]
-    row["hint"] = hint
     row["parts"] = -1 if locality is None else 0
     if locality is not None:
-        inputs = locality.inputs
         row["total_bytes"], row["total_files"] = locality.total_bytes, locality.total_files
         row["somewhere"] = locality.somewhere
-    ask_about_input(row, readable(inputs, task, cfg))
+    ask_about_input(row, readable(() if locality is None else locality.inputs, task, cfg))
     ask_about_nucleus(row, stats)
     return Question(Tables(
         asked=asked, task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,

@@ -12,7 +12,8 @@ SOURCE = ("PanDA brokerage documentation, production task brokerage, data locali
           "brokerage reference, 1.3 (D9)")
 
 
-@candidate_criterion("-no_complete_replica", panda="input replica scan", source="brokerage reference, T2", editions=("deployed",))
+@candidate_criterion("-no_complete_replica", panda="input replica scan", source="brokerage reference, T2",
+                     editions=("deployed",))
 def no_complete_replica(task, nucleus):
     """Refuse every nucleus if no complete replica of the input can be read over WAN; PanDA logs a text, not a tag."""
     return not task["complete_replica"], np.nan, np.nan

@@ -18,8 +18,8 @@ def not_active(task, nucleus):
 
 
 @candidate_criterion("-transfer_backlog", panda="selection for transfer backlog",
-           source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task brokerage; "
-                  "brokerage reference, T4 (D8)")
+                     source="PanDA brokerage documentation, production task brokerage, step 2; JEDI TWiki, task "
+                            "brokerage; brokerage reference, T4 (D8)")
 def transfer_backlog(task, nucleus):
     """Refuse nuclei whose queued output files are not below NQUEUED_NUC_CAP, unless t1Weight is negative.
 
@@ -35,8 +35,8 @@ def no_storage(task, nucleus):
     return not nucleus["has_storage"], np.nan, np.nan
 
 
-@candidate_criterion("-match", panda="selection for endpoint", source="brokerage reference, 1.2 and 14", editions=("deployed",),
-                     together=True)
+@candidate_criterion("-match", panda="selection for endpoint", source="brokerage reference, 1.2 and 14",
+                     editions=("deployed",), together=True)
 def output_unmatched(task, nucleus):
     """Refuse every nucleus if one of those left has no storage for output: PanDA fails there and logs no tag."""
     return not nucleus["has_storage"], np.nan, np.nan
@@ -66,7 +66,7 @@ def too_little_space(task, nucleus):
 
 
 @candidate_criterion("-job", panda="check for ability to run jobs",
-           source="JEDI TWiki, task brokerage; brokerage reference, T6 (D6)")
+                     source="JEDI TWiki, task brokerage; brokerage reference, T6 (D6)")
 def cannot_run(task, nucleus):
     """Refuse nuclei without a queue that the job brokerage would use; only nuclei that are left are checked."""
     return not nucleus["can_run"], np.nan, np.nan
@@ -79,7 +79,7 @@ def not_preassigned(task, nucleus):
 
 
 @candidate_criterion("-full_chain", panda="selection for full chain", editions=("documented",),
-           source="PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain (D35, D36)")
+                     source="PanDA brokerage documentation, Special Brokerage for ATLAS Full-chain (D35, D36)")
 def off_the_chain(task, nucleus):
     """Refuse nuclei of the wrong kind: `only` asks for bareNucleus=only, `require` for any bare nucleus.
 
@@ -99,7 +99,7 @@ def off_the_chain(task, nucleus):
 
 
 @candidate_criterion("-full_chain", panda="selection for full chain", editions=("deployed",),
-           source="brokerage reference, 4 T8 (D35, D36)")
+                     source="brokerage reference, 4 T8 (D35, D36)")
 def off_the_chain_deployed(task, nucleus):
     """Refuse bareNucleus=only to normal tasks, other nuclei to `only` and `require`, and all but a bare parent's.
 

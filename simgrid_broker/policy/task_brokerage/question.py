@@ -23,7 +23,7 @@ TERMS = {
 """Columns of TASK in which rules of both editions differ; source: brokerage reference, section 1 (D7 to D14)."""
 
 KEYS = {entry.prefix: entry for entry in taskbrokerage.entries()}
-"""Keys of gdpconfig by their column of TASK: PanDA's spelling, without the placeholder of a family, which comes last."""
+"""Keys of gdpconfig by their column of TASK: PanDA's spelling, without the placeholder of a family."""
 
 PLAIN = {"nucleus": "i8", "parent_nucleus": "i8", "parent_fullchain": "i8", "fullchain": "i8", "t1weight": "f8",
          "iointensity": "f8", "total_input_bytes": "f8", "total_input_files": "f8", "frozen_for_s": "f8",
@@ -72,8 +72,8 @@ def task_record(task: Task, complete_replica: bool, cfg: Gdpconfig, edition: str
 
 def _of_config(cfg: Gdpconfig, gshare: str, edition: str) -> np.ndarray:
     """A record of which only gdpconfig and the edition have filled in their columns; not to be changed."""
-    record = np.zeros(1, TASK)
-    for name, value in ({name: cfg.value(entry, gshare=gshare) for name, entry in KEYS.items()} | TERMS[edition]).items():
+    record, config = np.zeros(1, TASK), {name: cfg.value(entry, gshare=gshare) for name, entry in KEYS.items()}
+    for name, value in (config | TERMS[edition]).items():
         record[name] = value
     return record
 
