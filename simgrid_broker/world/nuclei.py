@@ -185,7 +185,8 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei
     if edition == "deployed":
         work, priority_work = burden.at_first(t["label"]), burden.of_share(t["label"], t["share"], t["priority"])
     draws = luck.table(world.scenario.seed, NUCLEUS_DRAW, t["luck"], t["n_nuclei"], 1, shown.keys)
-    complete = fill(world.arrays, row, counted_inputs(world, row, t), PASSES[edition], work, priority_work, draws, rows)
+    complete = bool(fill(world.arrays, row, counted_inputs(world, row, t), PASSES[edition], work, priority_work, draws,
+                         rows))
     told = world.told_tasks.get(row)
     if told is not None and told.input is not None:
         complete = _tell(rows, told.input)
