@@ -13,6 +13,7 @@ import numpy as np
 from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, criteria_in_order
 from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.intake import intake_remarks
 from simgrid_broker.agents.own import guarded, own_agents
 from simgrid_broker.agents.sampler import take_sample
 from simgrid_broker.errors import OutputError
@@ -65,11 +66,11 @@ class Simulation:
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
         tasks = task_list(scenario)
-        self.remarks, self.trace = tasks.remarks, tasks.trace
         self.world = build(scenario, tasks)
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
+        self.remarks = (*tasks.remarks, *intake_remarks(self.world, self.control.policies.cfg))
         self.world.vocabularies["tags"] = all_reasons(self.control.policies)
         self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
@@ -142,7 +143,7 @@ class Simulation:
         self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
         came = (arrays.tasks["arrival_s"] <= self.env.now) & (arrays.splitting["n_files"] > 0)
         self.write("splitting", arrays.splitting[came])
-        self.write("trace", self.trace[arrays.tasks["arrival_s"][self.trace["jeditaskid"] - 1] <= self.env.now])
+        self.write("trace", arrays.trace[arrays.trace["submitted_s"] <= self.env.now])
         take_sample(self.control)
         invariants.check(arrays)
 

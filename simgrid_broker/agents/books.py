@@ -12,6 +12,7 @@ from simgrid_broker.agents.open_inputs import OpenInputs
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.retry_module import RetryModule
 from simgrid_broker.agents.scouts import Scouts
+from simgrid_broker.agents.submissions import Submissions
 from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TaskStatus
@@ -46,6 +47,7 @@ class Books:
         self.commands = CommandBook(world)
         self.ledger = TaskLedger(world, fabric, self.commands.bring_back)
         self.open_inputs = OpenInputs(world)
+        self.submissions = Submissions(world)
         self.retry_module = RetryModule(world, policies.edition)
         self.scouts = Scouts(world, fabric, policies, self.retry_module)
         self.series = Series(world)

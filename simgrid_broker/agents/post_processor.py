@@ -56,7 +56,7 @@ def settled(control: Control, row: int, ended: list[int]) -> bool:
         set_status(world, row, status, control.now)
     if status not in PREPARABLE:
         return False
-    if control.books.open_inputs.is_open(row):
+    if control.books.open_inputs.is_open(row) or control.books.submissions.is_open(row):
         set_status(world, row, T.DEFINED, control.now)       # the ContentsFeeder sends it on when more input arrives
         return True
     set_status(world, row, T.PREPARED, control.now)

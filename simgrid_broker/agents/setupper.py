@@ -1,8 +1,14 @@
 """The server's Setupper: defines new jobs, activates them or lets them await input; lifecycle reference, 3.1, 7.2."""
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.direct_jobs import DirectJobs
 
 
 def setupper(control: Control) -> Process:
-    """Set up pending jobs."""
-    yield from control.every(control.periods.setupper, lambda: control.fabric.set_up_jobs(control.now), "setupper")
+    """Send jobs without a task in JEDI to their queues, and set up pending jobs."""
+    direct_jobs = DirectJobs(control)
+
+    def set_up() -> None:
+        direct_jobs.send()
+        control.fabric.set_up_jobs(control.now)
+    yield from control.every(control.periods.setupper, set_up, "setupper")

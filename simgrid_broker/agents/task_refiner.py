@@ -40,7 +40,7 @@ def task_refiner(control: Control) -> Process:
     tagger = Tagger(control.world, control.world.scenario.shares_in_use)
     queues = WorkQueueMap(control.world.scenario)
 
-    def refine():
+    def refine_all() -> None:
         tasks = control.arrays.tasks
         rows = control.books.live_tasks.in_status(TaskStatus.REGISTERED, TaskStatus.REREFINE)
         again = tasks["status"][rows] == TaskStatus.REREFINE
@@ -49,13 +49,14 @@ def task_refiner(control: Control) -> Process:
             if parent < 0 or tasks["status"][parent] in SUCCESS:
                 if parent >= 0 and (nucleus := int(tasks["nucleus"][parent])) >= 0:
                     move_input(control.world, row, nucleus)          # the output of the parent is there
-                _refine(control, row, tagger, queues)
+                if refine(control, row, tagger, queues):
+                    _send_first(control, row)
             elif tasks["status"][parent] in FAILURE:
                 _break(control, row)
         for row in rows[again].tolist():
             set_status(control.world, row, TaskStatus.DEFINED, control.now)
             send_on(control, row)
-    yield from control.every(control.periods.task_refiner, refine, "refiner")
+    yield from control.every(control.periods.task_refiner, refine_all, "refiner")
 
 
 def tag_rules(shares) -> list[TagRule]:
@@ -95,24 +96,22 @@ def _break(control: Control, row: int) -> None:
     control.books.end_tasks([row])
 
 
-def _refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> None:
-    """Tag a task and send it on, or break it if it gets no share, resource type or required work queue."""
-    world, now = control.world, control.now
+def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> bool:
+    """Tag and define a task, or break it without a share, resource type or required work queue; whether it is defined.
+    """
+    world = control.world
     task = world.arrays.tasks[row]
     if not (map_task(world, row, queues) and tag_task(world, row, tagger)):
         _break(control, row)
-        return
+        return False
     control.books.retry_module.classify(row)
     control.books.scouts.begin(row)
     label = world.vocabularies["labels"][task["label"]]
     set_task(world, row, server_retries=SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
     if label in ANALYSIS_LABELS and control.edition == "deployed":
         set_task(world, row, priority=user_priority(int(task["priority"])))
-    set_status(world, row, TaskStatus.DEFINED, now)
-    if label in PRODUCTION_LABELS:
-        to_task_broker(control, row)
-    else:
-        set_status(world, row, TaskStatus.READY, now)
+    set_status(world, row, TaskStatus.DEFINED, control.now)
+    return True
 
 
 def map_task(world: World, row: int, queues: WorkQueueMap) -> bool:
@@ -130,6 +129,15 @@ def map_task(world: World, row: int, queues: WorkQueueMap) -> bool:
         return not queues.required
     set_task(world, row, share=queues.share_of.get(int(task["work_queue"]), int(task["share"])))
     return True
+
+
+def _send_first(control: Control, row: int) -> None:
+    """Send a new task to task brokerage if it is production, even one that names its nucleus, else to job generation.
+    """
+    if control.world.vocabularies["labels"][control.arrays.tasks["label"][row]] in PRODUCTION_LABELS:
+        to_task_broker(control, row)
+    else:
+        set_status(control.world, row, TaskStatus.READY, control.now)
 
 
 def send_on(control: Control, row: int) -> None:

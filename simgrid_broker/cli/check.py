@@ -9,6 +9,7 @@ from simgrid_broker.cli.text import count, paragraph
 
 if TYPE_CHECKING:
     from simgrid_broker.scenario import Scenario
+    from simgrid_broker.scenario.tasklist import TaskList
 
 EXAMPLES = """\b
 Examples:
@@ -64,6 +65,7 @@ def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
     from simgrid_broker.world.build import only_tasks_that_come
     tasks, work = task_list(scenario), scenario.workload
     only_tasks_that_come(scenario, tasks.rows["arrival_s"], tasks.vocabularies["task_names"])
+    remarks = (*tasks.remarks, *(remarks_on_intake(scenario, tasks) if work.trace else ()))
     sources = [count(len(work.campaigns), "campaign")] if work.campaigns else []
     sources += [count(len(work.users), "group of users", "groups of users")] if work.users else []
     sources += [str(work.trace.file)] if work.trace else []
@@ -71,7 +73,16 @@ def described_work(scenario: "Scenario") -> tuple[str, tuple[str, ...]]:
     amounts = [count(int(pieces[~cut].sum()), "job")] if not cut.all() or not len(cut) else []
     amounts += [count(int(pieces[cut].sum()), "file or part of a file", "files or parts of files")] if cut.any() else []
     total = f"{count(len(tasks.rows), 'task')} with {' and '.join(amounts)}"
-    return f"{' and '.join(sources) or 'none'}: {total}", tasks.remarks
+    return f"{' and '.join(sources) or 'none'}: {total}", remarks
+
+
+def remarks_on_intake(scenario: "Scenario", tasks: "TaskList") -> tuple[str, ...]:
+    """Remarks on a trace of which more is submitted than the JobGenerator takes in."""
+    from simgrid_broker.agents.intake import intake_remarks
+    from simgrid_broker.scenario.gdpconfig import in_force
+    from simgrid_broker.views import Gdpconfig
+    from simgrid_broker.world.build import build
+    return tuple(intake_remarks(build(scenario, tasks), Gdpconfig(in_force(scenario))))
 
 
 def described_rules(scenario: "Scenario") -> str:

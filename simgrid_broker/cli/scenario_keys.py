@@ -16,7 +16,7 @@ from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.scenario.validate import bare
-from simgrid_broker.schema.part import Part
+from simgrid_broker.schema.part import Part, fields_by_key
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 
@@ -45,7 +45,7 @@ class KeyedPart:
 
     def section(self) -> Section:
         """Its keys."""
-        rows = tuple(_row(self.model, name, field) for name, field in self.model.model_fields.items())
+        rows = tuple(_row(self.model, name, field) for name, field in fields_by_key(self.model).items())
         title = f"{self.key} in a {self.whole}" if self.key else f"top level of a {self.whole}"
         return Section(title, first_sentence(self.model), HEAD, rows)
 
@@ -66,7 +66,7 @@ def _inside(outermost: KeyedPart, known: tuple[KeyedPart, ...]) -> list[KeyedPar
     """A part and all parts inside it, each model once, without the known ones."""
     found, seen = [outermost], {part.model for part in known}
     for part in found:
-        for name, field in part.model.model_fields.items():
+        for name, field in fields_by_key(part.model).items():
             model, step = _model_in(field.annotation)
             if model is not None and model not in seen | {each.model for each in found}:
                 key = f"{part.key}.{name}" if part.key else name
@@ -117,7 +117,7 @@ def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
 
 def _element(kind: Any) -> str:
     word = _kind(kind, [])[0]
-    return word if word == "text" else word + "s"
+    return word if word == "text" or get_origin(bare(kind)) is Literal else word + "s"
 
 
 def _parsed(metadata: list) -> tuple[str, str]:
@@ -155,7 +155,7 @@ def _default(field: FieldInfo) -> str:
 def _written(element: Any) -> str:
     if not isinstance(element, Part):
         return str(element)
-    values = element.model_dump(exclude_defaults=True)
+    values = element.model_dump(exclude_defaults=True, by_alias=True)
     return "{" + ", ".join(f"{name}: {value}" for name, value in values.items()) + "}"
 
 

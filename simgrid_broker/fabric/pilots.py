@@ -3,6 +3,8 @@ one that finds no job keeps its slot for `empty_pilot`."""
 
 import math
 
+import numpy as np
+
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import comes_before, take_best
 from simgrid_broker.fabric.batch import end_worker
@@ -10,7 +12,7 @@ from simgrid_broker.fabric.events import PAYLOAD_ENDS, PILOT_LEAVES, schedule
 from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
-from simgrid_broker.world.rows import next_place
+from simgrid_broker.world.rows import is_recorded, next_place, record_of
 from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
@@ -101,6 +103,15 @@ def compare_memory(world: Arrays, job):
 
 
 @compiled
+def used_cores(world: Arrays, job, task):
+    """Cores that a payload uses and its CPU efficiency; a recorded job uses no more than it had."""
+    cores = np.int64(job["corecount"])
+    if is_recorded(task):
+        return min(cores, np.int64(task["corecount"])), record_of(world, job)["cpu_efficiency"]
+    return cores, task["cpu_efficiency"]
+
+
+@compiled
 def settle(world: Arrays, job):
     """Determine how a starting payload will end: sets cause, staging, wall and CPU time of the job.
 
@@ -108,13 +119,15 @@ def settle(world: Arrays, job):
     """
     task, queue = world.tasks[job["task"]], world.queues[job["queue"]]
     site = world.sites[queue["site"]]
-    payload_s = task["basewalltime_s"] + job["work_hs06s"] / (job["hs06_milli"] * 1e-3 * task["cpu_efficiency"])
+    cores, well_spent = used_cores(world, job, task)
+    power = job["hs06_milli"] * 1e-3 * (cores / job["corecount"])
+    payload_s = task["basewalltime_s"] + job["work_hs06s"] / (power * well_spent)
     job["cause"] = job["fate"]
     job["stage_in_s"] = 0.0 if queue["direct_io"] else stage_time(site, job["input_bytes"])
     job["stage_out_s"] = stage_time(site, job["output_bytes"])
     compare_memory(world, job)
     whole = job["stage_in_s"] + payload_s + job["stage_out_s"]
-    efficiency = task["cpu_efficiency"]
+    efficiency = well_spent
     if job["cause"] != NONE and job["cause"] != TRANSFER_ERROR:      # output is written after all the work
         luck = uniform(world.settings[0]["seed"], FATE_TIME, task["luck"], job["chunk"], job["attempt"])
         job["stage_out_s"] = 0.0
@@ -126,10 +139,10 @@ def settle(world: Arrays, job):
         job["cause"] = WALLTIME_EXCEEDED
         whole = queue["maxtime_s"]
         job["stage_out_s"] = 0.0
-        efficiency = task["cpu_efficiency"]
+        efficiency = well_spent
     job["walltime_s"] = whole
     busy = max(whole - job["stage_in_s"] - job["stage_out_s"], 0.0)
-    job["cputime_s"] = busy * job["corecount"] * efficiency
+    job["cputime_s"] = busy * cores * efficiency
 
 
 @compiled

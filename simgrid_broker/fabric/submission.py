@@ -14,7 +14,7 @@ from simgrid_broker.fabric.network import enqueue, join, new_transfer
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
-from simgrid_broker.world.rows import is_merge_job, next_place, pop_retry, take_job
+from simgrid_broker.world.rows import is_merge_job, is_recorded, next_place, pop_retry, record_of, take_job
 from simgrid_broker.world.transitions import enter, move
 
 PENDING, DEFINED = int(names.JobStatus.PENDING), int(names.JobStatus.DEFINED)
@@ -40,18 +40,30 @@ RETRY_PRIORITY_LOSS = 10
 @compiled
 def throw_dice(world: Arrays, job, task, site):
     """Set the true values of a job, independent of policies: work and memory of its chunk, failure of its attempt."""
+    if is_recorded(task):
+        recall(world, job)
+        return
     seed = world.settings[0]["seed"]
     work = task["work_hs06s_per_event"] * task["n_events_per_job"]
     job["work_hs06s"] = work * input_files.spread_factor(seed, WORK, task, job["chunk"], task["work_spread"])
     memory = input_files.spread_factor(seed, MEMORY, task, job["chunk"], task["memory_spread"])
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = condition(world, job["task"], job["chunk"])
-    if np.isnan(task["failure_rate"]):                          # a recorded job: a replay adds no failures
-        return
     if job["fate"] == NONE:
         job["fate"] = fate_of_payload(task, uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]))
     if job["fate"] == NONE:
         job["fate"] = fate_at_site(site, uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]))
+
+
+@compiled
+def recall(world: Arrays, job):
+    """Set the true values of a job of a trace as they were recorded; a replay adds no failures, but input may be lost.
+    """
+    record = record_of(world, job)
+    job["work_hs06s"], job["maxpss_mb"] = record["work_hs06s"], record["maxpss_mb"]
+    job["input_bytes"], job["output_bytes"] = record["input_bytes"], record["output_bytes"]
+    job["n_input_files"] = record["n_input_files"]
+    job["fate"] = condition(world, job["task"], job["chunk"])
 
 
 @compiled

@@ -18,7 +18,7 @@ from simgrid_broker.metrics.failures import RULES, failures, rule_losses
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
 from simgrid_broker.metrics.reach import cores_lost, reach, reach_recorded, refusal_rates
 from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusals, refusals_over_time
-from simgrid_broker.metrics.replay import recorded_statuses, recorded_waits
+from simgrid_broker.metrics.replay import recorded_statuses, recorded_waits, submission_waits
 from simgrid_broker.metrics.retries import OUT_OF_MEMORY, memory_retries, retry_history
 from simgrid_broker.metrics.shares import NEAR, share_compliance, share_deviation, share_series
 from simgrid_broker.metrics.summary import jobs_by_status, summary
@@ -44,7 +44,8 @@ __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", 
            "jobs_by_status", "jobs_over_time", "link_use", "memory_retries", "phase_of", "queue_of", "reach",
            "reach_recorded", "rebrokerage", "recorded_statuses", "recorded_waits", "refusal_counts", "refusal_rates",
            "refusals", "refusals_over_time", "retry_history", "rule_losses", "running_cores", "share_compliance",
-           "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches", "summary",
+           "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use", "stretches",
+           "submission_waits", "summary",
            "task_phases", "task_turnaround", "tasks_by_status", "tasks_without_place", "throughput", "tidy",
            "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "waiting_times", "wide",
            "window_of", "with_labels"]

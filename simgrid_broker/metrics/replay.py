@@ -1,4 +1,4 @@
-"""Recorded and simulated waiting times of the jobs of a trace, and how they ended when they were recorded."""
+"""Waiting times of the jobs of a trace from their submission, recorded and simulated, and their recorded ends."""
 
 from collections.abc import Iterator
 
@@ -6,6 +6,7 @@ import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.waiting import QUANTILES
+from simgrid_broker.metrics.window import window_of
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
 
@@ -13,6 +14,9 @@ SOURCES = ("recorded", "simulated")
 """The two waiting times of a job."""
 
 UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "jobs": "jobs", "not_started": "jobs"}
+
+FROM_SUBMISSION = {"from_submission_mean": "h", **{f"from_submission_p{q:02d}": "h" for q in QUANTILES},
+                   "not_started": "jobs"}
 
 WHOLE_RUN = "the whole run"
 ALL = "all"
@@ -32,6 +36,25 @@ def recorded_waits(run: Run, by: str = "partition") -> pd.DataFrame:
     return tidy(pd.DataFrame(found, columns=[*dimensions, *UNITS]), dimensions, UNITS, WHOLE_RUN)
 
 
+def submission_waits(run: Run, by: str | None = "share") -> pd.DataFrame:
+    """Time from submission to start of the jobs of a trace, by a column of their tasks or for all.
+
+    Dimension `by`, if any. Metrics: from_submission_mean and from_submission_p05 ... from_submission_p95, h, over the
+    jobs that started in the window; not_started, jobs submitted until the end of the run that did not start. Unlike
+    the wait of `waiting_times`, it includes the time before a job is made and activated. Empty without a trace.
+    """
+    window, rows = window_of(run), _started(run, [])
+    if by is not None:
+        tasks = run.table("tasks", ["jeditaskid", by]).set_index("jeditaskid")
+        rows[by] = rows.jeditaskid.map(tasks[by].astype(object))
+    groups = [("all", rows)] if by is None else [*rows.groupby(by, sort=False)]
+    found = [{by or "all": name, "not_started": group.running_s.isna().sum(), **_from_submission(
+        (group.running_s - group.submitted_s)[window.holds(group.running_s)] / HOUR)}
+        for name, group in groups if len(group)]
+    dimensions = [] if by is None else [by]
+    return tidy(pd.DataFrame(found, columns=[*dimensions, *FROM_SUBMISSION]), dimensions, FROM_SUBMISSION, window)
+
+
 def recorded_statuses(run: Run) -> pd.DataFrame:
     """Jobs of a trace by the status that was recorded of them; dimension recorded ("" = unknown), metric jobs."""
     status = run.table("trace", ["status"]).status.astype(object).fillna("")
@@ -41,12 +64,24 @@ def recorded_statuses(run: Run) -> pd.DataFrame:
 
 def _waits(run: Run, by: str) -> pd.DataFrame:
     """Recorded and simulated wait, h, of each job with a recorded one; simulated is NaN if it did not start."""
-    rows = run.table("trace", ["jeditaskid", "wait_s", by])
+    rows = _started(run, ["wait_s", by])
     rows = rows[rows.wait_s.notna()]
-    arrived = run.table("tasks", ["jeditaskid", "arrival_s"]).set_index("jeditaskid").arrival_s
-    started = run.table("jobs", ["jeditaskid", "running_s"]).groupby("jeditaskid").running_s.min()
-    return rows.assign(recorded=rows.wait_s / HOUR,
-                       simulated=(rows.jeditaskid.map(started) - rows.jeditaskid.map(arrived)) / HOUR)
+    return rows.assign(recorded=rows.wait_s / HOUR, simulated=(rows.running_s - rows.submitted_s) / HOUR)
+
+
+def _started(run: Run, columns: list[str]) -> pd.DataFrame:
+    """Recorded jobs: task, submission, some columns, and when the first attempt started, s, NaN = none did."""
+    key = ["jeditaskid", "chunk"]
+    rows = run.table("trace", [*key, "submitted_s", *columns])
+    if not len(rows):
+        return rows.assign(running_s=rows.submitted_s)
+    started = run.table("jobs", [*key, "running_s"]).groupby(key).running_s.min()
+    return rows.merge(started.reset_index(), "left", key)
+
+
+def _from_submission(waits: pd.Series) -> dict[str, float]:
+    return {"from_submission_mean": waits.mean(),
+            **{f"from_submission_p{q:02d}": waits.quantile(q / 100) for q in QUANTILES}}
 
 
 def _groups(rows: pd.DataFrame, by: str) -> Iterator[tuple[str, pd.DataFrame]]:

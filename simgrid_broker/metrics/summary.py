@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.failures import failures
+from simgrid_broker.metrics.replay import submission_waits
 from simgrid_broker.metrics.shares import share_deviation
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.usage import core_capacity
@@ -40,7 +41,7 @@ def summary(run: Run) -> pd.DataFrame:
 
     Metrics: finished, failed, closed, cancelled, alive (jobs); failure_rate (% of finished and failed); ended_per_hour;
     running_cores (mean), capacity (cores), core_occupancy (%); hs06 (mean power in use); lost_core_hours (core h); the
-    metrics of `waiting_times` and `share_deviation`.
+    metrics of `waiting_times`, of `submission_waits` if there is a trace, and of `share_deviation`.
     """
     window = window_of(run)
     counts = wide(jobs_by_status(run), "jobs")
@@ -60,8 +61,8 @@ def summary(run: Run) -> pd.DataFrame:
     units = dict.fromkeys(jobs, "jobs") | {
         "failure_rate": "%", "ended_per_hour": "jobs/h", "running_cores": "cores", "capacity": "cores",
         "core_occupancy": "%", "hs06": "HS06", "lost_core_hours": "core h"}
-    return pd.concat([tidy(table, [], units, window), waiting_times(run, None), share_deviation(run)],
-                     ignore_index=True)
+    return pd.concat([tidy(table, [], units, window), waiting_times(run, None), submission_waits(run, None),
+                      share_deviation(run)], ignore_index=True)
 
 
 def _power(run: Run, window: Window) -> dict[str, float]:

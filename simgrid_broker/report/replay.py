@@ -20,13 +20,18 @@ def replay(view: Context) -> list[Block]:
     """Recorded against simulated waits by partition and queue, and recorded ends; nothing for runs without a trace."""
     if not len(view.run.table("trace", ["jeditaskid"])):
         return []
-    blocks = [block for by in GROUPS for block in _waits(view, by)]
-    if not blocks:
-        blocks = [Note("The trace records no waiting times, so there is nothing to compare with the simulated ones.")]
+    blocks: list[Block] = [TableBlock("Waiting time of recorded jobs from their submission", wide(
+        metrics.submission_waits(view.run)), "From submission to start, for jobs that started in the window: with the "
+        "time before a job is made, has found a queue and is activated. Not started: jobs submitted until the end of "
+        "the run that did not start.")]
+    compared = [block for by in GROUPS for block in _waits(view, by)]
+    if not compared:
+        compared = [Note("The trace records no waiting times, so there is nothing to compare with the simulated ones.")]
     ends = wide(metrics.recorded_statuses(view.run))
     ends["recorded"] = ends.recorded.replace("", "unknown")
-    return [*blocks, TableBlock("Recorded ends of the jobs of the trace", ends,
-                                "Whatever their recorded end, jobs are replayed for their whole run time and finish.")]
+    return [*blocks, *compared, TableBlock(
+        "Recorded ends of the jobs of the trace", ends,
+        "Whatever their recorded end, jobs are replayed for their whole run time and finish.")]
 
 
 def _waits(view: Context, by: str) -> list[Block]:

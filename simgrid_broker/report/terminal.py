@@ -44,9 +44,18 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             f"withdrawn before start: {value['taken_back']}",
             f"          with these: median {value['wait_km_p50']} h, 95 % {value['wait_km_p95']} h (Kaplan-Meier), "
             f"mean {value['wait_little']} h (Little)",
+            *_from_submission(value),
             *_out_of_memory(run), *_lost(run), *_tasks(run),
             f"shares    power above target: {value['share_misplaced']} %",
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per second of wall-clock time"]
+
+
+def _from_submission(value: Mapping[str, str]) -> list[str]:
+    """Wait of the jobs of a trace, which includes the time before they are activated; empty without a trace."""
+    if "from_submission_p50" not in value:
+        return []
+    return [f"          from submission: median {value['from_submission_p50']} h, mean {value['from_submission_mean']} "
+            f"h, 95 % {value['from_submission_p95']} h; not started: {value['not_started']}"]
 
 
 def _lost(run: Run) -> list[str]:

@@ -14,6 +14,10 @@ SUMMARY_LABELS = {
     "still_waiting_p50": "Waiting so far of these, median", "taken_back": "Jobs withdrawn before start",
     "wait_km_p50": "Waiting time with jobs still waiting, median", "wait_km_p95": "Waiting time with these, 95 %",
     "wait_little": "Mean number waiting over start rate",
+    "from_submission_mean": "Wait from submission, mean", "from_submission_p05": "Wait from submission, 5 %",
+    "from_submission_p25": "Wait from submission, 25 %", "from_submission_p50": "Wait from submission, median",
+    "from_submission_p75": "Wait from submission, 75 %", "from_submission_p95": "Wait from submission, 95 %",
+    "not_started": "Recorded jobs that did not start",
     "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above target"}
 
 COLUMN_LABELS = {
@@ -24,7 +28,9 @@ COLUMN_LABELS = {
     "wait_p05": "5 %, h", "wait_p25": "25 %, h", "wait_p50": "Median, h", "wait_p75": "75 %, h", "wait_p95": "95 %, h",
     "started": "Started", "still_waiting": "Still waiting", "still_waiting_p50": "Median age of these, h",
     "taken_back": "Withdrawn", "wait_km_p50": "Kaplan-Meier median, h", "wait_km_p95": "Kaplan-Meier 95 %, h",
-    "wait_little": "Waiting / start rate, h", "source": "From", "destination": "To",
+    "wait_little": "Waiting / start rate, h", "from_submission_mean": "Mean, h", "from_submission_p05": "5 %, h",
+    "from_submission_p25": "25 %, h", "from_submission_p50": "Median, h", "from_submission_p75": "75 %, h",
+    "from_submission_p95": "95 %, h", "source": "From", "destination": "To",
     "moved": "Moved, TB", "rate": "Mean rate, GB/s",
     "utilisation": "Mean use, %", "peak_utilisation": "Peak use, %", "files": "Files", "transfers": "Transfers",
     "queued_files": "Files queued, maximum", "median_wait": "Median wait, min", "median_move": "Median transfer, min",

@@ -58,7 +58,7 @@ class Whole(Part):
 
     def to_dict(self) -> dict[str, Any]:
         """All values, defaults included, as JSON-compatible types; `from_dict` reads them back."""
-        return self.model_dump(mode="json")
+        return self.model_dump(mode="json", by_alias=True)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -218,11 +218,24 @@ class UserActivity(Payload):
         return self.offered_cores / self.mean_task_core_s
 
 
+GroupBy = Literal["executable", "batch_queue", "partition", "record"]
+"""Column of a record by which recorded jobs are grouped into tasks; record: they are not."""
+DEFAULT_GROUPING: tuple[GroupBy, ...] = ("executable",)
+"""Grouping of a trace that says no other: with its owner, the executable is what most resembles a task's name."""
+
+
 class Trace(Part):
-    """A recorded workload; each of its jobs becomes a task with one job."""
+    """A recorded workload, whose jobs are submitted at their recorded times, as input of tasks or without tasks."""
 
     file: Path = Field(description="The recorded jobs, plain or gzip")
     format: Literal["swf", "gwf", "cgsim"] | None = Field(None, description="Default: by the name of the file")
+    enters_as: Literal["tasks", "jobs"] = Field("tasks", alias="as", description="tasks: recorded jobs are grouped "
+                                                "into tasks, and the JobGenerator makes them; jobs: each goes to the "
+                                                "server when it is submitted, as jobs do that have no task in JEDI")
+    group_by: tuple[GroupBy, ...] | None = Field(
+        None, description="What else the jobs of a task have in common, in addition to owner, group, kind, cores, "
+        "priority, memory up to the next value of the retry module, and the site of their input; record: each is a "
+        "task of its own; default: executable")
     corepower: float = Field(10, gt=0, description="HS06 per core of the machines on which it was recorded")
     share: LeafName | None = Field(None, description="Leaf share; default: found by the regular expressions of the "
                                    "tree")
@@ -231,6 +244,20 @@ class Trace(Part):
                                                    "with the name of the partition in which it ran")
     limit: int | None = Field(None, ge=1, description="Records read; default: all")
     time_scale: float = Field(1, gt=0, description="Times between submissions are multiplied by this")
+
+    @model_validator(mode="after")
+    def groups_are_tasks(self) -> "Trace":
+        """Refuse a grouping where no tasks are made."""
+        if self.enters_as == "jobs" and self.group_by is not None:
+            raise ValueError("group_by is for jobs that are grouped into tasks: leave it out with as: jobs")
+        return self
+
+    @property
+    def grouping(self) -> tuple[GroupBy, ...]:
+        """What the jobs of a task have in common beside what a task has one of."""
+        if self.enters_as == "jobs":
+            return ()
+        return DEFAULT_GROUPING if self.group_by is None else self.group_by
 
 
 class Workload(Part):

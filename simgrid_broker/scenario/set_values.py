@@ -21,6 +21,7 @@ from simgrid_broker.scenario.locate import COMMAND_LINE, PYTHON, Assignment, Dra
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.validate import bare, inside, is_part
 from simgrid_broker.scenario.yaml_lines import read_value
+from simgrid_broker.schema.part import fields_by_key
 
 
 class NoSuchKey(ValueError):
@@ -71,7 +72,7 @@ def located(values: dict, text: str, model: type[Whole] = Scenario) -> Key:
 def plain(value: Any) -> Any:
     """`value` as YAML's types."""
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return value.model_dump(mode="json", by_alias=True)
     if isinstance(value, Mapping):
         return {str(name): plain(inner) for name, inner in value.items()}
     if isinstance(value, PurePath):
@@ -87,8 +88,8 @@ def _step(kind: Any, here: Any, rest: str) -> tuple[str | int, str]:
     """The first step of `rest` in the value `here` of type `kind`, and what is left of `rest`."""
     first, _, others = rest.partition(".")
     if is_part(kind):
-        if first not in kind.model_fields:
-            raise NoSuchKey(f"unknown key {first!r}", nearest(first, kind.model_fields))
+        if first not in fields_by_key(kind):
+            raise NoSuchKey(f"unknown key {first!r}", nearest(first, fields_by_key(kind)))
         return first, others
     if get_origin(kind) is tuple:
         return _element(here if isinstance(here, (list, tuple)) else (), rest)
@@ -127,7 +128,7 @@ def _part(here: Any, kind: Any, step: Any) -> Any:
         return here[step]
     if not is_part(kind):
         return None
-    default = kind.model_fields[step].get_default(call_default_factory=True)
+    default = fields_by_key(kind)[step].get_default(call_default_factory=True)
     return None if default is PydanticUndefined else plain(default)
 
 
@@ -151,6 +152,7 @@ def _mapping(here: Any, kind: Any) -> dict:
     if isinstance(here, dict):
         return dict(here)
     try:
-        return kind.model_validate(here).model_dump(mode="json") if is_part(kind) and here is not None else {}
+        made = kind.model_validate(here) if is_part(kind) and here is not None else None
+        return {} if made is None else made.model_dump(mode="json", by_alias=True)
     except ValidationError:
         return {}

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.locate import Finding, Key, keys_of, value_at
-from simgrid_broker.schema.part import LATEST
+from simgrid_broker.schema.part import LATEST, fields_by_key
 
 W = TypeVar("W", bound=Whole)
 UNWRITTEN: dict[str, Any] = {"name": "unnamed", "duration": LATEST}
@@ -68,7 +68,7 @@ def inside(kind: Any, step: str | int) -> Any:
     """Type of the value at `step` in a value of type `kind`; Any where the models do not say."""
     kind = bare(kind)
     if is_part(kind):
-        found = kind.model_fields.get(step)
+        found = fields_by_key(kind).get(str(step))
         return Any if found is None else found.annotation
     arguments = get_args(kind)
     return {dict: arguments[-1:], tuple: arguments[:1]}.get(get_origin(kind), (Any,))[0]
@@ -108,7 +108,7 @@ def _finding(model: type[Whole], key: Key, error: Mapping[str, Any]) -> Finding:
         return Finding(key, None, "is missing" + _description(model, key))
     if kind == "extra_forbidden":
         parent = _kind_at(model, key[:-1])
-        return Finding(key, value, "unknown key", nearest(str(key[-1]), parent.model_fields))
+        return Finding(key, value, "unknown key", nearest(str(key[-1]), fields_by_key(parent)))
     known = tuple(re.findall(r"'([^']*)'", error["ctx"]["expected"])) if kind == "literal_error" else ()
     return Finding(key, value, _expected(error), nearest(value, known) if isinstance(value, str) else ())
 
@@ -116,7 +116,7 @@ def _finding(model: type[Whole], key: Key, error: Mapping[str, Any]) -> Finding:
 def _description(model: type[Whole], key: Key) -> str:
     """Description of the field at `key` in parentheses, to follow a message."""
     parent = _kind_at(model, key[:-1])
-    text = parent.model_fields[key[-1]].description if is_part(parent) else None
+    text = fields_by_key(parent)[str(key[-1])].description if is_part(parent) else None
     return f" ({text[0].lower() + text[1:]})" if text else ""
 
 

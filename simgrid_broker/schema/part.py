@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic.fields import FieldInfo
 
 from simgrid_broker import units
 
@@ -39,3 +40,8 @@ class Part(BaseModel):
         elif isinstance(value, float) and abs(value) > LARGEST:
             raise ValueError(f"expected a number between -{LARGEST:g} and {LARGEST:g}")
         return value
+
+
+def fields_by_key(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Fields of a part by the keys under which they are written; a key that is a word of Python is an alias."""
+    return {field.alias or name: field for name, field in model.model_fields.items()}

@@ -195,6 +195,8 @@ STATE = (
            "NaN = a recorded job, which fails neither of itself nor for its site", hidden=True),
     Column("memory_kills", "f4", "", OURS, "Part of these failures in which a payload exceeds its memory",
            hidden=True, recorded=False),
+    Column("first_record", "i4", "", OURS, "Row of its first job in the table of recorded jobs, if it has any",
+           recorded=False),
     Column("next_chunk", "i4", "", OURS, "First chunk for which no job was ever made", recorded=False),
     Column("n_retry", "i4", "chunks", OURS, "Runs of pieces that await another attempt", recorded=False),
     Column("n_alive", "i4", "jobs", OURS, "Jobs that are alive", recorded=False),

@@ -8,9 +8,13 @@ TRACE_STATUS = ("failed", "completed", "partial", "last part, completed", "last 
 """Words of the status of a recorded job, by its number; source: formats reference, section 12."""
 
 FIELD = "SWF and GWF"
+OURS = "simulator"
 
 TRACE = Table("trace", "one recorded job that is replayed", (
     Column("jeditaskid", "i8", "", "JEDI_Tasks jediTaskID", "Task that replays it"),
+    Column("chunk", "i4", "", "JEDI input chunk", "Number among the recorded jobs of its task, counted from 0; that of "
+           "the job in `jobs.parquet`"),
+    Column("submitted_s", "f8", "s", FIELD + " submit time", "When it is submitted, from the start of the scenario"),
     Column("wait_s", "f8", "s", FIELD + " wait time", "From submission to start, as recorded; NaN = unknown", none=nan),
     Column("run_s", "f8", "s", FIELD + " run time", "Recorded wall time"),
     Column("status", "i2", "", FIELD + " status", "Recorded end; missing = unknown", codes="trace_status", none=-1),
@@ -18,6 +22,13 @@ TRACE = Table("trace", "one recorded job that is replayed", (
            codes="partitions", none=-1),
     Column("batch_queue", "i4", "", FIELD + " queue", "Queue to which it was submitted; missing = unknown",
            codes="batch_queues", none=-1),
+    Column("work_hs06s", "f8", "HS06 s", OURS, "CPU work", recorded=False, hidden=True),
+    Column("input_bytes", "f8", "bytes", OURS, "Size of its input", recorded=False, hidden=True),
+    Column("output_bytes", "f8", "bytes", OURS, "Size of its output", recorded=False, hidden=True),
+    Column("maxpss_mb", "f4", "MB", FIELD + " used memory", "Memory used, all cores together", recorded=False,
+           hidden=True),
+    Column("cpu_efficiency", "f4", "", OURS, "CPU efficiency", recorded=False, hidden=True),
+    Column("n_input_files", "i4", "files", OURS, "Files of its input", recorded=False, hidden=True),
 ))
 """Columns of a recorded job."""
 

@@ -145,3 +145,4 @@ class Arrays(Bundle):
     lessons: np.ndarray            # inbox of the retry module
     splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
     input_loss: np.ndarray         # (n_tasks,)
+    trace: np.ndarray              # recorded jobs, task by task, in each in the order of submission

@@ -38,7 +38,7 @@ def build(scenario: Scenario, task_list) -> World:
     made = arrays.Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
         **tables,
-        tasks=_tasks(task_list.rows), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
+        tasks=_tasks(task_list), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
         replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
         **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
@@ -53,14 +53,18 @@ def build(scenario: Scenario, task_list) -> World:
         ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
         scout_inputs=np.zeros(len(task_list.rows), np.int32),
         splitting=task_list.split(),
-        input_loss=_input_loss(scenario, task_list),
+        input_loss=_input_loss(scenario, task_list), trace=task_list.trace,
     )
     return World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
 
 
-def _tasks(rows: np.ndarray) -> np.ndarray:
-    """The tasks of a list at time 0, (n,) of TASKS: each was submitted with its priority, unless it says another."""
-    tasks = rows.copy()
+def _tasks(task_list) -> np.ndarray:
+    """The tasks of a list at time 0, (n,) of TASKS: each was submitted with its priority, unless it says another.
+
+    Recorded jobs become input of their tasks when they are submitted.
+    """
+    rows, tasks = task_list.rows, task_list.rows.copy()
+    tasks["n_jobs"][task_list.trace["jeditaskid"] - 1] = 0
     tasks["taskpriority"] = np.where(rows["taskpriority"] == AS_PRIORITY, rows["priority"], rows["taskpriority"])
     return tasks
 

@@ -45,6 +45,18 @@ def is_merge_job(job):
 
 
 @compiled
+def is_recorded(task):
+    """Whether the jobs of a task are those of a trace, to which a replay adds no failures."""
+    return np.isnan(task["failure_rate"])
+
+
+@compiled
+def record_of(world: Arrays, job):
+    """What was recorded of a job of such a task."""
+    return world.trace[world.tasks[job["task"]]["first_record"] + job["chunk"]]
+
+
+@compiled
 def release_job(world: Arrays, row):
     """Release a row of `jobs`; panda_id 0 marks it as free."""
     state = world.state[0]

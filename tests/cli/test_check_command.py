@@ -42,6 +42,14 @@ def test_a_trace_is_read_before_a_scenario_is_ok(call, tmp_path):
     assert result.exit_code == 2 and result.stdout == "" and "cut.swf:2" in result.stderr
 
 
+def test_a_trace_that_is_submitted_too_fast_is_noted(call, tmp_path):
+    (tmp_path / "fast.swf").write_text("".join(f"{k} {k} -1 100 1\n" for k in range(30)))
+    each_a_task = "--workload", tmp_path / "fast.swf", "--set", "workload.trace.group_by=[record]"
+    result = call("check", MINIMAL, *each_a_task, "--set", "gdpconfig.NTASKS_Analysis=1")
+    assert "30 recorded jobs, of 30 tasks, of type SCORE" in " ".join(result.stdout.split())
+    assert "JobGenerator" not in call("check", MINIMAL, *each_a_task).stdout
+
+
 @pytest.mark.parametrize(("arguments", "words"), [
     pytest.param(["--set", "policies.throttle=job_throtler"], ["policies.throttle", "did you mean 'job_throttler'?"],
                  id="an unknown policy"),

@@ -52,7 +52,7 @@ def jobs_file(tmp_path, *lines):
 
 def tasks_of(tmp_path, *lines, sites=("A", "B")):
     """Tasks of these records."""
-    return read_trace(jobs_file(tmp_path, *lines), sites=sites)[0]
+    return read_trace(jobs_file(tmp_path, *lines), sites=sites, group_by=("record",))[0]
 
 
 def problems_of(call):
@@ -241,7 +241,7 @@ def test_a_file_without_records(tmp_path):
 
 def test_blank_lines_and_the_limit(tmp_path):
     path = jobs_file(tmp_path, job(), "", job(), job(corecount="beyond the limit"))
-    assert len(read_trace(path, limit=2)[0].rows) == 2
+    assert len(read_trace(path, limit=2)[0].trace) == 2
 
 
 def test_a_record_without_times_never_ran(tmp_path):

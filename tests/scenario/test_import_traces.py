@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.errors import InputFileError, ScenarioError
-from simgrid_broker.scenario.campaigns import Trace
+from simgrid_broker.scenario.campaigns import DEFAULT_GROUPING, Trace
 from simgrid_broker.scenario.importers.input_files import N_PROBLEMS
 from simgrid_broker.scenario.importers.swf import numbered_names
 from simgrid_broker.scenario.importers.traces import guessed_format, read_trace, trace_tasks
@@ -39,9 +39,9 @@ def written(tmp_path, *lines, name="trace.swf"):
     return path
 
 
-def read(tmp_path, *lines, name="trace.swf", **options):
-    """Tasks and remarks of a file of these lines."""
-    return read_trace(written(tmp_path, *lines, name=name), **options)
+def read(tmp_path, *lines, name="trace.swf", group_by=("record",), **options):
+    """Tasks and remarks of a file of these lines; each is a task of its own unless they are grouped."""
+    return read_trace(written(tmp_path, *lines, name=name), group_by=group_by, **options)
 
 
 def problems_of(call):
@@ -164,7 +164,7 @@ def test_fewer_columns_in_the_whole_file(tmp_path):
 def test_line_ends_and_byte_order_mark(tmp_path):
     path = tmp_path / "trace.swf"
     path.write_bytes(b"\xef\xbb\xbf; Computer: x\r\n" + swf().encode() + b"\r\n; caf\xe9\r\n" + swf().encode())
-    assert len(read_trace(path)[0].rows) == 2
+    assert len(read_trace(path)[0].trace) == 2
 
 
 def test_gwf_of_29_columns(tmp_path):
@@ -273,7 +273,7 @@ def test_a_damaged_gzip_file(tmp_path, damage):
 def test_a_gzip_file_of_two_members(tmp_path):
     path = tmp_path / "trace.swf.gz"
     path.write_bytes(b"".join(gzip.compress(f"{swf(submit=k)}\n".encode()) for k in range(2)))
-    assert len(read_trace(path)[0].rows) == 2
+    assert len(read_trace(path)[0].trace) == 2
 
 
 def test_a_file_that_is_not_there(tmp_path):
@@ -321,10 +321,11 @@ def scenario(**workload):
 def test_trace_of_a_scenario(tmp_path):
     path = written(tmp_path, swf(), swf(submit=86399), swf(submit=86400))
     tasks, remarks = trace_tasks(Trace(file=path, share="Q", corepower=20), scenario())
-    assert tasks.rows["share"].tolist() == [1, 1]
-    assert tasks.rows["work_hs06s_per_event"].tolist() == [2000, 2000]
+    assert tasks.rows["share"].tolist() == [1]
+    assert tasks.rows["n_jobs"].tolist() == [2]
+    assert tasks.trace["work_hs06s"].tolist() == [2000, 2000]
     assert any("after the end of the scenario: 1" in remark for remark in remarks)
-    assert tasks.replica_site.shape == (2, 4)
+    assert tasks.replica_site.shape == (1, 4)
 
 
 def test_an_unknown_share(tmp_path):
@@ -343,7 +344,7 @@ def test_an_unknown_share(tmp_path):
     pytest.param("gwf/opendc_workflow_variant.gwf", 63, 110, id="GWF of seven columns"),
 ])
 def test_real_traces(name, n_tasks, first_work):
-    tasks, _ = read_trace(DATA / name)
+    tasks, _ = read_trace(DATA / name, group_by=("record",))
     assert len(tasks.rows) == n_tasks
     assert tasks.rows["work_hs06s_per_event"][0] == first_work
     assert (np.diff(tasks.rows["arrival_s"]) >= 0).all()
@@ -351,7 +352,83 @@ def test_real_traces(name, n_tasks, first_work):
 
 @needs_data
 def test_both_forms_of_one_log_agree():
-    of_swf, of_gwf = (read_trace(DATA / name, limit=5000)[0].rows for name in (
+    of_swf, of_gwf = (read_trace(DATA / name, limit=5000, group_by=("record",))[0].rows for name in (
         "swf/LCG-2005-1_first60000.swf.gz", "gwf/LCG-2005-1_first5000_derived.gwf.gz"))
     for column in ("arrival_s", "work_hs06s_per_event", "cputime", "corecount", "user", "working_group"):
         assert np.array_equal(of_swf[column], of_gwf[column])
+
+
+def executable_of(line, number):
+    """The SWF line with another executable."""
+    fields = line.split()
+    fields[13] = str(number)
+    return " ".join(fields)
+
+
+@pytest.mark.parametrize(("other", "options", "n_tasks"), [
+    pytest.param(swf(submit=50, run=7), {}, 1, id="time and work may differ"),
+    pytest.param(swf(user=9), {}, 2, id="another owner"),
+    pytest.param(swf(group=9), {}, 2, id="another group"),
+    pytest.param(swf(processors=2), {}, 2, id="more cores"),
+    pytest.param(swf(used_kb=1_900_000), {}, 1, id="memory of the same class"),
+    pytest.param(swf(used_kb=2_000_001), {}, 2, id="memory of the next class"),
+    pytest.param(executable_of(swf(), 5), {}, 2, id="another executable"),
+    pytest.param(executable_of(swf(), 5), {"group_by": ()}, 1, id="without a look at executables"),
+    pytest.param(swf(), {"group_by": ("record",)}, 2, id="each on its own"),
+])
+def test_which_recorded_jobs_are_one_task(tmp_path, other, options, n_tasks):
+    tasks, _ = read(tmp_path, swf(), other, **{"group_by": DEFAULT_GROUPING} | options)
+    assert len(tasks.rows) == n_tasks
+    assert tasks.rows["n_jobs"].sum() == len(tasks.trace) == 2
+
+
+@pytest.mark.parametrize(("column", "expected"), [
+    pytest.param("cputime", 3000, id="the longest time"),
+    pytest.param("ramcount", 1990, id="the most memory"),
+    pytest.param("work_hs06s_per_event", 550, id="mean work"),
+    pytest.param("arrival_s", 0, id="the first submission"),
+    pytest.param("first_record", 0, id="its jobs begin the table"),
+])
+def test_what_a_task_claims_of_its_jobs(tmp_path, column, expected):
+    tasks, _ = read(tmp_path, swf(run=10, used_kb=1_990_000, seconds=300), swf(run=100, used_kb=1_500_000, submit=9),
+                    group_by=())
+    assert tasks.rows[column].tolist() == [expected]
+
+
+def test_jobs_of_a_task_keep_what_is_their_own(tmp_path):
+    tasks, remarks = read(tmp_path, swf(submit=5, run=30), swf(user=8, submit=7, run=4), swf(submit=9, run=20),
+                          group_by=())
+    of = tasks.trace
+    assert list(zip(of["jeditaskid"].tolist(), of["chunk"].tolist(), strict=True)) == [(1, 0), (1, 1), (2, 0)]
+    assert of["submitted_s"].tolist() == [0, 4, 2]
+    assert of["work_hs06s"].tolist() == [300, 200, 40]
+    assert tasks.rows["first_record"].tolist() == [0, 2]
+    assert "3 recorded jobs are the input of 2 tasks, by owner, group, cores, memory" in remarks
+
+
+def test_random_draws_are_keyed_by_the_first_record_of_a_task(tmp_path):
+    lines = [swf(job=k, submit=k, user=k % 3) for k in range(9)]
+    luck, with_more = (dict(zip(tasks.vocabularies["users"], tasks.rows["luck"].tolist(), strict=True)) for tasks in (
+        read(tmp_path, *some, group_by=())[0] for some in (lines, [swf(job=99, submit=0, user=7), *lines, lines[0]])))
+    assert len(set(with_more.values())) == 4
+    assert {user: with_more[user] for user in luck} == luck
+
+
+def test_records_of_one_number_have_draws_of_their_own(tmp_path):
+    tasks, _ = read(tmp_path, *[swf(job=1)] * 5)
+    assert len(set(tasks.rows["luck"].tolist())) == 5
+
+
+@pytest.mark.parametrize(("values", "grouping"), [
+    pytest.param({}, ("executable",), id="by executable"),
+    pytest.param({"group_by": []}, (), id="by nothing more"),
+    pytest.param({"as": "jobs"}, (), id="jobs are not grouped further"),
+])
+def test_the_grouping_of_a_scenario(values, grouping):
+    trace = Trace(file=Path("x.swf"), **values)
+    assert trace.grouping == grouping
+
+
+def test_jobs_without_tasks_cannot_be_grouped():
+    with pytest.raises(ValueError, match="leave it out with as: jobs"):
+        Trace(file=Path("x.swf"), **{"as": "jobs", "group_by": ["record"]})

@@ -39,7 +39,7 @@ VOCABULARIES = {
 NUMBERS_WITHOUT_UNIT = {
     # identifiers, places in a table, and flags: numbers that measure nothing
     "panda_id", "jeditaskid", "due_sequence", "task", "chunk", "attempt", "priority", "child", "sibling", "rank",
-    "previous", "transfer", "transfer_id", "link", "first_job", "next", "next_chunk", "max_attempt",
+    "previous", "transfer", "transfer_id", "link", "first_job", "next", "next_chunk", "first_record", "max_attempt",
     "max_failure", "taskpriority", "retry_class", "old_panda_id", "ram_level", "across_files",
     "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io",

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -36,6 +37,9 @@ TIME_FORMATS = ("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-
 
 STATUS_WORDS = {"finished": 1, "failed": 0, "cancelled": 5, "closed": 5}
 """Status of PanDA to that of the trace formats."""
+
+_SERIAL = re.compile(r"(?:/\.|\._|_)\d+(?:\.job)?(?:\.\d+)?$", re.ASCII)
+"""End of the name of a job that numbers it among those of its task."""
 
 USER_PREFIX = "user."
 """Names of user jobs begin with it, followed by the name of the user; others are production."""
@@ -108,8 +112,8 @@ def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
         "run_s": _run_s(line, row, number["job_walltime"], cores, bad), "processors": cores, "requested_s": UNKNOWN,
         "status": STATUS_WORDS.get(row.get("jobstatus", "").lower(), UNKNOWN),
         "user": name.split(".")[1] if name.startswith(USER_PREFIX) else "",
-        "label": "user" if name.startswith(USER_PREFIX) else "managed", "priority": priority,
-        "cpu_efficiency": efficiency,
+        "executable": _SERIAL.sub("", name), "label": "user" if name.startswith(USER_PREFIX) else "managed",
+        "priority": priority, "cpu_efficiency": efficiency,
         "input_bytes": max(0.0, number["inputfilebytes"]) or sum(sizes),
         "n_input_files": max(0.0, number["ninputdatafiles"]) or len(sizes),
         "output_bytes": max(0.0, number["outputfilebytes"])}

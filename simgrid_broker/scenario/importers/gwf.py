@@ -134,4 +134,5 @@ def _records(fields: pd.DataFrame) -> pd.DataFrame:
         "processors": number("NProcs"), "requested_processors": number("ReqNProcs"),
         "requested_s": number("ReqTime"), "used_mb": memory("UsedMemory"), "requested_mb": memory("ReqMemory"),
         "status": number("Status"), "user": identifier("UserID"), "group": identifier("GroupID"),
+        "executable": identifier("ExecutableID"),
         "wait_s": number("WaitTime"), "partition": identifier("PartitionID"), "batch_queue": identifier("QueueID")})

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.scenario.importers.grouped import Groups
 from simgrid_broker.scenario.importers.input_files import Tally
 from simgrid_broker.schema.trace import TRACE, TRACE_STATUS, TRACE_VOCABULARIES
 
@@ -12,20 +13,20 @@ PREFIX_OF = {"partition": "P", "batch_queue": "Q"}
 """Column of a record to what stands before a number in its name."""
 
 
-def recorded_jobs(records: pd.DataFrame, names: dict[str, list[str]],
-                  tally: Tally) -> tuple[np.ndarray, dict[str, tuple[str, ...]]]:
-    """Rows of `schema.TRACE`, one for each record in its order, and the words of their codes.
+def recorded_jobs(groups: Groups, tally: Tally) -> tuple[np.ndarray, dict[str, tuple[str, ...]]]:
+    """Rows of `schema.TRACE`, one for each recorded job, task by task, and the words of their codes.
 
-    records: columns of `traces.RECORD`; names: partition and batch queue of each record, "" = unknown. A remark says
-    how many waits are unknown.
+    A remark says how many waits are unknown.
     """
-    rows, words = TRACE.empty(len(records)), {}
-    rows["jeditaskid"] = np.arange(1, len(rows) + 1)
-    rows["run_s"] = records["run_s"]
+    records, rows, words = groups.records, TRACE.empty(len(groups.records)), {}
+    rows["jeditaskid"], rows["chunk"] = groups.task + 1, groups.chunk
+    for column in ("submitted_s", "run_s", "work_hs06s", "input_bytes", "output_bytes", "maxpss_mb", "cpu_efficiency",
+                   "n_input_files"):
+        rows[column] = records[column]
     rows["wait_s"] = np.where(records["wait_s"] >= 0, records["wait_s"], np.nan)
     rows["status"] = np.where(records["status"].isin(range(len(TRACE_STATUS))), records["status"], -1)
-    for (column, each), vocabulary in zip(names.items(), TRACE_VOCABULARIES, strict=True):
-        codes, known = pd.factorize(pd.Series(each, dtype=object).replace("", None))
+    for column, vocabulary in zip(PREFIX_OF, TRACE_VOCABULARIES, strict=True):
+        codes, known = pd.factorize(records[column].replace("", None))
         rows[column], words[vocabulary] = codes, tuple(map(str, known))
     _say_unknown_waits(int(np.isnan(rows["wait_s"]).sum()), len(rows), tally)
     return rows, words
@@ -38,14 +39,15 @@ def _say_unknown_waits(n_unknown: int, n_jobs: int, tally: Tally) -> None:
         tally.say(f"jobs without recorded waiting time, which the comparison leaves out: {n_unknown}")
 
 
-def fill_queues(rows: np.ndarray, partitions: list[str], queues: Sequence[str], tally: Tally) -> tuple[str, ...]:
-    """Pre-assign each task to the PanDA queue named as the partition of its job; returns the words of the codes.
+def fill_queues(rows: np.ndarray, groups: Groups, queues: Sequence[str], tally: Tally) -> tuple[str, ...]:
+    """Pre-assign each task to the PanDA queue named as the partition of its jobs; returns the words of the codes.
 
     A job whose partition is no PanDA queue of the grid is brokered, with a remark.
     """
     known = ("", *queues)
     number = {name: code for code, name in enumerate(known)}
-    rows["preassigned"] = [number.get(name, 0) for name in partitions]
+    rows["preassigned"] = [number.get(name, 0) for name in groups.of_first("partition")]
+    unknown = rows["preassigned"][groups.task] == 0
     tally.count_all("jobs whose partition is no PanDA queue of the grid are brokered",
-                    (name or "unknown" for name, code in zip(partitions, rows["preassigned"], strict=True) if not code))
+                    (name or "unknown" for name in groups.records["partition"][unknown]))
     return known

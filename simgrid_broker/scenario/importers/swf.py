@@ -116,7 +116,7 @@ def _records(values: np.ndarray, comments: tuple[str, ...]) -> pd.DataFrame:
         {"job": values[:, 0], "submit_s": values[:, 1], "run_s": values[:, 3], "processors": values[:, 4],
          "requested_processors": values[:, 7], "requested_s": values[:, 8], "used_mb": used, "requested_mb": requested,
          "status": values[:, 10], "user": values[:, 11], "group": values[:, 12],
-         "wait_s": values[:, 2], "partition": _named(values[:, 15], comments, "Partition"),
+         "executable": values[:, 13], "wait_s": values[:, 2], "partition": _named(values[:, 15], comments, "Partition"),
          "batch_queue": _named(values[:, 14], comments, "Queue")})
 
 

@@ -1,10 +1,12 @@
-"""Recorded workloads: the reader for each format, and a task with one job for each record.
+"""Recorded workloads: the reader for each format, and tasks whose jobs are the records.
 
 The run time is replayed: on cores of the power that the caller names, a job runs exactly as long as recorded.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +14,16 @@ import pandas as pd
 import simgrid_broker.scenario.importers.gwf as gwf  # not `from ...importers`, which imports this module
 import simgrid_broker.scenario.importers.swf as swf
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.luck import key_of, keys
-from simgrid_broker.scenario.campaigns import Trace
+from simgrid_broker.scenario.campaigns import DEFAULT_GROUPING, Trace
 from simgrid_broker.scenario.importers.cgsim_jobs import read_cgsim_records
+from simgrid_broker.scenario.importers.grouped import Groups, grouped, say_grouping, task_rows
 from simgrid_broker.scenario.importers.input_files import Tally, read_text, refuse, refuse_binary
 from simgrid_broker.scenario.importers.recorded import PREFIX_OF, fill_queues, recorded_jobs
 from simgrid_broker.scenario.importers.text_tables import UNKNOWN
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
-from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
-from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
+from simgrid_broker.scenario.tasklist import TaskList, no_replicas
+from simgrid_broker.schema.tasks import VOCABULARY_OF
 
 FORMATS = ("swf", "gwf", "cgsim")
 
@@ -34,43 +36,33 @@ NO_FORMAT = f"the format could not be guessed; name it: {', '.join(FORMATS)}"
 RECORD = {
     "job": "", "submit_s": UNKNOWN, "run_s": UNKNOWN, "processors": UNKNOWN, "requested_processors": UNKNOWN,
     "requested_s": UNKNOWN, "used_mb": UNKNOWN, "requested_mb": UNKNOWN, "status": UNKNOWN, "user": "", "group": "",
-    "label": "user", "priority": 1000.0, "cpu_efficiency": 1.0, "input_bytes": 0.0, "n_input_files": 0.0,
-    "output_bytes": 0.0, "site": -1, "wait_s": UNKNOWN, "partition": "", "batch_queue": ""}
+    "executable": "", "label": "user", "priority": 1000.0, "cpu_efficiency": 1.0, "input_bytes": 0.0,
+    "n_input_files": 0.0, "output_bytes": 0.0, "site": -1, "wait_s": UNKNOWN, "partition": "", "batch_queue": ""}
 """Columns of a table of records and what holds where a format has none.
 
-job, user, group, partition, batch_queue: number or text; processors per job; used_mb, requested_mb: MB per processor;
-status: as in SWF; wait_s: from submission to start; site: number of the site that holds the input. Priority 1000 is
-that of user jobs (formats reference, section 14: `assignedpriority` of a real analysis job).
+job, user, group, executable, partition, batch_queue: number or text; processors per job; used_mb, requested_mb: MB per
+processor; status: as in SWF; wait_s: from submission to start; site: number of the site that holds the input. Priority
+1000 is that of user jobs (formats reference, section 14: `assignedpriority` of a real analysis job).
 """
 
 FAILED, CANCELLED = 0, 5
 PARTIAL = (2, 3, 4)
 """Values of `status`; 2 to 4 are parts of a job that was check-pointed; source: formats reference, section 12."""
 
-STREAM = "/trace"
-"""Name of the stream of the tasks of a trace, which keys their random draws; their number is the place in the trace."""
-
 PROCESSING_TYPE = "trace"
 """Processing type of all tasks of a trace."""
-
-UNKNOWN_RATE = np.nan
-"""Failure rate of recorded jobs: a replay adds no failures to those that were recorded."""
-
-BYTES_PER_KB = 1000.0
-"""I/O intensity is counted in kB/s."""
 
 MOST_CORES = np.iinfo(np.int16).max
 """Most cores that the tables of tasks and jobs can hold, and most working groups."""
 
 
-def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = (), share: int = -1,
-               corepower: float = 10.0, memory_per_core: float = 2000.0, limit: int | None = None,
-               time_scale: float = 1.0, queues: Sequence[str] = ()) -> tuple[TaskList, list[str]]:
+def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = (), limit: int | None = None,
+               **options: Any) -> tuple[TaskList, list[str]]:
     """Tasks of a trace, and remarks on what could not be used or was assumed.
 
     format: one of `FORMATS`, None = guess from name and content; sites: names of the scenario's sites, for traces with
-    input; share: leaf of all tasks, -1 = by tagging; limit: first records to read; other arguments: as of
-    `tasks_of_records`. Raises InputFileError with every line that cannot be read.
+    input; limit: first records to read; options: arguments of `tasks_of_records`. Raises InputFileError with every line
+    that cannot be read.
     """
     path, tally = Path(path), Tally()
     format = format or guessed_format(path)
@@ -78,26 +70,20 @@ def read_trace(path: Path, format: str | None = None, *, sites: Sequence[str] = 
         records = read_cgsim_records(path, limit, sites, tally)
     else:
         records = {"swf": swf.read_swf, "gwf": gwf.read_gwf}[format](path, limit, tally)
-    tasks = tasks_of_records(records, path, tally, corepower=corepower, share=share, memory_per_core=memory_per_core,
-                             time_scale=time_scale, queues=queues)
-    return tasks, tally.remarks()
+    return tasks_of_records(records, path, tally, **options), tally.remarks()
 
 
 def trace_tasks(trace: Trace, scenario: Scenario) -> tuple[TaskList, list[str]]:
-    """Tasks of a scenario's trace that arrive within its duration, and remarks.
+    """Tasks of a scenario's trace with the jobs that are submitted within its duration, and remarks.
 
     Raises InputFileError for the file and ScenarioError for a share that is not a leaf.
     """
-    tasks, remarks = read_trace(trace.file, trace.format, sites=tuple(scenario.grid.sites),
+    tasks, remarks = read_trace(trace.file, trace.format, sites=tuple(scenario.grid.sites), limit=trace.limit,
                                 share=_leaf(trace.share, scenario), corepower=trace.corepower,
-                                memory_per_core=trace.memory_per_core, limit=trace.limit, time_scale=trace.time_scale,
+                                memory_per_core=trace.memory_per_core, time_scale=trace.time_scale,
+                                until=scenario.duration, group_by=trace.grouping,
                                 queues=tuple(scenario.grid.queues) if trace.place == "recorded" else ())
-    within = tasks.rows["arrival_s"] < scenario.duration
-    if not within.all():
-        remarks.append(f"jobs left out because they arrive after the end of the scenario: {(~within).sum()}")
-    return TaskList(tasks.rows[within], tasks.replica_site[within], tasks.replica_fraction[within],
-                    tasks.vocabularies, tuple(remarks), trace=tasks.trace[within],
-                    trace_words=tasks.trace_words), remarks
+    return replace(tasks, remarks=tuple(remarks)), remarks
 
 
 def read_cgsim_jobs(path: Path, scenario: Scenario) -> tuple[TaskList, list[str]]:
@@ -138,14 +124,15 @@ def _leaf(name: str | None, scenario: Scenario) -> int:
 
 
 def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepower: float = 10.0, share: int = -1,
-                     memory_per_core: float = 2000.0, time_scale: float = 1.0,
-                     queues: Sequence[str] = ()) -> TaskList:
-    """One task of one job for each record that can be replayed, sorted by arrival, the first at 0.
+                     memory_per_core: float = 2000.0, time_scale: float = 1.0, until: float = np.inf,
+                     group_by: Sequence[str] = DEFAULT_GROUPING, queues: Sequence[str] = ()) -> TaskList:
+    """Tasks with the records that can be replayed as their jobs, sorted by arrival, the first at 0.
 
     records: columns of `RECORD`; a missing column gets its value there. corepower: HS06 per core of the machines of the
     trace; share: leaf of all tasks, -1 = by tagging; memory_per_core: MB of jobs that recorded none; time_scale: the
-    times between submissions are multiplied by it; queues: PanDA queues, to which jobs of partitions of these names
-    are pre-assigned. Raises InputFileError if no record can be replayed.
+    times between submissions are multiplied by it; until: jobs submitted from then on are left out, s; group_by: as of
+    `grouped`; queues: PanDA queues, to which jobs of partitions of these names are pre-assigned. Raises InputFileError
+    if no record can be replayed.
     """
     records = pd.DataFrame({name: records.get(name, value) for name, value in RECORD.items()}, index=records.index)
     had, asked = records["processors"], records["requested_processors"]
@@ -154,21 +141,18 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     if records.empty:
         refuse(path, None, "", None, "; ".join(("at least one record of a job that ran was expected",
                                                 *tally.remarks())))
-    records = _in_order(records, tally)
-    rows = new_rows(len(records))
-    rows["jeditaskid"] = np.arange(1, len(rows) + 1)
-    rows["arrival_s"] = rows["modification_s"] = _arrivals(records, time_scale, tally)
-    rows["luck"] = keys(key_of(STREAM), np.arange(len(rows)))
+    records = _submitted(_in_order(records, tally), time_scale, until, tally)
+    records = records.assign(**_work(records, corepower), **_memory(records, memory_per_core, tally),
+                             **{column: _names(prefix, records[column]) for column, prefix in PREFIX_OF.items()})
+    groups = grouped(records, (*group_by, *(["partition"] if queues else [])))
+    say_grouping(groups, group_by, tally)
+    rows = task_rows(groups, corepower)
     rows["share"] = share
-    _fill_work(rows, records, corepower)
-    _fill_memory(rows, records, memory_per_core, tally)
-    _fill_files(rows, records)
-    where = {column: _names(prefix, records[column]) for column, prefix in PREFIX_OF.items()}
-    trace, trace_words = recorded_jobs(records, where, tally)
-    vocabularies = _vocabularies(rows, records, path)
+    trace, trace_words = recorded_jobs(groups, tally)
+    vocabularies = _vocabularies(rows, groups, path)
     if queues:
-        vocabularies["preassigned"] = fill_queues(rows, where["partition"], queues, tally)
-    return TaskList(rows, *_places(rows, records), vocabularies, tuple(tally.remarks()), trace=trace,
+        vocabularies["preassigned"] = fill_queues(rows, groups, queues, tally)
+    return TaskList(rows, *_places(rows, groups), vocabularies, tuple(tally.remarks()), trace=trace,
                     trace_words=trace_words)
 
 
@@ -207,71 +191,61 @@ def _in_order(records: pd.DataFrame, tally: Tally) -> pd.DataFrame:
     return records.sort_values("submit_s", kind="stable", ignore_index=True)
 
 
-def _arrivals(records: pd.DataFrame, time_scale: float, tally: Tally) -> np.ndarray:
+def _submitted(records: pd.DataFrame, time_scale: float, until: float, tally: Tally) -> pd.DataFrame:
+    """The records without those from `until` on, with `submitted_s`, which counts from the first, s.
+
+    nth: records of the same number or name before each.
+    """
     submit_s = records["submit_s"].to_numpy()
     if submit_s[0] != 0:
         tally.say(f"the first job was submitted at {submit_s[0]:.0f} s; times count from there")
-    return (submit_s - submit_s[0]) * time_scale
+    submitted_s = (submit_s - submit_s[0]) * time_scale
+    within = submitted_s < until
+    if not within.all():
+        tally.say(f"jobs left out because they arrive after the end of the scenario: {(~within).sum()}")
+    return records.assign(submitted_s=submitted_s, nth=records.groupby("job").cumcount())[within]
 
 
-def _fill_work(rows: np.ndarray, records: pd.DataFrame, corepower: float) -> None:
-    """One job a task, without spread or failures; the time that it claims is the one requested, else the true one.
+def _work(records: pd.DataFrame, corepower: float) -> dict[str, Any]:
+    """CPU work of each job and its CPU efficiency, as precise as the tables are.
 
-    Work is CPU work, that is power x wall time x CPU efficiency, so that the wall time comes out as recorded.
+    Work is power x wall time x CPU efficiency, so that the wall time comes out as recorded.
     """
-    efficiency = records["cpu_efficiency"].astype(rows["cpu_efficiency"].dtype).astype(float)
-    power = records["processors"] * corepower * efficiency
-    rows["n_jobs"] = rows["n_events_per_job"] = rows["max_attempt"] = 1
-    rows["work_hs06s_per_event"] = power * records["run_s"]
-    rows["cputime"] = power * np.where(records["requested_s"] > 0, records["requested_s"], records["run_s"])
-    rows["cpu_efficiency"] = rows["failed_cpu_efficiency"] = efficiency
-    rows["failure_rate"] = UNKNOWN_RATE
-    rows["cpuefficiency"] = 100 * efficiency
-    rows["corecount"] = records["processors"]
-    rows["priority"] = records["priority"]
+    efficiency = records["cpu_efficiency"].astype(np.float32).astype(float)
+    return {"cpu_efficiency": efficiency,
+            "work_hs06s": records["processors"] * corepower * efficiency * records["run_s"]}
 
 
-def _fill_memory(rows: np.ndarray, records: pd.DataFrame, memory_per_core: float, tally: Tally) -> None:
+def _memory(records: pd.DataFrame, memory_per_core: float, tally: Tally) -> dict[str, Any]:
     """Memory used, else requested, else `memory_per_core`; a job claims what it requested, at least what it used."""
     used, requested = records["used_mb"].to_numpy(), records["requested_mb"].to_numpy()
     per_core = np.where(used > 0, used, np.where(requested > 0, requested, memory_per_core))
-    rows["maxpss_mb"] = per_core * records["processors"]
-    rows["ramcount"] = np.maximum(per_core, requested)
-    rows["ramunit"] = RAM_UNITS.index("MBPerCore")
     n_without = int(((used <= 0) & (requested <= 0)).sum())
     if n_without:
         tally.say(f"jobs without recorded memory, which get {memory_per_core:g} MB per core: {n_without}")
     tally.count_all("jobs that used more memory than they requested claim what they used",
                     _names("job ", records["job"][(requested > 0) & (used > requested)]))
+    return {"maxpss_mb": per_core * records["processors"], "ramcount": np.maximum(per_core, requested)}
 
 
-def _fill_files(rows: np.ndarray, records: pd.DataFrame) -> None:
-    """Input and output of each job, and their rate, kB/s per core, as the task claims it."""
-    core_s = records["run_s"] * records["processors"]
-    rows["iointensity"] = (records["input_bytes"] + records["output_bytes"]) / BYTES_PER_KB / core_s
-    rows["input_bytes_per_job"] = records["input_bytes"]
-    rows["n_input_files"] = records["n_input_files"]
-    rows["output_bytes_per_job"] = records["output_bytes"]
-
-
-def _places(rows: np.ndarray, records: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """`replica_site` and `replica_fraction`: one whole replica of the input of each job that has any."""
+def _places(rows: np.ndarray, groups: Groups) -> tuple[np.ndarray, np.ndarray]:
+    """`replica_site` and `replica_fraction`: one whole replica of the input of each task that has any."""
     site, fraction = no_replicas(len(rows))
-    holds = (rows["input_bytes_per_job"] > 0) & (records["site"].to_numpy() >= 0)
-    site[holds, 0] = records["site"][holds]
+    at = groups.of_first("site")
+    holds = (rows["input_bytes_per_job"] > 0) & (at >= 0)
+    site[holds, 0] = at[holds]
     fraction[holds, 0] = 1
     return site, fraction
 
 
-def _vocabularies(rows: np.ndarray, records: pd.DataFrame, path: Path) -> dict[str, tuple[str, ...]]:
+def _vocabularies(rows: np.ndarray, groups: Groups, path: Path) -> dict[str, tuple[str, ...]]:
     """Fill the codes of names in `rows` and give what they mean; numbers become U<number> and G<number>."""
     found: dict[str, tuple[str, ...]] = dict.fromkeys(VOCABULARY_OF.values(), ("",))
     found |= {"task_names": (Path(path).name,), "processing_types": (PROCESSING_TYPE,)}
-    for column, vocabulary, series, prefix in (
-        ("user", "users", records["user"], "U"), ("working_group", "working_groups", records["group"], "G"),
-        ("label", "labels", records["label"], ""),
-    ):
-        codes, values = pd.factorize(series)
+    for column, vocabulary, name, prefix in (("user", "users", "user", "U"),
+                                             ("working_group", "working_groups", "group", "G"),
+                                             ("label", "labels", "label", "")):
+        codes, values = pd.factorize(groups.of_first(name))
         if column != "user" and len(values) > MOST_CORES:
             refuse(path, None, vocabulary, len(values), f"at most {MOST_CORES} different ones can be held")
         rows[column] = codes

@@ -1,0 +1,103 @@
+"""Jobs that clients submit to PanDA without a task in JEDI: the server itself finds a queue for each.
+
+The jobs of one owner and kind are counted in one row of the table of tasks, which no cycle of JEDI looks at: all of its
+input has jobs. Source: lifecycle reference, section 7.2 (Setupper). Simplified: the server asks the rules of JEDI's job
+brokerage.
+"""
+
+from collections import Counter
+from math import inf
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.task_refiner import Tagger, refine
+from simgrid_broker.agents.work_queues import WorkQueues
+from simgrid_broker.names import TASK_ENDS, DecisionKind, TaskStatus
+from simgrid_broker.policy.job_brokerage.selection import spread_jobs
+from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
+from simgrid_broker.views import Task
+from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.work_queues import WorkQueueMap
+
+T = TaskStatus
+TAKES_JOBS = T.DEFINED, T.READY, T.RUNNING, T.PENDING
+QUEUE_DRAW = luck.STREAMS["queue_draw"]
+
+
+class DirectJobs:
+    """Submitted jobs of a trace that have no queue yet: their number, and when they are brokered again, by task row."""
+
+    def __init__(self, control: Control):
+        self.control = control
+        self.tagger = Tagger(control.world, control.world.scenario.shares_in_use)
+        self.work_queues, self.map = WorkQueues(control, inf), WorkQueueMap(control.world.scenario)
+        self.waiting = Counter[int]()
+        self.due_s: dict[int, float] = {}
+
+    def send(self) -> None:
+        """Make the jobs that have been submitted and for which there is a queue."""
+        submissions, tasks = self.control.books.submissions, self.control.arrays.tasks
+        if not submissions.as_jobs:
+            return
+        self.waiting += submissions.take(self.control.now)
+        for row in [row for row in self.waiting if self.due_s.get(row, 0) <= self.control.now]:
+            if tasks["status"][row] == T.REGISTERED and refine(self.control, row, self.tagger, self.map):
+                set_status(self.control.world, row, T.READY, self.control.now)
+            if tasks["status"][row] in TAKES_JOBS:
+                self._send(row, self.waiting[row])
+            elif tasks["status"][row] in TASK_ENDS:
+                del self.waiting[row]
+        self.control.fabric.make_jobs()
+
+    def _send(self, row: int, number: int) -> None:
+        """Order the next `number` jobs of a task, as far as there are queues for them."""
+        task, parts = self.work_queues.view(row)
+        queues = self._queues_named(task, number)
+        if not len(queues):
+            queues = self._queues_found(row, task, parts, number)
+        if len(queues) < number:
+            self.due_s[row] = self.control.now + self.control.periods.job_generator
+        self.waiting[row] -= len(queues)
+        self.waiting = +self.waiting                       # without those that are done
+        if len(queues):
+            self._order(row, task, queues)
+
+    def _queues_named(self, task: Task, number: int) -> np.ndarray:
+        """The queue that the jobs name, if it has slots of their resource type, once for each job."""
+        queues = self.control.brokers.queues
+        named = np.isin(queues.queue, task.preassigned) & np.isin(queues.resource_type, (task.resource_type, -1))
+        return np.flatnonzero(named)[:1].repeat(number)
+
+    def _queues_found(self, row: int, task: Task, parts, number: int) -> np.ndarray:
+        """Candidate that job brokerage draws for each job, (k,); fewer than `number` if all others are full."""
+        control, world = self.control, self.control.world
+        verdict = control.brokers.queues_for(task, parts, number, account_of(world.arrays, row))
+        first = int(world.arrays.tasks["next_chunk"][row])
+        uniforms = np.concatenate([
+            control.brokers.uniforms(QUEUE_DRAW, task, luck.ATTEMPTS * chunk + 1, verdict, 1)
+            for chunk in range(first, first + number)])
+        found, _ = spread_jobs(verdict, number, uniforms, block=1)
+        control.books.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, len(found))
+        return found
+
+    def _order(self, row: int, task: Task, queues: np.ndarray) -> None:
+        """Order a job at each of `queues`, (k,) numbers of candidates, and count them for later decisions."""
+        control, placed = self.control, []
+        control.books.submissions.add_input(row, len(queues))
+        for number in queues.tolist():
+            queue, cores = control.brokers.queues.queue_and_cores[number]
+            ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
+            control.fabric.order_jobs(row, number, 1, ram, control.now, 0, task.resource_type)
+            placed.append((queue, 1))
+        control.brokers.snapshot.place(account_of(control.arrays, row), task.resource_type, placed)
+        self._set_running(row)
+
+    def _set_running(self, row: int) -> None:
+        status = self.control.arrays.tasks["status"][row]
+        if status == T.DEFINED:                            # all of its jobs had ended
+            set_status(self.control.world, row, T.READY, self.control.now)
+        if status in (T.DEFINED, T.READY):
+            set_status(self.control.world, row, T.RUNNING, self.control.now)
