@@ -1,6 +1,10 @@
 """Mutations of scripts/mutate.py that change no decision, by function and change, each with its reason."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    ("fabric.attempts.limit_after", "0 < new < limit -> 0 < new <= limit"): "equal limits are not changed",
+    ("policy.availability.completeness", "dataset.n_files or 0 -> dataset.n_files or 1"):
+        "a dataset of an unknown number of files is scattered: what it lacks is not read",
+    ("policy.availability.found_at", "total or 1 -> total or 2"): "of no bytes every part is 0",
     ("policy.job_brokerage.backlog.running_deployed", "load['num_slots'] > 0 -> load['num_slots'] >= 0"):
         "0 is decided before",
     ("policy.job_brokerage.backlog.running_deployed", "running < BOOTSTRAP_WORKERS -> running <= BOOTSTRAP_WORKERS"):
@@ -12,15 +16,31 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.job_brokerage.decide.best_candidates", "max(n_kept, 1) -> max(n_kept, 2)"):
         "one candidate has one place, whatever the turn",
     ("policy.job_brokerage.decide.choose",
-     "answer.refused_by[k] > question.choice_rank -> answer.refused_by[k] >= question.choice_rank"):
+     "tables.refused_by[k] > order['choice_rank'] -> tables.refused_by[k] >= order['choice_rank']"):
         "the choice refuses no candidate before it is made",
     ("policy.job_brokerage.decide.key",
-     "float(question.load[queue['queue']]['running_all']) * NAMES -> "
-     "float(question.load[queue['queue']]['running_all']) * (NAMES + 1)"):
+     "float(tables.load[load, queue['queue']]['running_all']) * NAMES -> "
+     "float(tables.load[load, queue['queue']]['running_all']) * (NAMES + 1)"):
         "any number above all places in the alphabet will do",
     ("policy.job_brokerage.decide.rank", "return 0 -> return 1"): "of a hint the number of candidates is not read",
     ("policy.job_brokerage.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
         "no queue is on an empty list",
+    ("policy.job_brokerage.network.queued_weight",
+     "weight < task['least_queued_weight'] -> weight <= task['least_queued_weight']"): "equal weights are not changed",
+    ("policy.job_brokerage.selection.draw_blocks",
+     "queued[candidate] if is_counted else 0.0 -> queued[candidate] if is_counted else 1.0"):
+        "without numbers of jobs there is no cap",
+    ("policy.job_brokerage.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 0.0, 1.0)"):
+        "it is read only after a candidate was taken",
+    ("policy.job_brokerage.selection.first_open", "(-1, 0.0, 0.0) -> (-1, 1.0, 0.0)"):
+        "it is read only after a candidate was taken",
+    ("policy.job_brokerage.selection.first_open", "(-1, 0.0, 0.0) -> (-2, 0.0, 0.0)"):
+        "any number below 0 is no candidate",
+    ("policy.job_brokerage.selection.first_unused", "best = -1 -> best = -2"): "any number below 0 is no candidate",
+    ("policy.job_brokerage.selection.is_open", "place['weight'] > 0 -> place['weight'] >= 0"):
+        "candidates of weight 0 are drawn before, as unused ones",
+    ("policy.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
+        "any shift that leaves room for the numbers of sub-datasets",
     ("policy.pilots._need", "np.where(counted, status.core_target, 0) -> np.where(counted, status.core_target, 1)"):
         "0.4 of one core is no core",
     ("policy.pilots._wanted", "np.asarray(status.meanrss) != 0 -> np.asarray(status.meanrss) != 1"):
@@ -29,6 +49,18 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "half a worker is rounded up to the number that is left",
     ("policy.pilots.take_workers", "need[queue] <= 0 -> need[queue] < 0"):
         "without need a job takes only what waits, and leaves one waiting",
+    ("policy.rebrokerage.jobs_to_take_back", "excess > 0 -> excess > 1"): "of one job too many none is taken",
+    ("policy.retry_module.increased_deployed", "max(asked, 0) -> max(asked, 1)"):
+        "raised inputs have a value of the list, which is larger",
+    ("policy.retry_module.increased_deployed", "default=0 -> default=1"): "without raised inputs it is not read",
+    ("policy.retry_module.increased_deployed", "need > 0 -> need >= 0"):
+        "raised inputs have a value of the list, which is larger",
+    ("policy.retry_module.increased_deployed", "need > 0 -> need > 1"):
+        "raised inputs have a value of the list, which is larger",
+    ("policy.scouts.measured_cputime", "safe >= WHOLE_HS06S -> safe > WHOLE_HS06S"): "10 is a whole number",
+    ("policy.shares.share_order",
+     "used / target if target > 0 else NO_TARGET_RATIO -> used / target if target > 0 else NO_TARGET_RATIO + 1"):
+        "any ratio above all others",
     ("policy.software.architecture._cpus", "_END_OF_PLATFORM.split(text, 1) -> _END_OF_PLATFORM.split(text, 2)"):
         "only the first part is read",
     ("policy.software.architecture._of_string", "_END_OF_PLATFORM.split(text, 1) -> _END_OF_PLATFORM.split(text, 2)"):
@@ -43,5 +75,7 @@ EQUIVALENT: dict[tuple[str, str], str] = {
      "int((mean - of_owner[owner]) / len(queues)) if len(queues) else 1"): "without a queue it is not read",
     ("policy.user_caps.owners", "np.where(is_named[group], group.astype(np.int64), -1) -> "
      "np.where(is_named[group], group.astype(np.int64), -2)"): "any number below 0 is no group",
+    ("policy.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",
+    ("policy.zero_share._unknown", "n=1 -> n=2"): "only the nearest key is named",
     ("policy.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
 }

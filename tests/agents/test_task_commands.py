@@ -307,6 +307,7 @@ def past(**said) -> Past:
                        cpu_efficiency=90.0) | said)
 
 
+@pytest.mark.rule("retry_refused")
 @pytest.mark.parametrize(("key", "limit", "said", "refused"), [
     pytest.param("TASK_MAX_ATTEMPT", 3, dict(attempt=2), None, id="one attempt of the task is left"),
     pytest.param("TASK_MAX_ATTEMPT", 3, dict(attempt=3), True, id="attempts of the task are used up"),
@@ -329,6 +330,7 @@ def test_what_exhausts_or_forbids_a_retry(key, limit, said, refused):
         assert retry_refused(past(**said), "managed", cfg, edition) == expected
 
 
+@pytest.mark.rule("retry_refused")
 @pytest.mark.parametrize(("edition", "limit", "key"), [
     pytest.param("documented", 0, "", id="L37 documented: 0 disables the limit"),
     pytest.param("deployed", 0, "JOB_MAX_ATTEMPT_managed", id="L37 the code: 0 rejects every retry"),

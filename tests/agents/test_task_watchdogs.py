@@ -20,6 +20,7 @@ from simgrid_broker.policy.task_watchdogs import (
     nearly_done,
     pauses,
     pending_for_s,
+    remaining_jobs,
     throttle_step,
     throttled_for_s,
 )
@@ -39,11 +40,21 @@ WITH_EXPRESS = [dict(name="All", value=1), dict(name="Express", value=1)]
     pytest.param(2000, 1899, (False, False), id="101 jobs are left"),
     pytest.param(2000, 1900, (False, True), id="100 jobs are left: too many as documented, few enough in the code"),
     pytest.param(2000, 1901, (True, True), id="99 jobs are left"),
+    pytest.param(3000, 2899, (False, False), id="101 jobs are left of a large task"),
 ])
 def test_what_is_nearly_done(n_files, n_over, boosted):
     found = [bool(nearly_done(np.array([n_files]), np.array([n_over]), np.array([n_files]), edition)[0])
              for edition in ("documented", "deployed")]
     assert tuple(found) == boosted
+
+
+@pytest.mark.rule("remaining_jobs", "all_jobs")
+def test_jobs_that_remain():
+    assert remaining_jobs(np.array([1, 10, 0, 3]), np.array([0, 4, 0, 2]), np.array([7, 10, 5, 2])).tolist() == [
+        7, 6, 0, 0]
+    n_files, n_made, n_read = np.array([100, 100, 100]), np.array([3, 5, 0]), np.array([30, 1, 0])
+    assert all_jobs(n_files, n_made, n_read, np.array([True] * 3)).tolist() == [10, 500, 0]
+    assert all_jobs(n_files, n_made, n_read, np.array([False] * 3)).tolist() == [100] * 3
 
 
 def running(stage, row=0, status=T.RUNNING) -> None:

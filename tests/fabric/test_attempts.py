@@ -6,6 +6,7 @@ from builders import Bench, S, scenario, two_sites
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simgrid_broker.fabric.attempts import failures_after, limit_after
 from simgrid_broker.names import Cause
 
 pytestmark = pytest.mark.rule("failures_after", "limit_after", "may_try_again")
@@ -38,6 +39,41 @@ def test_attempts_of_a_chunk(max_attempt, fails, states):
     assert bench.ended()["chunk"].tolist() == [0] * len(states)
     assert bench.world.state["n_done_tasks"] == 1
     assert bench.arrays.tasks["failed_attempts"][0] == fails
+
+
+@pytest.mark.parametrize(("limit", "rule", "status", "expected"), [
+    pytest.param(0, 3, S.FAILED, 3, id="the first rule sets a limit"),
+    pytest.param(0, 0, S.FAILED, 0, id="no rule, no limit"),
+    pytest.param(5, 3, S.FAILED, 3, id="a lower limit holds"),
+    pytest.param(3, 5, S.FAILED, 3, id="a higher one does not"),
+    pytest.param(1, 5, S.FAILED, 1, id="nor after the only attempt"),
+    pytest.param(3, 0, S.FAILED, 3, id="an error without a rule changes nothing"),
+    pytest.param(5, 1, S.FAILED, 1, id="no retry is a limit of 1"),
+    pytest.param(5, 3, S.CLOSED, 5, id="a closed job has no error"),
+])
+def test_limit_of_attempts_after_an_error(limit, rule, status, expected):
+    bench = Bench(scenario(), {})
+    bench.make()
+    job = bench.arrays.jobs[bench.live()[0]]
+    job["cause"], job["attempt_limit"] = Cause.PAYLOAD_ERROR, limit
+    bench.arrays.retry_rules["attempt_limit"][0, Cause.PAYLOAD_ERROR] = rule
+    assert limit_after(bench.arrays, job, status) == expected
+
+
+@pytest.mark.parametrize(("failures", "status", "is_system", "expected"), [
+    pytest.param(0, S.FAILED, False, 1, id="a failure"),
+    pytest.param(0, S.CLOSED, False, 0, id="a closed job is none"),
+    pytest.param(0, S.FAILED, True, 0, id="nor is an error of the system"),
+    pytest.param(254, S.FAILED, False, 255, id="as many as are counted"),
+    pytest.param(255, S.FAILED, False, 255, id="no more are"),
+])
+def test_failures_of_an_input(failures, status, is_system, expected):
+    bench = Bench(scenario(), {})
+    bench.make()
+    job = bench.arrays.jobs[bench.live()[0]]
+    job["cause"], job["failures"] = Cause.PAYLOAD_ERROR, failures
+    bench.arrays.retry_rules["system"][0, Cause.PAYLOAD_ERROR] = is_system
+    assert failures_after(bench.arrays, job, status) == expected
 
 
 def test_chunks_that_await_another_attempt_come_before_new_ones():

@@ -27,6 +27,7 @@ def run_far_away(n_jobs, output, storage=None, link=None, edition="documented", 
     pytest.param(0, GB, "transferring", id="the nucleus is elsewhere"),
     pytest.param(1, GB, None, id="it ran at its nucleus"),
     pytest.param(-1, GB, None, id="a task without nucleus leaves its output where it is"),
+    pytest.param(0, 1.0, "transferring", id="a byte of output"),
     pytest.param(0, 0.0, None, id="there is no output"),
 ])
 def test_finished_or_transferring(nucleus, output, status):

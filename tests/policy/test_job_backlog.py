@@ -255,3 +255,7 @@ def test_backlog_of_the_draw():
     none = dict(running_of_type=0, queued_of_type=0, assigned_of_type=0)
     assert backlog_and_cap("deployed", **none) == (0, 60)                           # all jobs are of other types
     assert backlog_and_cap("deployed", running_of_type=40, queued_of_type=3, assigned_of_type=1) == (4, 80)
+    low = cfg(jobbroker={"NQUEUELIMITSITE_MC 16": 1})
+    assert backlog_and_cap("deployed", config=low) == (0, 1)
+    columns |= dict(data=LOCAL)
+    assert backlog_and_cap("deployed", running_of_type=40, queued_of_type=3, assigned_of_type=1) == (3, 80)

@@ -115,6 +115,7 @@ NO_HS06 = dict(cputimeunit="", walltime_s_per_mib=20.0, input_bytes_per_job=1800
     pytest.param({}, {"corecount": 8}, 4500, id="divided by the cores"),
     pytest.param({}, {"corepower": 20.0}, 36000, id="whatever the power"),
     pytest.param({"basewalltime_s": 600.0}, {}, 36000, id="the base time is not added"),
+    pytest.param({"input_bytes_per_job": 0.0, "n_files_per_job": 1}, {}, 20, id="one file of unknown size"),
     pytest.param({"input_bytes_per_job": 0.0, "n_files_per_job": 3}, {}, 60, id="files of unknown size count 1 MiB"),
     pytest.param({"min_granularity": 1}, {}, 36000, id="no dynamic number of events"),
 ])
@@ -197,6 +198,15 @@ def test_d52_without_hs06_units_the_code_asks_for_240_hours():
     pytest.param(r.too_short_for_scouts, {"is_scout": True}, {"maxtime_s": 3600}, (3600, DAY), id="a day"),
     pytest.param(r.too_little_scratch_deployed, {"output_bytes_per_job": 2000 * MIB - 1}, {"maxwdir_mb": 1000},
                  (1999, 1000), id="whole MiB of scratch, and no work space where none is claimed"),
+    pytest.param(r.too_little_scratch_deployed, {"output_bytes_per_job": 2000 * MIB - 1, "allowinputlan": "use"},
+                 {"maxwdir_mb": 1000, "direct_io": True}, (1999, 1000), id="nothing for input that is read directly"),
+    pytest.param(r.too_little_scratch_deployed, {"corecount": 8},
+                 {"maxwdir_mb": 1000, "corecount": 8, "slot_corecount": 8}, (1500, 1000),
+                 id="a multi-core task has all of the scratch disk"),
+    pytest.param(r.too_much_walltime_deployed, {"cputime": nan}, {"mintime_s": 100}, (0, 1000),
+                 id="D54 without a CPU time no work"),
+    pytest.param(r.too_much_walltime_deployed, LONG | {"cpuefficiency": nan}, {"mintime_s": 100}, (360000, 0),
+                 id="D54 without an efficiency no limit"),
     pytest.param(c.too_many_cores, {"maxcorecount": 4}, {"corecount": 8}, (8, 4), id="cores"),
 ])
 def test_figures_that_are_compared_are_told(rule, fields, columns, expected):

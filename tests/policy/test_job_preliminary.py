@@ -63,6 +63,7 @@ def test_merge_jobs_stay_at_the_storage(columns, mask):
     pytest.param(30, 24, True, True, id="skipped for 24 hours"),
     pytest.param(24, 24, True, False, id="D17 24 hours since the input changed are not more than 24"),
     pytest.param(30, 6, False, False, id="D17 6 hours without queues are not more than 6"),
+    pytest.param(30, 6.0001, False, True, id="D17 a little more is"),
 ])
 def test_d17_merge_jobs_may_leave_after_a_day(idle_h, stuck_h, documented, deployed):
     merging = task(is_merging=True, premerge=Premerge(0, idle_h * HOUR, stuck_h * HOUR))

@@ -85,6 +85,7 @@ def test_limits_of_a_merge_job(given, edition, expected):
 def test_work_space_is_kept_free():
     assert merge_limits(rule(), 10e9, 1e9, "documented").disk_bytes == 9e9
     assert merge_limits(rule(), 10e9, 0.0, "documented").disk_bytes == 9.5e9
+    assert merge_limits(rule(), 1e9, 1e9, "documented").disk_bytes == 1         # nothing is left: 1 byte, not none
 
 
 QUEUE, SITE, CHUNK = np.array([0, 0, 1]), np.array([5, 5, 5]), np.array([0, 49, 50])

@@ -76,6 +76,9 @@ def test_d44_the_cap_scales_the_curve_of_the_code_only():
     assert both("queued_weight", queued_files=75, NQUEUED_SAT_CAP=300) == pytest.approx([1.75, 1.75])
     assert both("queued_weight", queued_files=75, NQUEUED_SAT_CAP=75) == pytest.approx([1.75, 1.0])
     assert both("queued_weight", queued_files=0, NQUEUED_SAT_CAP=0) == pytest.approx([2.0, 2.0])
+    assert both("queued_weight", queued_files=3, NQUEUED_SAT_CAP=2) == pytest.approx([1.99, 0.5])
+    assert both("queued_weight", queued_files=3, NQUEUED_SAT_CAP=1) == pytest.approx([1.99, -1.0])
+    assert both("queued_weight", queued_files=3, NQUEUED_SAT_CAP=0) == pytest.approx([1.99, -1.0])
 
 
 @pytest.mark.parametrize("edition", EDITIONS)

@@ -47,6 +47,11 @@ def test_a_candidate_of_three_times_the_weight_wins_with_the_cube_root_of_its_nu
     assert spread(verdict([1.0, 3.0]), 1, [numbers]) == [(chosen, 1)]
 
 
+def test_of_equal_numbers_and_weights_the_first_wins():
+    assert spread(verdict([1.0, 1.0]), 1, [(0.5, 0.5)]) == [(0, 1)]
+    assert spread(verdict([0.0, 0.0]), 1, [(0.5, 0.5)]) == [(0, 1)]
+
+
 @given(st.lists(st.floats(0.1, 10), min_size=2, max_size=6), st.data())
 def test_the_order_of_the_candidates_does_not_count(weights, data):
     numbers = np.array(data.draw(st.lists(st.floats(0.01, 0.99), min_size=len(weights), max_size=len(weights),

@@ -42,6 +42,8 @@ def order(**hs06):
                  id="siblings are sorted among themselves"),
     pytest.param({"Analysis": 30, "Evgen": 70}, ["Simul", "Evgen", "Analysis", "Test"],
                  id="siblings stay together: Evgen, far above its target, stands before Analysis"),
+    pytest.param({"Analysis": 0.5, "Evgen": 0.1, "Simul": 0.4}, ["Evgen", "Simul", "Analysis", "Test"],
+                 id="targets of less than one HS06 are targets"),
     pytest.param({"Analysis": 100, "Test": 0}, ["Evgen", "Simul", "Analysis", "Test"],
                  id="without a target a share is last even if it uses nothing"),
 ])

@@ -85,6 +85,46 @@ def test_limits_of_time(edition, hours, maxtime_s, expected):
     assert first_job(pieces(), bound) == expected
 
 
+@pytest.mark.parametrize(("events", "files"), [
+    pytest.param(180.0, 2, id="two files take an hour"), pytest.param(180.01, 1, id="a fifth of a second more"),
+])
+def test_maxwalltime_is_in_hours(events, files):
+    assert first_job(pieces(events=events), limits(maxWalltime=1)) == (files, "walltime")
+
+
+@pytest.mark.parametrize(("output_per_event", "files"), [
+    pytest.param(5.0 * GIB, 2, id="two files make 10 GB"), pytest.param(5.0 * GIB + 0.25, 1, id="half a byte more"),
+])
+def test_output_at_its_limit(output_per_event, files):
+    bound = limits("deployed", queue=dict(direct_io=[True]), task_=task(allowinputlan="use"), events=1.0,
+                   output_per_event=output_per_event)
+    assert first_job(pieces(events=1.0), bound) == (files, "output")
+
+
+@pytest.mark.parametrize(("ratio", "files"), [
+    pytest.param(9.1, 99, id="99 and 901 files make 1000"), pytest.param(9.105, 98, id="99 and 902 files are too many"),
+])
+def test_secondary_files_are_whole(ratio, files):
+    bound = limits("deployed", queue=dict(direct_io=[True]), task_=task(allowinputlan="use"), secondary_ratio=ratio)
+    assert first_job(pieces(), bound) == (files, "all_files")
+
+
+@pytest.mark.parametrize("respects_boundary", [False, True])
+def test_the_files_of_a_step_are_taken_together_even_if_they_take_too_long(respects_boundary):
+    bound = limits(nFilesPerJob=4, respects_boundary=respects_boundary, queue=dict(maxtime_s=[2000]))
+    assert cut(pieces(8), bound)[0] == [4, 4]
+
+
+def test_no_more_jobs_are_cut_than_there_is_room_for():
+    assert cut(pieces(9), limits(nFilesPerJob=2), most=3)[0] == [2, 2, 2]
+
+
+@pytest.mark.parametrize(("cores", "seconds"), [(0, 1000), (1, 1000), (8, 125)])
+def test_the_cores_of_the_slot_share_the_work(cores, seconds):
+    bound = limits(queue=dict(corecount=[cores]))
+    assert expected_walltime(piece_walltime(100.0, 1.0, bound), bound) == pytest.approx(seconds)
+
+
 @pytest.mark.parametrize(("fields", "seconds"), [
     pytest.param({}, 1000, id="cpuTime x events / corepower"),
     pytest.param(dict(basewalltime_s=600.0), 1600, id="baseWalltime once per job"),
@@ -153,6 +193,14 @@ def test_size_without_ngbperjob(parameters, maxwdir_gib, copies, scout, gib):
     assert (found / GIB, least) == (gib, 1500 * MIB)
 
 
+@pytest.mark.parametrize(("edition", "expected"), [
+    pytest.param("documented", (3e9, 2.5e9), id="L9 documented GB"),
+    pytest.param("deployed", (3 * GIB + 1500 * MIB + 7, 1500 * MIB), id="L9 GB of the code, 1500 MB and work space"),
+])
+def test_size_of_ngbperjob(edition, expected):
+    assert size_limit(task(), Splitting(nGBPerJob=3), math.inf, True, 7.0, edition) == expected
+
+
 def test_scratch_disk():
     """At a queue that copies, input and output must fit maxwdir; one that reads directly minds the output alone."""
     table = pieces(size=1.0 * GIB)
@@ -191,6 +239,7 @@ def test_what_is_tried_again_is_never_joined():
 def test_files_of_unknown_size_count_a_mebibyte():
     bound = limits("deployed", queue=dict(maxwdir_mb=[1500 + 50]))
     assert first_job(pieces(size=0.0), bound) == (50, "size")
+    assert first_job(pieces(size=1.0), bound) == (200, "files")                 # a byte is a known size
 
 
 def test_precedence():
@@ -224,6 +273,9 @@ def test_jobs_come_near_to_the_target_of_output():
     pytest.param({"nFilesPerJob": 8}, {}, 8, id="nFilesPerJob"),
     pytest.param({"nEventsPerJob": 50}, {}, 1, id="a part of a file"),
     pytest.param({"nEventsPerJob": 350}, {}, 3, id="the files that hold nEventsPerJob"),
+    pytest.param({"tgtNumEventsPerJob": 199}, {}, 1, id="fewer events than two files have"),
+    pytest.param({"tgtNumEventsPerJob": 200}, {}, 5, id="the events of two files"),
+    pytest.param({"tgtNumEventsPerJob": 250}, {}, 5, id="more"),
     pytest.param({}, {}, 5, id="5 if nobody says"),
     pytest.param({}, {"TYPNFILES_managed__simul": 12}, 12, id="TYPNFILES of every queue"),
     pytest.param({}, {"TYPNFILES_managed_MC_simul": 3, "TYPNFILES_managed__simul": 12}, 3, id="TYPNFILES of the queue"),

@@ -87,11 +87,13 @@ def test_limits_deployed(keys, numbers, skip, max_jobs):
     pytest.param(dict(running=10, not_running=2000), True, False, id="the code allows 2 000 queued jobs"),
     pytest.param(dict(running=10, not_running=2001), True, True, id="but not more"),
     pytest.param(dict(running=10, not_running=2001, walltime_s=5e7), True, False, id="unless they are little work"),
-    pytest.param(dict(running=10, not_running=2001, walltime_s=5.1e7), True, True, id="much work counts"),
+    pytest.param(dict(running=10, not_running=2001, walltime_s=5e7 + 0.5), True, True, id="much work counts"),
     pytest.param(dict(running=0, not_running=2001), True, True, id="nothing runs"),
     pytest.param(dict(running=2000, defined=2401), False, True, id="the code limits defined jobs too"),
     pytest.param(dict(running=10, waiting=1000), False, False, id="waiting jobs"),
     pytest.param(dict(running=10, waiting=1001), False, True, id="too many waiting jobs"),
+    pytest.param(dict(running=400, waiting=1600), False, False, id="four times the running jobs wait"),
+    pytest.param(dict(running=400, waiting=1601), False, True, id="one more is too many"),
 ])
 def test_difference_the_code_also_needs_a_long_queue(numbers, documented, deployed):
     assert (decide(**numbers).skip, decide("deployed", **numbers).skip) == (documented, deployed)
@@ -169,6 +171,21 @@ def of_queue(name, keys=None, resource_type="MCORE", **numbers):
 ])
 def test_the_two_shares_with_long_bunches(name, keys, numbers, jobs):
     assert of_queue(name, keys, **numbers).max_jobs == jobs
+
+
+@pytest.mark.parametrize(("waiting", "skip"), [(1200, False), (1201, True)])
+def test_a_long_bunch_has_600_jobs_at_most(waiting, skip):
+    assert of_queue("Heavy Ion", running=10, waiting=waiting).skip is skip
+
+
+@pytest.mark.parametrize(("name", "numbers", "by_walltime"), [
+    pytest.param("MC 16", dict(running=10, not_running=2001), True, id="too long a queue, if it is much work"),
+    pytest.param("MC 16", dict(running=2000, defined=2401), False, id="too many defined jobs, whatever their work"),
+    pytest.param("eventservice", dict(running=10, not_running=2001), False, id="event service does not mind"),
+    pytest.param("MC 16", dict(running=10), False, id="no skip"),
+])
+def test_which_skips_hold_for_much_work_only(name, numbers, by_walltime):
+    assert of_queue(name, resource_type="", **numbers).by_walltime is by_walltime
 
 
 def test_event_service_does_not_mind_wall_time():

@@ -29,11 +29,13 @@ def limits(edition, status, config=None, **properties):
     pytest.param(S.ACTIVATED, {"idle_queue": False, "labels": "managed"}, [], [2 * DAY], id="activated, managed"),
     pytest.param(S.STARTING, {"cause": Cause.TIMEOUT_STARTING, "idle_queue": True}, [4 * HOUR], [4 * HOUR],
                  id="starting at an idle queue"),
+    pytest.param(S.STARTING, {"labels": "managed", "idle_queue": False}, [], [2 * DAY], id="starting, managed"),
     pytest.param(S.SENT, {"action": "fail"}, [30 * MINUTE], [30 * MINUTE], id="sent"),
     pytest.param(S.RUNNING, {"cause": Cause.TIMEOUT_RUNNING, "labels": "any"}, [21 * DAY], [21 * DAY], id="running"),
     pytest.param(S.RUNNING, {"cause": Cause.LOST_HEARTBEAT, "labels": "any"}, [2 * HOUR], [2 * HOUR], id="heartbeat"),
     pytest.param(S.HOLDING, {"priority_at_least": 800}, [3 * HOUR], [], id="holding from priority 800"),
     pytest.param(S.HOLDING, {"priority_at_least": 801}, [], [3 * HOUR], id="holding above priority 800 in the code"),
+    pytest.param(S.HOLDING, {"labels": "analysis"}, [], [3 * HOUR], id="holding, analysis in the code"),
     pytest.param(S.HOLDING, {"priority_below": 800}, [2 * DAY], [], id="holding below priority 800"),
     pytest.param(S.TRANSFERRING, {"priority_at_least": 800}, [2 * DAY], [2 * DAY], id="transferring, urgent"),
     pytest.param(S.TRANSFERRING, {"priority_below": 800}, [6 * DAY], [6 * DAY], id="transferring"),
@@ -41,6 +43,19 @@ def limits(edition, status, config=None, **properties):
 def test_the_table(status, properties, documented, deployed):
     assert limits("documented", status, **properties) == documented
     assert limits("deployed", status, **properties) == deployed
+
+
+@pytest.mark.rule("rules")
+@pytest.mark.parametrize(("stage", "labels"), [
+    pytest.param(0, {"analysis", "any"}, id="before fast rebrokerage: heartbeats, and seven days for all"),
+    pytest.param(1, {"managed", "managed and test", "analysis and test", "any"}, id="before analysis rebrokerage"),
+    pytest.param(2, {"managed and test", "any"}, id="at the end: three weeks, throttled and transferring jobs"),
+])
+def test_deployed_order_of_the_rules(stage, labels):
+    found = [rule for rule in rules(cfg(), "deployed") if rule.stage == stage]
+    assert {rule.labels for rule in found} == labels
+    assert len(found) == (12, 19, 11)[stage]
+    assert {rule.stage for rule in rules(cfg(), "documented")} == {0}
 
 
 @pytest.mark.rule("rules")
@@ -121,6 +136,13 @@ def test_a_threshold_of_0_is_one_and_in_the_code_not_set(key, queued, running, d
     config = FAST | {key: 0}
     assert taken(queued, running, config=config) == documented
     assert taken(queued, running, config=config, edition="deployed") == deployed
+
+
+@pytest.mark.rule("jobs_to_take_back")
+def test_a_part_of_a_job_too_many_is_a_job():
+    config = FAST | {"FAST_REBRO_THRESHOLD_NQNR_RATIO": 2.5}
+    assert taken(300, 101, config=config) == 48                             # 300 - 252.5 = 47.5
+    assert taken(300, 101, config=config, edition="deployed") == 47
 
 
 @pytest.mark.rule("jobs_to_take_back")

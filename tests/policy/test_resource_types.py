@@ -28,6 +28,7 @@ SCORE, MCORE, SCORE_HIMEM, MCORE_HIMEM = range(4)
     pytest.param(8, 16000, "MB", 0, MCORE, id="a total is divided by the cores"),
     pytest.param(8, 20000, "MB", 0, MCORE_HIMEM, id="a large total"),
     pytest.param(0, 2000, "MBPerCoreFixed", 0, MCORE, id="any cores stand for eight"),
+    pytest.param(1, nan, "MBPerCore", 2223, SCORE, id="an unknown ramCount, and a base of an ordinary type"),
     pytest.param(1, nan, "MBPerCore", 2300, SCORE_HIMEM, id="an unknown ramCount adds nothing to the base"),
     pytest.param(None, 0, "MB", 0, SCORE, id="no cores stand for one"),
 ])

@@ -53,6 +53,8 @@ def test_an_error_that_a_rule_is_about(source, code, diag, found):
                  id="the narrower scope goes before"),
     pytest.param([rule(A.LIMIT_RETRY, 7), rule(A.NO_RETRY)], Handling(1), id="no retry goes before any limit"),
     pytest.param([rule(A.INCREASE_MEMORY), rule(A.LIMIT_RETRY, 3)], Handling(3, True), id="memory and a limit"),
+    pytest.param([rule(A.INCREASE_MEMORY, 3)], Handling(increase_memory=True), id="only a limit limits"),
+    pytest.param([rule(A.LIMIT_RETRY), rule(A.LIMIT_RETRY, 5)], Handling(5), id="a limit without a number is none"),
     pytest.param([rule(A.INCREASE_CPUTIME)], Handling(increase_cputime=True), id="CPU time"),
     pytest.param([rule(A.NO_RETRY, active=False)], Handling(), id="a rule that is not active does nothing"),
     pytest.param([rule(A.NO_RETRY, scope=Scope("x86_64", None, "MC simul"))], Handling(1), id="in scope"),
@@ -116,6 +118,18 @@ def test_when_the_whole_task_is_raised(n_failed, raised, documented, deployed):
         assert new == (NewMemory(of_task=2000) if whole else NewMemory(of_input=2000))
 
 
+@pytest.mark.parametrize(("asked", "used", "ramcount", "of_task"), [
+    pytest.param(1000, 500, 1000, 2000, id="the job asked for as much as the task claims"),
+    pytest.param(1000, 900, 1001, None, id="the task claims more than the job asked for and used"),
+    pytest.param(1000, 1500, 1500, 2000, id="the job used as much as the task claims"),
+    pytest.param(1000, 1800, 1500, 2000, id="it used more"),
+    pytest.param(1000, 9000, 8000, None, id="the task claims the last value"),
+    pytest.param(1000, 9000, 7999, 8000, id="it is just below it"),
+])
+def test_what_the_documents_raise_a_task_to(asked, used, ramcount, of_task):
+    assert new_memory("documented", asked, used, n_failed=30, ramcount=ramcount) == NewMemory(of_task=of_task)
+
+
 @pytest.mark.parametrize(("asked", "raised", "ramcount", "of_task"), [
     pytest.param(1000, ((2000, 40),), 1000, 2000, id="to the value of the raised inputs"),
     pytest.param(1000, ((2000, 39), (4000, 1)), 1000, 4000, id="to the highest of them"),
@@ -123,9 +137,16 @@ def test_when_the_whole_task_is_raised(n_failed, raised, documented, deployed):
     pytest.param(1000, ((2000, 20), (3000, 40)), 2000, 3000, id="inputs that are not above the task do not count"),
     pytest.param(9000, ((8000, 40),), 6000, 8000, id="above the last value it is the last"),
     pytest.param(9000, ((9500, 40),), 8500, None, id="a task above the last value stays"),
+    pytest.param(9000, ((9500, 40),), 8000, None, id="so does one at the last value"),
+    pytest.param(2000, ((2000, 40),), 1000, 3000, id="the job asked for as much as the raised inputs"),
+    pytest.param(1000, ((2000, 40),), 1999, 2000, id="a task just below them"),
 ])
 def test_what_the_code_raises_a_task_to(asked, raised, ramcount, of_task):
     assert new_memory("deployed", asked, 500, raised=raised, ramcount=ramcount) == NewMemory(of_task=of_task)
+
+
+def test_inputs_that_were_raised_to_what_the_task_claims_do_not_count_in_the_code():
+    assert new_memory("deployed", 2000, 500, raised=((2000, 40),), ramcount=2000) == NewMemory(of_input=3000)
 
 
 @pytest.mark.parametrize("edition", ["documented", "deployed"])

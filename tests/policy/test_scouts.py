@@ -78,7 +78,9 @@ def test_when_a_task_is_measured_again(finished, expected):
     pytest.param(4, 6, None, None, (("", False), ("scout_success", False)), id="just below half"),
     pytest.param(5, 5, None, None, (("", False), ("", False)), id="half"),
     pytest.param(7, 3, 8, None, (("scout_success", False), ("scout_success", False)), id="below scoutSuccessRate"),
+    pytest.param(15, 5, 8, None, (("scout_success", False), ("scout_success", False)), id="7.5 tenths"),
     pytest.param(8, 2, 8, None, (("", False), ("", False)), id="at scoutSuccessRate"),
+    pytest.param(1, 19, None, None, (("", False), ("scout_success", False)), id="one of twenty"),
     pytest.param(3, 7, 5, 0.3, (("scout_success", True), ("scout_success", True)), id="exhausted, not broken"),
     pytest.param(2, 8, 5, 0.3, (("scout_success", False), ("scout_success", False)), id="below the lower rate, too"),
 ])
@@ -104,9 +106,22 @@ def test_memory(edition, expected):
     pytest.param({}, {"SCOUT_RAMCOUNT_MIN": 2000}, 2000, id="not below the minimum"),
     pytest.param({}, {"SCOUT_RAMCOUNT_MARGIN": 50}, 1500, id="another margin"),
     pytest.param(dict(baseramcount=8000), {}, None, id="nothing is left of it"),
+    pytest.param(dict(ramunit="MB"), {"SCOUT_RAMCOUNT_MIN": 9000}, 8000, id="the minimum is per core"),
 ])
 def test_memory_in_the_code(claimed, values, expected):
     assert measure("deployed", None, claims(**claimed), **values).ramcount == expected
+
+
+@pytest.mark.parametrize(("memory", "claimed", "values", "documented", "deployed"), [
+    pytest.param([7999.5, 6000], dict(ramunit="MB"), {}, 8000, 8000, id="the largest of whole jobs, rounded up"),
+    pytest.param([7996, 7996], {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 1999, id="999.5 MB a core, rounded up"),
+    pytest.param(8000 - 4 / 1024, {}, {"SCOUT_RAMCOUNT_MARGIN": 100}, 1000, 2000, id="whole KiB in the code"),
+    pytest.param(8, {}, {}, 1, 1, id="one MB a core is something"),
+    pytest.param(4000, {}, {"SCOUT_RAMCOUNT_MIN": 2000}, 500, 2000, id="L11 only the code has a minimum"),
+])
+def test_rounding_of_memory(memory, claimed, values, documented, deployed):
+    for edition, expected in (("documented", documented), ("deployed", deployed)):
+        assert measure(edition, jobs(2, maxpss_mb=memory), claims(**claimed), **values).ramcount == expected
 
 
 @pytest.mark.parametrize(("edition", "expected"), [
@@ -137,7 +152,13 @@ def test_percentile_of_the_cpu_time(edition, values, expected):
     pytest.param(dict(n_events=10, walltime_s=6 * HOUR + 1), {}, (259212, 259212), id="L12 more than 6 h"),
     pytest.param({}, dict(cpuefficiency=nan), (None, None), id="a task without a claim of cpuEfficiency"),
     pytest.param({}, dict(basewalltime_s=HOUR), (432, 432), id="less the time beside events"),
+    pytest.param({}, dict(basewalltime_s=3 * HOUR), (0, 0), id="no time is left for events"),
     pytest.param(dict(n_events=100_000), {}, (8.64, 8.64), id="thousandths below 10"),
+    pytest.param(dict(n_events=99_999), {}, (8.641, 8.641), id="rounded up"),
+    pytest.param(dict(n_events=82_000), {}, (11, 11), id="whole numbers from 10 on"),
+    pytest.param(dict(n_events=[79, 80] * 5), {}, (10800, 10800), id="the jobs that count tell it"),
+    pytest.param(dict(n_events=[0, 1000] * 5, walltime_s=7 * HOUR), {}, (3024, 3024), id="no long job without events"),
+    pytest.param(dict(n_events=1, walltime_s=7 * HOUR), {}, (3024000, 3024000), id="a single event is enough"),
 ])
 def test_which_jobs_tell_the_cpu_time(said, claimed, expected):
     found = tuple(measure(edition, jobs(**said), claims(**claimed)).cputime for edition in EDITIONS)
@@ -147,6 +168,15 @@ def test_which_jobs_tell_the_cpu_time(said, claimed, expected):
 def test_rates_are_those_of_the_greediest_job_and_whole():
     found = measure("deployed", jobs(2, input_bytes=[1e9, 2e9], output_bytes=1e9, walltime_s=1000))
     assert found.iointensity == np.ceil(3e9 / 1024 / 1000 / 8)
+
+
+@pytest.mark.parametrize(("walltime_s", "rate"), [(0, 5), (1, 5), (5, 1)])
+def test_a_job_takes_a_second_at_least(walltime_s, rate):
+    assert measure("deployed", jobs(1, input_bytes=5 * 8 * 1024, walltime_s=walltime_s)).iointensity == rate
+
+
+def test_cpu_efficiency_of_a_moment():
+    assert scouts.cpu_efficiency(np.array([0.25, 0.0]), np.array([0.5, 0.0]), np.array([1, 1])).tolist() == [50, 0]
 
 
 def test_l13_io_of_later_jobs_does_not_count_as_documented():
@@ -207,7 +237,19 @@ def exhausted(edition, found, claimed, new_jobs=100, least_efficiency=0.0, **val
                  id="a day: the code counts the safety factor"),
     pytest.param(dict(walltime_s=24 * HOUR), dict(cputime=1000), 100, {}, ("scout_cpuTime", ""), id="24 h, not more"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 20, {}, ("scout_cpuTime", ""), id="20 jobs to come"),
+    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 21, {}, ("scout_cpuTime", "scout_cpuTime"),
+                 id="21 jobs to come"),
+    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 1, {}, ("scout_cpuTime", ""), id="one to come"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 0, {}, ("", ""), id="none to come"),
+    pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=5400), 100, {"SCOUT_WRONG_CPUTIME_THRESHOLD": 1},
+                 ("scout_cpuTime", "scout_cpuTime"), id="another threshold"),
+    pytest.param(dict(maxpss_mb=29_091.2), dict(ramcount=3999), 100, {}, ("", ""), id="memory of precisely 4 GB"),
+    pytest.param(dict(maxpss_mb=29_099), dict(ramcount=3999), 100, {}, ("", "scout_ramCount"), id="a MB more"),
+    pytest.param(dict(maxpss_mb=40_000), dict(ramcount=3999, ramunit="MBPerCoreFixed"), 100, {}, ("", ""),
+                 id="a fixed claim is not measured"),
+    pytest.param(dict(cputime_s=2 * 8 * 2 * HOUR), {}, 100, {}, ("", ""), id="twice the wall time on all cores"),
+    pytest.param(dict(cputime_s=[1, 2.1 * 8 * 2 * HOUR] * 5), {}, 100, {}, ("", "over_cpu_consumption"),
+                 id="CPU abuse by some jobs"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=1000), 100, {"SCOUT_WRONG_CPUTIME_THRESHOLD": 0}, ("", ""),
                  id="the check is off"),
     pytest.param(dict(walltime_s=25 * HOUR), dict(cputime=nan), 100, {}, ("", ""), id="no claim of CPU time"),
@@ -237,12 +279,22 @@ INEFFICIENT = {"SCOUT_LOW_CPU_EFFICIENCY_managed": 90, "SCOUT_NUM_CPU_INEFFICIEN
     pytest.param(4, 51, {}, "", id="fewer"),
     pytest.param(5, 50, {}, "", id="too few jobs to come"),
     pytest.param(5, 51, {"SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED_managed": 15}, "", id="they read and write much"),
+    pytest.param(5, 51, {"SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED_managed": 16}, "low_efficiency", id="just as much"),
+    pytest.param(5, 51, {"SCOUT_NUM_CPU_INEFFICIENT_managed": None}, "", id="without a number of jobs"),
+    pytest.param(5, 51, {"SCOUT_THR_CPU_INEFFICIENT_managed": None}, "", id="without a limit of jobs to come"),
+    pytest.param(5, 51, {"SCOUT_LOW_CPU_EFFICIENCY_managed": None}, "", id="without an efficiency"),
     pytest.param(5, 51, {"SCOUT_MAX_IO_INTENSITY_FOR_EXHAUSTED_managed": 17}, "low_efficiency", id="not that much"),
 ])
 def test_inefficient_jobs(low, new_jobs, values, expected):
     cpu = np.where(np.arange(10) < low, 0.89, 0.9) * 8 * 2 * HOUR
     found = jobs(cputime_s=np.floor(cpu * 0.999), output_bytes=16 * 1024 * 8 * 2 * HOUR)
     assert exhausted("deployed", found, claims(cputime=1e9), new_jobs, **INEFFICIENT | values) == expected
+
+
+def test_a_tenth_is_a_tenth():
+    """6 of 13 jobs are inefficient, which is less than 5 tenths."""
+    cpu = np.where(np.arange(13) < 6, 0.8, 0.95) * 8 * 2 * HOUR
+    assert exhausted("deployed", jobs(13, cputime_s=cpu), claims(cputime=1e9), 51, **INEFFICIENT) == ""
 
 
 @pytest.mark.parametrize(("n_short", "new_jobs", "label", "expected"), [

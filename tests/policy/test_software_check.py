@@ -145,6 +145,7 @@ def test_cpus(asked, published, fits):
                  id="D40 the code wants the memory of every GPU of the queue"),
     pytest.param("#&nvidia:model=.*A100.*:uarch=Turing", (A100, T4), ONLY_DEPLOYED,
                  id="D40 the code lets different GPUs have model and microarchitecture"),
+    pytest.param("#&nvidia", (A100, WorkerNodeGpu("AMD")), YES, id="one of two vendors"),
     pytest.param("#&(nvidia", (A100,), NO, id="a vendor that is no regular expression"),
     pytest.param('{"gpu_spec": {"vram": 40960}}', (A100,), NO, id="a number where text should be"),
     pytest.param("#&nvidia:vram>=big", (A100,), NO, id="no number"),

@@ -27,6 +27,9 @@ def values(shares, active, stretchable):
                  id="L1: several in proportion to their shares"),
     pytest.param([50, 30, 20], [0, 1, 1], [1, 0, 0], [0, 60, 40], id="L1: one without tasks takes nothing"),
     pytest.param([50, 30, 20], [0, 0, 0], [0, 0, 1], [50, 30, 20], id="L1: nobody has tasks"),
+    pytest.param([50, 0], [0, 1], [0, 0], [50, 0], id="L1: only a queue of no share has tasks"),
+    pytest.param([0.5, 0.5], [0, 1], [0, 0], [0, 1], id="L1: small values are values"),
+    pytest.param([0.5, 0.3, 0.2], [0, 1, 1], [0, 0, 1], [0, 0.3, 0.7], id="L1: also of stretchable queues"),
     pytest.param([50, 0, 50], [0, 1, 1], [0, 1, 0], [0, 0, 100], id="L1: a queue of no share stays so"),
 ])
 def test_unused_shares(shares, active, stretchable, found):

@@ -116,6 +116,8 @@ def test_every_task_is_served_once_and_no_group_two_turns_ahead(said, ratio, see
     pytest.param(5, 0, "deployed", 50, 100, id="also above NFILES"),
     pytest.param(300, 10, "deployed", 1000, 100, id="NFILES in the code"),
     pytest.param(300, 500, "deployed", 5000, 10, id="jobs with many files"),
+    pytest.param(300, 5000, "deployed", 5000, 1, id="as many as are read"),
+    pytest.param(300, 6000, "deployed", 5000, 1, id="even more"),
 ])
 def test_most_jobs_of_a_task(left, files, edition, n_files, jobs):
     assert most_jobs(left, files, Selection("", 50, n_files, 30.0, edition == "deployed")) == jobs

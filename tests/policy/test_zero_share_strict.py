@@ -73,6 +73,24 @@ def test_types_by_edition(policy, documented, deployed):
     assert [len(check_policy(policy, edition)) for edition in EDITIONS] == [documented, deployed]
 
 
+@pytest.mark.parametrize(("policy", "documented", "deployed"), [
+    pytest.param("type=test:0%", [], ["PanDA asks no policy for tests"], id="the group of tests"),
+    pytest.param("type=validation:0%", ["'validation' is matched by nothing; did you mean 'test'?"],
+                 ["PanDA asks no policy for tests"], id="a type of that group"),
+    pytest.param("type=evgn:0%", ["did you mean 'evgen'?"], ["did you mean 'evgen'?"], id="another type"),
+    pytest.param("type==evgn:0%", ["last `=`", "did you mean 'evgen'?"], ["last `=`", "did you mean 'evgen'?"],
+                 id="behind a second equals sign"),
+])
+def test_types_that_match_nothing_are_explained_by_edition(policy, documented, deployed):
+    for edition, words_ in zip(EDITIONS, (documented, deployed), strict=True):
+        found = [str(problem) for problem in check_policy(policy, edition)]
+        assert len(found) == len(words_) and all(word in text for word, text in zip(words_, found, strict=True)), found
+
+
+def test_the_place_behind_a_second_equals_sign():
+    assert [problem.position for problem in check_policy("type==evgn:0")] == [5, 6]
+
+
 def test_everything_is_told_at_once():
     assert [problem.position for problem in check_policy("tpye=evgen:0, type=any:0,priority=1:00")] == [0, 13, 33, 36]
 
