@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 
 import simgrid_broker as sb
 from simgrid_broker.records import write_whole
-from simgrid_broker.report.canvas import Marks, dress, legend, png
+from simgrid_broker.report.canvas import Marks, dress, gaps, handles_of, legend_above, png
 from simgrid_broker.report.context import context
 from simgrid_broker.report.palette import INK, RUN_COLOURS
 from simgrid_broker.report.series import overlaid
@@ -55,8 +55,9 @@ def one_above_the_other(tables: list[tuple[pd.DataFrame, str]], marks: list[Mark
     """Two panels with a table of runs each, of which only one has the legend; more: what else the axes are given."""
     def draw(tables, axes):
         for panel, (table, label), mark in zip(axes, tables, marks, strict=True):
-            overlaid(table, panel, label, mark)
+            overlaid(table[table.time_s >= mark.start_s], panel, label, mark)
         axes[0].set_xlabel("")
+        gaps(axes, down=0.35)
         axes[1 - legend].get_legend().remove()
         more(axes)
     return png(draw, tables, (10, 5.6), (2, 1))
@@ -90,7 +91,7 @@ def flat_shares(runs: Runs) -> bytes:
     def lines(axes: np.ndarray) -> None:
         for panel, target in zip(axes, targets, strict=True):
             target_line(panel, target)
-    mark = Marks(context(first).marks.warm_up_s)
+    mark = Marks(context(first).marks.start_s)
     return one_above_the_other([(of_each(runs, lambda run, share=share: part_of_power(run, share)),
                                  f"given to {share} (% of power)") for share in FLAT], [mark, mark], 0, lines)
 
@@ -148,7 +149,7 @@ def evgen_length(runs: Runs) -> bytes:
         axes.margins(x=0.1)
         axes.set_xlim(left=0)
         target_line(axes, of_evgen(next(iter(runs.values())), "target"))
-        legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+        legend_above(axes, handles_of(axes))
     return png(draw, runs, (10, 3.6))
 
 
@@ -181,7 +182,7 @@ def fast_rebrokerage(runs: Runs) -> bytes:
     return one_above_the_other(
         [(of_each(runs, waiting_at_queue), f"{SIMULATION} jobs waiting at {QUEUE}"),
          (of_each(runs, delivered), f"given to {SIMULATION} (kHS06)")],
-        [Marks(marks.warm_up_s, tuple(zip(moments, words, strict=True))) for words in (SAID, ("", ""))], 1)
+        [Marks(marks.start_s, tuple(zip(moments, words, strict=True))) for words in (SAID, ("", ""))], 1)
 
 
 # ---- memory_retry --------------------------------------------------------------------------------------------------

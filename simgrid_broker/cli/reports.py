@@ -1,7 +1,7 @@
 """`report` and `compare`: tables and pages of recorded runs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -27,16 +27,31 @@ def report(run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a 
     write_and_print(read_run(run))
 
 
-def write_and_print(run: "Run", quiet: bool = False) -> None:
+class Pages(NamedTuple):
+    """Whether a report is written, and whether with plots."""
+
+    report: bool = True
+    plots: bool = True
+
+
+WHOLE = Pages()
+
+
+def write_and_print(run: "Run", quiet: bool = False, pages: Pages = WHOLE) -> None:
     """Write the report of a run; print summary and paths, or only the run's folder if `quiet`."""
-    from simgrid_broker.cli.progress import steps
-    from simgrid_broker.report import terminal_summary, write_report
-    page = write_report(run, iter if quiet else steps("Writing the report"))
+    page = _written(run, quiet, pages.plots) if pages.report else None
     if quiet:
         typer.echo(run.folder)
         return
+    from simgrid_broker.report import terminal_summary
     typer.echo(terminal_summary(run))
-    typer.echo(f"\nReport: {page}\nTables: {run.folder} (*.parquet, manifest.json)")
+    typer.echo((f"\nReport: {page}" if page else "") + f"\nTables: {run.folder} (*.parquet, manifest.json)")
+
+
+def _written(run: "Run", quiet: bool, plots: bool) -> Path:
+    from simgrid_broker.cli.progress import steps
+    from simgrid_broker.report import write_report
+    return write_report(run, iter if quiet else steps("Writing the report"), plots)
 
 
 def compare(

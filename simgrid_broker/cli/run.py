@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simgrid_broker.cli.loading import ScenarioFile, Seed, Settings, Until, WorkloadFile, loaded
-from simgrid_broker.cli.reports import write_and_print
+from simgrid_broker.cli.reports import Pages, write_and_print
 from simgrid_broker.cli.signals import INTERRUPTED, closing
 from simgrid_broker.errors import SimgridBrokerError
 
@@ -24,6 +24,7 @@ Examples:
   simgrid-broker run scenarios/quickstart.yaml --seed 3 --until 2d --out /tmp/results
   simgrid-broker run scenarios/quickstart.yaml --set gdpconfig.THROTTLE_THRESHOLD=3 --set shares.Analysis.value=30
   simgrid-broker run scenarios/quickstart.yaml --snapshot-at 12h
+  simgrid-broker run scenarios/quickstart.yaml --no-report
   simgrid-broker run scenarios/lcg_replay.yaml --workload LCG-2005-1.swf.gz
 """
 
@@ -41,6 +42,10 @@ def run(
         "of at the times of record.snapshots; repeatable.", show_default=False)] = None,
     validate: Annotated[bool, typer.Option("--validate", help="Check all invariants at every sample.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only the run's folder.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write the tables only; `report` writes the report "
+                                            "later.")] = False,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Write the report without plots, which take most of its "
+                                           "time.")] = False,
 ) -> None:
     """Simulate a scenario and write its report.
 
@@ -48,6 +53,7 @@ def run(
     reported.
     """
     from simgrid_broker.records import new_run_folder
+    pages = Pages(not no_report, not no_plots)
     settings = [*(settings or ()), *([f"record.snapshots={json.dumps(snapshots)}"] if snapshots else [])]
     given = loaded(scenario, seed, until, settings, workload)
     if not quiet:
@@ -58,9 +64,9 @@ def run(
             folder = new_run_folder(out, given.name, given.seed)
             result = simulated(simulate, given, folder, validate, quiet)
     except KeyboardInterrupt:
-        report_interrupted(folder, quiet)
+        report_interrupted(folder, quiet, pages)
         raise typer.Exit(INTERRUPTED) from None
-    write_and_print(result, quiet)
+    write_and_print(result, quiet, pages)
 
 
 def show_remarks(scenario: "Scenario") -> None:
@@ -99,7 +105,7 @@ def is_begun(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-def report_interrupted(folder: Path, quiet: bool) -> None:
+def report_interrupted(folder: Path, quiet: bool, pages: Pages) -> None:
     """Report a run after Ctrl-C, unless it ended within its warm-up."""
     if not is_begun(folder):
         typer.echo("Interrupted before the simulation began; no results are kept.", err=True)
@@ -109,6 +115,6 @@ def report_interrupted(folder: Path, quiet: bool) -> None:
     result = read_run(folder)
     typer.echo(f"Interrupted; complete results are kept in {folder}.", err=True)
     if window_of(result).length_s > 0 and len(result.shares):
-        write_and_print(result, quiet)
+        write_and_print(result, quiet, pages)
     else:
         typer.echo("No report is written, because the run ended within its warm-up.", err=True)

@@ -1,7 +1,18 @@
-"""Self-contained HTML pages, plots and terminal tables, drawn from `metrics`."""
+"""Self-contained HTML pages, plots and terminal tables, drawn from `metrics`.
 
-from simgrid_broker.report.comparison import write_comparison
-from simgrid_broker.report.sections import write_report
-from simgrid_broker.report.terminal import terminal_summary
+Each public name is imported on first use: only the pages need Matplotlib.
+"""
 
-__all__ = ["terminal_summary", "write_comparison", "write_report"]
+from importlib import import_module
+
+HOMES = {"terminal_summary": "terminal", "write_comparison": "comparison", "write_report": "sections"}
+"""Public names and their modules."""
+
+__all__ = list(HOMES)
+
+
+def __getattr__(name: str):
+    """A public name, imported from its module."""
+    if name not in HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

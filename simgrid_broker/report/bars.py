@@ -8,18 +8,40 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
 
 from simgrid_broker.metrics import wide
-from simgrid_broker.report.canvas import column_beside, dress, legend, rows_axis, thousands
+from simgrid_broker.report.canvas import (
+    LEFT,
+    LONGEST,
+    TICK,
+    amount_axis,
+    blocks,
+    columns_beside,
+    dress,
+    extent,
+    gaps,
+    handles_of,
+    legend_above,
+    legend_beside,
+    patches,
+    rows_axis,
+    widen,
+)
+from simgrid_broker.report.lettering import fitted, height, widest, width
 from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS, categories
-from simgrid_broker.report.words import number, shortened, spoken
+from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds
 
-WAIT_TICKS = tuple(t / HOUR for t in (0, MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR, 72 * HOUR, 240 * HOUR))
+WAIT_TICKS = tuple(t / HOUR for t in (0, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR,
+                                      12 * HOUR, 24 * HOUR, 72 * HOUR, 240 * HOUR, 720 * HOUR))
 """Round waiting times for axis ticks, h."""
 HEAT_COLOURS = "Blues"
 DARK = 0.6
 """Fraction of the largest value above which numbers are white."""
-LONGEST = 28
-"""Maximum length of a name beside the axes."""
+NUMBER = 7.0
+"""Size of the numbers in a heat map, points."""
+SMALLEST = 4.5
+"""Size below which numbers are left out, points."""
+SLANT = np.radians(35)
+"""Angle of the names above a heat map."""
 
 
 def waiting_boxes(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
@@ -27,11 +49,10 @@ def waiting_boxes(table: pd.DataFrame, axes: Axes, by: str = "share") -> Axes:
     rows = wide(table).iloc[::-1].reset_index(drop=True)
     dress(axes, xlabel="time from activated to running", grid="x")
     _boxes(axes, rows, rows.index.to_numpy(float), BASE[0], 0.62)
-    _wait_axis(axes, rows.wait_p95.max())
+    _wait_axis(axes, rows.wait_p05.min(), rows.wait_p95.max())
     rows_axis(axes, rows[by])
-    for offset, name, head in ((52, "started", "started"), (98, "still_waiting", "still\nwaiting"),
-                               (144, "taken_back", "with-\ndrawn")):
-        column_beside(axes, head, rows[name].map(number).to_dict(), offset)
+    columns_beside(axes, [(head, rows[name].map(number).to_dict()) for name, head in (
+        ("started", "started"), ("still_waiting", "still\nwaiting"), ("taken_back", "with-\ndrawn"))])
     return axes
 
 
@@ -40,14 +61,15 @@ def waiting_pair(table: pd.DataFrame, axes: Axes, by: str = "share",
     """Waiting times of two runs (column `run`), the boxes of each group one above the other."""
     names = list(dict.fromkeys(table[by]))[::-1]
     dress(axes, xlabel=xlabel, grid="x")
-    longest_h = 0.0
+    shortest_h, longest_h = np.inf, 0.0
     for (run, waits), colour, shift in zip(table.groupby("run", sort=False), RUN_COLOURS, (0.2, -0.2), strict=False):
         rows = wide(waits.drop(columns="run"))
         _boxes(axes, rows, np.array([names.index(name) for name in rows[by]]) + shift, colour, 0.3, run)
+        shortest_h = np.nanmin([shortest_h, rows.wait_p05.min()])
         longest_h = np.nanmax([longest_h, rows.wait_p95.max()])
-    _wait_axis(axes, longest_h)
+    _wait_axis(axes, shortest_h, longest_h)
     rows_axis(axes, names)
-    legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    legend_above(axes, handles_of(axes))
     return axes
 
 
@@ -64,13 +86,13 @@ def stacked_bars(table: pd.DataFrame, axes: Axes, rows: str, parts: str, xlabel:
     colours = categories(list(by_size[:most_parts])) | {f"others ({len(by_size) - most_parts})": OTHERS}
     dress(axes, xlabel=xlabel, grid="x")
     base = np.zeros(len(order))
-    for part, width in shown.items():
-        axes.barh(range(len(order)), width, 0.72, base, color=colours[part], label=part, edgecolor="white",
-                  linewidth=0.4)
-        base += width.to_numpy()
+    for part, amounts in shown.items():
+        blocks(axes, base, np.arange(len(order)) - 0.36, amounts, 0.72, facecolor=colours[part], edgecolor="white",
+               linewidth=0.4)
+        base += amounts.to_numpy()
     rows_axis(axes, order)
-    thousands(axes.xaxis)
-    legend(axes, 1, loc="center left", bbox_to_anchor=(1, 0.5))
+    legend_beside(axes, patches({part: colours[part] for part in shown}))
+    amount_axis(axes, base.max(initial=0))
     return axes
 
 
@@ -78,14 +100,17 @@ def cause_bars(table: pd.DataFrame, axes: np.ndarray, metrics: Sequence[tuple[st
     """Attempts that did not finish by cause, one panel per metric; `metrics` gives names and axis labels."""
     rows = wide(table).iloc[::-1].reset_index(drop=True)
     names = [f"{spoken(row.cause)} ({row.status})" for row in rows.itertuples()]
+    rows_axis(axes[0], names)
+    gaps(axes, across=0.3)
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics, strict=True)):
         dress(panel, xlabel=label, grid="x")
         panel.barh(rows.index, rows[metric], 0.7, color=BASE[3])
         rows_axis(panel, names if k == 0 else [""] * len(names))
-        panel.set_xlim(0, 1.15 * rows[metric].max() or 1.0)
-        thousands(panel.xaxis)
-        for y, value in rows[metric].items():
-            panel.text(value, y, f" {number(round(value))}", fontsize=7.5, va="center", color=INK)
+        texts = [number(round(value)) for value in rows[metric]]
+        amount_axis(panel, rows[metric].max(), widest(texts, TICK) + 0.1)
+        for y, text in enumerate(texts):
+            panel.annotate(text, (rows[metric][y], y), (4, 0), textcoords="offset points", fontsize=TICK, va="center",
+                           color=INK)
     return axes
 
 
@@ -96,8 +121,8 @@ def link_bars(table: pd.DataFrame, axes: Axes, most: int = 15) -> Axes:
     axes.barh(rows.index, rows.utilisation, 0.7, color=BASE[0])
     axes.scatter(rows.peak_utilisation, rows.index, marker="|", s=90, color=INK, linewidth=1.6)
     rows_axis(axes, rows.source + " → " + rows.destination)
-    axes.set_xlim(0, max(105, 1.05 * rows.peak_utilisation.max()))
-    column_beside(axes, "moved (TB)", rows.moved.map(number).to_dict(), 48)
+    columns_beside(axes, [("moved (TB)", rows.moved.map(number).to_dict())])
+    amount_axis(axes, rows.peak_utilisation.max())
     return axes
 
 
@@ -109,8 +134,8 @@ def pair_bars(table: pd.DataFrame, axes: Axes, by: str, xlabel: str, most: int =
     for name, label, colour, shift in (("base", "A", RUN_COLOURS[0], 0.2), ("changed", "B", RUN_COLOURS[1], -0.2)):
         axes.barh(rows.index + shift, rows[name].fillna(0), 0.38, color=colour, label=label)
     rows_axis(axes, rows[by])
-    thousands(axes.xaxis)
-    legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    legend_above(axes, handles_of(axes))
+    amount_axis(axes, rows[["base", "changed"]].max().max())
     return axes
 
 
@@ -126,17 +151,35 @@ def heat_map(table: pd.DataFrame, axes: Axes, rows: str, columns: str, order: Se
     largest = np.nanmax(values) if np.isfinite(values).any() else 1.0
     dress(axes, xlabel=label, grid="")
     axes.imshow(np.ma.masked_invalid(values), aspect="auto", cmap=HEAT_COLOURS, vmin=0, vmax=largest or 1.0)
-    axes.set_xticks(range(len(heads)), heads, rotation=35, ha="left", fontsize=8)
-    axes.xaxis.tick_top()
-    axes.set_yticks(range(len(names)), [shortened(str(name), LONGEST) for name in names], fontsize=8)
+    _heat_labels(axes, names, heads)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=0)
-    for (y, x), value in np.ndenumerate(values):
-        if np.isfinite(value):
-            text = f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
-            axes.text(x, y, text, ha="center", va="center", fontsize=7,
-                      color="white" if value > DARK * largest else INK)
+    _heat_numbers(axes, values, DARK * largest)
     return axes
+
+
+def _heat_labels(axes: Axes, names: Sequence, heads: Sequence) -> None:
+    """Write names at the left and slanted heads above, with margins for both."""
+    above = [fitted(str(head), TICK, LONGEST) for head in heads]
+    beside = [fitted(str(name), TICK, LONGEST) for name in names]
+    axes.set_xticks(range(len(heads)), above, rotation=np.degrees(SLANT), ha="left", va="bottom", fontsize=TICK,
+                    rotation_mode="anchor")
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(names)), beside, fontsize=TICK)
+    widen(axes, left=max(widest(beside, TICK) + 0.14, LEFT), top=widest(above, TICK) * np.sin(SLANT) + 0.25)
+    cell = extent(axes)[0] / len(heads)
+    behind = [width(head, TICK) * np.cos(SLANT) - (len(heads) - k - 0.5) * cell for k, head in enumerate(above)]
+    widen(axes, right=max(behind) + 0.1)
+
+
+def _heat_numbers(axes: Axes, values: np.ndarray, dark: float) -> None:
+    """Write the values into their cells, white above `dark`; small, or not at all, where cells are narrow."""
+    texts = {place: f"{value:,.0f}" if abs(value) >= 10 else f"{value:.2g}"
+             for place, value in np.ndenumerate(values) if np.isfinite(value)}
+    cell_width, cell_height = (inches / n for inches, n in zip(extent(axes), values.shape[::-1], strict=True))
+    size = NUMBER * min(1, cell_width / (widest(texts.values(), NUMBER) + 0.06), cell_height / height(1, NUMBER))
+    for (y, x), text in texts.items() if size >= SMALLEST else ():
+        axes.text(x, y, text, ha="center", va="center", fontsize=size, color="white" if values[y, x] > dark else INK)
 
 
 def _boxes(axes: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str, height: float, label: str | None = None) -> None:
@@ -146,11 +189,12 @@ def _boxes(axes: Axes, rows: pd.DataFrame, y: np.ndarray, colour: str, height: f
     axes.vlines(rows.wait_p50, y - height / 2, y + height / 2, color=INK, linewidth=1.8)
 
 
-def _wait_axis(axes: Axes, longest_h: float) -> None:
-    """Set a logarithmic axis in hours that starts at zero and is linear below one minute."""
+def _wait_axis(axes: Axes, shortest_h: float, longest_h: float) -> None:
+    """Set a logarithmic axis in hours, linear below one minute, that starts at the round time before the data."""
     axes.set_xscale("symlog", linthresh=MINUTE / HOUR, linscale=0.4)
     top = 1.3 * longest_h if longest_h > 0 else 1.0
-    axes.set_xticks([tick for tick in WAIT_TICKS if tick <= top])
+    bottom = max((tick for tick in WAIT_TICKS if tick <= shortest_h and tick < longest_h), default=0.0)
+    axes.set_xticks([tick for tick in WAIT_TICKS if bottom <= tick <= top])
     axes.minorticks_off()
-    axes.set_xlim(0, top)
+    axes.set_xlim(bottom, top)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda hours, _: format_seconds(hours * HOUR) if hours else "0"))

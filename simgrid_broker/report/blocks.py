@@ -2,12 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
-
-from simgrid_broker.records import write_whole
-from simgrid_broker.report.canvas import png
 
 
 @dataclass(frozen=True)
@@ -83,11 +79,3 @@ def plot_or_note(plot: Plot, otherwise: str, metric: str | None = None) -> Plot 
     if "time_s" in table and "bin_s" not in table and table.time_s.nunique() < 2:
         return Note(f"{plot.title}: not drawn, because there is only one sample.")
     return plot
-
-
-def save_plot(plot: Plot, folder: Path) -> bytes:
-    """Write `<name>.png` and its table `<name>.csv` into `folder` and return the PNG; raises OutputError."""
-    picture = png(plot.draw, plot.table, plot.size, plot.panels)
-    write_whole(folder / f"{plot.name}.png", picture)
-    write_whole(folder / f"{plot.name}.csv", plot.table.to_csv(index=False, lineterminator="\n"))
-    return picture

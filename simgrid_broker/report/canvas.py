@@ -1,30 +1,46 @@
-"""The style shared by all plots, and their conversion to PNG without Matplotlib's global state."""
+"""The style shared by all plots, their margins, and their conversion to PNG without Matplotlib's global state."""
 
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
+from PIL import Image
 
+from simgrid_broker.report.lettering import POINTS, fitted, height, widest, width
 from simgrid_broker.report.palette import FAINT, INK
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 DPI = 150
-MOST_LABELS = 8
+COMPRESSION = 3
+"""Level of zlib; higher ones take longer and gain little."""
+LEFT, RIGHT, BOTTOM, TOP = 0.8, 0.2, 0.48, 0.16
+"""Smallest margins: room for seven digits and an axis label at the left, for two lines of text below, inches."""
+LABEL, TICK, SIDE, MARK = 9.0, 8.0, 7.5, 6.5
+"""Sizes of axis labels, of ticks, of texts beside the axes, and of incidents, points."""
+LONGEST = 2.4
+"""Largest width of a name beside the axes, inches."""
+LONGEST_MARK = 3.2
+"""Largest width of the text of an incident, inches."""
+MOST_MARKS = 8
 LEAST_DISTANCE = 0.05
-"""Part of the time axis below which the labels of two incidents would overprint."""
+"""Part of the time axis below which two incidents have one label."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """Marks on a time axis: the end of the warm-up and the incidents, s."""
+    """What all time axes of a run share: where they begin, s, and the incidents marked on them."""
 
-    warm_up_s: float = 0.0
+    start_s: float = 0.0
     incidents: tuple[tuple[float, str], ...] = ()
 
 
@@ -33,20 +49,64 @@ NO_MARKS = Marks()
 
 def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:
     """PNG of what `draw(table, axes)` draws; size: inches; `axes` is an array if there are several panels."""
-    figure = Figure(figsize=size, layout="constrained")
+    with rc_context({"text.parse_math": False}):               # a name may contain dollar signs
+        figure, axes = sheet(size, panels)
+        draw(table, axes)
+        return picture(figure)
+
+
+def sheet(size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> tuple[Figure, Axes | np.ndarray]:
+    """An empty figure with the smallest margins, and its axes."""
+    across, down = size
+    figure = Figure(figsize=size, dpi=DPI, facecolor="white")
+    figure.subplots_adjust(LEFT / across, BOTTOM / down, 1 - RIGHT / across, 1 - TOP / down)
     FigureCanvasAgg(figure)
-    axes = figure.subplots(*panels)
-    draw(table, axes)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+    return figure, figure.subplots(*panels)
+
+
+def picture(figure: Figure) -> bytes:
+    """PNG of a figure, drawn once: `savefig` would draw it twice."""
+    canvas = cast(FigureCanvasAgg, figure.canvas)
+    canvas.draw()
+    size, buffer = canvas.get_width_height(), io.BytesIO()
+    opaque = Image.frombuffer("RGBA", size, canvas.buffer_rgba(), "raw", "RGBA", 0, 1).convert("RGB")
+    opaque.save(buffer, "png", dpi=(DPI, DPI), compress_level=COMPRESSION)
     return buffer.getvalue()
+
+
+def widen(axes: Axes, left: float = 0.0, right: float = 0.0, bottom: float = 0.0, top: float = 0.0) -> None:
+    """Widen the margins of the figure to at least these, inches."""
+    figure = _figure(axes)
+    across, down = figure.get_size_inches()
+    now = figure.subplotpars
+    figure.subplots_adjust(left=max(now.left, left / across), right=min(now.right, 1 - right / across),
+                           bottom=max(now.bottom, bottom / down), top=min(now.top, 1 - top / down))
+
+
+def gaps(axes: np.ndarray, across: float = 0.0, down: float = 0.0) -> None:
+    """Set the gaps between the columns and between the rows of panels, inches; margins must be set."""
+    figure, (n_rows, n_columns) = _figure(axes.flat[0]), np.atleast_2d(axes).shape
+    now, (wide, high) = figure.subplotpars, figure.get_size_inches()
+    of_width = across * n_columns / ((now.right - now.left) * wide - across * (n_columns - 1))
+    of_height = down * n_rows / ((now.top - now.bottom) * high - down * (n_rows - 1))
+    figure.subplots_adjust(wspace=of_width, hspace=of_height)
+
+
+def extent(axes: Axes) -> tuple[float, float]:
+    """Width and height of the axes, inches."""
+    box, (across, down) = axes.get_position(), _figure(axes).get_size_inches()
+    return box.width * across, box.height * down
+
+
+def _figure(axes: Axes) -> Figure:
+    return cast(Figure, axes.figure)
 
 
 def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: Literal["x", "y", "both", ""] = "y") -> Axes:
     """Set axis labels, a light grid and no frame."""
-    axes.set_xlabel(xlabel, color=INK, fontsize=9)
-    axes.set_ylabel(ylabel, color=INK, fontsize=9)
-    axes.tick_params(labelsize=8, colors=INK, length=3)
+    axes.set_xlabel(xlabel, color=INK, fontsize=LABEL)
+    axes.set_ylabel(ylabel, color=INK, fontsize=LABEL)
+    axes.tick_params(labelsize=TICK, colors=INK, length=3)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
     axes.set_axisbelow(True)
@@ -55,10 +115,44 @@ def dress(axes: Axes, xlabel: str = "", ylabel: str = "", grid: Literal["x", "y"
     return axes
 
 
+def blocks(axes: Axes, left, bottom, widths, heights, **look) -> None:
+    """Draw rectangles of one look as one artist; axes limits stay as they are."""
+    left, bottom, widths, heights = np.broadcast_arrays(*(np.asarray(values, float)
+                                                          for values in (left, bottom, widths, heights)))
+    right, top = left + widths, bottom + heights
+    corners = np.stack([np.stack([left, right, right, left], -1), np.stack([bottom, bottom, top, top], -1)], -1)
+    axes.add_collection(PolyCollection(list(corners), **look), autolim=False)
+
+
 def rows_axis(axes: Axes, names: Sequence[str]) -> None:
     """Label one row per name, the first at the bottom; the axis spans at least three rows to keep bars thin."""
-    axes.set_yticks(range(len(names)), names, fontsize=8)
+    shown = [fitted(str(name), TICK, LONGEST) for name in names]
+    axes.set_yticks(range(len(names)), shown, fontsize=TICK)
     axes.set_ylim(min(-0.7, len(names) - 3.7), len(names) - 0.3)
+    label = height(1, LABEL) if axes.get_ylabel() else 0.0
+    widen(axes, left=widest(shown, TICK) + label + 0.14)
+
+
+def amount_axis(axes: Axes, most: float, room: float = 0.0) -> None:
+    """Set a horizontal axis of amounts from 0 to `most`, with `room` inches for a text behind the longest bar."""
+    wide = extent(axes)[0]
+    axes.set_xlim(0, (1.05 * most if not room else most / (1 - min(room / wide, 0.6))) or 1.0)
+    n_ticks = max(int(wide / (width(f"{most:,.0f}", TICK) + 0.25)), 1)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=min(n_ticks, 9), steps=[1, 2, 5, 10]))
+    thousands(axes.xaxis)
+
+
+def value_axis(axes: Axes, values, least: float = 0.0) -> None:
+    """Set a vertical axis that starts at 0, or at the data if they would fill less than half of it.
+
+    least: smallest span, below which differences are of no interest.
+    """
+    finite = np.asarray(values, float)
+    finite = finite[np.isfinite(finite)]
+    low, high = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    room = max(0.05 * (high - low), (least - (high - low)) / 2) or 0.05 * abs(high) or 1.0
+    axes.set_ylim(0 if 0 <= low <= high / 2 else low - room, high + room)
+    thousands(axes.yaxis)
 
 
 def thousands(axis) -> None:
@@ -74,30 +168,52 @@ def time_unit(end_s: float) -> tuple[float, str]:
     return DAY, "days"
 
 
-def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, stack: bool = False) -> float:
-    """Set up the time axis up to `end_s`, with warm-up shaded and incidents marked; returns the length of its unit, s.
+def time_axis(axes: Axes, end_s: float, marks: Marks, label: bool = True, most_ticks: int = 12) -> float:
+    """Set up the time axis from the start of the marks to `end_s`, with incidents; returns the length of its unit, s.
 
-    stack: the warm-up is drawn pale over the data instead of shaded behind them.
+    The margins at both sides must be set, so that the labels of incidents find their places.
     """
     unit, name = time_unit(end_s)
-    axes.set_xlim(0, max(end_s / unit, 1e-9))
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=12, steps=[1, 2, 3, 6, 10] if name == "h" else None))
+    span = max(end_s - marks.start_s, 1e-9)
+    axes.set_xlim(marks.start_s / unit, (marks.start_s + span) / unit)
+    of_day = name == "h" and span > 0.5 * most_ticks * HOUR
+    axes.xaxis.set_major_locator(MaxNLocator(most_ticks, steps=[1, 2, 3, 6, 10] if of_day else [1, 2, 5, 10]))
     if label:
-        axes.set_xlabel(f"simulated time ({name})", color=INK, fontsize=9)
-    if marks.warm_up_s > 0:
-        look: dict[str, Any] = {"color": "#F0EEE6", "zorder": 0}
-        if stack:
-            look = {"color": "white", "alpha": 0.55, "zorder": 2.5}
-        axes.axvspan(0, min(marks.warm_up_s, end_s) / unit, linewidth=0, **look)
-    incidents = [(at, text) for at, text in marks.incidents if at <= end_s]
+        axes.set_xlabel(f"simulated time ({name})", color=INK, fontsize=LABEL)
+    incidents = [(at, text) for at, text in marks.incidents if marks.start_s <= at <= end_s]
     for at, _ in incidents:
         axes.axvline(at / unit, color=FAINT, linewidth=0.8, linestyle=":", zorder=3)
-    named = apart(incidents, LEAST_DISTANCE * end_s)
-    if label and len(named) <= MOST_LABELS:
-        for at, text in named:
-            axes.text(at / unit, 1.01, text, transform=axes.get_xaxis_transform(), fontsize=6.5, color=FAINT,
-                      rotation=20, ha="left", va="bottom")
+    named = apart(incidents, LEAST_DISTANCE * span)
+    if label and len(named) <= MOST_MARKS:
+        _label_incidents(axes, [((at - marks.start_s) / span, text) for at, text in named if text])
     return unit
+
+
+def _label_incidents(axes: Axes, named: Sequence[tuple[float, str]]) -> None:
+    """Write texts above the axes at parts of its width, in as many lines as keep them apart."""
+    across = extent(axes)[0]
+    texts = [fitted(text, MARK, LONGEST_MARK) for _, text in named]
+    spans = [(min(at * across, max(across - width(text, MARK), 0)), width(text, MARK))
+             for (at, _), text in zip(named, texts, strict=True)]
+    levels = in_lines([(start, start + long + 0.1) for start, long in spans])
+    widen(axes, top=TOP + height(max(levels, default=-1) + 1, MARK))
+    for text, (start, _), level in zip(texts, spans, levels, strict=True):
+        axes.annotate(text, (start / across, 1), (0, 3 + height(level, MARK) * POINTS), xycoords="axes fraction",
+                      textcoords="offset points", fontsize=MARK, color=FAINT, va="bottom", annotation_clip=False)
+
+
+def in_lines(spans: Sequence[tuple[float, float]]) -> list[int]:
+    """Line of each span, from 0 up, such that the spans of a line do not overlap."""
+    lines: list[list[tuple[float, float]]] = []
+    chosen = []
+    for start, end in spans:
+        free = (k for k, line in enumerate(lines) if all(end <= first or start >= last for first, last in line))
+        level = next(free, len(lines))
+        if level == len(lines):
+            lines.append([])
+        lines[level].append((start, end))
+        chosen.append(level)
+    return chosen
 
 
 def apart(marks: Sequence[tuple[float, str]], distance: float) -> list[tuple[float, str]]:
@@ -111,26 +227,45 @@ def apart(marks: Sequence[tuple[float, str]], distance: float) -> list[tuple[flo
     return [(at, texts[0] if len(texts) == 1 else f"{texts[0]} and {len(texts) - 1} more") for at, texts in groups]
 
 
-def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str, str], x: float = 1.0) -> None:
-    """Write each name to the right of the axes at its height (data coordinates), without overlap."""
+def room_beside(axes: Axes, names: Sequence[str], beyond: float = 0.0) -> None:
+    """Widen the right margin for the names that `label_beside` writes."""
+    named = widest([fitted(str(name), SIDE, LONGEST) for name in names], SIDE)
+    widen(axes, right=named + _figure(axes).get_figwidth() * (beyond + 0.03) + 0.05)
+
+
+def label_beside(axes: Axes, heights: Mapping[str, float], colours: Mapping[str, str], beyond: float = 0.0) -> None:
+    """Write each name to the right of the axes at its height (data coordinates), without overlap.
+
+    beyond: distance from the axes, part of their width.
+    """
     low, high = axes.get_ylim()
     names = sorted(heights, key=lambda name: heights[name])
-    wanted = np.array([(heights[name] - low) / (high - low) for name in names])
-    inches = cast(Figure, axes.figure).get_figheight() * 0.8
-    placed = spread(wanted, gap=min(0.135 / inches, 1 / max(len(names), 1)))
-    for name, spot, target in zip(names, placed, wanted, strict=True):
-        axes.plot([x, x + 0.025], [target, spot], transform=axes.transAxes, color=colours[name], linewidth=1.6,
-                  clip_on=False)
-        axes.text(x + 0.03, spot, name, transform=axes.transAxes, fontsize=7.5, va="center", color=INK)
+    wanted = np.clip([(heights[name] - low) / (high - low) for name in names], 0, 1)
+    gap = min(height(1, SIDE) / extent(axes)[1], 1 / max(len(names), 1))
+    for name, spot, target in zip(names, spread(wanted, gap), wanted, strict=True):
+        axes.plot([1 + beyond, 1.025 + beyond], [target, spot], transform=axes.transAxes, color=colours[name],
+                  linewidth=1.6, clip_on=False)
+        axes.text(1.03 + beyond, spot, fitted(str(name), SIDE, LONGEST), transform=axes.transAxes, fontsize=SIDE,
+                  va="center", color=INK)
 
 
-def column_beside(axes: Axes, head: str, values: Mapping[float, str], offset: float) -> None:
-    """Write values at their heights (data coordinates), right-aligned `offset` points to the right of the axes."""
+def columns_beside(axes: Axes, columns: Sequence[tuple[str, Mapping[float, str]]]) -> None:
+    """Write columns at the right of the axes: a head, and texts at their heights (data coordinates)."""
+    offset, lines = 0.1, 1
+    for head, values in columns:
+        offset += max(widest(values.values(), TICK), widest([head], SIDE)) + 0.14
+        lines = max(lines, head.count("\n") + 1)
+        _column(axes, head, values, offset * POINTS)
+    widen(axes, right=offset + 0.06, top=height(lines, SIDE) + 0.12)
+
+
+def _column(axes: Axes, head: str, values: Mapping[float, str], offset: float) -> None:
+    """Write a column whose right end is `offset` points from the axes."""
     for y, text in values.items():
         axes.annotate(text, xy=(1, y), xytext=(offset, 0), xycoords=("axes fraction", "data"), va="center", ha="right",
-                      textcoords="offset points", fontsize=8, color=INK, annotation_clip=False)
+                      textcoords="offset points", fontsize=TICK, color=INK, annotation_clip=False)
     axes.annotate(head, xy=(1, 1), xytext=(offset, 3), xycoords="axes fraction", va="bottom", ha="right", color=FAINT,
-                  textcoords="offset points", fontsize=7.5, annotation_clip=False)
+                  textcoords="offset points", fontsize=SIDE, annotation_clip=False)
 
 
 def spread(wanted: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
@@ -146,6 +281,28 @@ def spread(wanted: Sequence[float] | np.ndarray, gap: float) -> np.ndarray:
     return (upward + downward) / 2 + steps
 
 
-def legend(axes: Axes, columns: int = 1, **where) -> None:
-    """A legend without a frame."""
-    axes.legend(frameon=False, fontsize=8, ncols=columns, labelcolor=INK, **where)
+def legend_above(axes: Axes, handles: Sequence[Artist]) -> None:
+    """A legend in a line of its own above the axes and the labels of incidents, in more lines if it is too wide."""
+    figure, names = _figure(axes), [str(handle.get_label()) for handle in handles]
+    across, down = figure.get_size_inches()
+    columns = max(min(len(names), int(extent(axes)[0] / (widest(names, TICK) + 0.55))), 1)
+    taken = (1 - figure.subplotpars.top) * down + height(-(-len(names) // columns) * 1.35, TICK)
+    widen(axes, top=taken)
+    axes.legend(handles=handles, frameon=False, fontsize=TICK, ncols=columns, labelcolor=INK, loc="upper right",
+                borderaxespad=0.2, bbox_to_anchor=(figure.subplotpars.right, 1), bbox_transform=figure.transFigure)
+
+
+def legend_beside(axes: Axes, handles: Sequence[Artist]) -> None:
+    """A legend at the right of the axes."""
+    widen(axes, right=widest([handle.get_label() for handle in handles], TICK) + 0.6)
+    axes.legend(handles=handles, frameon=False, fontsize=TICK, labelcolor=INK, loc="upper left", bbox_to_anchor=(1, 1))
+
+
+def patches(colours: Mapping[str, str]) -> list[Artist]:
+    """Handles of a legend of colours by name."""
+    return [Patch(color=colour, label=name) for name, colour in colours.items()]
+
+
+def handles_of(axes: Axes) -> list[Artist]:
+    """Handles of a legend of the labelled artists of the axes."""
+    return axes.get_legend_handles_labels()[0]

@@ -10,10 +10,12 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics.tree import Tree
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.bars import pair_bars, waiting_pair
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note, save_plot
-from simgrid_broker.report.canvas import NO_MARKS, Marks
-from simgrid_broker.report.context import context, warnings_of
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
+from simgrid_broker.report.canvas import Marks
+from simgrid_broker.report.caveats import warnings_of
+from simgrid_broker.report.context import context
 from simgrid_broker.report.page import page
+from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.series import overlaid
 from simgrid_broker.report.share_figures import compliance_pair
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken
@@ -47,18 +49,20 @@ REST = (
 def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iterable], Iterable] = iter) -> Path:
     """Write the comparison of two runs into `folder` and return the path of its page; raises OutputError.
 
-    steps: as for `write_report`; called for the tables and then for the sections.
+    steps: as for `write_report`; called for the tables, the sections and the plots.
     """
     folder = Path(folder)
     tables = metrics.comparison(run_a, run_b, steps)
     view_a, view_b = context(run_a), context(run_b)
-    marks = view_a.marks if view_a.marks == view_b.marks else NO_MARKS     # marks of one run would be read as of both
+    marks = Marks(min(view.marks.start_s for view in (view_a, view_b)),         # of one run would be read as of both
+                  view_a.marks.incidents if view_a.marks.incidents == view_b.marks.incidents else ())
     trees = [view_a.tree, view_b.tree]
-    sections = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], trees),
-                partial(_curves, run_a, run_b, marks), partial(_waiting, run_a, run_b, tables["waiting"]),
-                partial(_life, tables), partial(_rest, tables))
-    text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", (make() for make in steps(sections)),
-                lambda plot: save_plot(plot, folder / "plots"),
+    parts = (partial(_differences, run_a, run_b, tables), partial(_shares, tables["shares"], trees),
+             partial(_curves, run_a, run_b, marks), partial(_waiting, run_a, run_b, tables["waiting"]),
+             partial(_life, tables), partial(_rest, tables))
+    sections = [part() for part in steps(parts)]
+    text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", sections,
+                save_plots(plots_of(sections), folder / "plots", steps),
                 "Made by simgrid_broker. Plots and their tables are also in plots/.")
     return write_whole(folder / "report.html", text)
 
@@ -135,8 +139,9 @@ def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
 def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:
     cores = _both(run_a, run_b, lambda run: metrics.running_cores(run).groupby("time_s").value.sum().reset_index())
     queued = _both(run_a, run_b, _queued)
-    blocks = [plot_or_note(Plot(name, title, table, partial(overlaid, ylabel=label, marks=marks), reading,
-                                (10, 3.4)), "there is no sample.") for name, title, table, label, reading in (
+    blocks = [plot_or_note(Plot(name, title, table[table.time_s >= marks.start_s],
+                                partial(overlaid, ylabel=label, marks=marks), reading, (10, 3.4)),
+                           "there is no sample.") for name, title, table, label, reading in (
         ("running_cores", "Running cores", cores, "running cores", "Cores of all running jobs."),
         ("queued_jobs", "Queued jobs", queued, "queued jobs", "Defined, assigned, activated and starting jobs."))]
     return Section("curves", "Cores and jobs over time", tuple(blocks))

@@ -1,31 +1,36 @@
-"""What all sections of a report share, and the warnings about a run, read from its manifest."""
+"""What all sections of a report share."""
 
 from dataclasses import dataclass
 
-from simgrid_broker.metrics import USED, Window, drifting, reach, tasks_without_place, wide, window_of, with_labels
+import pandas as pd
+
+from simgrid_broker.metrics import Window, window_of
 from simgrid_broker.metrics.tree import Tree, share_tree
-from simgrid_broker.names import DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.report.canvas import Marks
 from simgrid_broker.report.palette import share_colours
-from simgrid_broker.report.words import number, spoken
-from simgrid_broker.units import format_seconds
+from simgrid_broker.report.words import spoken
 
 INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
 """Fields that name the object of an incident; the first that is set is shown."""
 
-MOST_NAMED = 3
-
 
 @dataclass(frozen=True)
 class Context:
-    """A run with its window, time-axis marks, share tree and colours of the leaf shares."""
+    """A run with its window, time-axis marks, share tree and colours of the leaf shares.
+
+    Time axes begin with the window, or with the run if that ended within its warm-up.
+    """
 
     run: Run
     window: Window
     marks: Marks
     tree: Tree
     colours: dict[str, str]
+
+    def over_time(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a series that lie on the time axes."""
+        return table[table.time_s >= self.marks.start_s]
 
 
 def context(run: Run) -> Context:
@@ -34,8 +39,9 @@ def context(run: Run) -> Context:
     groups: dict[str, list[str]] = {}
     for leaf in tree.leaves:
         groups.setdefault(tree.names[tree.top_of(leaf)], []).append(tree.names[leaf])
-    marks = Marks(float(run.manifest["warm_up_s"]), incidents(run))
-    return Context(run, window_of(run), marks, tree, share_colours(groups))
+    window = window_of(run)
+    marks = Marks(window.start_s if window.length_s else 0.0, incidents(run))
+    return Context(run, window, marks, tree, share_colours(groups))
 
 
 def incidents(run: Run) -> tuple[tuple[float, str], ...]:
@@ -50,76 +56,3 @@ def _incident_name(incident: dict) -> str:
         about = f"{incident['source']} → {incident.get('destination') or 'all'}"
     what = f"{incident['command']} task" if incident.get("command") else spoken(incident["what"])
     return f"{what} {about}".strip()
-
-
-def warnings_of(run: Run) -> tuple[str, ...]:
-    """Warnings that limit how far the figures of a run can be trusted."""
-    window, status = window_of(run), run.manifest["status"]
-    end, duration = format_seconds(window.end_s), format_seconds(float(run.manifest["duration_s"]))
-    texts = {
-        "running": f"This run has not ended or was killed: figures cover what is on disk, up to {end} of {duration}. "
-                   "The last jobs to end may be missing, and jobs that were still alive have no rows.",
-        "interrupted": f"This run was interrupted at about {end} of {duration}.",
-        "failed": f"This run failed at about {end} of {duration}; its figures may be wrong.",
-    }
-    warnings = [texts[status]] if status in texts else []
-    if window.length_s <= 0:
-        warnings.append(f"The run has no data after its warm-up of {format_seconds(window.start_s)}: "
-                     "figures over the window are empty, and curves show the warm-up only.")
-    if run.manifest["status"] == "complete":
-        warnings += [*_tasks_without_place(run), *_drift(run)]
-    warnings += [_command_ignored(command) for command in run.manifest.get("commands", ())
-                 if command["n_done"] < command["n_tasks"] or not command["n_tasks"]]
-    return (*warnings, *run.remarks)
-
-
-def _command_ignored(command: dict) -> str:
-    """Command, task, time, and how many tasks ignored it for which reason."""
-    reasons = ", ".join(f"{tasks} {reason}" for reason, tasks in command["ignored"].items())
-    by = "" if command["n_done"] == 0 else " by some tasks"
-    return (f"{spoken(command['command'])} of task {command['task']} at {format_seconds(command['at_s'])}: ignored{by}"
-            + (f" ({reasons})." if reasons else "."))
-
-
-def _tasks_without_place(run: Run) -> list[str]:
-    """A sentence on the tasks that never got a job, by stream, with the rule that takes most from their share."""
-    rows = wide(tasks_without_place(run))
-    if not len(rows):
-        return []
-    groups = rows.groupby(["name", "share", "kind"]).tasks.sum().sort_values(ascending=False, kind="stable")
-    most = {kind: _takes_most(run, kind) for kind in dict.fromkeys(kind for _, _, kind in groups.index[:MOST_NAMED])}
-    named = [f"{name} ({number:.0f}; {most[kind].get(share, 'not brokered')})"
-             for (name, share, kind), number in groups.head(MOST_NAMED).items()]
-    more = f" and {len(groups) - MOST_NAMED} others" if len(groups) > MOST_NAMED else ""
-    number = groups.sum()
-    tasks = f"{number:.0f} task{'s' if number > 1 else ''}"
-    return [f"No nucleus or queue was found for {tasks}: {', '.join(named)}{more}. "
-            "`simgrid-broker explain RUN --unplaced` shows why."]
-
-
-def _takes_most(run: Run, kind: str) -> dict[str, str]:
-    """By share, the rule of a broker that takes most of the cores, or sites, with its part."""
-    rows = with_labels(run, wide(reach(run, kind)).assign(kind=kind))
-    rows = rows[rows.rule != USED].sort_values("part", ascending=False, kind="stable").drop_duplicates("share")
-    of = "cores" if kind == DecisionKind.JOB_BROKERAGE.word else "sites"
-    return {row.share: f"{row.rule} takes {row.part:.0f} % of the {of}" for row in rows.itertuples()}
-
-
-DRIFTING = {"activated": ("activated jobs", "{}"), "running_cores": ("running cores", "{}"),
-            "delivered": ("delivered power of {share}", "{} %")}
-"""Series of `metrics.drift` in words, and how a value of each is written."""
-
-
-def _drift(run: Run) -> list[str]:
-    """A sentence on the series that drift over the window; empty if there are none."""
-    rows = drifting(run)
-    if not len(rows):
-        return []
-    named = []
-    for row in rows.head(MOST_NAMED).itertuples(index=False):
-        what, value = DRIFTING[row.series]
-        first, last = (value.format(number(float(f"{mean:.3g}"))) for mean in (row.first, row.last))
-        named.append(f"{what.format(share=row.share)} from {first} to {last}")
-    more = f", and {len(rows) - MOST_NAMED} others" if len(rows) > MOST_NAMED else ""
-    return [f"Not stationary over the window: {', '.join(named)}{more} (means of its first and last third). Figures "
-            "depend on where the window lies: lengthen the warm-up, or read the curves."]

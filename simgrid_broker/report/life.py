@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pandas as pd
+
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
 from simgrid_broker.report.bars import cause_bars, heat_map, stacked_bars
@@ -22,7 +24,7 @@ def progress(view: Context) -> Section:
     turnaround, by_status = metrics.task_turnaround(run), metrics.tasks_by_status(run)
     if not len(turnaround):
         return Section("tasks", "Tasks", (Note("No task was recorded."),))
-    phases, total = metrics.task_phases(run), int(by_status.value.sum())
+    phases, total = _on_the_axis(view, metrics.task_phases(run)), int(by_status.value.sum())
     n_shown = phases.jeditaskid.nunique()
     choice = (f" {n_shown} of {total:,} tasks: those with a unique name, then the largest by work."
               if n_shown < total else " All tasks of the run.")
@@ -40,6 +42,11 @@ def progress(view: Context) -> Section:
                    "window; tasks still open at its end are counted separately."),
         TableBlock("Tasks by status at the end", wide(by_status)), *_cut_jobs(view),
         *_first_jobs(view)))
+
+
+def _on_the_axis(view: Context, phases: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the tasks that had not ended where the time axes begin."""
+    return phases[phases.groupby("jeditaskid").value.transform("max") >= view.marks.start_s]
 
 
 def _first_jobs(view: Context) -> tuple[Block, ...]:

@@ -1,6 +1,5 @@
 """The first section of a report: run, headline figures and summary tables."""
 
-import math
 from collections.abc import Mapping
 
 import pandas as pd
@@ -8,7 +7,9 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
 from simgrid_broker.report.blocks import Block, Note, Row, Section, TableBlock, Tiles
-from simgrid_broker.report.context import Context, warnings_of
+from simgrid_broker.report.caveats import warnings_of
+from simgrid_broker.report.context import Context
+from simgrid_broker.report.terminal import jobs_per_second
 from simgrid_broker.report.words import SUMMARY_LABELS, number, spoken
 from simgrid_broker.units import format_seconds
 
@@ -54,12 +55,6 @@ def changed_values(manifest: Mapping) -> pd.DataFrame:
     rows = [(key, str(entry["value"]), "/".join(str(entry["origin"]).split("/")[-2:]))
             for key, entry in manifest["gdpconfig"].items() if entry["origin"] != "default"]
     return pd.DataFrame(rows, columns=["key", "value", "origin"])
-
-
-def jobs_per_second(manifest: Mapping) -> float:
-    """Attempts ended per second of wall-clock time of the simulation; NaN for a run without these figures."""
-    seconds, ended = manifest["timings"].get("ran_s"), manifest["counters"].get("jobs_ended")
-    return ended / seconds if seconds and ended is not None else math.nan
 
 
 def _tile(table: pd.DataFrame, metric: str, unit: str, name: str, meaning: str) -> tuple[str, str, str]:

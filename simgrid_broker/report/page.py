@@ -1,7 +1,7 @@
 """Sections as one HTML page without scripts, links or external files."""
 
 import base64
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 import numpy as np
@@ -11,6 +11,7 @@ from simgrid_broker.report.blocks import Block, Note, Plot, Row, Section, TableB
 from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
 
 NUMBER = ' class="n"'
+NOT_DRAWN = '<p class="note">{}: not drawn, because this report was written without plots.</p>\n'
 STYLE = """
 :root { color-scheme: light; }
 body { font: 15px/1.5 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; color: #222; background: #fff;
@@ -52,12 +53,12 @@ footer { margin-top: 50px; color: #777; font-size: 12.5px; border-top: 1px solid
 """
 
 
-def page(title: str, lead: str, sections: Iterable[Section], picture: Callable[[Plot], bytes], footer: str) -> str:
-    """The whole page; picture: PNG of a plot. Sections are consumed one by one, so they may come from a generator."""
+def page(title: str, lead: str, sections: Iterable[Section], pictures: Mapping[str, bytes], footer: str) -> str:
+    """The whole page; pictures: PNGs by the names of their plots, for those that are shown."""
     contents, body = "", ""
     for section in sections:
         contents += f'<li><a href="#{section.name}">{escape(section.title)}</a></li>'
-        blocks = "".join(_block(block, picture) for block in section.blocks)
+        blocks = "".join(_block(block, pictures) for block in section.blocks)
         body += f'<section id="{section.name}">\n<h2>{escape(section.title)}</h2>\n{blocks}</section>\n'
     return (f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
@@ -66,11 +67,9 @@ def page(title: str, lead: str, sections: Iterable[Section], picture: Callable[[
             f"<footer>{escape(footer)}</footer>\n</body>\n</html>\n")
 
 
-def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:
+def _block(block: Block, pictures: Mapping[str, bytes]) -> str:
     if isinstance(block, Plot):
-        image = base64.b64encode(picture(block)).decode("ascii")
-        return (f"<h3>{escape(block.title)}</h3>\n<figure><img alt=\"{escape(block.title)}\" "
-                f'src="data:image/png;base64,{image}"><figcaption>{escape(block.reading)}</figcaption></figure>\n')
+        return _plot(block, pictures[block.name]) if block.name in pictures else NOT_DRAWN.format(escape(block.title))
     if isinstance(block, TableBlock):
         return _table_block(block)
     if isinstance(block, Tiles):
@@ -81,6 +80,12 @@ def _block(block: Block, picture: Callable[[Plot], bytes]) -> str:
         return f'<div class="row">{"".join(f"<div>{_table_block(table)}</div>" for table in block.tables)}</div>\n'
     assert isinstance(block, Note)
     return f'<p class="{"warning" if block.strong else "note"}">{escape(block.text)}</p>\n'
+
+
+def _plot(plot: Plot, picture: bytes) -> str:
+    image = base64.b64encode(picture).decode("ascii")
+    return (f"<h3>{escape(plot.title)}</h3>\n<figure><img alt=\"{escape(plot.title)}\" "
+            f'src="data:image/png;base64,{image}"><figcaption>{escape(plot.reading)}</figcaption></figure>\n')
 
 
 def _table_block(block: TableBlock) -> str:

@@ -10,12 +10,13 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.report.bars import cause_bars, heat_map, link_bars, stacked_bars, waiting_boxes
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note, save_plot
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.life import attempts, progress
 from simgrid_broker.report.overview import configuration, overview
 from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
+from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.replay import replay
 from simgrid_broker.report.series import lines, panels, stacked, stacked_rates
 from simgrid_broker.report.share_figures import PANEL_COLUMNS, compliance_tree, delivered_stack, share_panels
@@ -23,11 +24,13 @@ from simgrid_broker.report.words import spoken
 
 MOST_PANELS = 24
 MOST_ROWS = 20
+LEAST_PERCENT = 2.0
+"""Smallest span of an axis of used storage, %."""
 
 
 def shares(view: Context) -> Section:
     """Delivered against target power: stacked, by share, and by level of the tree."""
-    table = metrics.share_series(view.run)
+    table = view.over_time(metrics.share_series(view.run))
     leaves = table[table.node.isin(view.tree.leaves) & table.metric.isin(["delivered", "target", "activated"])]
     compliance = metrics.share_compliance(view.run)
     shown = _largest(compliance, view)
@@ -39,7 +42,7 @@ def shares(view: Context) -> Section:
             "shares_stacked", "Delivered power by share", leaves[leaves.metric != "activated"],
             partial(delivered_stack, colours=view.colours, marks=view.marks),
             "Layers: fraction of all power in use delivered to each leaf share; column at the right: targets in the "
-            "same order, so equal thickness means compliance. The pale area is the warm-up.",
+            "same order, so equal thickness means compliance.",
             (10, max(5.4, 0.17 * len(view.colours)))), nothing, "delivered"),
         plot_or_note(Plot(
             "shares_panels", "Delivered against target, share by share", leaves[leaves.share.isin(shown)],
@@ -84,7 +87,7 @@ def cores(view: Context) -> Section:
         "share": ("Running cores by share", dict(order=list(view.colours), colours=view.colours)),
         "site": ("Running cores by site", dict(most=12)), "resource_type": ("Running cores by resource type", {})}
     blocks = [plot_or_note(Plot(
-        f"cores_by_{by}", title, metrics.running_cores(view.run, by),
+        f"cores_by_{by}", title, view.over_time(metrics.running_cores(view.run, by)),
         partial(stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),
         "Layers: cores of running jobs; dashed line: all cores of the scenario's batch systems."),
         "there is no sample.") for by, (title, more) in about.items()]
@@ -93,10 +96,10 @@ def cores(view: Context) -> Section:
 
 def jobs(view: Context) -> Section:
     """Queued and running jobs over time, and the rate at which jobs end."""
-    rates = metrics.throughput(view.run)
+    rates = view.over_time(metrics.throughput(view.run))
     return Section("jobs", "Jobs over time", (
         plot_or_note(Plot(
-            "jobs_over_time", "Queued and running jobs", metrics.jobs_over_time(view.run),
+            "jobs_over_time", "Queued and running jobs", view.over_time(metrics.jobs_over_time(view.run)),
             partial(stacked, by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
                     order=list(metrics.STATES)),
             "Jobs of the whole grid by state; other queued: defined or starting. A growing activated layer means that "
@@ -196,7 +199,7 @@ def data(view: Context) -> Section:
     storage = metrics.storage_use(view.run)
     blocks: list[Block] = [
         plot_or_note(Plot(
-            "traffic", "Traffic of all links", metrics.traffic_series(view.run),
+            "traffic", "Traffic of all links", view.over_time(metrics.traffic_series(view.run)),
             partial(panels, metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
             "Above: bytes delivered per second since the previous sample; below: files waiting or in transfer.",
             (10, 4.2), (2, 1)), "there was no transfer."),
@@ -210,8 +213,8 @@ def data(view: Context) -> Section:
     if len(moved):
         blocks.append(TableBlock("Transfers that ended in the window", wide(moved)))
     blocks.append(plot_or_note(Plot(
-        "storages", "Fullest storages", metrics.storage_series(view.run),
-        partial(lines, by="storage", ylabel="used (% of the size)", marks=view.marks, top=102),
+        "storages", "Fullest storages", view.over_time(metrics.storage_series(view.run)),
+        partial(lines, by="storage", ylabel="used (% of the size)", marks=view.marks, least=LEAST_PERCENT),
         "Used fraction of each DDM endpoint, for the eight that are fullest at the end."), "no storage was sampled."))
     if len(storage):
         blocks.append(TableBlock("Storages at the end", wide(storage).head(MOST_ROWS)))
@@ -242,18 +245,18 @@ SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, a
 """The sections of a run's report; each is a function of the context."""
 
 
-def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter) -> Path:
+def write_report(run: Run, steps: Callable[[Iterable], Iterable] = iter, plots: bool = True) -> Path:
     """Write the report of `run` into its folder and return the path of report.html; raises OutputError.
 
-    steps: wraps the iterable of sections, for example tqdm, to show progress.
+    steps: wraps the sections and then the plots, for example tqdm, to show progress; plots: whether they are drawn.
     """
     view = context(run)
-    sections = (section(view) for section in steps(SECTIONS))
+    sections = [section(view) for section in steps(SECTIONS)]
+    pictures = save_plots(plots_of(sections), run.folder / "plots", steps) if plots else {}
     scenario = run.manifest["scenario"]
-    plots = run.folder / "plots"
+    where = " Plots and their tables are also in plots/." if plots else ""
     versions = ", ".join(f"{name} {version}" for name, version in run.manifest["versions"].items())
     text = page(f"{scenario['name']}: {run.folder.resolve().name}",
-                scenario.get("description") or "A simulated run of PanDA/JEDI.", sections,
-                lambda plot: save_plot(plot, plots),
-                f"Made from {run.name} ({versions}). Plots and their tables are also in plots/.")
+                scenario.get("description") or "A simulated run of PanDA/JEDI.", sections, pictures,
+                f"Made from {run.name} ({versions}).{where}")
     return write_whole(run.folder / "report.html", text)

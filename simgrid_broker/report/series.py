@@ -4,18 +4,32 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from simgrid_broker.metrics import FINAL_TASK, phase_of, wide
-from simgrid_broker.report.canvas import NO_MARKS, Marks, dress, label_beside, legend, rows_axis, thousands, time_axis
+from simgrid_broker.report.canvas import (
+    NO_MARKS,
+    Marks,
+    blocks,
+    dress,
+    gaps,
+    handles_of,
+    label_beside,
+    legend_above,
+    legend_beside,
+    patches,
+    room_beside,
+    rows_axis,
+    thousands,
+    time_axis,
+    value_axis,
+)
 from simgrid_broker.report.palette import INK, OTHERS, PHASE_COLOURS, RUN_COLOURS, categories
-from simgrid_broker.report.words import shortened, spoken
+from simgrid_broker.report.words import spoken
 
 MOST_LAYERS = 20
-LONGEST_NAME = 34
-"""Maximum length of a task's name beside the axes."""
 ENDS = {"done": ("o", "#009E73"), "finished": ("D", "#56B4E9"), "failed": ("X", "#D55E00"),
         "aborted": ("s", "#CC79A7"), "broken": ("P", INK)}
 
@@ -39,7 +53,8 @@ def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapp
     colours = {**categories(list(values.columns)), **(colours or {})}
     colours |= {name: OTHERS for name in values.columns if name.startswith("others (")}
     dress(axes, ylabel=ylabel)
-    unit = time_axis(axes, values.index.max(), marks, stack=True)
+    room_beside(axes, values.columns)
+    unit = time_axis(axes, values.index.max(), marks)
     axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in values.columns],
                    linewidth=0.3, edgecolor="white")
     top = values.sum(axis=1).max()
@@ -56,16 +71,17 @@ def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapp
 
 
 def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = NO_MARKS, most: int = 8,
-          top: float | None = None) -> Axes:
+          least: float = 0.0) -> Axes:
     """Lines over time for the `most` names in column `by` with the highest final values, labelled at the right."""
     values = table.pivot_table("value", "time_s", by, observed=True)
     names = sorted(values.columns, key=lambda name: (-values[name].iloc[-1], name))[:most]
     colours = categories(names)
     dress(axes, ylabel=ylabel)
+    room_beside(axes, names)
     unit = time_axis(axes, values.index.max(), marks)
     for name in names:
         axes.plot(values.index / unit, values[name], color=colours[name], linewidth=1.4)
-    axes.set_ylim(0, top or max(1.05 * np.nanmax(values[names].to_numpy()), 1e-9))
+    value_axis(axes, values[names], least)
     label_beside(axes, {name: values[name].iloc[-1] for name in names}, colours)
     return axes
 
@@ -76,14 +92,12 @@ def panels(table: pd.DataFrame, axes: np.ndarray, metrics: Mapping[str, str], ma
     for k, (panel, (metric, label)) in enumerate(zip(axes, metrics.items(), strict=True)):
         one = table[table.metric == metric]
         dress(panel, ylabel=label)
-        unit = time_axis(panel, end, marks if k == 0 else Marks(marks.warm_up_s), label=True)
+        unit = time_axis(panel, end, marks if k == 0 else Marks(marks.start_s))
         if k < len(axes) - 1:
             panel.set_xlabel("")
-        panel.fill_between(one.time_s / unit, one.value.fillna(0), step="pre", color=RUN_COLOURS[0], alpha=0.25,
-                           linewidth=0)
-        panel.step(one.time_s / unit, one.value, where="pre", color=RUN_COLOURS[0], linewidth=1.1)
-        panel.set_ylim(bottom=0)
-        thousands(panel.yaxis)
+        panel.step(one.time_s / unit, one.value, where="pre", color=RUN_COLOURS[0], linewidth=1.3)
+        value_axis(panel, one.value)
+    gaps(axes, down=0.35)
     return axes
 
 
@@ -94,16 +108,16 @@ def stacked_rates(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours
     bins = table[["time_s", "bin_s"]].drop_duplicates()
     unit = time_axis(axes, (bins.time_s + bins.bin_s).max(), marks)
     base = np.zeros(len(bins))
-    for name, colour in colours.items():
-        values = table.value[table[by] == name].to_numpy()
-        if values.any():
-            axes.bar(bins.time_s / unit, values, bins.bin_s / unit, base, align="edge", color=colour,
-                     label=spoken(name), linewidth=0.4, edgecolor="white")
-            base += values
+    shown = {name: table.value[table[by] == name].to_numpy() for name in colours}
+    shown = {name: values for name, values in shown.items() if values.any()}
+    for name, values in shown.items():
+        blocks(axes, bins.time_s / unit, base, bins.bin_s / unit, values, facecolor=colours[name], edgecolor="white",
+               linewidth=0.4)
+        base += values
     axes.set_ylim(0, max(1.05 * base.max(), 1e-9))
     thousands(axes.yaxis)
-    if base.any():
-        legend(axes, 4, loc="lower right", bbox_to_anchor=(1, 1))
+    if shown:
+        legend_above(axes, patches({spoken(name): colours[name] for name in shown}))
     return axes
 
 
@@ -114,37 +128,35 @@ def overlaid(table: pd.DataFrame, axes: Axes, ylabel: str, marks: Marks = NO_MAR
     for (run, one), colour, style in zip(table.groupby("run", sort=False), RUN_COLOURS, ("-", (0, (5, 1.5))),
                                          strict=False):
         axes.plot(one.time_s / unit, one.value, color=colour, linestyle=style, linewidth=1.5, label=run)
-    axes.set_ylim(bottom=0)
-    thousands(axes.yaxis)
-    legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    value_axis(axes, table.value)
+    legend_above(axes, handles_of(axes))
     return axes
 
 
 def gantt(table: pd.DataFrame, axes: Axes, end_s: float, marks: Marks = NO_MARKS) -> Axes:
     """A row per task, coloured by phase, the first task at the top, with a mark at its end."""
     rows = wide(table)
-    names = {task: f"{task} {shortened(str(name), LONGEST_NAME)}" for task, name in
-             zip(rows.jeditaskid, rows.name, strict=True)}
+    rows = rows[rows.end >= marks.start_s]
+    names = {task: f"{task} {name}" for task, name in zip(rows.jeditaskid, rows.name, strict=True)}
     place = {task: len(names) - 1 - k for k, task in enumerate(names)}
     dress(axes, ylabel="task: jeditaskid and name", grid="x")
+    rows = rows.assign(y=rows.jeditaskid.map(place), phase=rows.status.map(phase_of))
+    rows_axis(axes, list(names.values())[::-1])
+    legend_beside(axes, _legend(rows))
     unit = time_axis(axes, end_s, marks)
-    rows = rows.assign(y=rows.jeditaskid.map(place))
-    rows["phase"] = rows.status.map(phase_of)
     for phase, stays in rows[~rows.status.isin(FINAL_TASK)].groupby("phase"):
-        axes.barh(stays.y, (stays.end - stays.start) / unit, 0.74, stays.start / unit, linewidth=0,
-                  color=PHASE_COLOURS[phase])
+        blocks(axes, stays.start / unit, stays.y - 0.37, (stays.end - stays.start) / unit, 0.74, linewidth=0,
+               facecolor=PHASE_COLOURS[phase])
     for status, ends in rows[rows.status.isin(FINAL_TASK)].groupby("status"):
         mark, colour = ENDS[status]
         axes.scatter(ends.start / unit, ends.y, s=26, marker=mark, color=colour, edgecolor="white", linewidth=0.6,
                      zorder=4, clip_on=False)
-    rows_axis(axes, list(names.values())[::-1])
-    legend(axes, 1, handles=_legend(rows), loc="upper left", bbox_to_anchor=(1, 1))
     return axes
 
 
-def _legend(rows: pd.DataFrame) -> list:
+def _legend(rows: pd.DataFrame) -> list[Artist]:
     seen = set(rows.phase[(rows.end > rows.start) & ~rows.status.isin(FINAL_TASK)])
     ends = set(rows.status)
-    return [*(Patch(color=colour, label=phase) for phase, colour in PHASE_COLOURS.items() if phase in seen),
+    return [*patches({phase: colour for phase, colour in PHASE_COLOURS.items() if phase in seen}),
             *(Line2D([], [], linestyle="", marker=mark, color=colour, label=status)
               for status, (mark, colour) in ENDS.items() if status in ends)]

@@ -5,16 +5,20 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator
 
 import simgrid_broker.report.canvas as canvas
 from simgrid_broker.metrics import NEAR, wide
 from simgrid_broker.report.canvas import NO_MARKS, Marks
+from simgrid_broker.report.lettering import POINTS, fitted, width
 from simgrid_broker.report.palette import INK, RUN_COLOURS
-from simgrid_broker.report.words import shortened
 
 PANEL_COLUMNS = 4
-LONGEST_TITLE = 30
+COLUMN = 0.015, 0.05
+"""Sides of the column of targets behind the end of the time axis, parts of its width."""
+TITLE = 8.5
+"""Size of the titles of panels, points."""
+INDENT = 0.16
+"""Indentation of a share below its parent, inches."""
 RATIO_LIMIT = 2.0
 """Largest ratio of delivered to target power that is drawn to scale."""
 
@@ -25,17 +29,19 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str],
     values = _by_time(table, "delivered", shares).fillna(0.0)
     targets = _by_time(table, "target", shares).ffill().iloc[-1].fillna(0.0)
     canvas.dress(axes, ylabel="delivered power (% of all in use)", grid="")
-    unit = canvas.time_axis(axes, values.index.max(), marks, stack=True)
-    end = values.index.max() / unit
+    canvas.room_beside(axes, shares, COLUMN[1])
+    canvas.widen(axes, top=0.3)
+    unit = canvas.time_axis(axes, values.index.max(), marks)
     axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in shares], linewidth=0.3,
                    edgecolor="white")
     axes.set_ylim(0, 100)
-    axes.set_xlim(0, 1.06 * end)
     bottom = targets.cumsum() - targets
-    axes.bar(np.full(len(shares), 1.02 * end), targets, 0.04 * end, bottom, align="edge", linewidth=0.3,
-             color=[colours[name] for name in shares], edgecolor="white")
-    axes.text(1.04 * end, 101, "target", ha="center", va="bottom", fontsize=8, color=INK)
-    canvas.label_beside(axes, dict(bottom + targets / 2), colours)
+    axes.bar(np.full(len(shares), 1 + COLUMN[0]), targets, COLUMN[1] - COLUMN[0], bottom, align="edge", linewidth=0.3,
+             color=[colours[name] for name in shares], edgecolor="white", transform=axes.get_yaxis_transform(),
+             clip_on=False)
+    axes.annotate("target", (1 + sum(COLUMN) / 2, 1), (0, 3), xycoords="axes fraction", textcoords="offset points",
+                  ha="center", va="bottom", fontsize=canvas.TICK, color=INK)
+    canvas.label_beside(axes, dict(bottom + targets / 2), colours, COLUMN[1])
     return axes
 
 
@@ -44,6 +50,8 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], c
     """One small panel per share: delivered against target over time, grey where no work was waiting."""
     panels = np.atleast_1d(axes).ravel()
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
+    canvas.widen(panels[0], top=0.28)
+    canvas.gaps(np.atleast_2d(axes), across=0.5, down=0.36)
     for k, (panel, share) in enumerate(zip(panels, shares, strict=False)):
         one = pd.DataFrame({name: values[share] for name, values in columns.items()})
         share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - PANEL_COLUMNS)
@@ -57,19 +65,17 @@ def share_panel(one: pd.DataFrame, axes: Axes, share: str, colour: str, marks: M
                 label: bool = True) -> Axes:
     """The panel of one share; columns: delivered, target (%) and activated (jobs); index: time, s."""
     canvas.dress(axes)
-    unit = canvas.time_axis(axes, one.index.max(), Marks(marks.warm_up_s), label)
+    unit = canvas.time_axis(axes, one.index.max(), Marks(marks.start_s), label, most_ticks=5)
     times = one.index / unit
-    inside = one[one.index >= marks.warm_up_s] if one.index.max() > marks.warm_up_s else one
-    top = 1.2 * np.nanmax([*inside.delivered, *inside.target, 1e-9])
+    top = 1.2 * np.nanmax([*one.delivered, *one.target, 1e-9])
     axes.fill_between(times, 0, top, where=(one.activated == 0) & one.delivered.notna(), step="mid", color="#DDDDDD",
                       linewidth=0)
     axes.fill_between(times, one.delivered.fillna(0), color=colour, alpha=0.55, linewidth=0)
     axes.plot(times, one.delivered, color=colour, linewidth=1.2)
     axes.plot(times, one.target, color=INK, linewidth=1.1, linestyle="--")
     axes.set_ylim(0, top)
-    axes.set_title(shortened(share, LONGEST_TITLE), fontsize=8.5, color=INK, loc="left", pad=3)
+    axes.set_title(fitted(share, TITLE, canvas.extent(axes)[0]), fontsize=TITLE, color=INK, loc="left", pad=3)
     axes.tick_params(labelsize=7, labelbottom=label)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 3, 6, 10]))
     return axes
 
 
@@ -78,25 +84,33 @@ def compliance_tree(table: pd.DataFrame, axes: np.ndarray) -> np.ndarray:
     nodes = wide(table, "delivered", "target", "deviation", "near")
     nodes = nodes[nodes.level > 0].iloc[::-1].reset_index(drop=True)
     power, ratio = axes
+    _tree_labels(power, nodes)
+    canvas.columns_beside(ratio, [("mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2)),
+                                  ("samples within\n10 % of target\n(%)", _decimals(nodes.near, 0))])
+    canvas.gaps(axes, across=0.25)
     canvas.dress(power, xlabel="delivered (% of power in use); mark: target", grid="x")
     shade = [("#0072B2", "#56B4E9", "#A9D5F0")[min(level, 3) - 1] for level in nodes.level]
     power.barh(nodes.index, nodes.delivered.fillna(0), height=0.72, color=shade)
     power.vlines(nodes.target, nodes.index - 0.42, nodes.index + 0.42, color=INK, linewidth=1.8)
-    power.set_xlim(0, 1.08 * np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
-    _tree_labels(power, nodes)
+    canvas.amount_axis(power, np.nanmax([*nodes.delivered, *nodes.target, 1e-9]))
     _ratios(ratio, nodes, shade)
-    canvas.column_beside(ratio, "mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2), 55)
-    canvas.column_beside(ratio, "samples within\n10 % of target\n(%)", _decimals(nodes.near, 0), 122)
     return axes
 
 
 def _tree_labels(axes: Axes, nodes: pd.DataFrame) -> None:
-    axes.set_yticks(nodes.index, ["      " * (row.level - 1) + row.share for row in nodes.itertuples()], fontsize=8)
-    for label, level in zip(axes.get_yticklabels(), nodes.level, strict=True):
-        label.set_fontweight("bold" if level == 1 else "normal")
-        label.set_horizontalalignment("left")
-    axes.tick_params(axis="y", length=0, pad=5 * max(len(label.get_text()) for label in axes.get_yticklabels()))
+    """Write the names of shares at the left, indented below their parents."""
+    names = [fitted(row.share, canvas.TICK, canvas.LONGEST - INDENT * (row.level - 1)) for row in nodes.itertuples()]
+    weights = np.where(nodes.level == 1, "bold", "normal")
+    starts = INDENT * (nodes.level - 1).to_numpy()
+    room = max(start + width(name, canvas.TICK, weight)
+               for start, name, weight in zip(starts, names, weights, strict=True)) + 0.1
+    canvas.widen(axes, left=room + 0.05)
+    axes.set_yticks([])
     axes.set_ylim(-0.7, len(nodes) - 0.3)
+    for y, (start, name, weight) in enumerate(zip(starts, names, weights, strict=True)):
+        axes.annotate(name, (0, y), ((start - room) * POINTS, 0), xycoords=axes.get_yaxis_transform(), va="center",
+                      textcoords="offset points", fontsize=canvas.TICK, fontweight=weight, color=INK,
+                      annotation_clip=False)
 
 
 def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
@@ -124,8 +138,8 @@ def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
     for name, label, colour, shape in (("base", "A", RUN_COLOURS[0], "o"), ("changed", "B", RUN_COLOURS[1], "D")):
         axes.scatter(rows[name], rows.index, color=colour, marker=shape, s=34, label=label, zorder=3)
     canvas.rows_axis(axes, rows.share)
-    axes.set_xlim(left=0)
-    canvas.legend(axes, 2, loc="lower right", bbox_to_anchor=(1, 1))
+    canvas.legend_above(axes, canvas.handles_of(axes))
+    canvas.amount_axis(axes, rows[["base", "changed", "target"]].max().max())
     return axes
 
 

@@ -1,5 +1,6 @@
 """The summary of a run as plain text, at most 100 columns wide."""
 
+import math
 from collections.abc import Mapping, Sequence
 from textwrap import wrap
 
@@ -8,8 +9,7 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
 from simgrid_broker.records import Run
-from simgrid_broker.report.context import warnings_of
-from simgrid_broker.report.overview import jobs_per_second
+from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.words import number, reason_in_words, shortened, spoken
 
 WIDTH = 100
@@ -29,6 +29,12 @@ def terminal_summary(run: Run) -> str:
                                                                      subsequent_indent="    ")),
              "", *_jobs(run), "", *_figures(run, value), "", *_shares(run)]
     return "\n".join(line.rstrip() for line in lines)
+
+
+def jobs_per_second(manifest: Mapping) -> float:
+    """Attempts ended per second of wall-clock time of the simulation; NaN for a run without these figures."""
+    seconds, ended = manifest["timings"].get("ran_s"), manifest["counters"].get("jobs_ended")
+    return ended / seconds if seconds and ended is not None else math.nan
 
 
 def _figures(run: Run, value: Mapping[str, str]) -> list[str]:

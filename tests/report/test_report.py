@@ -12,14 +12,13 @@ import pytest
 from fake_run import LEAVES, VOCABULARIES, manifest, write_fake_run
 from hypothesis import given
 from hypothesis import strategies as st
-from matplotlib.figure import Figure
 
 import simgrid_broker.report
 from simgrid_broker.errors import OutputError
 from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
-from simgrid_broker.report import blocks, terminal_summary, write_comparison, write_report
-from simgrid_broker.report.canvas import apart, spread
+from simgrid_broker.report import pictures, terminal_summary, write_comparison, write_report
+from simgrid_broker.report.canvas import apart, sheet, spread
 from simgrid_broker.report.comparison import setting_differences
 from simgrid_broker.report.page import table_html
 from simgrid_broker.report.palette import share_colours
@@ -111,11 +110,11 @@ def test_a_long_share_name_fits_the_terminal(tmp_path):
 
 @pytest.fixture
 def only_drawn(monkeypatch):
-    """Draw plots without layout and saving, which take 90 % of the time."""
+    """Draw plots without rendering, which takes most of the time."""
     def draw_only(draw, table, size, panels=(1, 1)):
-        draw(table, Figure(figsize=size).subplots(*panels))
+        draw(table, sheet(size, panels)[1])
         return b""
-    monkeypatch.setattr(blocks, "png", draw_only)
+    monkeypatch.setattr(pictures, "png", draw_only)
 
 
 def killed(root):
@@ -133,7 +132,7 @@ def killed_at_once(root):
     pytest.param(killed, "has not ended or was killed", id="killed"),
     pytest.param(killed_at_once, "up to 0 s of 1 d", id="killed before anything was written"),
     pytest.param(lambda root: write_fake_run(root, n_jobs=0, sample_s=3600.0), "No job ended", id="no job at all"),
-    pytest.param(lambda root: write_fake_run(root, n_jobs=50, duration_s=600.0, sample_s=1000.0),
+    pytest.param(lambda root: write_fake_run(root, n_jobs=50, duration_s=600.0, sample_s=600.0),
                  "there is only one sample", id="one sample"),
     pytest.param(lambda root: write_fake_run(root, status="interrupted", simulated_s=7200.0, **QUICK),
                  "The run has no data after its warm-up of 4 h", id="interrupted within its warm-up"),

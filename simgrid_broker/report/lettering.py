@@ -1,0 +1,47 @@
+"""Widths of texts by the metrics of the font, so that margins are known without drawing."""
+
+from functools import cache
+
+from matplotlib.font_manager import FontProperties, findfont, get_font
+
+from simgrid_broker.report.words import shortened
+
+POINTS = 72.0
+"""Points per inch."""
+LINE = 1.25
+"""Distance of two lines of text in units of the font size."""
+_EM = 100.0
+_HINTING = 1.05
+"""Factor by which letters that are fitted to pixels may be wider."""
+
+
+def width(text: str, size: float, weight: str = "normal") -> float:
+    """Width of the longest line of `text` at `size` points, inches."""
+    lines = text.split("\n")
+    return max(sum(_advance(character, weight) for character in line) for line in lines) * _HINTING * size / POINTS
+
+
+def widest(texts, size: float) -> float:
+    """Width of the widest text, inches; 0 without texts."""
+    return max((width(str(text), size) for text in texts), default=0.0)
+
+
+def height(lines: float, size: float) -> float:
+    """Height of `lines` lines of text at `size` points, inches."""
+    return lines * LINE * size / POINTS
+
+
+def fitted(name: str, size: float, inches: float) -> str:
+    """A name with its middle replaced by … if it is wider than `inches`."""
+    return next((short for longest in range(len(name), 2, -1) if width(short := shortened(name, longest), size)
+                 <= inches), name[:1])
+
+
+@cache
+def _advance(character: str, weight: str) -> float:
+    """Width of a character, ems; one that the font lacks may come from another font and is taken as square."""
+    font = get_font(findfont(FontProperties(weight=weight)))
+    if not font.get_char_index(ord(character)):
+        return 1.0
+    font.set_size(_EM, POINTS)
+    return font.load_char(ord(character)).linearHoriAdvance / 65536 / _EM

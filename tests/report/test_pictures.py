@@ -1,0 +1,225 @@
+"""Pictures as a reader sees them: texts apart and inside, axes at the data; drawn once, by any number of processes."""
+
+import io
+import os
+import signal
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from fake_run import write_fake_run
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from simgrid_broker.records import read_run
+from simgrid_broker.report import canvas, pictures
+from simgrid_broker.report.blocks import Plot
+from simgrid_broker.report.canvas import Marks, extent, in_lines, sheet
+from simgrid_broker.report.context import context
+from simgrid_broker.report.lettering import fitted, width
+from simgrid_broker.report.pictures import drawn, plots_of
+from simgrid_broker.report.sections import SECTIONS
+from simgrid_broker.report.series import lines, overlaid, stacked
+from simgrid_broker.units import HOUR
+
+TOUCH = 1.0
+"""Pixels by which the boxes of two texts may overlap: they include the space between letters."""
+LONG = "_A_NAME_LONGER_THAN_ANY_MARGIN_SHOULD_BE_ASKED_TO_HOLD"
+NAMED = ("site", "candidate", "storage", "source", "name")
+"""Dimensions whose names a scenario chooses."""
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory):
+    return context(read_run(write_fake_run(tmp_path_factory.mktemp("pictures"), n_jobs=1500, sample_s=3600.0)))
+
+
+@pytest.fixture(scope="module")
+def plots(view):
+    return plots_of(section(view) for section in SECTIONS)
+
+
+def with_long_names(plot):
+    """The plot with long names; those of one dimension still differ."""
+    table = plot.table
+    return replace(plot, table=table.assign(**{name: table[name].astype(str) + LONG for name in NAMED
+                                               if name in table}))
+
+
+def figure_of(plot):
+    """The figure of a plot, drawn."""
+    figure, axes = sheet(plot.size, plot.panels)
+    plot.draw(plot.table, axes)
+    figure.canvas.draw()
+    return figure
+
+
+def texts_of(figure):
+    """Visible texts with their boxes, pixels."""
+    renderer = figure.canvas.get_renderer()
+    shown = {id(label): label for axes in figure.axes if axes.get_visible() for label in seen(axes)}
+    return [(text.get_text(), text.get_rotation(), text.get_window_extent(renderer)) for text in shown.values()]
+
+
+def seen(axes):
+    """Texts of axes that are drawn; ticks beyond its ends are not."""
+    hidden = {id(label) for axis in (axes.xaxis, axes.yaxis) for tick in (*axis.majorTicks, *axis.minorTicks)
+              for label in (tick.label1, tick.label2) if tick not in axis._update_ticks() or not label.get_visible()}
+    return [text for text in axes.findobj(Text) if text.get_visible() and text.get_text().strip()
+            and id(text) not in hidden]
+
+
+def overlapping(texts):
+    """Pairs of level texts whose boxes overlap."""
+    level = [(text, box) for text, rotation, box in texts if rotation in (0, 90)]
+    return [(a, b) for (a, first), (b, second) in combinations(level, 2)
+            if min(first.x1, second.x1) - max(first.x0, second.x0) > TOUCH
+            and min(first.y1, second.y1) - max(first.y0, second.y0) > TOUCH]
+
+
+@pytest.mark.parametrize("changed", [pytest.param(lambda plot: plot, id="short names"),
+                                     pytest.param(with_long_names, id="long names")])
+def test_texts_neither_overprint_nor_leave_the_picture(plots, changed):
+    for plot in plots:
+        figure = figure_of(changed(plot))
+        texts = texts_of(figure)
+        assert overlapping(texts) == [], plot.name
+        page = figure.bbox
+        assert [text for text, _, box in texts if box.x0 < page.x0 - TOUCH or box.x1 > page.x1 + TOUCH
+                or box.y0 < page.y0 - TOUCH or box.y1 > page.y1 + TOUCH] == [], plot.name
+
+
+def test_legends_cover_no_curve(plots):
+    legends = 0
+    for plot in plots:
+        figure = figure_of(plot)
+        for axes in figure.axes:
+            if axes.get_legend() is not None:
+                legends += 1
+                box, curves = axes.get_legend().get_window_extent(), axes.bbox
+                assert box.x0 >= curves.x1 - TOUCH or box.y0 >= curves.y1 - TOUCH, plot.name
+    assert legends
+
+
+def test_the_labels_of_many_incidents_are_apart(view):
+    at = np.linspace(0.2, 0.99, 8) * view.window.end_s
+    marks = Marks(view.marks.start_s, tuple((when, f"site outage SITE-{k}{LONG}") for k, when in enumerate(at)))
+    for plot in plots_of(section(replace(view, marks=marks)) for section in SECTIONS):
+        figure = figure_of(plot)
+        assert overlapping(texts_of(figure)) == [], plot.name
+        assert all(box.x1 <= figure.bbox.x1 for _, _, box in texts_of(figure)), plot.name
+
+
+@pytest.mark.parametrize("draw", [lines, stacked])
+def test_forty_sites_at_one_height_have_their_names_apart(draw):
+    table = pd.DataFrame([(time_s, f"SITE-{k:02}{LONG}", 70.0) for time_s in (0.0, HOUR) for k in range(40)],
+                         columns=["time_s", "site", "value"])
+    texts = texts_of(figure_of(Plot("p", "P", table, lambda table, axes: draw(table, axes, "site", "used (%)"), "")))
+    assert overlapping(texts) == []
+    assert sum("…" in text for text, _, _ in texts) >= 8
+
+
+def test_a_time_axis_begins_with_the_window(plots, view):
+    timed = [plot for plot in plots if "time_s" in plot.table or plot.name == "task_phases"]
+    assert len(timed) == 10
+    for plot in timed:
+        for axes in figure_of(plot).axes:
+            if axes.get_visible():
+                assert axes.get_xlim()[0] * HOUR == pytest.approx(view.window.start_s), plot.name
+
+
+@pytest.mark.parametrize(("values", "begins"), [
+    pytest.param([490_000, 500_000], 489_500, id="at the data"),
+    pytest.param([240_000, 500_000], 0, id="at 0 where the data fill half of it"),
+    pytest.param([-3, 10], -3.65, id="below 0"), pytest.param([7, 7], 6.65, id="one value"),
+    pytest.param([0, 0], 0, id="nothing but 0"),
+])
+def test_a_value_axis_begins_where_the_data_are(values, begins):
+    table = pd.DataFrame({"run": "A", "time_s": [0.0, HOUR], "value": np.array(values, float)})
+    figure = figure_of(Plot("p", "P", table, lambda table, axes: overlaid(table, axes, "running cores"), ""))
+    assert figure.axes[0].get_ylim()[0] == pytest.approx(begins)
+
+
+def test_each_figure_is_drawn_once(plots, monkeypatch):
+    drawings = []
+    once = Figure.draw
+    monkeypatch.setattr(Figure, "draw", lambda figure, renderer: (drawings.append(id(figure)), once(figure, renderer)))
+    for plot in plots:
+        size = Image.open(io.BytesIO(canvas.png(plot.draw, plot.table, plot.size, plot.panels))).size
+        assert size == tuple(int(inches * canvas.DPI) for inches in plot.size)
+    assert len(drawings) == len(plots)
+
+
+def test_a_name_may_contain_dollar_signs():
+    table = pd.DataFrame({"site": ["$a_$", "b"] * 2, "time_s": [0.0, 0.0, HOUR, HOUR], "value": 1.0})
+    assert canvas.png(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
+
+
+def test_widths_by_the_font_hold_the_drawn_text():
+    figure = Figure(dpi=canvas.DPI)
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    for text in ("T2-DE-01_DATADISK", "WWWmmm", "A → B …", "Iil.,"):
+        for size in (6.5, 8, 9):
+            box = figure.text(0, 0, text, fontsize=size).get_window_extent(renderer)
+            assert width(text, size) == pytest.approx(box.width / canvas.DPI, rel=0.12)
+    assert fitted("short", 8, 1.0) == "short"
+    assert width(fitted("x" * 99, 8, 1.0), 8) <= 1.0
+
+
+def test_spans_that_overlap_are_in_different_lines():
+    assert in_lines([(0, 2), (1, 3), (2, 4), (2.5, 5), (6, 7)]) == [0, 1, 0, 2, 0]
+
+
+class TestProcesses:
+    """Many plots, of which each process draws some."""
+
+    @pytest.fixture
+    def simple(self):
+        table = pd.DataFrame({"run": "A", "time_s": [0.0, HOUR], "value": [1.0, 2.0]})
+        return [Plot(f"p{k}", f"P {k}", table.assign(value=table.value * k), Curve(), "", (4, 2)) for k in range(12)]
+
+    @pytest.fixture
+    def alone(self, simple):
+        return [canvas.png(plot.draw, plot.table, plot.size) for plot in simple]
+
+    @pytest.mark.parametrize("cores", [1, 2, 5])
+    def test_any_number_gives_the_same_bytes(self, simple, alone, cores, monkeypatch):
+        monkeypatch.setattr(pictures, "_cores", lambda: cores)
+        assert drawn(simple) == alone
+
+    def test_without_children_this_process_draws_all(self, simple, alone, monkeypatch):
+        def refused():
+            raise OSError("Resource temporarily unavailable")
+        monkeypatch.setattr(pictures, "_cores", lambda: 2)
+        monkeypatch.setattr(os, "fork", refused)
+        assert drawn(simple) == alone
+
+    def test_what_a_child_leaves_is_drawn_here(self, simple, alone, monkeypatch):
+        monkeypatch.setattr(pictures, "_cores", lambda: 2)
+        ours, png = os.getpid(), pictures.png
+
+        def dying(*how):
+            if os.getpid() != ours:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return png(*how)
+        monkeypatch.setattr(pictures, "png", dying)
+        assert drawn(simple) == alone
+
+    def test_a_child_that_hangs_is_stopped(self, simple, alone, monkeypatch):
+        monkeypatch.setattr(pictures, "_cores", lambda: 2)
+        monkeypatch.setattr(pictures, "PATIENCE_S", 0.1)
+        ours, png = os.getpid(), pictures.png
+        monkeypatch.setattr(pictures, "png", lambda *how: png(*how) if os.getpid() == ours else signal.pause())
+        assert drawn(simple) == alone
+
+
+class Curve:
+    """Draws one curve; extent: the axes have room for it."""
+
+    def __call__(self, table, axes):
+        overlaid(table, axes, "y")
+        assert min(extent(axes)) > 1
