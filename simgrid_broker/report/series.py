@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from simgrid_broker.metrics import FINAL_TASK, phase_of, wide
 from simgrid_broker.report.canvas import (
     NO_MARKS,
+    SIDE,
     Marks,
     blocks,
     dress,
@@ -30,6 +31,8 @@ from simgrid_broker.report.palette import INK, OTHERS, PHASE_COLOURS, RUN_COLOUR
 from simgrid_broker.report.words import spoken
 
 MOST_LAYERS = 20
+FLATTENED = 3.0
+"""Ratio of all cores to the most in use above which a line at all cores is left out."""
 ENDS = {"done": ("o", "#009E73"), "finished": ("D", "#56B4E9"), "failed": ("X", "#D55E00"),
         "aborted": ("s", "#CC79A7"), "broken": ("P", INK)}
 
@@ -57,17 +60,26 @@ def stacked(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, colours: Mapp
     unit = time_axis(axes, values.index.max(), marks)
     axes.stackplot(values.index / unit, values.to_numpy().T, colors=[colours[name] for name in values.columns],
                    linewidth=0.3, edgecolor="white")
-    top = values.sum(axis=1).max()
-    if capacity > 0:
-        axes.axhline(capacity, color=INK, linewidth=1, linestyle="--")
-        axes.annotate("all cores", (0.01, capacity), xycoords=("axes fraction", "data"), fontsize=7.5, va="bottom",
-                      color=INK)
-        top = max(top, capacity)
+    top = _with_capacity(axes, values.sum(axis=1).max(), capacity)
     axes.set_ylim(0, 1.05 * top if top > 0 else 1)
     thousands(axes.yaxis)
     ends = values.iloc[-1].to_numpy()
     label_beside(axes, dict(zip(values.columns, ends.cumsum() - ends / 2, strict=True)), colours)
     return axes
+
+
+def _with_capacity(axes: Axes, top: float, capacity: float) -> float:
+    """Name all cores at a line, or above the axis if that would flatten the layers; returns the end of the axis."""
+    if not capacity > 0:
+        return top
+    if capacity > FLATTENED * top > 0:
+        axes.annotate(f"all cores: {capacity:,.0f}, beyond the axis", (0.01, 0.97), xycoords="axes fraction",
+                      fontsize=SIDE, va="top", color=INK)
+        return 1.1 * top
+    axes.axhline(capacity, color=INK, linewidth=1, linestyle="--")
+    axes.annotate("all cores", (0.01, capacity), xycoords=("axes fraction", "data"), fontsize=SIDE, va="bottom",
+                  color=INK)
+    return max(top, capacity)
 
 
 def lines(table: pd.DataFrame, axes: Axes, by: str, ylabel: str, marks: Marks = NO_MARKS, most: int = 8,

@@ -81,6 +81,22 @@ def test_compiling_is_announced_once(call, tmp_path, no_pages, monkeypatch):
     assert told.count(progress.FIRST_RUN) == 1
 
 
+def test_a_run_without_a_report_writes_tables_only(call, tmp_path):
+    result = call("run", MINIMAL, *COLD, "--until", "10 min", "--no-report", "--out", tmp_path)
+    folder = tmp_path / "minimal" / "seed-1"
+    assert result.exit_code == 0 and "occupancy" in result.stdout and "Report:" not in result.stdout
+    assert (folder / "jobs.parquet").is_file() and not list(folder.glob("report*")) and not (folder / "plots").exists()
+
+
+def test_a_report_without_plots_says_so(call, tmp_path):
+    result = call("run", MINIMAL, *COLD, "--until", "10 min", "--no-plots", "--out", tmp_path)
+    folder = tmp_path / "minimal" / "seed-1"
+    page = (folder / "report.html").read_text()
+    assert f"Report: {folder / 'report.html'}" in result.stdout
+    assert "<img" not in page and "Running cores by site: not drawn, because this report was written without" in page
+    assert "Waiting time figures" in page and not (folder / "plots").exists()
+
+
 def test_a_workload_replaces_the_trace(call, tmp_path, no_pages):
     trace = tmp_path / "two jobs: short.swf"
     jobs = [f"{k} 60 -1 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1" for k in (1, 2)]
