@@ -241,9 +241,11 @@ class Trace(Part):
                                    "tree")
     memory_per_core: Megabytes = Field(2000, gt=0, description="Memory of jobs that recorded none, MB")
     place: Literal["brokered", "recorded"] = Field("brokered", description="recorded: a job goes to the PanDA queue "
-                                                   "with the name of the partition in which it ran")
+                                                   "with the name of the partition, or of CGSim's computingsite, in "
+                                                   "which it ran")
     limit: int | None = Field(None, ge=1, description="Records read; default: all")
-    time_scale: float = Field(1, gt=0, description="Times between submissions are multiplied by this")
+    time_scale: float = Field(1, gt=0, le=1e6, description="Times between submissions are multiplied by this; recorded "
+                              "waits are compared with 1 only")
 
     @model_validator(mode="after")
     def groups_are_tasks(self) -> "Trace":

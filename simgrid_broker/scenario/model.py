@@ -1,7 +1,7 @@
 """Pydantic models of a scenario file: frozen, with plain SI numbers inside; the nouns of the grid are in the schema."""
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -21,7 +21,7 @@ class SyntheticGrid(Part):
 
     sites: int = Field(ge=1, description="Number of sites")
     cores: int = Field(ge=1, le=MOST_CORES, description="Cores of all batch systems")
-    seed: int = Field(1, description="Seed of the grid alone")
+    seed: int = Field(1, ge=0, description="Seed of the grid alone")
     corepower: float | None = Field(None, gt=0, description="HS06 per core of all queues; default: published quantiles")
     queues: Literal["mixed", "unified"] = Field("mixed", description="All kinds of queues, or one unified queue a site "
                                                 "that takes any work")
@@ -93,7 +93,7 @@ class Incident(Part):
                   "task_arrival", "storage_status", "task_command", "task_share",
                   "file_loss"] = Field(
                       description="Kind of incident")
-    until: Seconds | None = Field(None, description="End of an outage, or return of lost files; default: never")
+    until: Seconds | None = Field(None, ge=0, description="End of an outage, or return of lost files; default: never")
     queue: QueueName | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
                               "reassigned")
     status: str | None = Field(None, description="New status of the queue, or of the endpoint (ON, OFF, TEST)")
@@ -181,7 +181,8 @@ class Record(Part):
                           "are written with every candidate: so many of each share and broker that were the first "
                           "such decision about their task, and so many that were the 2nd, 4th, 8th, ...")
     series: bool = Field(True, description="Time series of shares, queues, links and storages")
-    snapshots: tuple[Seconds, ...] = Field((), description="Times at which a snapshot is written that `broker` reads")
+    snapshots: tuple[Annotated[Seconds, Field(ge=0)], ...] = Field(
+        (), description="Times at which a snapshot is written that `broker` reads")
     snapshot_tasks: int = Field(100, ge=0, description="Most tasks in a snapshot, of the tasks that wait for "
                                 "brokerage; the highest priority first")
 

@@ -21,7 +21,8 @@ SourceName = Literal["pilotErrorCode", "exeErrorCode", "supErrorCode", "ddmError
 class RetryParameters(Part):
     """Parameters of a retry rule's action."""
 
-    maxAttempt: int | None = Field(None, description="Attempts that limit_retry leaves to the input, 1 to 255")
+    maxAttempt: int | None = Field(None, ge=1, le=MOST_ATTEMPTS, description="Attempts that limit_retry leaves to the "
+                                   "input")
 
 
 class RetryRule(Part):
@@ -110,9 +111,8 @@ def limit_without_number(scenario) -> Iterator[Finding]:
     for position, rule in enumerate(scenario.retry_rules):
         limit, key = rule.parameters.maxAttempt, ("retry_rules", position)
         if rule.retryaction == "limit_retry" and limit is None:
-            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`")
-        elif limit is not None and not 1 <= limit <= MOST_ATTEMPTS:
-            yield Finding((*key, "parameters", "maxAttempt"), limit, f"expected 1 to {MOST_ATTEMPTS}")
+            yield Finding(key, None, "limit_retry needs `parameters: {maxAttempt: ...}`",
+                          depends_on=((*key, "parameters", "maxAttempt"),))
         elif rule.retryaction != "limit_retry" and limit is not None:
             yield Finding((*key, "parameters", "maxAttempt"), limit, f"{rule.retryaction} does not read this")
 

@@ -7,8 +7,6 @@ from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.schema.part import MOST_CORES
 
-TIERS = (0, 1, 2, 3)
-
 
 def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
     """A site's `storage` exists, and is the site's own if the site has one or is a nucleus.
@@ -42,13 +40,6 @@ def link_twice(scenario: Scenario) -> Iterator[Finding]:
         if ends in seen:
             yield Finding(("grid", "links", "pairs", position), " -> ".join(ends), "is described a second time")
         seen.add(ends)
-
-
-def unknown_tier(scenario: Scenario) -> Iterator[Finding]:
-    """Links by tier are for tiers that exist."""
-    for tier in scenario.grid.links.by_tier:
-        if tier not in TIERS:
-            yield Finding(("grid", "links", "by_tier", str(tier)), tier, "expected a tier, 0 to 3")
 
 
 def too_much_space(scenario: Scenario) -> Iterator[Finding]:
@@ -128,6 +119,6 @@ def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("grid", key), str(file), "is read together with grid.pandaqueues, which is missing")
 
 
-GRID_RULES: Rules = (storage_of_site, link_to_itself, link_twice, unknown_tier, no_queue, no_nucleus,
+GRID_RULES: Rules = (storage_of_site, link_to_itself, link_twice, no_queue, no_nucleus,
                      nucleus_without_storage, queue_without_cores, slot_too_large, too_many_cores,
                      import_without_queues)

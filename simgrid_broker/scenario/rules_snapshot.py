@@ -47,6 +47,15 @@ def task_numbers(snapshot: Snapshot) -> Iterator[Finding]:
                           "task's key jeditaskid")
 
 
+def times_to_come(snapshot: Snapshot) -> Iterator[Finding]:
+    """The statistics were read, and jobs were started, at the moment of the snapshot or before."""
+    times = {("statistics_at",): snapshot.statistics_at} | {
+        ("queues", name, "laststart"): queue.laststart for name, queue in snapshot.queues.items()}
+    for key, at in times.items():
+        if at is not None and at > snapshot.time:
+            yield Finding(key, at, f"must not be after the moment of the snapshot, {snapshot.time:.15g} s")
+
+
 def jobs_of_tasks(snapshot: Snapshot) -> Iterator[Finding]:
     """A task has jobs left, and no more of them are brokered."""
     for number, task in snapshot.tasks.items():
@@ -74,5 +83,5 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
             files[link.destination] = 0
 
 
-SNAPSHOT_RULES = (unknown_name, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock, task_numbers, jobs_of_tasks,
-                  sums_too_large)
+SNAPSHOT_RULES = (unknown_name, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock, task_numbers, times_to_come,
+                  jobs_of_tasks, sums_too_large)

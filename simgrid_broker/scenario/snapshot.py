@@ -4,7 +4,7 @@ Task parameters have the names of a scenario's, numbers of jobs the names of Pan
 unknown.
 """
 
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,8 @@ from simgrid_broker.schema.grid import LinkNumbers
 from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName
 from simgrid_broker.schema.part import LATEST, Bytes, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
+
+Priority = Annotated[int, Field(ge=-10000, le=10000)]
 
 
 class JobNumbers(Part):
@@ -52,9 +54,9 @@ class NucleusNumbers(Part):
     queued_bytes: Bytes = Field(0, ge=0, description="Size of the files")
     work: float | None = Field(None, ge=0, description="Work of all tasks of the nucleus, HS06 s; default: as `work` "
                                "and `tasks` say")
-    work_from: dict[int, float] = Field(default_factory=dict, description="Work of tasks of one share with at least "
-                                        "this priority, HS06 s, by priority, 0 for others; the deployed edition "
-                                        "reads it; default: as `work` and `tasks` say")
+    work_from: dict[Priority, Annotated[float, Field(ge=0)]] = Field(
+        default_factory=dict, description="Work of tasks of one share with at least this priority, HS06 s, by "
+        "priority, 0 for others; the deployed edition reads it; default: as `work` and `tasks` say")
 
 
 class AssignedWork(Part):
@@ -75,8 +77,8 @@ class Snapshot(Whole):
     name: str = Field("snapshot", min_length=1, description="Name, for the reader")
     description: str = Field("", description="One sentence for the reader")
     time: Seconds = Field(0, ge=0, le=LATEST - 1, description="The moment, on the clock of the run that it comes from")
-    statistics_at: Seconds | None = Field(None, description="When JEDI last read the numbers of jobs and queues; "
-                                          "default: at that moment")
+    statistics_at: Seconds | None = Field(None, ge=-LATEST, le=LATEST, description="When JEDI last read the numbers of "
+                                          "jobs and queues, not after `time`; default: at that moment")
     edition: Literal["documented", "deployed"] = Field(
         "documented", description="Rules of the documentation, or of the production code")
     seed: int = Field(1, ge=0, description="Seed of the draws of nuclei, as that of the run")

@@ -68,7 +68,8 @@ class SnapshotTask(TaskClaims):
                              "weight; default: its jeditaskid")
     n_nuclei: int = Field(0, ge=0, le=30_000, description="Nuclei that it has had, which number the draws of one")
     frozen_for: Seconds = Field(0, ge=0, description="Time since brokerage first failed")
-    taskpriority: int | None = Field(None, description="Priority as submitted; default: `priority`")
+    taskpriority: int | None = Field(None, ge=-10000, le=10000, description="Priority as submitted; default: "
+                                     "`priority`")
     resource_type: ResourceTypeName | None = Field(None, description="Resource type; default: the first that fits")
     mergeramcount: Megabytes | None = Field(None, ge=0, description="Memory of a merge job, MB; default: not given")
     mergecorecount: int | None = Field(None, ge=0, description="Cores of a merge job; default: `corecount`")

@@ -4,7 +4,7 @@ Field names are CRIC's where CRIC has the field (formats reference, sections 1 t
 """
 
 from math import nan
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -146,7 +146,8 @@ class Links(Part):
     """All links; what a pair says wins over its sites, a site over its tier, a tier over the default."""
 
     default: LinkDefaults = Field(LinkDefaults(), description="What holds for every link that nothing else describes")
-    by_tier: dict[int, Attachment] = Field(default_factory=dict, description="Ends of links at the sites of a tier")
+    by_tier: dict[Annotated[int, Field(ge=0, le=3)], Attachment] = Field(
+        default_factory=dict, description="Ends of links at the sites of a tier")
     by_site: dict[SiteName, Attachment] = Field(default_factory=dict, description="Ends of links at one site")
     closeness: ClosenessMatrix | None = Field(None, description="Closeness of all pairs in short")
     pairs: tuple[Link, ...] = Field((), description="Single links")

@@ -6,7 +6,7 @@ Keys are CRIC's, with CRIC's units (formats reference, section 1.1); a value may
 
 from collections.abc import Iterator
 from math import inf, nan
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -14,7 +14,7 @@ from simgrid_broker.names import BareNucleus, QueueStatus
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.named import LeafName, ResourceTypeName, SiteName, StorageName
-from simgrid_broker.schema.part import MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
+from simgrid_broker.schema.part import LATEST, MOST_CORES_OF_JOB, Fraction, Megabytes, Minutes, Part, Seconds
 from simgrid_broker.schema.software import PublishedSoftware, WorkerNodeGpu
 from simgrid_broker.units import DAY
 
@@ -233,14 +233,15 @@ class QueueNumbers(Part):
     n_pilot: int | None = attribute(None, "Pilots that called getJob or updateJob in the last 3 hours; default: "
                                     "unknown", ge=0, dtype="i8", unit="pilots", source="PanDA SiteData", seen="i8",
                                     none=-1)
-    laststart: Seconds | None = Field(None, description="When a job last started here, on the clock of `time`; "
-                                      "default: just now")
+    laststart: Seconds | None = Field(None, ge=-LATEST, le=LATEST, description="When a job last started here, on the "
+                                      "clock of `time` and not after it; default: just now")
     cores_running: int | None = Field(None, ge=0, description="Cores of running jobs; default: those of a slot of "
                                       "their resource type for each job in `jobs`")
     cores_starting: int | None = Field(None, ge=0, description="Cores of starting jobs; default: those of a slot "
                                        "of the queue for each job in `jobs`")
-    transferring_to: dict[SiteName, int] = Field(default_factory=dict, description="Jobs whose output is on its way, "
-                                                 "by nucleus, of which those of nuclei that take none are spared")
+    transferring_to: dict[SiteName, Annotated[int, Field(ge=0)]] = Field(
+        default_factory=dict, description="Jobs whose output is on its way, by nucleus, of which those of nuclei that "
+        "take none are spared")
     transferring_unwritable: int = attribute(0, "Jobs whose output waits for a nucleus that takes none", ge=0,
                                              dtype="i8", unit="jobs", source="PanDA", seen="i8")
     diskio: float = attribute(0, "Measured disk traffic of running jobs, kB/s per core", ge=0, unit="kB/s per core",

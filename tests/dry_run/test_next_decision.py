@@ -32,7 +32,9 @@ NOT_OF_JOBS = {"total_input_bytes", "total_input_files", "frozen_for_s", "n_jobs
 
 
 class Listener:
-    """Listens to the brokers of a run; before every `step`-th decision of a kind it writes a snapshot of that moment.
+    """Listens to the brokers of a run; before every `step`-th decision on jobs of a kind it writes a snapshot.
+
+    It does so before the first decision of every turn of the task brokerage, too.
 
     found: of each decision the snapshot, the name of the task in it, the view and what was decided.
     """
@@ -53,7 +55,8 @@ class Listener:
 
     def of_nucleus(self, row, burden):
         """Task brokerage; only the first decision of a turn, before which no other has changed the work of nuclei."""
-        told = self.snapshot() if burden._n_assigned == 0 and self.is_asked("nucleus") else None
+        told = self.snapshot() if burden._n_assigned == 0 else None
+        self.heard["nucleus"] = self.heard.get("nucleus", 0) + 1
         task, seen, verdict = self.nucleus_for(row, burden)
         if told is not None:
             names = [self.control.world.vocabularies["sites"][site] for site in seen.site]

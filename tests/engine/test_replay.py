@@ -81,6 +81,14 @@ def test_without_recorded_waits_nothing_is_compared_and_it_is_remarked(tmp_path)
     assert "records no waiting times" in write_report(run).read_text()
 
 
+@pytest.mark.parametrize(("time_scale", "compared"), [(1, True), (0.5, False), (2, False)])
+def test_waits_under_another_load_are_not_compared(tmp_path, time_scale, compared):
+    run = replayed(tmp_path, record(1, 0, 60), record(2, 100, 60), time_scale=time_scale)
+    assert bool(len(metrics.recorded_waits(run))) == compared == run.trace["wait_s"].notna().all()
+    told = [remark for remark in run.manifest["remarks"] if "recorded waiting times are left out" in remark]
+    assert bool(told) != compared and all(f"time_scale of {time_scale}" in remark for remark in told)
+
+
 def test_a_partition_that_is_no_queue_of_the_grid_is_brokered_and_remarked(tmp_path):
     run = replayed(tmp_path, record(1, 0, 5, partition=9), place="recorded")
     assert set(run.jobs["status"]) == {"finished"}

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -211,6 +212,27 @@ def test_where_the_input_lies(tmp_path, fields, site):
     tasks = tasks_of(tmp_path, job(**fields))
     assert tasks.replica_site[0].tolist() == [site, -1, -1, -1]
     assert tasks.replica_fraction[0].tolist() == [float(site >= 0), 0, 0, 0]
+
+
+@pytest.mark.parametrize(("fields", "wait", "place"), [
+    pytest.param({"job_queuetime": "300", "computingsite": "B"}, 300, "B", id="a wait and a name"),
+    pytest.param({"job_queuetime": "0", "computingsite": "1"}, 0, "B", id="no wait, and the number of a site"),
+    pytest.param({"job_queuetime": "", "computingsite": "7"}, None, "P7", id="an unknown wait and site"),
+    pytest.param({"job_queuetime": "-5", "computingsite": ""}, None, None, id="an impossible wait, no site"),
+])
+def test_what_is_recorded_of_a_job_beside_its_work(tmp_path, fields, wait, place):
+    tasks = tasks_of(tmp_path, job(**fields))
+    recorded, names = tasks.trace[0], tasks.trace_words["partitions"]
+    assert (None if np.isnan(recorded["wait_s"]) else recorded["wait_s"]) == wait
+    assert (names[recorded["partition"]] if recorded["partition"] >= 0 else None) == place
+
+
+def test_recorded_jobs_go_to_the_queue_of_their_site(tmp_path):
+    path = jobs_file(tmp_path, job(computingsite="B"), job(pandaid="2", computingsite="0"),
+                     job(pandaid="3", computingsite="GONE"))
+    tasks, remarks = read_trace(path, sites=("A", "B"), queues=("A", "B"))
+    assert [tasks.vocabularies["preassigned"][k] for k in tasks.rows["preassigned"]] == ["B", "A", ""]
+    assert any("whose partition is no PanDA queue of the grid are brokered: 1" in remark for remark in remarks)
 
 
 def test_users_lose_their_names(tmp_path):

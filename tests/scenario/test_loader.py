@@ -274,8 +274,14 @@ def test_an_incident_after_the_end_is_wrong_unless_the_run_was_cut_short(write):
                                   "the end of the run, 43200 s"]
     plain = load_scenario("plain.yaml")
     for scenario in (load_scenario("plain.yaml", until="12h"), plain.with_values({"duration": 90})):
-        assert remarks(scenario) == ("1 incident(s) lie after the end of the run and will not happen.",)
+        assert remarks(scenario)[0] == "1 incident(s) lie after the end of the run and will not happen."
         assert Scenario.from_dict(scenario.to_dict()) == scenario
+
+
+def test_a_snapshot_after_the_end_is_wrong_unless_the_run_was_cut_short(write):
+    write(plain=f"{PLAIN}\nrecord: {{snapshots: [47h, 48h]}}\n")
+    assert [problem.split(": ", 1)[1] for problem in told("plain.yaml")] == [
+        "record.snapshots[1] = '48h': must be before the end of the run, 172800 s"]
 
 
 def test_what_a_grid_is_made_of_can_be_changed_afterwards(write):

@@ -27,8 +27,8 @@ COLUMNS = (
 NEEDED = ("pandaid", "creationtime", "corecount")
 """Required columns; a wall time, or start and end, is required too."""
 
-NUMBERS = ("assignedpriority", "job_walltime", "cpu_eff", "corecount", "ninputdatafiles", "inputfilebytes",
-           "outputfilebytes")
+NUMBERS = ("assignedpriority", "job_walltime", "job_queuetime", "cpu_eff", "corecount", "ninputdatafiles",
+           "inputfilebytes", "outputfilebytes")
 """Columns that must be numbers or empty."""
 
 TIME_FORMATS = ("%m/%d/%Y %H:%M", "%m/%d/%Y %H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
@@ -62,7 +62,7 @@ def read_cgsim_records(path: Path, limit: int | None, sites: Sequence[str], tall
         if record["input_bytes"] > 0 and input_site is None:
             tally.count("jobs whose site is not in the scenario: their input lies at the sites in turn", row["pandaid"])
         known = input_site if input_site is not None else len(records) % max(1, len(sites))
-        records.append(record | {"site": known if sites else -1})
+        records.append(record | {"site": known if sites else -1, "partition": _name_of_site(row, sites)})
     bad.stop()
     if not records:
         refuse(path, 1, "", None, "at least one record was expected below the header")
@@ -110,6 +110,7 @@ def _record(line: int, row: Mapping[str, str], bad: BadLines) -> dict:
     return {
         "job": row["pandaid"], "submit_s": _time(line, "creationtime", row["creationtime"], bad),
         "run_s": _run_s(line, row, number["job_walltime"], cores, bad), "processors": cores, "requested_s": UNKNOWN,
+        "wait_s": number["job_queuetime"] if row.get("job_queuetime") else UNKNOWN,
         "status": STATUS_WORDS.get(row.get("jobstatus", "").lower(), UNKNOWN),
         "user": name.split(".")[1] if name.startswith(USER_PREFIX) else "",
         "executable": _SERIAL.sub("", name), "label": "user" if name.startswith(USER_PREFIX) else "managed",
@@ -179,12 +180,22 @@ def _sizes(line: int, field: str, bad: BadLines) -> list[float]:
 
 def _input_site(row: Mapping[str, str], sites: Sequence[str]) -> int | None:
     """Number of the site that holds the input: `sourcesite`, else `computingsite`; None if neither is in `sites`."""
-    for name in (row.get("sourcesite", ""), row.get("computingsite", "")):
-        if name in sites:
-            return sites.index(name)
-        if name.isdecimal() and len(name) < 10 and int(name) < len(sites):
-            return int(name)
-    return None
+    numbers = (_number_of_site(row.get(column, ""), sites) for column in ("sourcesite", "computingsite"))
+    return next((number for number in numbers if number is not None), None)
+
+
+def _number_of_site(name: str, sites: Sequence[str]) -> int | None:
+    """Number of a site that is named, or counted from 0; None if it is not in `sites`."""
+    if name in sites:
+        return sites.index(name)
+    return int(name) if name.isdecimal() and len(name) < 10 and int(name) < len(sites) else None
+
+
+def _name_of_site(row: Mapping[str, str], sites: Sequence[str]) -> str:
+    """Name of the site where the job ran, as the partition of a trace; its own text if it is not in `sites`."""
+    name = row.get("computingsite", "")
+    number = _number_of_site(name, sites)
+    return name if number is None else sites[number]
 
 
 def _without_names(records: pd.DataFrame) -> pd.DataFrame:

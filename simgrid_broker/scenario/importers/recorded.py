@@ -13,22 +13,27 @@ PREFIX_OF = {"partition": "P", "batch_queue": "Q"}
 """Column of a record to what stands before a number in its name."""
 
 
-def recorded_jobs(groups: Groups, tally: Tally) -> tuple[np.ndarray, dict[str, tuple[str, ...]]]:
+def recorded_jobs(groups: Groups, time_scale: float, tally: Tally) -> tuple[np.ndarray, dict[str, tuple[str, ...]]]:
     """Rows of `schema.TRACE`, one for each recorded job, task by task, and the words of their codes.
 
-    A remark says how many waits are unknown.
+    Recorded waits are left out if `time_scale` is not 1, because they belong to another load. A remark says how many
+    are unknown.
     """
     records, rows, words = groups.records, TRACE.empty(len(groups.records)), {}
     rows["jeditaskid"], rows["chunk"] = groups.task + 1, groups.chunk
     for column in ("submitted_s", "run_s", "work_hs06s", "input_bytes", "output_bytes", "maxpss_mb", "cpu_efficiency",
                    "n_input_files"):
         rows[column] = records[column]
-    rows["wait_s"] = np.where(records["wait_s"] >= 0, records["wait_s"], np.nan)
+    rows["wait_s"] = np.where((records["wait_s"] >= 0) & (time_scale == 1), records["wait_s"], np.nan)
     rows["status"] = np.where(records["status"].isin(range(len(TRACE_STATUS))), records["status"], -1)
     for column, vocabulary in zip(PREFIX_OF, TRACE_VOCABULARIES, strict=True):
         codes, known = pd.factorize(records[column].replace("", None))
         rows[column], words[vocabulary] = codes, tuple(map(str, known))
-    _say_unknown_waits(int(np.isnan(rows["wait_s"]).sum()), len(rows), tally)
+    if time_scale != 1 and (records["wait_s"] >= 0).any():
+        tally.say(f"recorded waiting times are left out: with a time_scale of {time_scale:.15g} the load is not that "
+                  "under which the jobs waited")
+    else:
+        _say_unknown_waits(int(np.isnan(rows["wait_s"]).sum()), len(rows), tally)
     return rows, words
 
 

@@ -148,7 +148,7 @@ def tasks_of_records(records: pd.DataFrame, path: Path, tally: Tally, *, corepow
     say_grouping(groups, group_by, tally)
     rows = task_rows(groups, corepower)
     rows["share"] = share
-    trace, trace_words = recorded_jobs(groups, tally)
+    trace, trace_words = recorded_jobs(groups, time_scale, tally)
     vocabularies = _vocabularies(rows, groups, path)
     if queues:
         vocabularies["preassigned"] = fill_queues(rows, groups, queues, tally)
