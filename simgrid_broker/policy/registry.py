@@ -4,7 +4,8 @@ An entry point `<kind>.<name>` (README, own policies and agents) is called like 
 and what it returns is checked; a dispatch order is a `dispatch.DispatchOrder`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -19,7 +20,7 @@ from simgrid_broker.policy.pilots import new_workers
 from simgrid_broker.policy.task_brokerage import editions as task_rules
 from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.throttle import Throttle, throttle
-from simgrid_broker.views import KEPT, PilotStatus, Verdict
+from simgrid_broker.views import KEPT, Figures, PilotStatus, Verdict
 
 GROUP = "simgrid_broker.policies"
 """Group of entry points that offer policies."""
@@ -54,7 +55,7 @@ def policy(kind: str, name: str):
     rules = rules_of(kind, plugin.content)
     if missing := [edition for edition in RULES[kind] if edition not in rules]:
         raise plugin.refused(f"has an attribute `rules` without the edition {missing[0]!r}")
-    return _checked(plugin, plugin.content, *EXPECTED[kind], {tag for each in rules.values() for tag in each.tags})
+    return _checked(plugin, plugin.content, *EXPECTED[kind], rules)
 
 
 def rules_of(kind: str, brokerage: Callable) -> Mapping[str, Any]:
@@ -100,8 +101,8 @@ EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
 
 
 def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bool], expected: str,
-             tags: set[str] | None) -> Callable:
-    """A policy of another package that raises PluginError if it fails, or returns something else or an unknown tag."""
+             rules: Mapping[str, Any] | None) -> Callable:
+    """A policy of another package that raises PluginError if it fails, or returns something else or an unknown name."""
     @wraps(function)
     def checked(*arguments):
         with plugin.blamed():
@@ -112,8 +113,35 @@ def _checked(plugin: plugins.Plugin, function: Callable, holds: Callable[..., bo
             fits = False
         if not fits:
             raise plugin.refused(f"must return {expected}, not {' '.join(repr(result).split())[:200]}")
-        if tags is not None and (unknown := sorted({*result.tags} - tags)):
-            raise plugin.refused(f"returns the tag {unknown[0]!r}, of none of its rules (attribute "
-                                 f"`rules`; PanDA's if it has none){did_you_mean(nearest(unknown[0], tags))}")
-        return result
+        return result if rules is None else _checked_verdict(plugin, result, rules)
     return checked
+
+
+def _checked_verdict(plugin: plugins.Plugin, verdict: Verdict, rules: Mapping[str, Any]) -> Verdict:
+    """A verdict whose tags are those of `rules`, by edition, and whose figures are checked when they are asked for."""
+    _refuse_unknown(plugin, "tag", verdict.tags, {tag for each in rules.values() for tag in each.tags})
+    if verdict.figures is None:
+        return verdict
+    told, n = verdict.figures, len(verdict.refused_by)
+
+    def figures() -> Figures:
+        with plugin.blamed():
+            found = told()
+        if not isinstance(found, Figures) or any(np.shape(column) != (n,) for column in _columns(found)):
+            raise plugin.refused(f"must give figures with a number for each of {n} candidates, not "
+                                 f"{' '.join(repr(found).split())[:200]}")
+        _refuse_unknown(plugin, "factor", found.factors, {rule.rule.name for each in rules.values()
+                                                          for rule in each.factors})
+        return found
+    return replace(verdict, figures=figures)
+
+
+def _columns(figures: Figures) -> tuple[np.ndarray, ...]:
+    return figures.value, figures.limit, *figures.factors.values(), *figures.numbers.values()
+
+
+def _refuse_unknown(plugin: plugins.Plugin, what: str, names: Iterable[str], known: set[str]) -> None:
+    """Raise PluginError for a name that a run could not record."""
+    if unknown := sorted({*names} - known):
+        raise plugin.refused(f"returns the {what} {unknown[0]!r}, of none of its rules (attribute `rules`; PanDA's if "
+                             f"it has none){did_you_mean(nearest(unknown[0], known))}")

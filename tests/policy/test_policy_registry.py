@@ -1,4 +1,5 @@
 import importlib
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,7 @@ from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilots import new_workers
 from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.throttle import throttle
-from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.views import KEPT, Figures, Verdict
 
 KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "task_brokerage")
 
@@ -116,6 +117,38 @@ def test_a_tag_that_no_rule_has_is_named_with_the_nearest(kind, monkeypatch):
     del own["deployed"]
     with pytest.raises(PluginError, match="`rules` without the edition 'deployed'"):
         offered("-moon", rules=own)
+
+
+def figures_with(factors, n_candidates=3):
+    """Figures of the factors named, for so many candidates."""
+    numbers = np.ones(n_candidates)
+    return lambda: Figures(numbers, numbers, dict.fromkeys(factors, numbers))
+
+
+@pytest.mark.parametrize("kind", ["job_brokerage", "task_brokerage"])
+@pytest.mark.parametrize(("figures", "words"), [
+    pytest.param(figures_with(["free_spaces"]), r"returns the factor 'free_spaces', of none of its rules .*`rules`",
+                 id="a factor that no rule has"),
+    pytest.param(figures_with([], 2), "must give figures with a number for each of 3 candidates, not Figures",
+                 id="a candidate too few"),
+    pytest.param(lambda: None, "must give figures .*, not None", id="nothing"),
+    pytest.param(lambda: 1 / 0, "raised ZeroDivisionError", id="raises"),
+])
+def test_figures_that_cannot_be_recorded_are_named_when_they_are_asked_for(kind, figures, words, monkeypatch):
+    tag = next(iter(registry.RULES[kind].values())).tags[0]
+    mine = Plugin(f"{kind}.mine", lambda *_: replace(refusing(tag), figures=figures), "of moon 1.0")
+    monkeypatch.setattr(registry.plugins, "load", lambda *_: mine)
+    verdict = registry.policy(kind, "mine")(None, THREE)
+    with pytest.raises(PluginError, match=rf"'{kind}.mine' \(of moon 1.0\) {words}"):
+        verdict.figures()
+
+
+def test_a_factor_of_its_rules_passes(monkeypatch):
+    known = registry.RULES["job_brokerage"]["documented"].factors[0].rule.name
+    verdict = replace(refusing("-status"), figures=figures_with([known]))
+    mine = Plugin("job_brokerage.mine", lambda *_: verdict, "of moon 1.0")
+    monkeypatch.setattr(registry.plugins, "load", lambda *_: mine)
+    assert known in registry.policy("job_brokerage", "mine")(None, THREE).figures().factors
 
 
 @pytest.mark.parametrize(("shares", "words"), [
