@@ -218,7 +218,7 @@ LOAD = np.dtype([
     # of all shares:
     ("transferring", "i8"), ("running_all", "i8"), ("activated_all", "i8"), ("starting_all", "i8"),
     ("cores_running", "i8"), ("cores_starting", "i8"),
-    ("inactive", "?"),               # no job has started for 2 h
+    ("idle_s", "f8"),                # since a job last started, s
     *((column.name, column.seen) for column in QUEUE_NUMBERS),
 ])
 """Job numbers of one share at a PanDA queue; queued means defined, activated and starting."""
@@ -364,12 +364,13 @@ class Nuclei:
 
     records: (n,) of NUCLEUS; a column is also an attribute: `nuclei.free_bytes`. complete_replica: a complete replica
     of the input can be read from somewhere; can_run: which of the nuclei asked, (n,) bool, have a queue for the jobs of
-    the task, (n,) bool; None = all.
+    the task, (n,) bool; None = all; why_not: what refuses the queues of a site; None = not known.
     """
 
     records: np.ndarray
     complete_replica: bool = True
     can_run: Callable[[np.ndarray], np.ndarray] | None = None
+    why_not: Callable[[int], str] | None = None
 
     def __getattr__(self, column: str) -> Any:
         """A column, (n,); raises AttributeError for an unknown one."""
@@ -385,13 +386,16 @@ class Figures:
 
     value, limit: what the rule that refused first compared, in its own unit; factors: name to multipliers of the
     weight; numbers: name to what else is known of a candidate, such as its weight. Both are of the candidates that got
-    as far as the weight, refused or not.
+    as far as the weight, refused or not. texts: by candidate, what a refusal names instead of a figure; unasked: places
+    of the rules that did not concern the task.
     """
 
     value: np.ndarray
     limit: np.ndarray
     factors: Mapping[str, np.ndarray]
     numbers: Mapping[str, np.ndarray] = field(default_factory=dict)
+    texts: Mapping[int, str] = field(default_factory=dict)
+    unasked: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Both brokers with what they see of the grid; a run and a dry run ask them in the same way."""
 
+from collections import Counter
 from functools import partial
 from operator import is_
 
@@ -10,6 +11,7 @@ from simgrid_broker.agents.policies import Policies
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.views import JobInput, Nuclei, Queues, Stats, Task, Verdict
+from simgrid_broker.wording import labels
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import Snapshot
 from simgrid_broker.world.nuclei import Burden, nuclei, nucleus_number
@@ -56,7 +58,7 @@ class Brokers:
     def nucleus_for(self, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)
-        seen = nuclei(self.world, row, burden, partial(self._able, row, task))
+        seen = nuclei(self.world, row, burden, partial(self._able, row, task), partial(self._why_not, row, task))
         uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
         if told is not None and told.uniform is not None:
             seen.records["draw"], uniform = np.nan, told.uniform
@@ -74,12 +76,27 @@ class Brokers:
 
     def _able(self, row: int, task: Task, site: np.ndarray, asked: np.ndarray) -> np.ndarray:
         """Which of the nuclei asked, (n,) bool, have a queue for the jobs of the task in a row (T6)."""
-        hints, world = self._hints(site[asked]), self.world
-        load = observe.load_row(world, self.snapshot, task.share, self._type_asked(task))
-        possible = hints.possible(task, observe.datasets(world, row), load)
-        able = np.zeros(len(world.arrays.sites), bool)
+        hints, possible = self._hint(row, task, site[asked])
+        able = np.zeros(len(self.world.arrays.sites), bool)
         able[self.queues.site[hints.about[possible]]] = True
         return asked & able[site]
+
+    def _why_not(self, row: int, task: Task, site: int) -> str:
+        """Which rules refuse how many of the pseudo-queues of a site to the jobs of the task in a row."""
+        hints, _ = self._hint(row, task, np.array([site]))
+        ranks = hints.tables.refused_by[self.queues.site[hints.about] == site].tolist()
+        if not ranks:
+            return "it has no queue"
+        known = [rule.rule for rule in self.policies.job_rules.funnel.by_rank]
+        names = labels([rule.name for rule in known], [rule.tag for rule in known])
+        told = ", ".join(f"{number} {names[rank]}" for rank, number in sorted(Counter(ranks).items()))
+        return f"none of its {len(ranks)} pseudo-queues can run the jobs: {told}"
+
+    def _hint(self, row: int, task: Task, sites: np.ndarray) -> tuple[Hints, np.ndarray]:
+        """Hints about the queues of these sites, and which of them could run jobs of the task in a row."""
+        hints = self._hints(sites)
+        load = observe.load_row(self.world, self.snapshot, task.share, self._type_asked(task))
+        return hints, hints.possible(task, observe.datasets(self.world, row), load)
 
     def _hints(self, sites: np.ndarray) -> Hints:
         """Hints about the queues of these sites and all nuclei, made again when what they depend on has changed."""

@@ -90,7 +90,7 @@ def heading(answer: "Decision") -> str:
 def funnel_table(answer: "Decision") -> str:
     """Number of candidates refused and left by each rule."""
     rows = [("", "", str(len(answer.candidates)))]
-    rows += [(step.tag, str(step.refused), str(step.left)) for step in answer.funnel]
+    rows += [(step.label, str(step.refused), str(step.left)) for step in answer.funnel]
     return table(("rule", "refused", "left"), rows, numbers=(1, 2))
 
 
@@ -106,22 +106,18 @@ def kept_table(answer: "Decision") -> str:
 
 
 def refused_table(answer: "Decision", most: int | None = None) -> str:
-    """The refused candidates by rule, up to `most` of each, with the compared figures."""
+    """The refused candidates by rule and reason, up to `most` of each rule."""
     rows = []
     for step in answer.funnel:
-        named = [name_and_figures(each) for each in answer.candidates if each.tag == step.tag]
-        if most is not None and len(named) > most + 1:                  # the remark is as long as a name
-            named = [*named[:most], f"and {len(named) - most} others (--all names them)"]
-        rows.append((step.tag, ", ".join(named)))
-    return table(("refused by", "candidates (value against limit)"), rows) if rows else ""
-
-
-def name_and_figures(candidate: "Candidate") -> str:
-    """A candidate with the figures that the rule compared."""
-    if candidate.value is None:
-        return candidate.name
-    limit = "" if candidate.limit is None else f" against {shown(candidate.limit)}"
-    return f"{candidate.name} ({shown(candidate.value)}{limit})"
+        refused = [each for each in answer.candidates if (each.tag, each.criterion) == (step.tag, step.criterion)]
+        named = refused if most is None or len(refused) <= most + 1 else refused[:most]
+        reasons: dict[str, list[str]] = {}
+        for each in named:
+            reasons.setdefault(each.reason, []).append(each.name)
+        rows += [(step.label if not k else "", why, ", ".join(names)) for k, (why, names) in enumerate(reasons.items())]
+        if len(refused) > len(named):                                   # the remark is as long as a name
+            rows.append(("", "", f"and {len(refused) - len(named)} others (--all names them)"))
+    return table(("refused by", "because of", "candidates"), rows) if rows else ""
 
 
 def factors(candidate: "Candidate") -> str:

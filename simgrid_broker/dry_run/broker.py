@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.agents.broker_rules import steps_of
+from simgrid_broker.agents.broker_rules import in_order, steps_of
 from simgrid_broker.agents.brokers import Brokers
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.task_refiner import Tagger, tag_task
@@ -21,6 +21,7 @@ from simgrid_broker.policy.task_brokerage.nuclei import cannot_run, output_unmat
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
 from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Figures, Verdict
+from simgrid_broker.wording import labels, worded
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
@@ -94,12 +95,12 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
         drawn = names[verdict.order[0]] if len(verdict.order) else None
     else:
         (seen, n_jobs, names, verdict, chances), drawn = _queues(brokers, row, about), None
+    steps, order = _steps(brokers.policies, about.broker, verdict)
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
-        n_jobs=n_jobs, funnel=_funnel(verdict), error=_error(brokers, row, verdict), drawn=drawn,
-        candidates=_candidates(names, verdict, chances, _steps(brokers.policies, about.broker, verdict),
-                               _queues_of(brokers, names)))
+        n_jobs=n_jobs, funnel=_funnel(verdict, steps, order), error=_error(brokers, row, verdict), drawn=drawn,
+        candidates=_candidates(names, verdict, chances, steps, _queues_of(brokers, names), snapshot.edition))
 
 
 def _row_of(snapshot: Snapshot, task: int | str | None) -> int:
@@ -168,19 +169,21 @@ def _queues_of(brokers: Brokers, names: Sequence[str]) -> list[str | None]:
     return [brokers.world.vocabularies["queues"][queue] for queue in brokers.queues.queue.tolist()]
 
 
-def _funnel(verdict: Verdict) -> tuple[Step, ...]:
-    """Each tag that refused a candidate, with the candidates left after it."""
-    refusals = np.bincount(verdict.refused_by[verdict.refused_by != KEPT], minlength=len(verdict.tags))
-    left, steps = len(verdict.refused_by), []
-    for tag, refused in zip(verdict.tags, refusals.tolist(), strict=True):
-        left -= refused
-        if refused:
-            steps.append(Step(tag, refused, left))
-    return tuple(steps)
+def _funnel(verdict: Verdict, steps: Sequence[Criterion | None], order: Sequence[int]) -> tuple[Step, ...]:
+    """Each rule that refused a candidate, in the order of removal, with the candidates left after it."""
+    refusals = np.bincount(verdict.refused_by[verdict.refused_by != KEPT], minlength=len(verdict.tags)).tolist()
+    names = ["" if step is None else step.name for step in steps]
+    called = labels(names, verdict.tags) if all(names) else verdict.tags
+    left, found = len(verdict.refused_by), []
+    for place in order:
+        left -= refusals[place]
+        if refusals[place]:
+            found.append(Step(verdict.tags[place], refusals[place], left, names[place] or None, called[place]))
+    return tuple(found)
 
 
 def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Criterion | None],
-                queues: Sequence[str | None]) -> tuple[Candidate, ...]:
+                queues: Sequence[str | None], edition: str) -> tuple[Candidate, ...]:
     """Every candidate with its tag, figures, weight and probability; steps: of each tag, queues: of each candidate."""
     unknown = np.full(len(chances), np.nan)
     figures = Figures(unknown, unknown, {}) if verdict.figures is None else verdict.figures()
@@ -194,32 +197,39 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Cr
         numbers: dict[str, Any] = {told.replace(" ", "_"): _figure(column, k)
                                    for told, column in figures.numbers.items()}
         weight, jumbo = numbers.pop("weight", None), bool(numbers.pop("jumbo", 0))
-        reason: dict[str, Any] = dict(tag=None) if kept else _refusal(verdict.tags[refused_by], steps[refused_by])
+        value, limit = _figure(figures.value, k), _figure(figures.limit, k)
+        refusal: dict[str, Any] = dict(tag=None) if kept else _refusal(
+            verdict.tags[refused_by], steps[refused_by], edition, value, limit, figures.texts.get(k, ""))
         rows.append(Candidate(
-            name=name, queue=queues[k], value=_figure(figures.value, k), limit=_figure(figures.limit, k),
+            name=name, queue=queues[k], value=value, limit=limit,
             weight=float(verdict.weight[k]) if weight is None else weight, weighed=kept or weight is not None,
             jumbo=jumbo,
             factors={factor: number for factor, column in figures.factors.items()
                      if (number := _figure(column, k)) is not None},
             order=place.get(k), probability=float(chances[k]),
-            **numbers, **reason))
+            **numbers, **refusal))
     return tuple(rows)
 
 
-def _steps(policies: Policies, kind: str, verdict: Verdict) -> Sequence[Criterion | None]:
-    """What each tag of a verdict belongs to; None where a policy of another package has tags of its own."""
-    steps = steps_of(policies)[DecisionKind.of(kind)]
-    if verdict.tags[:len(steps)] == tuple(step.tag for step in steps):
-        return steps
-    return (None,) * len(verdict.tags)
+def _steps(policies: Policies, kind: str, verdict: Verdict) -> tuple[Sequence[Criterion | None], Sequence[int]]:
+    """What each tag of a verdict belongs to, and the tags in the order of removal.
+
+    None where a policy of another package has tags of its own, whose order is that of removal.
+    """
+    steps, ordered = steps_of(policies)[DecisionKind.of(kind)], in_order(policies)[DecisionKind.of(kind)]
+    if verdict.tags == tuple(step.tag for step in steps):
+        return steps, [steps.index(step) for step in ordered]
+    return (None,) * len(verdict.tags), range(len(verdict.tags))
 
 
-def _refusal(tag: str, step: Criterion | None) -> dict:
+def _refusal(tag: str, step: Criterion | None, edition: str, value: float | None, limit: float | None,
+             text: str) -> dict:
     """What is known of the rule that refused a candidate; None = a policy of another package."""
     if step is None:
-        return dict(tag=tag)
+        return dict(tag=tag, reason=worded("", "", value, limit, text))
+    unit = step.unit_in(edition)
     return dict(tag=tag, criterion=step.name, stage=step.removed_in or None, temporary=step.temporary,
-                unit=step.unit or None)
+                unit=unit or None, reason=worded(step.says_in(edition), unit, value, limit, text))
 
 
 def _figure(column, k: int) -> float | None:

@@ -15,7 +15,8 @@ class Candidate:
 
     queue: PanDA queue of a job's candidate. Of the rule that refused it, None = kept: tag; criterion: its name in the
     program; stage: PanDA's name of the check that removed it; temporary: whether the problem may pass; value, limit:
-    figures that it compared, None = it has none; unit: theirs. weighed: whether it got as far as the weight, kept or
+    figures that it compared, None = it has none; unit: theirs; reason: the refusal in words, empty if there are none
+    beside the tag. weighed: whether it got as far as the weight, kept or
     not; then weight, factors by name, and of a job's candidate the running, assigned and queued jobs that count, the
     number below which the queue gets more, None = no cap, the network weight, and whether it takes jumbo jobs of the
     task. order: 1 is best, None = not used;
@@ -30,6 +31,7 @@ class Candidate:
     value: float | None = None
     limit: float | None = None
     unit: str | None = None
+    reason: str = ""
     weighed: bool = False
     weight: float = 0.0
     factors: Mapping[str, float] = field(default_factory=dict)
@@ -51,11 +53,17 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Step:
-    """One step of the funnel: candidates refused with a tag, and candidates left after it."""
+    """One step of the funnel: candidates refused by a rule, and candidates left after it.
+
+    criterion: name of the rule, None = not known; label: what the rule is called, its tag, with its name where several
+    rules of the broker share the tag.
+    """
 
     tag: str
     refused: int
     left: int
+    criterion: str | None = None
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,9 +71,9 @@ class Decision:
     """The answer of a dry run.
 
     brokerage: task_brokerage or job_brokerage; policy: its name; task: as the broker saw it; nucleus: name of the
-    task's nucleus; n_jobs: jobs to broker, None for task brokerage; funnel: the tags that refused candidates, in
-    PanDA's order; candidates: in the order of the grid; error: with which text the attempt ended, None = it did not;
-    drawn: the nucleus that task brokerage chose.
+    task's nucleus; n_jobs: jobs to broker, None for task brokerage; funnel: the rules that refused candidates, in the
+    order in which PanDA removes these; candidates: in the order of the grid; error: with which text the attempt ended,
+    None = it did not; drawn: the nucleus that task brokerage chose.
     """
 
     snapshot: str

@@ -15,7 +15,8 @@ OF_DECISION = {
     "drawn": "nucleus that task brokerage chose; null if none, and for job brokerage",
     "n_jobs": "jobs for which queues are sought; null in task brokerage",
     "task": "the task: jeditaskid, name, gshare, priority, prodsourcelabel, processingtype, nucleus",
-    "funnel": "tags that refused candidates, in the order of the rules: tag, refused, left",
+    "funnel": "rules that refused candidates, in PanDA's order of removal: tag, refused, left, criterion, and label, "
+              "the tag with the name of the rule where several share it",
     "candidates": "every candidate, in the order of the grid",
 }
 """Fields of a decision."""
@@ -31,6 +32,7 @@ OF_CANDIDATE = {
     "value": "figure that the rule compared; null if it has none",
     "limit": "what it was compared with",
     "unit": "unit of both",
+    "reason": "the refusal in words; empty for a candidate that is kept",
     "weighed": "whether it got as far as the weight, kept or refused behind that",
     "weight": "weight of a candidate that was weighed, else 0; 0 of a kept one: it is used first and once",
     "factors": "multipliers of which the weight is the product, by name",

@@ -8,12 +8,13 @@ a `Candidate` (`question` of each brokerage), which may change from minute to mi
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from operator import ge, gt, le, lt
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import EDITIONS
 
 TEMPORARY_STAGE, FINAL_STAGE = "temporary problem check", "final check"
@@ -39,12 +40,22 @@ class Rule:
     per_candidate: bool = False
 
 
+class ByEdition(NamedTuple):
+    """What differs between the editions of a rule that both have."""
+
+    documented: str
+    deployed: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Criterion(Rule):
     """Description of a rule that refuses candidates.
 
     tag: what PanDA logs for a refused candidate, which several criteria may share; name: the criterion's own, that of
     its function; stage: PanDA's name of the check that refuses a candidate; unit: of the figures that it compares;
+    says: the sentence of a refusal, with `{value}`, `{limit}` and `{text}` (`wording.worded`); text: function of the
+    arguments of the rule and, if that is about all candidates, the number of one, that names what is no figure;
+    applies: function of a task's record, or of a case, that says whether the rule concerns the task, None = always.
     temporary: PanDA remembers the refusal and removes the candidate only before the final rules. For rules about one
     candidate: needs_numbers: it reads the candidate's job numbers or weight; cap: the hint to the task brokerage leaves
     it out (as it does every rule that needs numbers); is_choice: it returns a class, 0 being the best, and all
@@ -55,7 +66,10 @@ class Criterion(Rule):
     tag: str
     name: str = ""
     stage: str = ""
-    unit: str = ""
+    unit: str | ByEdition = ""
+    says: str | ByEdition = ""
+    text: Callable[..., str] | None = None
+    applies: Callable[[Any], bool] | None = None
     temporary: bool = False
     final: bool = False
     together: bool = False
@@ -67,6 +81,18 @@ class Criterion(Rule):
     def removed_in(self) -> str:
         """PanDA's name of the check in which a refused candidate leaves the list."""
         return TEMPORARY_STAGE if self.temporary else self.stage
+
+    def concerns(self, asked: Any) -> bool:
+        """Whether the rule concerns a task, given by its record, or by its case."""
+        return self.applies is None or bool(_plain(self.applies)(asked))
+
+    def unit_in(self, edition: str) -> str:
+        """Unit of the figures in an edition."""
+        return self.unit if isinstance(self.unit, str) else getattr(self.unit, edition)
+
+    def says_in(self, edition: str) -> str:
+        """Sentence of a refusal in an edition."""
+        return self.says if isinstance(self.says, str) else getattr(self.says, edition)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,6 +170,12 @@ def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
         function.rule = replace(rule, name=name) if isinstance(rule, Criterion) else rule
         return function
     return mark
+
+
+@cache
+def _plain(function: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """A function that is asked too rarely to be compiled."""
+    return uncompiled(function)
 
 
 class Answer(NamedTuple):

@@ -22,6 +22,9 @@ TEST_GROUP, OTHERS = "test", "others"
 """Group of tests, which a policy may name as documented while the deployed edition asks no policy for them; and the
 group of all processing types that are not listed."""
 
+TASK_FIELDS = ("processingtype", "workinggroup", "gshare", "currentpriority", "is_merging")
+"""Fields of a task that decide whether a sub-policy matches."""
+
 KEYS = ("priority", "type", "group", "gshare")
 """Keys of a sub-policy; source: PanDA brokerage documentation, Zero Share."""
 
@@ -83,19 +86,27 @@ def has_zero_share(policy: str, *, processingtype: str, workinggroup: str, gshar
 
     As documented a policy may name tests (`type=test:0%`); as deployed tests are never refused.
     """
+    place = first_match(policy, processingtype=processingtype, workinggroup=workinggroup, gshare=gshare,
+                        currentpriority=currentpriority, is_merging=is_merging, edition=edition)
+    return place is not None and parse_policy(policy)[place].zero
+
+
+def first_match(policy: str, *, processingtype: str, workinggroup: str, gshare: str, currentpriority: int,
+                is_merging: bool, edition: str) -> int | None:
+    """Place of the first sub-policy that matches the task, None if none does; arguments as above."""
     group = processing_group(processingtype, edition)
     if group == TEST_GROUP and edition == "deployed":
-        return False
-    for sub in parse_policy(policy):
+        return None
+    for place, sub in enumerate(parse_policy(policy)):
         try:
             matches = (_matches(sub.type, group, edition) and _matches(sub.group, workinggroup or "", edition)
                        and (not gshare or _matches(sub.gshare, gshare, edition))
                        and _priority_matches(sub.priority, currentpriority, is_merging, edition))
         except re.error:
-            return False                        # as in PanDA: an error while matching refuses no task
+            return None                         # as in PanDA: an error while matching refuses no task
         if matches:
-            return sub.zero
-    return False
+            return place
+    return None
 
 
 def _matches(pattern: str | None, value: str, edition: str) -> bool:

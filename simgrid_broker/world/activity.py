@@ -12,8 +12,6 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.arrays import Arrays
 
-INACTIVE_AFTER_S = 2 * HOUR
-"""A queue is inactive if no job has started within this time, s; source: PanDA brokerage documentation, step 2."""
 PILOTS_OF_S = 3 * HOUR
 """Window in which pilot contacts are counted, s; source: as above."""
 S = JobStatus
@@ -54,7 +52,7 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.n
     workers = np.bincount(arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"], len(queues))
     return dict(running_all=of_all[S.RUNNING], activated_all=of_all[S.ACTIVATED], starting_all=of_all[S.STARTING],
                 transferring=of_all[S.TRANSFERRING], cores_running=arrays.running_cores.sum(axis=(1, 2)),
-                cores_starting=of_all[S.STARTING] * queues["corecount"], inactive=now - laststart > INACTIVE_AFTER_S,
+                cores_starting=of_all[S.STARTING] * queues["corecount"], idle_s=now - laststart,
                 n_pilot=workers + (now - queues["lastpilot_s"] <= PILOTS_OF_S), **_of_jobs(arrays))
 
 

@@ -172,8 +172,10 @@ def has_complete_replica(world, row, passes):
     return not known or world.tasks[row]["input_bytes_per_job"] <= 0
 
 
-def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei:
-    """Candidates of task brokerage for one task; can_run: as in `views.Nuclei`, with the sites as first argument.
+def nuclei(world: World, row: int, burden: Burden, can_run=None, why_not=None) -> views.Nuclei:
+    """Candidates of task brokerage for one task.
+
+    can_run, why_not: as in `views.Nuclei`, the first with the sites as first argument.
 
     RW is the work of all tasks in the documented edition; in the deployed edition it is the work at the start of the
     turn for the space, and the work of the task's share with at least its priority for the weight (D15).
@@ -190,7 +192,7 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None) -> views.Nuclei
     told = world.told_tasks.get(row)
     if told is not None and told.input is not None:
         complete = _tell(rows, told.input)
-    return views.Nuclei(rows, complete, None if can_run is None else partial(can_run, rows["site"]))
+    return views.Nuclei(rows, complete, None if can_run is None else partial(can_run, rows["site"]), why_not)
 
 
 def _tell(rows: np.ndarray, said: views.InputOfNuclei) -> bool:

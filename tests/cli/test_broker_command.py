@@ -1,6 +1,7 @@
 """`broker`: output and errors."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,9 @@ def test_the_funnel_precedes_used_and_refused_candidates(call):
     text = result.stdout
     assert text.startswith("Job brokerage of task 102 (simulation with its nucleus in the west)")
     places = [text.index(piece) for piece in ("rule ", "-zeroshare", "order  candidate", "1      WEST/MCORE",
-                                              "2      NORTH/MCORE", "refused by", "EAST (45 against 40)")]
+                                              "2      NORTH/MCORE", "refused by", 'sub-policy "type=simul:0%"',
+                                                "3.6 GB needed, minrss 16.0 GB",
+                                                "45 jobs activated and starting")]
     assert places == sorted(places)
     assert max(map(len, text.splitlines())) <= 110
 
@@ -34,8 +37,32 @@ def test_of_many_refused_candidates_the_first_are_named_and_the_rest_counted(cal
     monkeypatch.setattr("simgrid_broker.cli.broker.MOST_NAMED", most)
     of_seven = " ".join(call(*asked).stdout.partition("-lowmemory  ")[2].partition("-lowmemory")[2].split())
     assert ("(--all names them)" in of_seven) == bool(remark) and remark in of_seven
-    assert of_seven.count(" against ") == (most if remark else 7)
+    assert len(re.findall(r"\b(?:MCORE|MCORE_HIMEM|EAST)\b", of_seven)) == (most if remark else 7)
     assert "(--all names them)" not in whole and call(*asked, "--all").stdout == whole
+
+
+def test_rules_that_share_a_tag_name_their_own_candidates_each(call):
+    """Scratch disk and space of the storage are both `-disk`."""
+    asked = ("broker", EXAMPLE, "--task", 102, "--set", "grid.queues.NORTH.maxwdir=1 GB", "--edition", "deployed")
+    lines = call(*asked).stdout.splitlines()
+    steps = [line.rsplit(maxsplit=2)[0].strip() for line in lines if line.startswith("-disk")][:2]
+    assert steps == ["-disk (too little scratch)", "-disk (too little space)"]
+    scratch, space = (line for line in lines if line.startswith("-disk") and line.endswith(("NORTH/MCORE", "EAST")))
+    assert scratch.startswith(f"{steps[0]}  1,000 MiB free in scratch") and scratch.endswith("NORTH/MCORE")
+    assert space.startswith(f"{steps[1]}    -3.6 TiB usable in its storage") and space.endswith("EAST")
+    told = json.loads(call(*asked, "--json").stdout)
+    found = {step["criterion"]: (step["tag"], step["refused"], step["label"]) for step in told["funnel"]}
+    assert found["too_little_scratch_deployed"] == ("-disk", 1, steps[0])
+    assert found["too_little_space_deployed"] == ("-disk", 1, steps[1])
+    reasons = {each["name"]: each["reason"] for each in told["candidates"] if each["tag"] == "-disk"}
+    assert reasons.keys() == {"NORTH/MCORE", "EAST"} and "free in scratch" in reasons["NORTH/MCORE"]
+
+
+def test_a_nucleus_whose_queues_cannot_run_the_jobs_lists_their_refusals(call):
+    asked = ("broker", EXAMPLE, "--task", 101, "--set", "grid.queues.WEST.status=brokeroff", "--json", "--edition")
+    for edition in ("documented", "deployed"):
+        _, west = json.loads(call(*asked, edition).stdout)["candidates"]
+        assert (west["tag"], west["reason"]) == ("-job", "none of its 4 pseudo-queues can run the jobs: 4 -status")
 
 
 @pytest.mark.parametrize(("number", "text"), [(None, ""), (0.123456, "0.1235"), (999, "999"), (1000, "1,000"),

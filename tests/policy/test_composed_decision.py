@@ -75,7 +75,7 @@ def asked_of(brokerage, seed=1, n=300, **fields):
         bare_nucleus=mostly(0, 2), use_only_local_data=mostly(False, True), resource_type=mostly(0, -1))
     numbers = stats(
         n, running=mostly(50, 0), activated=mostly(5, 200), n_pilot=mostly(1, 0), assigned=mostly(0, 9),
-        cores_running=mostly(0, 200), transferring=mostly(0, 9999), inactive=mostly(False, True), activated_all=5,
+        cores_running=mostly(0, 200), transferring=mostly(0, 9999), idle_s=mostly(0.0, 7201.0), activated_all=5,
         closeness=mostly(3, -1), known=True, queued_files=mostly(0, 200), read_lan=mostly(True, False),
         write_wan=mostly(True, False), free_bytes=mostly(1e15, 1e9), usable_bytes=mostly(1e15, 1e9))
     data = locality(1e11, 10, mostly(1e11, 0), mostly(0, 10))

@@ -40,7 +40,8 @@ def test_opportunistic(fields, pledgedcpu, expected):
     assert refused(activity.opportunistic, fields, dict(pledgedcpu=pledgedcpu)) == expected
 
 
-ASLEEP = dict(inactive=True, activated_all=1)
+TWO_HOURS = 7200.0
+ASLEEP = dict(idle_s=TWO_HOURS + 1, activated_all=1)
 
 
 @pytest.mark.rule("inactive")
@@ -50,9 +51,10 @@ ASLEEP = dict(inactive=True, activated_all=1)
     pytest.param(dict(is_scout=True), ASLEEP, BOTH, id="scouts"),
     pytest.param(dict(is_merging=True), ASLEEP, BOTH, id="merging"),
     pytest.param(dict(merge_output=True), ASLEEP, BOTH, id="output to be merged"),
-    pytest.param(dict(is_scout=True), dict(inactive=True), NONE, id="nothing waits, so nothing could start"),
+    pytest.param(dict(is_scout=True), dict(idle_s=TWO_HOURS + 1), NONE, id="nothing waits, so nothing could start"),
     pytest.param(dict(is_scout=True), dict(activated_all=5), NONE, id="jobs have started"),
-    pytest.param(dict(is_scout=True), dict(inactive=True, starting_all=1), (False, True),
+    pytest.param(dict(is_scout=True), dict(idle_s=TWO_HOURS, activated_all=1), NONE, id="the last two hours ago"),
+    pytest.param(dict(is_scout=True), dict(idle_s=TWO_HOURS + 1, starting_all=1), (False, True),
                  id="D20 starting jobs count in the code"),
     pytest.param(dict(is_scout=True, preassigned=(0,)), ASLEEP, CODE, id="the code spares a queue that the task names"),
 ])

@@ -104,9 +104,9 @@ def test_what_a_single_queue_that_the_task_names_is_spared(columns, fields, edit
 @pytest.mark.rule("opportunistic", "inactive")
 @pytest.mark.parametrize(("columns", "load", "fields", "tag"), [
     pytest.param({"pledgedcpu": -1.0}, {}, {"currentpriority": 800}, "-opportunistic", id="opportunistic"),
-    pytest.param({}, {"inactive": True, "activated_all": 1, "n_pilot": 1}, {"currentpriority": 800}, "-inactive",
+    pytest.param({}, {"idle_s": 7201.0, "activated_all": 1, "n_pilot": 1}, {"currentpriority": 800}, "-inactive",
                  id="inactive"),
-    pytest.param({}, {"inactive": True, "activated_all": 1, "n_pilot": 1},
+    pytest.param({}, {"idle_s": 7201.0, "activated_all": 1, "n_pilot": 1},
                  {"is_merging": True, "premerge": Premerge(0, 0.0, 0.0)}, "-inactive", id="inactive, for merging"),
 ])
 @pytest.mark.parametrize("edition", EDITIONS)

@@ -11,6 +11,7 @@ from simgrid_broker.scenario import Snapshot, load_snapshot
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.attribute import columns_of
+from simgrid_broker.units import HOUR
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
@@ -61,7 +62,7 @@ def test_activity_of_queues():
         "queues.EAST.diskio": 0, "queues.CENTRE.transferring_unwritable": 3, "queues.SOUTH": None})
     known = statistics_of(world, snapshot).activity
     assert known["n_pilot"].tolist() == [6100, -1, 3300, 700, -1, -1]
-    assert known["inactive"].tolist() == [False, False, False, True, False, False]     # unknown starts were just now
+    assert known["idle_s"].tolist() == [0, 0, 0, 3 * HOUR, 0, 0]               # unknown starts were just now
     assert known["diskio"] == pytest.approx([np.nan, np.nan, 900, np.nan, np.nan, np.nan], nan_ok=True)
     assert known["transferring_unwritable"].tolist() == [3, 0, 0, 0, 0, 0]
     assert known["transferring"].tolist() == [25, 0, 10, 5, 0, 0]
@@ -71,7 +72,7 @@ def test_activity_of_queues():
 def test_statistics_may_be_older_than_the_snapshot():
     world, snapshot = world_and_snapshot(statistics_at=129550, **{"queues.NORTH.laststart": 129550 - 7200})
     statistics = statistics_of(world, snapshot)
-    assert statistics.taken_at == 129550 and not statistics.activity["inactive"].any()
+    assert statistics.taken_at == 129550 and statistics.activity["idle_s"].max() == 7200
 
 
 def test_traffic_and_work_burden_the_nuclei():

@@ -126,35 +126,35 @@ def bootstrap(task, queue, load, link, store, numbers):
     return 1.0 if jobs > 0 else 0.0
 
 
-@candidate_criterion("-cap", unit="jobs", panda="skip queues with many activated and starting jobs", needs_numbers=True,
-                     **DOCUMENTED)
+@candidate_criterion("-cap", unit="jobs", says="{value} activated and starting, at most {limit:plain}",
+                     panda="skip queues with many activated and starting jobs", needs_numbers=True, **DOCUMENTED)
 def too_many_ready(task, queue, load, link, store, numbers):
     """Refuse queues where activated + starting > 2 x running (D58)."""
     return numbers["ready"] > 2 * numbers["running"], numbers["ready"], 2 * numbers["running"]
 
 
-@candidate_criterion("-cap_rt", unit="jobs",
+@candidate_criterion("-cap_rt", unit="jobs", says="{value} queued, at most {limit:plain}",
                      panda="skip queues with many queued jobs", needs_numbers=True, **DOCUMENTED)
 def too_many_queued(task, queue, load, link, store, numbers):
     """Refuse queues where defined + activated + assigned + starting > 2 x running (D58)."""
     return numbers["queued"] > 2 * numbers["running"], numbers["queued"], 2 * numbers["running"]
 
 
-@candidate_criterion("-lock", panda="lock of another broker", cap=True, **DEPLOYED)
+@candidate_criterion("-lock", says="another broker has locked it", panda="lock of another broker", cap=True, **DEPLOYED)
 def locked(task, queue, load, link, store, numbers):
     """Refuse candidates that another broker holds a lock on."""
     return queue["locked"], np.nan, np.nan
 
 
-@candidate_criterion("-cap", unit="jobs",
+@candidate_criterion("-cap", unit="jobs", says="{value} activated, starting and assigned, at most {limit:plain}",
                      panda="skip queues with many activated and starting jobs", needs_numbers=True, **DEPLOYED)
 def over_cap(task, queue, load, link, store, numbers):
     """Refuse queues that are not unified where activated + starting (+ assigned) > max(cut, 2 x running) (D58)."""
     return not queue["unified"] and numbers["backlog"] > numbers["cap"], numbers["backlog"], numbers["cap"]
 
 
-@candidate_criterion("-cap_rt", unit="jobs", panda="skip queues with many queued jobs of the resource type",
-                     needs_numbers=True, **DEPLOYED)
+@candidate_criterion("-cap_rt", unit="jobs", says="{value} of the resource type queued, at most {limit:plain}",
+                     panda="skip queues with many queued jobs of the resource type", needs_numbers=True, **DEPLOYED)
 def over_cap_of_type(task, queue, load, link, store, numbers):
     """Refuse queues where the queued jobs of the task's resource type exceed max(cut, 2 x running of it) (D58)."""
     if load["running_of_type"] < 0 or task["express"]:
@@ -164,13 +164,15 @@ def over_cap_of_type(task, queue, load, link, store, numbers):
     return queued > cap, queued, cap
 
 
-@candidate_criterion("+usejumbo", panda="queues for jumbo jobs", cap=True, **DEPLOYED)
+@candidate_criterion("+usejumbo", says="set apart for the jumbo jobs of the task",
+                     applies=lambda task: task["jumbo_apart"], panda="queues for jumbo jobs", cap=True, **DEPLOYED)
 def set_apart(task, queue, load, link, store, numbers):
     """Set queues with useJumboJobs apart for the jumbo jobs of a task, unless its next jobs are such."""
     return task["jumbo_apart"] and queue["use_jumbo_jobs"], np.nan, np.nan
 
 
-@candidate_criterion("-below_min_weight", unit="weight", panda="minimum weight", stage=FINAL_STAGE, final=True,
+@candidate_criterion("-below_min_weight", unit="weight", says="weight {value}, at least {limit} needed",
+                     applies=lambda task: task["MIN_WEIGHT"] > 0, panda="minimum weight", stage=FINAL_STAGE, final=True,
                      needs_numbers=True, editions=("deployed",),
                      source="brokerage reference, 10.3 rule 7 (D23)")
 def below_min_weight(task, queue, load, link, store, numbers):

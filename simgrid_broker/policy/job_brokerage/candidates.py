@@ -1,12 +1,15 @@
 """What a queue is for: capability, name, status, zero share, cores; tags: brokerage reference, sections 2.1 and 2.3."""
 
+from math import isinf, nan
+
 import numpy as np
 
 from simgrid_broker.names import ANALYSIS_LABELS, ANY_CORES, VERY_HIGH_PRIORITY, QueueStatus
+from simgrid_broker.policy.job_brokerage import named_values
 from simgrid_broker.policy.job_brokerage.preliminary import NAMED, initial_list, is_named, is_single, is_spared
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, Answer, above, criterion
-from simgrid_broker.policy.zero_share import has_zero_share
+from simgrid_broker.policy.zero_share import TASK_FIELDS, has_zero_share
 
 NAME_OF_TEST_QUEUES = "test"
 TEST_SHARES = ("test", "validation")
@@ -15,8 +18,8 @@ OPEN = {"documented": (QueueStatus.ONLINE,), "deployed": (QueueStatus.ONLINE, Qu
 """Statuses of queues that get jobs, by edition (D19)."""
 
 
-@criterion("-capability", panda="list of preliminary candidates", static=(*NAMED, "prodsourcelabel"),
-           source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1")
+@criterion("-capability", says="{text}", text=named_values.capability, panda="list of preliminary candidates",
+           static=(*NAMED, "prodsourcelabel"), source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1")
 def of_the_other_kind(case: JobCase) -> np.ndarray:
     """Refuse queues for analysis only to production, and the reverse, unless the task names them; PanDA logs none."""
     queues = case.queues
@@ -24,40 +27,49 @@ def of_the_other_kind(case: JobCase) -> np.ndarray:
     return ~(fits | is_named(case.task, queues))
 
 
-@criterion("-testqueue", panda="list of preliminary candidates", editions=("documented",), static=NAMED,
-           source=f"{JOB_BROKERAGE}, step 1 (D16)")
+def is_open(case: JobCase) -> bool:
+    """Whether a task is not pre-assigned, so that names and statuses of queues count."""
+    return not initial_list(case.task, case.queues, case.edition).preassigned
+
+
+@criterion("-testqueue", says="named a test queue", applies=is_open, panda="list of preliminary candidates",
+           editions=("documented",), static=NAMED, source=f"{JOB_BROKERAGE}, step 1 (D16)")
 def named_test(case: JobCase) -> np.ndarray:
     """Refuse queues with `test` in the name, whatever the case, unless the task is pre-assigned; PanDA logs none."""
-    if initial_list(case.task, case.queues, case.edition).preassigned:
+    if not is_open(case):
         return np.zeros(case.n_candidates, bool)
     return np.array([NAME_OF_TEST_QUEUES in name.lower() for name in case.queues.names], bool)
 
 
-@criterion("-status", panda="selection for status", stage="status check", static=NAMED,
-           source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P3 (D19)")
+@criterion("-status", says="{text}", text=named_values.status, applies=is_open, panda="selection for status",
+           stage="status check", static=NAMED, source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P3 (D19)")
 def not_open(case: JobCase) -> np.ndarray:
     """Refuse queues that are not online, or standby in the deployed edition, unless the task is pre-assigned (D19)."""
-    if initial_list(case.task, case.queues, case.edition).preassigned:
+    if not is_open(case):
         return np.zeros(case.n_candidates, bool)
     return ~np.isin(case.queues.status, OPEN[case.edition])
 
 
-ZERO_SHARE_FIELDS = ("processingtype", "workinggroup", "gshare", "currentpriority", "is_merging")
+def asks_policies(case: JobCase) -> bool:
+    """Whether the policies of queues concern a task: not work of tests in the deployed edition."""
+    task = case.task
+    is_test = case.edition == "deployed" and task.gshare in TEST_SHARES
+    return not is_test or (task.prodsourcelabel != "managed" and is_single(task, case.queues))
 
 
-@criterion("-zeroshare", panda="selection for zero share", stage="zero share check",
-           static=(*NAMED, *ZERO_SHARE_FIELDS, "prodsourcelabel"),
+@criterion("-zeroshare", says="sub-policy {text}", text=named_values.sub_policy, applies=asks_policies,
+           panda="selection for zero share", stage="zero share check",
+           static=(*NAMED, *TASK_FIELDS, "prodsourcelabel"),
            source="PanDA brokerage documentation, Zero Share; brokerage reference, 2.3 P7 and 6 (D42, D43)")
 def zero_share(case: JobCase) -> np.ndarray:
     """Refuse queues whose `fairsharepolicy` gives the task nothing.
 
     The deployed edition spares work of the shares `test` and `validation` unless it names one queue and is not managed.
     """
-    policies, task = case.queues.fairsharepolicy, case.task
-    is_test = case.edition == "deployed" and task.gshare in TEST_SHARES
-    if is_test and not (task.prodsourcelabel != "managed" and is_single(task, case.queues)):
+    if not asks_policies(case):
         return np.zeros(case.n_candidates, bool)
-    fields = {name: getattr(task, name) for name in ZERO_SHARE_FIELDS}
+    policies = case.queues.fairsharepolicy
+    fields = {name: getattr(case.task, name) for name in TASK_FIELDS}
     zero = {policy: has_zero_share(policy, edition=case.edition, **fields) for policy in dict.fromkeys(policies)}
     return np.array([zero[policy] for policy in policies], bool)
 
@@ -65,25 +77,32 @@ def zero_share(case: JobCase) -> np.ndarray:
 CORE_FIELDS = (*NAMED, "corecount", "is_merging", "mergecorecount")
 
 
-@criterion("-cpucore", panda="selection for CPU core count", stage="core count check",
+@criterion("-cpucore", unit="cores", says="slots of {value}, jobs of {limit}",
+           applies=lambda case: not is_spared(case) and asks_for_cores(case),
+           panda="selection for CPU core count", stage="core count check",
            static=(*CORE_FIELDS, "currentpriority", "is_scout"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.2 and 2.3 P10")
-def core_count_mismatch(case: JobCase) -> np.ndarray:
+def core_count_mismatch(case: JobCase) -> Answer | np.ndarray:
     """Refuse single-core queues to multi-core jobs and the reverse; jobs of any core count may go to both.
 
     Jobs of any core count that are scouting or of high priority go to multi-core queues only. The deployed
     edition does not ask a single queue that the task names.
     """
-    task, multi_core = case.task, case.queues.corecount > 1
-    if is_spared(case):
+    if is_spared(case) or not asks_for_cores(case):
         return np.zeros(case.n_candidates, bool)
-    cores = cores_of_job(case)
-    if cores > 1 or (cores == ANY_CORES and (task.is_scout or task.currentpriority >= VERY_HIGH_PRIORITY)):
-        return ~multi_core
-    return multi_core if cores == 1 else np.zeros(case.n_candidates, bool)
+    cores, slots = cores_of_job(case), case.queues.corecount
+    return Answer(slots > 1 if cores == 1 else slots <= 1, slots, nan if cores == ANY_CORES else cores)
 
 
-@criterion("-max_cpucore", unit="cores", panda="selection for CPU core count", stage="core count check",
+def asks_for_cores(case: JobCase) -> bool:
+    """Whether jobs go to single-core queues only, or to multi-core ones only."""
+    task = case.task
+    return cores_of_job(case) != ANY_CORES or task.is_scout or task.currentpriority >= VERY_HIGH_PRIORITY
+
+
+@criterion("-max_cpucore", unit="cores", says="slots of {value}, at most {limit:plain}",
+           applies=lambda case: not is_spared(case) and not isinf(case.task.maxcorecount),
+           panda="selection for CPU core count", stage="core count check",
            static=(*NAMED, "maxcorecount"),
            source=f"{JOB_BROKERAGE}, core count; brokerage reference, 2.3 P10")
 def too_many_cores(case: JobCase) -> np.ndarray | Answer:

@@ -59,7 +59,10 @@ def is_complete(source: Source, cfg: Gdpconfig) -> bool:
             or 100 * source.part >= cfg.value(jobbroker.MIN_INPUT_COMPLETENESS))
 
 
-@candidate_criterion("-incomplete", unit="part of the files", panda="check of input datasets", editions=("deployed",),
+@candidate_criterion("-incomplete", unit="part of the files",
+                     says="at most {value} of an input dataset at one storage, {limit} needed where it can be read",
+                     applies=lambda task: task["incomplete"] or task["total_bytes"] > 0,
+                     panda="check of input datasets", editions=("deployed",),
                      source="brokerage reference, 2.3 P1 (D23)")
 def input_incomplete(task, queue, load, link, store, numbers):
     """Refuse every queue if an input dataset is complete, or nearly so, at no storage that may be read."""

@@ -6,6 +6,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.job_brokerage.backlog import files_missing, input_is_local
 from simgrid_broker.policy.rule import FINAL_STAGE, JOB_BROKERAGE, candidate_criterion
 from simgrid_broker.units import MB, MIB
+from simgrid_broker.wording import figure, plain
 
 DISK_CLASS, TAPE_CLASS, REFUSED = range(3)
 """Classes of queues: input missing on disk may be moved, or only input missing on disk and tape, or neither."""
@@ -30,9 +31,15 @@ def bytes_missing(task, part):
     return np.rint((1.0 - part) * task["total_bytes"])
 
 
-@candidate_criterion("-io", unit="MB", panda="selection for data motion",
-                     stage="IO check", cap=True, editions=("documented",),
-                     source=f"{JOB_BROKERAGE}, step 2")
+def files_to_move(task, queue, load, link, store, numbers) -> str:
+    """Files of input that are missing at a queue, and how many may be."""
+    missing, most = files_missing(task, numbers["any_files"]), task["NUM_CUTOFF_TO_MOVE_INPUT"]
+    return f"{figure(missing, 'files')}, fewer than {plain(most)} allowed"
+
+
+@candidate_criterion("-io", unit="MB", says="{value} of input to move, less than {limit} allowed; {text}",
+                     text=files_to_move, applies=reads_much, panda="selection for data motion",
+                     stage="IO check", cap=True, editions=("documented",), source=f"{JOB_BROKERAGE}, step 2")
 def too_much_to_move(task, queue, load, link, store, numbers):
     """Refuse queues that lack a cutoff or more of the input, in size or number, disk and tape together (D18, D28)."""
     missing_mb, cutoff_mb = bytes_missing(task, numbers["any_bytes"]) / MB, size_cutoff_mb(task)
@@ -40,14 +47,30 @@ def too_much_to_move(task, queue, load, link, store, numbers):
     return reads_much(task) and (missing_mb >= cutoff_mb or many_files), missing_mb, cutoff_mb
 
 
-@candidate_criterion("-io", unit="class", panda="selection for data motion", stage="IO check", is_choice=True,
+def missing_input(task, queue, load, link, store, numbers) -> str:
+    """Input that is missing at a queue, on disk, and on disk and tape, and how much may be."""
+    missing = (f"{figure(bytes_missing(task, numbers[place + '_bytes']), 'binary')} and "
+               f"{figure(files_missing(task, numbers[place + '_files']), 'files')} not on {what}"
+               for place, what in (("disk", "disk"), ("any", "disk or tape")))
+    return (f"{', '.join(missing)}, at most {figure(size_cutoff_mb(task), 'MiB')} and "
+            f"{plain(task['NUM_CUTOFF_TO_MOVE_INPUT'])} may be moved")
+
+
+@compiled
+def is_classified(task):
+    """Whether the queues of a task are classified by the input that they miss."""
+    return reads_much(task) and not (task["single"] or task["is_merging"] or task["event_service"])
+
+
+@candidate_criterion("-io", unit="class", says="{text}; other queues miss less", text=missing_input,
+                     applies=is_classified, panda="selection for data motion", stage="IO check", is_choice=True,
                      editions=("deployed",), source="brokerage reference, 2.7 (D18, D28)")
 def io_class(task, queue, load, link, store, numbers):
     """Class of a candidate by its missing input: only the best class is used, all candidates if every class is 2.
 
     0: input that is not on disk exceeds no cutoff; 1: input on neither disk nor tape exceeds none; 2: it does.
     """
-    if not reads_much(task) or task["single"] or task["is_merging"] or task["event_service"]:
+    if not is_classified(task):
         return DISK_CLASS
     disk_mb = np.floor(bytes_missing(task, numbers["disk_bytes"]) / MIB)
     any_mb = np.floor(bytes_missing(task, numbers["any_bytes"]) / MIB)
@@ -58,18 +81,26 @@ def io_class(task, queue, load, link, store, numbers):
     return TAPE_CLASS if disk_mb > cutoff_mb or disk_files > cutoff_files else DISK_CLASS
 
 
-@candidate_criterion("-max_io_intensity", unit="kB/s", panda="selection for IO intensity",
-                     stage="max IO intensity check",
+@compiled
+def has_intensity(task):
+    """Whether the ioIntensity of a task counts."""
+    return not np.isnan(task["iointensity"]) and not task["is_merging"]
+
+
+@candidate_criterion("-max_io_intensity", unit="kB/s", says="ioIntensity {value}, max_io_intensity {limit}",
+                     applies=has_intensity, panda="selection for IO intensity", stage="max IO intensity check",
                      editions=("deployed",),
                      source="brokerage reference, 2.3 P23 (D23)")
 def too_intense(task, queue, load, link, store, numbers):
     """Refuse queues whose max_io_intensity is below the task's ioIntensity, if that is known, except for merging."""
     intensity, limit = task["iointensity"], queue["max_io_intensity"]
-    return not np.isnan(intensity) and intensity > limit and not task["is_merging"], intensity, limit
+    return has_intensity(task) and intensity > limit, intensity, limit
 
 
-@candidate_criterion("-non_local", unit="part of the input", panda="use_only_local_data", stage=FINAL_STAGE, final=True,
-                     cap=True, source="brokerage reference, 10.3 rule 2",
+@candidate_criterion("-non_local", unit="part of the input",
+                     says="{value} of the input on its disk, {limit} needed (use_only_local_data)",
+                     applies=lambda task: task["total_bytes"] > 0, panda="use_only_local_data", stage=FINAL_STAGE,
+                     final=True, cap=True, source="brokerage reference, 10.3 rule 2",
                      editions=("deployed",))
 def not_local(task, queue, load, link, store, numbers):
     """Refuse queues that use local data only where some of the input is not on their disk."""

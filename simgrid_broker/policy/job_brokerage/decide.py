@@ -11,10 +11,12 @@ from simgrid_broker.policy.job_brokerage.question import NUMBERS
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
 from simgrid_broker.views import KEPT
 
-RANKING = tuple(Criterion(tag=tag, name=name, panda="sorting by weight", stage=FINAL_STAGE,
+RANKING = tuple(Criterion(tag=tag, name=name, unit=unit, says=says, panda="sorting by weight", stage=FINAL_STAGE,
                           source="brokerage reference, 10.3, 10.4")
-                for tag, name in (("-t1_weight", "too_quiet"), ("-low_weight", "low_weight"),
-                                  ("-others_bootstrap", "others_bootstrap")))
+                for tag, name, unit, says in (
+                    ("-t1_weight", "too_quiet", "jobs", "{value} running, {limit:plain} at the queue that is used"),
+                    ("-low_weight", "low_weight", "weight", "weight {value}, the last queue used has {limit}"),
+                    ("-others_bootstrap", "others_bootstrap", "", "queues without any job are used first")))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
 NAMES = 1 << 20
 """More than the number of candidates, by whose names ties are broken."""

@@ -16,16 +16,17 @@ STATUS: Any = {"panda": "selection for storage endpoints", "stage": "Storage che
           "source": f"{STEP_2}; brokerage reference, 2.5"}
 
 
-@candidate_criterion("-disk", unit="bytes", panda="selection for storage space",
-                     stage="Storage check", temporary=True, source=STEP_2,
+@candidate_criterion("-disk", unit="bytes", says="{value} free in its storage, more than {limit} needed",
+                     panda="selection for storage space", stage="Storage check", temporary=True, source=STEP_2,
                      editions=("documented",))
 def too_little_space(task, queue, load, link, store, numbers):
     """Refuse queues whose storage does not have more than 200 GB free (D73)."""
     return store["present"] and store["free_bytes"] <= MIN_FREE_BYTES, store["free_bytes"], MIN_FREE_BYTES
 
 
-@candidate_criterion("-disk", unit="bytes", panda="selection for storage space", stage="Storage check",
-                     temporary=True, editions=("deployed",),
+@candidate_criterion("-disk", unit="bytes",
+                     says="{value:binary} usable in its storage, {limit:binary} needed (STORAGE_MIN_FREE_SIZE)",
+                     panda="selection for storage space", stage="Storage check", temporary=True, editions=("deployed",),
                      source="brokerage reference, 2.3 P15")
 def too_little_space_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose storage has less usable space than STORAGE_MIN_FREE_SIZE (D73)."""
@@ -33,19 +34,19 @@ def too_little_space_deployed(task, queue, load, link, store, numbers):
     return store["present"] and usable < limit, usable, limit
 
 
-@candidate_criterion("-read_lan_blacklist", **STATUS)
+@candidate_criterion("-read_lan_blacklist", says="jobs cannot read from its storage", **STATUS)
 def not_readable(task, queue, load, link, store, numbers):
     """Refuse queues whose storage jobs cannot read (D2)."""
     return store["present"] and not store["read_lan"], np.nan, np.nan
 
 
-@candidate_criterion("-write_lan_blacklist", **STATUS)
+@candidate_criterion("-write_lan_blacklist", says="jobs cannot write to its storage", **STATUS)
 def not_writable(task, queue, load, link, store, numbers):
     """Refuse queues whose storage jobs cannot write to (D2)."""
     return store["present"] and not store["write_lan"], np.nan, np.nan
 
 
-@candidate_criterion("-write_wan_blacklist", **STATUS)
+@candidate_criterion("-write_wan_blacklist", says="its storage receives no files over WAN", **STATUS)
 def receives_nothing(task, queue, load, link, store, numbers):
     """Refuse satellites whose storage cannot receive files over WAN.
 
@@ -56,13 +57,15 @@ def receives_nothing(task, queue, load, link, store, numbers):
     return closed and (needs_input or not in_nucleus(task, link)), np.nan, np.nan
 
 
-@candidate_criterion("-read_wan_blacklist", **STATUS)
+@candidate_criterion("-read_wan_blacklist", says="its storage sends no files over WAN", **STATUS)
 def sends_nothing(task, queue, load, link, store, numbers):
     """Refuse satellites whose storage cannot send files over WAN (D2)."""
     return store["present"] and not store["read_wan"] and not in_nucleus(task, link), np.nan, np.nan
 
 
-@candidate_criterion("-source_blacklist", **STATUS | {"source": "brokerage reference, 2.5"}, editions=("deployed",))
+@candidate_criterion("-source_blacklist", says="no storage with all of the input sends files over WAN",
+                     applies=lambda task: task["total_bytes"] > 0,
+                     **STATUS | {"source": "brokerage reference, 2.5"}, editions=("deployed",))
 def input_cannot_be_sent(task, queue, load, link, store, numbers):
     """Refuse satellites if no storage with a complete replica of the input sends files over WAN."""
     return task["no_remote_source"] and not in_nucleus(task, link), np.nan, np.nan

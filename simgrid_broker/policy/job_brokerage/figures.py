@@ -1,5 +1,6 @@
 """The figures behind a verdict of job brokerage: what a rule compared, and the factors of a weight, on demand."""
 
+import itertools
 import math
 
 import numpy as np
@@ -23,9 +24,13 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
     its queue and at the one used.
     """
     n, criteria = case.n_candidates, brokerage.funnel.criteria
+    texts: dict[int, str] = {}
+    task = question.tables.task[question.row]
     known = Figures(np.full(n, np.nan), np.full(n, np.nan),
                     {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors},
-                    {name: np.full(n, np.nan) for name in (*NUMBERS_TOLD, "network weight", "jumbo")})
+                    {name: np.full(n, np.nan) for name in (*NUMBERS_TOLD, "network weight", "jumbo")}, texts,
+                    frozenset(place for place, rule in enumerate(criteria)
+                              if not rule.rule.concerns(task if rule.rule.per_candidate else case)))
     for place in np.unique(refused_by[(refused_by != KEPT) & (refused_by < len(criteria))]).tolist():
         rows = np.flatnonzero(refused_by == place)
         rule = criteria[place]
@@ -37,6 +42,10 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
             weighed = rule.rule.needs_numbers or rule.rule.final
             for k in rows.tolist():
                 _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k, weighed))
+        if rule.rule.text is not None:
+            asked = (candidate(brokerage, question, k, False) if rule.rule.per_candidate else (case, k)
+                     for k in rows.tolist())
+            texts |= zip(rows.tolist(), itertools.starmap(rule.rule.text, asked), strict=True)
     _split(brokerage, case, question, np.flatnonzero(reaches_weight(brokerage, refused_by)), refused_by, known)
     _rank(brokerage, question, refused_by - len(criteria), known)
     return known
@@ -89,11 +98,11 @@ def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.
     """The factors and numbers of candidates `rows`."""
     for rule in brokerage.static_factors:
         known.factors[rule.rule.name][rows] = np.broadcast_to(rule(case), case.n_candidates)[rows]
-    tags = brokerage.tags
+    begins = {tag: place for place, tag in reversed(list(enumerate(brokerage.tags)))}
     for k in rows.tolist():
         seen = candidate(brokerage, question, k)
         for rule in brokerage.candidate_factors:
-            if not rule.rule.before or not 0 <= refused_by[k] < tags.index(rule.rule.before):
+            if not 0 <= refused_by[k] < begins.get(rule.rule.before, 0):
                 known.factors[rule.rule.name][k] = rule(*seen)
         for name, column in NUMBERS_TOLD.items():
             known.numbers[name][k] = seen.numbers[column]

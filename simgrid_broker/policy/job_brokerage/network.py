@@ -112,26 +112,34 @@ def network(task, queue, load, link, store, numbers):
     return network_weight(task, link) if task["has_nucleus"] and task["NW_ACTIVE"] else 1.0
 
 
+WEAK = "network weight {value}, express tasks need {limit}"
+
+
+@compiled
+def minds_the_link(task):
+    """Whether a task is express and has a link to mind."""
+    return task["express"] and task["has_nucleus"] and task["NW_ACTIVE"]
+
+
 @compiled
 def weak_link(task, link):
     """Whether the link of an express task is below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER, with both figures."""
-    if not (task["express"] and task["has_nucleus"] and task["NW_ACTIVE"]):
+    if not minds_the_link(task):
         return False, np.nan, np.nan
     weight, limit = network_weight(task, link), task["NW_THRESHOLD"] * task["NW_WEIGHT_MULTIPLIER"]
     return weight < limit, weight, limit
 
 
-@candidate_criterion("-lowNetworkWeight", unit="weight", panda="network weight of express tasks",
-                     stage=FINAL_STAGE, cap=True,
-                     **DOCUMENTED)
+@candidate_criterion("-lowNetworkWeight", unit="weight", says=WEAK, applies=minds_the_link,
+                     panda="network weight of express tasks", stage=FINAL_STAGE, cap=True, **DOCUMENTED)
 def low_network_weight(task, queue, load, link, store, numbers):
     """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER."""
     return weak_link(task, link)
 
 
-@candidate_criterion("-lowNetworkWeight", unit="weight", panda="network weight of express tasks",
-                     stage=FINAL_STAGE, cap=True,
-                     final=True, source="brokerage reference, 10.3 rule 4", editions=("deployed",))
+@candidate_criterion("-lowNetworkWeight", unit="weight", says=WEAK, applies=minds_the_link,
+                     panda="network weight of express tasks", stage=FINAL_STAGE, cap=True, final=True,
+                     source="brokerage reference, 10.3 rule 4", editions=("deployed",))
 def low_network_weight_deployed(task, queue, load, link, store, numbers):
     """Refuse express tasks links below NW_THRESHOLD x NW_WEIGHT_MULTIPLIER if NW_ACTIVE (D48)."""
     return weak_link(task, link)
@@ -139,7 +147,13 @@ def low_network_weight_deployed(task, queue, load, link, store, numbers):
 
 # ---- the link filter -----------------------------------------------------------------------------------------------
 
-@candidate_criterion("-dest_blacklisted", panda="selection for storage endpoints of the nucleus", temporary=True,
+def has_nucleus(task):
+    """Whether a task has a nucleus, to which there are links."""
+    return task["has_nucleus"]
+
+
+@candidate_criterion("-dest_blacklisted", says="the storage of the nucleus does not receive and send files over WAN",
+                     applies=has_nucleus, panda="selection for storage endpoints of the nucleus", temporary=True,
                      **DOCUMENTED)
 def nucleus_closed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei whose storage does not receive and send files over WAN (D27)."""
@@ -147,16 +161,16 @@ def nucleus_closed(task, queue, load, link, store, numbers):
     return task["has_nucleus"] and not at_nucleus(link) and not usable, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", unit="files",
-                     panda="selection for files to the nucleus", temporary=True, **DOCUMENTED)
+@candidate_criterion("-links_full", unit="files", says="{value} wait for the nucleus, at most {limit:plain}",
+                     applies=has_nucleus, panda="selection for files to the nucleus", temporary=True, **DOCUMENTED)
 def nucleus_full(task, queue, load, link, store, numbers):
     """Refuse every queue if more files than NQUEUED_NUC_CAP_FOR_JOBS wait for the nucleus (D25)."""
     files, cap = float(task["nucleus_queued_files"]), float(task["NQUEUED_NUC_CAP_FOR_JOBS"])
     return task["has_nucleus"] and files > cap, files, cap
 
 
-@candidate_criterion("-link_unusable", unit="closeness",
-                     panda="selection for blocked links to the nucleus", **DOCUMENTED)
+@candidate_criterion("-link_unusable", unit="closeness", says="link to the nucleus blocked, closeness {value}",
+                     applies=has_nucleus, panda="selection for blocked links to the nucleus", **DOCUMENTED)
 def link_blocked(task, queue, load, link, store, numbers):
     """Refuse queues whose link to the nucleus is blocked."""
     closeness = float(link["closeness"])
@@ -165,8 +179,8 @@ def link_blocked(task, queue, load, link, store, numbers):
 
 
 @candidate_criterion("-link_unusable", unit="files",
-                     panda="selection for files on the link to the nucleus", temporary=True,
-                     **DOCUMENTED)
+                     says="{value} wait on the link to the nucleus, at most {limit:plain}", applies=has_nucleus,
+                     panda="selection for files on the link to the nucleus", temporary=True, **DOCUMENTED)
 def link_full(task, queue, load, link, store, numbers):
     """Refuse queues with more files than NQUEUED_SAT_CAP on their link to the nucleus (D26)."""
     files, cap = waiting_files(task, link), float(task["NQUEUED_SAT_CAP"])
@@ -189,14 +203,16 @@ def first_hit(task, link):
     return LINK_FULL if waiting_files(task, link) >= task["NQUEUED_SAT_CAP"] else PASSES
 
 
-@candidate_criterion("-dest_blacklisted", panda="selection for links to the nucleus", stage="link check",
+@candidate_criterion("-dest_blacklisted", says="the storage of the nucleus receives no files over WAN",
+                     applies=has_nucleus, panda="selection for links to the nucleus", stage="link check",
                      temporary=True, **DEPLOYED)
 def nucleus_closed_deployed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei whose storage does not receive files over WAN (D27)."""
     return first_hit(task, link) == DEST_BLACKLISTED, np.nan, np.nan
 
 
-@candidate_criterion("-links_full", unit="files", panda="selection for links to the nucleus", stage="link check",
+@candidate_criterion("-links_full", unit="files", says="{value} wait for the nucleus, fewer than {limit:plain} allowed",
+                     applies=has_nucleus, panda="selection for links to the nucleus", stage="link check",
                      temporary=True, **DEPLOYED)
 def nucleus_full_deployed(task, queue, load, link, store, numbers):
     """Refuse satellites of nuclei for which NQUEUED_NUC_CAP_FOR_JOBS files or more wait (D25)."""
@@ -204,14 +220,16 @@ def nucleus_full_deployed(task, queue, load, link, store, numbers):
     return first_hit(task, link) == LINKS_FULL, files, cap
 
 
-@candidate_criterion("-link_unusable", unit="closeness", panda="selection for links to the nucleus",
-                     stage="link check", **DEPLOYED)
+@candidate_criterion("-link_unusable", unit="closeness", says="link to the nucleus blocked, closeness {value}",
+                     applies=has_nucleus, panda="selection for links to the nucleus", stage="link check", **DEPLOYED)
 def link_blocked_deployed(task, queue, load, link, store, numbers):
     """Refuse queues whose link to the nucleus is blocked, unless the nucleus was refused before."""
     return first_hit(task, link) == LINK_BLOCKED, float(link["closeness"]), float(MIN_CLOSENESS)
 
 
-@candidate_criterion("-link_unusable", unit="files", panda="selection for links to the nucleus", stage="link check",
+@candidate_criterion("-link_unusable", unit="files",
+                     says="{value} wait on the link to the nucleus, fewer than {limit:plain} allowed",
+                     applies=has_nucleus, panda="selection for links to the nucleus", stage="link check",
                      temporary=True, **DEPLOYED)
 def link_full_deployed(task, queue, load, link, store, numbers):
     """Refuse queues with NQUEUED_SAT_CAP files or more on their link to the nucleus (D26)."""

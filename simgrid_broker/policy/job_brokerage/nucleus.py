@@ -26,15 +26,21 @@ def near_nucleus(task, link):
     return in_nucleus(task, link) or (task["sharing_counts"] and link["sharing"])
 
 
-@candidate_criterion("-t1weight", panda="selection for t1Weight", stage="T1 weight check",
+@compiled
+def stays(task):
+    """Whether a task stays at its nucleus."""
+    return task["stays_at_nucleus"] and (task["has_nucleus"] or task["hint"])
+
+
+@candidate_criterion("-t1weight", says="not at the nucleus, where t1Weight keeps the task", applies=stays,
+                     panda="selection for t1Weight", stage="T1 weight check",
                      source=f"{JOB_BROKERAGE}, step 2; brokerage reference, 2.3 P22")
 def off_nucleus(task, queue, load, link, store, numbers):
     """Refuse queues that do not belong to the nucleus to normal jobs of tasks with t1Weight -1 (D72).
 
     In the deployed edition any negative t1Weight counts, and queues that share the nucleus' storage pass.
     """
-    concerned = task["stays_at_nucleus"] and (task["has_nucleus"] or task["hint"])
-    return concerned and not near_nucleus(task, link), np.nan, np.nan
+    return stays(task) and not near_nucleus(task, link), np.nan, np.nan
 
 
 @candidate_factor("t1weight", panda="t1Weight",
@@ -53,14 +59,21 @@ def stays_on_the_chain(task):
     return task["has_nucleus"] and task["fullchain"] > 0 and task["nucleus_bare"] > 0
 
 
-@candidate_criterion("-full_chain", **CHAIN)
+@compiled
+def off_chains(task):
+    """Whether a task with a nucleus is on no full chain."""
+    return task["has_nucleus"] and not stays_on_the_chain(task)
+
+
+@candidate_criterion("-full_chain", says="not at the bare nucleus of the full chain", applies=stays_on_the_chain,
+                     **CHAIN)
 def off_the_chain(task, queue, load, link, store, numbers):
     """Refuse all but the queues of the nucleus to full chains that have a bare one."""
     return stays_on_the_chain(task) and not in_nucleus(task, link), np.nan, np.nan
 
 
-@candidate_criterion("-not_full_chain", **CHAIN)
+@candidate_criterion("-not_full_chain", says="bareNucleus only: its nucleus is for full chains", applies=off_chains,
+                     **CHAIN)
 def for_full_chains_only(task, queue, load, link, store, numbers):
     """Refuse queues of nuclei with bareNucleus=only to all other tasks that have a nucleus."""
-    kept_free = queue["bare_nucleus"] == ONLY_FULL_CHAIN and task["has_nucleus"] and not stays_on_the_chain(task)
-    return kept_free, np.nan, np.nan
+    return queue["bare_nucleus"] == ONLY_FULL_CHAIN and off_chains(task), np.nan, np.nan

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.names import QueueStatus
+from simgrid_broker.policy.job_brokerage import named_values
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import JOB_BROKERAGE, criterion
 from simgrid_broker.units import DAY, HOUR
@@ -78,7 +79,9 @@ def for_hint(task: Task) -> Task:
     return replace(task, preassigned=(), premerge=None)
 
 
-@criterion("-preassign", panda="list of preliminary candidates", static=NAMED,
+@criterion("-preassign", says="{text}", text=named_values.who_names_queues,
+           applies=lambda case: initial_list(case.task, case.queues, case.edition).preassigned,
+           panda="list of preliminary candidates", static=NAMED,
            source=f"{JOB_BROKERAGE}, step 1; brokerage reference, 2.1 (D17)")
 def not_preassigned(case: JobCase) -> np.ndarray:
     """Refuse queues that are not on the list of a pre-assigned task; PanDA lists none of them and so logs none.

@@ -1,19 +1,28 @@
 """Criteria on releases, containers, CPUs and GPUs, checked once per distinct description; the CPU preference."""
 
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.policy.funnel import ONE
+from simgrid_broker.policy.job_brokerage import named_values
 from simgrid_broker.policy.job_brokerage.question import JobCase
 from simgrid_broker.policy.rule import criterion, factor
 from simgrid_broker.policy.software.check import NO_CACHE, NO_PLATFORM, answer, need_of, preference
 
 SOFTWARE_FIELDS = ("architecture", "transhome", "container_name", "only_tags_for_fc")
 
-BOTH = {"panda": "selection for release", "stage": "SW/HW check", "static": SOFTWARE_FIELDS,
-        "source": "PanDA brokerage documentation, release/cache availability check; brokerage reference, 5"}
+def needs_software(case: JobCase) -> bool:
+    """Whether anything is checked."""
+    return _need(case) is not None
 
 
-@criterion(NO_CACHE, **BOTH)
+BOTH: Any = {"applies": needs_software, "panda": "selection for release", "stage": "SW/HW check",
+             "static": SOFTWARE_FIELDS,
+             "source": "PanDA brokerage documentation, release/cache availability check; brokerage reference, 5"}
+
+
+@criterion(NO_CACHE, says="it does not have {text}", text=named_values.software, **BOTH)
 def software_missing(case: JobCase) -> np.ndarray:
     """Refuse queues without the release, container, CPU or GPU that the task asks for; those with ANY pass (D37).
 
@@ -22,7 +31,7 @@ def software_missing(case: JobCase) -> np.ndarray:
     return _answered(case, NO_CACHE)
 
 
-@criterion(NO_PLATFORM, **BOTH)
+@criterion(NO_PLATFORM, says="it has no platform for {text}", text=named_values.platform, **BOTH)
 def platform_missing(case: JobCase) -> np.ndarray:
     """Refuse queues that have no platform for the regular expression of the task."""
     return _answered(case, NO_PLATFORM)

@@ -1,10 +1,12 @@
 """One production task brokerage decision, and the draw of the nucleus; source: PanDA brokerage documentation,
 production task brokerage; brokerage reference, section 1."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from simgrid_broker.policy.funnel import Funnel, Liftable
 from simgrid_broker.policy.task_brokerage import rank
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.policy.task_brokerage.question import Candidate, task_record
@@ -25,8 +27,10 @@ def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, unifor
     if task.nucleus < 0 or task.nucleus not in nuclei.site:
         return run_brokerage(brokerage, task, nuclei, cfg, uniform, brokerage.tags)
     verdict = run_brokerage(PREASSIGNED, task, nuclei, cfg, uniform)
-    shifted = np.where(verdict.refused_by == KEPT, KEPT, verdict.refused_by + len(brokerage.funnel.tags))
-    return replace(verdict, tags=brokerage.tags, refused_by=shifted.astype(np.int16))
+    n, told = len(brokerage.funnel.tags), verdict.figures
+    shifted = np.where(verdict.refused_by == KEPT, KEPT, verdict.refused_by + n)
+    return replace(verdict, tags=brokerage.tags, refused_by=shifted.astype(np.int16),
+                   figures=told and (lambda: replace(told(), unasked=frozenset(range(n)))))
 
 
 def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdpconfig, uniform: float,
@@ -46,22 +50,41 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
             seen["can_run"] = nuclei.can_run(asked)
             n_left = brokerage.decide(record, seen, uniform, refused_by, weight, order)
     return Verdict(tags or brokerage.funnel.tags, refused_by, weight, order[:n_left],
-                   figures=lambda: figures(brokerage, record, seen, refused_by))
+                   figures=lambda: figures(brokerage, record, seen, refused_by, nuclei.why_not, len(tags)))
 
 
-def figures(brokerage: TaskBrokerage, record: np.ndarray, nuclei: np.ndarray, refused_by: np.ndarray) -> Figures:
-    """What the criteria that refused a nucleus compared, and the factors of the other nuclei."""
+def figures(brokerage: TaskBrokerage, record: np.ndarray, nuclei: np.ndarray, refused_by: np.ndarray,
+            why_not: Callable[[int], str] | None, n_tags: int) -> Figures:
+    """What the criteria that refused a nucleus compared or name, and the factors of the other nuclei.
+
+    why_not: as in `views.Nuclei`; n_tags: of the verdict, whose last ones may belong to rules that were not asked.
+    """
     n, criteria = len(nuclei), brokerage.funnel.criteria
+    texts: dict[int, str] = {}
     value, limit = np.full(n, np.nan), np.full(n, np.nan)
     factors = {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors}
     for k, place in enumerate(refused_by.tolist()):
         seen = Candidate(record[0], nuclei[k])
         if place != KEPT:
             _, value[k], limit[k] = criteria[place](*seen)
+            if place == brokerage.ability and why_not is not None:
+                texts[k] = why_not(int(nuclei[k]["site"]))
+            elif (text := criteria[place].rule.text) is not None:
+                texts[k] = text(*seen)
         else:
             for rule in brokerage.factors:
                 factors[rule.rule.name][k] = rule(*seen)
-    return Figures(value, limit, factors)
+    return Figures(value, limit, factors, {}, texts, frozenset(
+        (*_unasked(brokerage.funnel, record[0], refused_by), *range(len(criteria), n_tags))))
+
+
+def _unasked(funnel: Funnel, task: np.void, refused_by: np.ndarray) -> Iterator[int]:
+    """Places of the criteria that do not concern the task, that were lifted, or that came when no nucleus was left."""
+    last = len(funnel.criteria) if (refused_by == KEPT).any() else int(refused_by.max(initial=-1))
+    lifted = [rule for step in funnel.steps if isinstance(step, Liftable) and task[step.name] for rule in step.criteria]
+    for place, rule in enumerate(funnel.criteria):
+        if place > last or rule in lifted or not rule.rule.concerns(task):
+            yield place
 
 
 def draw(verdict: Verdict, uniform: float) -> int:
