@@ -161,8 +161,8 @@ def test_no_pilots(fields, load, expected):
 @pytest.mark.parametrize(("rule", "fields", "columns", "config", "value", "limit"), [
     pytest.param("opportunistic", dict(is_scout=True), dict(pledgedcpu=-1), {}, -1, 0, id="pledge of -1, 0 is needed"),
     pytest.param("non_pledged", {}, dict(pledgedcpu=-1), SHORTAGE, -1, 0, id="also while work is short"),
-    pytest.param("inactive", dict(is_scout=True), dict(inactive=True, activated_all=5), {}, 5, 0,
-                 id="five jobs wait, none may"),
+    pytest.param("inactive", dict(is_scout=True), dict(idle_s=9600.0, activated_all=5), {}, 9600, 7200,
+                 id="none started for longer than two hours"),
     pytest.param("no_pilots", {}, dict(n_pilot=0), {}, 0, 1, id="no pilot, one is needed"),
 ])
 @pytest.mark.rule("opportunistic", "non_pledged", "activity.inactive", "no_pilots")

@@ -285,8 +285,8 @@ OF_NUCLEI = [
 def test_what_a_rule_says_of_a_nucleus(name, edition, of_task, columns, sentence):
     brokerage = TASKS[edition]
     rule, = (rule for rule in brokerage.funnel.criteria if rule.__name__ == name)
-    scalars = {"complete_replica", "can_run", "why_not"}
-    view = nuclei(1, **{key: value if key in scalars else [value] for key, value in columns.items()})
+    scalars = {key: value for key, value in columns.items() if key in ("complete_replica", "can_run", "why_not")}
+    view = replace(nuclei(1, **{key: [value] for key, value in columns.items() if key not in scalars}), **scalars)
     brokerage = replace(brokerage, funnel=Funnel((rule,)))
     config = cfg(edition, taskbrokerage={"INPUT_SIZE_THRESHOLD": 1, "INPUT_NUM_THRESHOLD": 100})
     verdict = broker_task_by(brokerage, task(**of_task), view, config, 0.5)
@@ -335,7 +335,7 @@ def test_rules_of_task_brokerage_that_were_lifted_or_came_too_late_are_told():
     def unasked(of_task, **columns):
         verdict = broker_task(task(**of_task), nuclei(1, **columns), cfg(), "documented", 0.5)
         return {TASKS["documented"].rules[place].name for place in verdict.figures().unasked}
-    plain = {"too_little_input", "too_few_files", "cannot_run", "not_preassigned"}
+    plain = {"too_little_input", "too_few_files", "not_preassigned"}
     assert unasked({}) == plain
     assert unasked(dict(total_input_bytes=4e12, total_input_files=200)) == plain - {"too_little_input", "too_few_files"}
     lifted = dict(total_input_bytes=4e12, total_input_files=200, currentpriority=900)
