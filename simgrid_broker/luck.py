@@ -118,22 +118,24 @@ def key_of_attempt(task, chunk, attempt):
 
 def table(seed: int, stream: int, a: int, b: int, n_rows: int, columns: np.ndarray) -> np.ndarray:
     """Uniform numbers, (n_rows, n_columns), for the keys (a, b, row, key of the column); stream: number in STREAMS."""
-    found = np.empty((n_rows, len(columns)))
-    _fill(seed, stream, a, b, columns, found)
+    n = len(columns)
+    found = np.empty((n_rows, n))
+    fill_table(seed, stream, a, b, n_rows, columns, np.arange(n), n, found)
     return found
 
 
 @_wrapping
 @compiled
-def _fill(seed, stream, a, b, columns, found):
+def fill_table(seed, stream, a, b, n_rows, keys, columns, n_columns, found):
+    """Fill found[row, k] with the uniform number for the key (a, b, row, keys[columns[k]]), as `table`."""
     z = _mix(_GOLDEN ^ (np.uint64(seed) * _GOLDEN))
     z = _mix(z ^ (np.uint64(stream) * _GOLDEN))
     z = _mix(z ^ (np.uint64(a) * _GOLDEN))
     z = _mix(z ^ (np.uint64(b) * _GOLDEN))
-    for row in range(found.shape[0]):
+    for row in range(n_rows):
         of_row = _mix(z ^ (np.uint64(row) * _GOLDEN))
-        for k in range(len(columns)):
-            found[row, k] = (np.float64(_mix(of_row ^ (np.uint64(columns[k]) * _GOLDEN)) >> _U12) + 0.5) * _UNIT
+        for k in range(n_columns):
+            found[row, k] = (np.float64(_mix(of_row ^ (np.uint64(keys[columns[k]]) * _GOLDEN)) >> _U12) + 0.5) * _UNIT
 
 
 @compiled

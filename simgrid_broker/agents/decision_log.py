@@ -54,7 +54,11 @@ class Unplaced:
 
 
 class DecisionLog:
-    """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share."""
+    """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share.
+
+    of_jobs: (n_shares, n_rules + 1, n_queues, 3) refusals of queues by the rules of the scenario since the last sample,
+    where `is_counted`, (n_shares,), says so.
+    """
 
     def __init__(self, world: World, policies: Policies):
         record = world.scenario.record
@@ -69,6 +73,9 @@ class DecisionLog:
         self.factors: list[np.ndarray] = []
         self.n_decisions = 0
         self.known: dict[tuple[DecisionKind, tuple[str, ...]], Steps] = {}
+        self.of_jobs = np.zeros((len(world.arrays.hs06_milli), len(policies.job_rules.rules) + 1,
+                                 len(world.arrays.queues), 3), np.int64)
+        self.is_counted = np.zeros(len(self.of_jobs), bool)
         self.refusals: dict[tuple[DecisionKind, int], tuple[Steps, np.ndarray]] = {}
 
     def add(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
@@ -76,7 +83,14 @@ class DecisionLog:
         """Note one decision before it takes effect; candidates: sites of the verdict, None = it is about queues."""
         self.n_decisions += 1
         steps = self.steps(kind, verdict.tags)
-        self._count(kind, task.share, verdict, steps, candidates)
+        counts = self.counts(kind, task.share, steps, candidates is None)
+        groups = self.groups if candidates is None else np.stack([candidates, candidates])
+        tally_refusals(counts[None], 0, verdict.refused_by, groups, steps.ranks, self.furthest)
+        self.record(kind, now, task, verdict, n_jobs, offset, candidates)
+
+    def record(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
+               candidates: np.ndarray | None = None) -> None:
+        """Record one decision that is counted, if the scenario asks for it; arguments as for `add`."""
         whole = self.unplaced.chooses(kind, task, verdict) or self._keeps(self.of_candidates, task)
         if not whole and not self._keeps(self.of_decisions, task):
             return
@@ -88,8 +102,12 @@ class DecisionLog:
         self.rows.append((now, self.n_decisions, kind, task.jeditaskid, task.share, task.resource_type,
                           len(verdict.refused_by), len(verdict.order), n_jobs, best, weight))
         if whole:
-            self._add_candidates(verdict, steps, offset + (np.arange(len(verdict.refused_by)) if candidates is None
-                                                           else candidates))
+            about = np.arange(len(verdict.refused_by)) if candidates is None else candidates
+            self._add_candidates(verdict, self.steps(kind, verdict.tags), offset + about)
+
+    def may_record(self, task: Task) -> bool:
+        """Whether decisions about a task, or some of them, are recorded whatever they are."""
+        return self._keeps(self.of_decisions, task)
 
     def _keeps(self, fraction: float, task: Task) -> bool:
         """Whether decisions about a task belong to a fraction of all; larger fractions include smaller ones."""
@@ -124,14 +142,21 @@ class DecisionLog:
         rows["factor"] = self.world.vocabularies["factors"].index(name)
         return rows
 
-    def _count(self, kind: DecisionKind, share: int, verdict: Verdict, steps: Steps, sites: np.ndarray | None) -> None:
-        """Count refusals by rule and by site or PanDA queue; the last row counts what was kept."""
+    def counts(self, kind: DecisionKind, share: int, steps: Steps, about_queues: bool) -> np.ndarray:
+        """Refusals of one kind and share since the last sample, by rule and by queue or site; the last rule: none.
+
+        (n_rules + 1, n_queues, 3) or (n_rules + 1, n_sites, 3), as `tally_refusals` adds to it.
+        """
         found = self.refusals.get((kind, share))
         if found is None:
-            columns = len(self.world.arrays.queues if sites is None else self.world.arrays.sites)
-            found = self.refusals[kind, share] = (steps, np.zeros((len(steps.ranks), columns, 3), np.int64))
-        groups = self.groups if sites is None else np.stack([sites, sites])
-        tally_refusals(found[1], verdict.refused_by, groups, steps.ranks, self.furthest)
+            counts = self.of_jobs[share]
+            if steps is self.steps(DecisionKind.JOB_BROKERAGE, self.policies.job_rules.tags):
+                counts[:], self.is_counted[share] = 0, True
+            else:
+                columns = len(self.world.arrays.queues if about_queues else self.world.arrays.sites)
+                counts = np.zeros((len(steps.ranks), columns, 3), np.int64)
+            found = self.refusals[kind, share] = (steps, counts)
+        return found[1]
 
     def flush(self, now: float, write: Callable[..., None]) -> None:
         """Write what was added since the last call."""
@@ -151,6 +176,7 @@ class DecisionLog:
                 write("refusals", rows)
         for books in (self.rows, self.candidates, self.factors, self.refusals):
             books.clear()
+        self.is_counted[:] = False
 
 
 def steps_behind(world: World, policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:

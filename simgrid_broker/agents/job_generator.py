@@ -5,25 +5,25 @@ Source: Global Shares paper, section 2.3; PanDA brokerage documentation, product
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents import job_cycle
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.job_splitter import JobSplitter
+from simgrid_broker.agents.job_tables import JobTables
 from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
-from simgrid_broker.policy.task_selection import Selection, generates, most_jobs, selection
+from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_corecount, job_ramcount
+from simgrid_broker.policy.task_selection import Selection, generates, selection
 from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throttle_limits
 from simgrid_broker.views import Gdpconfig, Task
-from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
 from simgrid_broker.world.columns import return_to, set_reason, set_task
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import first_waiting, look_at_input
+from simgrid_broker.world.input_files import first_waiting, is_cut
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
@@ -31,33 +31,18 @@ from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
 READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
 GENERATES = np.isin(list(TaskStatus), (READY, SCOUTING, RUNNING))
 """Whether jobs are made of a task, by its status."""
-TASKS_AT_ONCE = 16
-"""Tasks whose input is read together."""
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 POLL_PROBABILITY = 0.25
 """Probability that a share and type without jobs is visited in a cycle; source: lifecycle reference, section 1.6."""
-
-
-def input_left(arrays: Arrays, rows: np.ndarray) -> Iterator[tuple[bool, list[tuple[int, int]]]]:
-    """For each task row: whether its jobs are cut from files, and the input that jobs can be made of now.
-
-    The input is pairs of ramCount level and pieces, raised levels first; each level is brokered separately. Source:
-    lifecycle reference, section 2.3 (one chunk per distinct ramCount).
-    """
-    waiting, cut = np.empty((TASKS_AT_ONCE, N_RAM_LEVELS), np.int32), np.empty(TASKS_AT_ONCE, np.bool_)
-    for begin in range(0, len(rows), TASKS_AT_ONCE):       # most cycles end with the first tasks
-        some = rows[begin:begin + TASKS_AT_ONCE]
-        look_at_input(arrays, some, waiting, cut)
-        for of_files, (plain, *raised) in zip(cut[:len(some)].tolist(), waiting[:len(some)].tolist(), strict=True):
-            yield of_files, [*((level, number) for level, number in enumerate(raised, start=1) if number), (0, plain)]
 
 
 def job_generator(control: Control) -> Process:
     """Run one process for each work queue (share and resource type)."""
     period = control.periods.job_generator
     work_queues = WorkQueues(control, min(period, control.periods.job_generator_lacking))
-    numbers = JobNumbers(control)
-    generators = [Generator(control, work_queues, numbers, queue) for queue in aligned_queues(control.world.scenario)]
+    numbers, tables = JobNumbers(control), JobTables(control, work_queues)
+    generators = [Generator(control, work_queues, numbers, tables, queue)
+                  for queue in aligned_queues(control.world.scenario)]
     yield control.env.all_of([control.env.process(control.every(period, each.cycle, f"jobgen {each.queue.full_name}"))
                               for each in generators])
 
@@ -73,8 +58,9 @@ def types_asked(queue: AlignedQueue, limits: ThrottleLimits) -> tuple[tuple[int,
 class Generator:
     """Job generation of one work queue."""
 
-    def __init__(self, control: Control, work_queues: WorkQueues, numbers: JobNumbers, queue: AlignedQueue):
-        self.control, self.work_queues, self.numbers = control, work_queues, numbers
+    def __init__(self, control: Control, work_queues: WorkQueues, numbers: JobNumbers, tables: JobTables,
+                 queue: AlignedQueue):
+        self.control, self.work_queues, self.numbers, self.tables = control, work_queues, numbers, tables
         self.queue, self.key = queue, int(luck.keys(luck.key_of(queue.full_name), 0))
         self.cfg: Gdpconfig | None = None
         self.limits: dict[bool, ThrottleLimits] = {}
@@ -82,6 +68,9 @@ class Generator:
         self.selection: dict[bool, Selection] = {}
         self.splitter = JobSplitter(control)
         self.n_polls = self.n_turns = 0                    # number the random draws
+        self.acts = {job_cycle.PREPARE: self._prepare, job_cycle.COUNT: self._count, job_cycle.ASK: self._ask,
+                     job_cycle.LOOK: self._look, job_cycle.START: self._start, job_cycle.HOLD: self._hold,
+                     job_cycle.GROW: self._grow}
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -94,7 +83,7 @@ class Generator:
             return None
         self._read_config()
         again = [self._serve(part, analysis) for analysis, part in self.work_queues.by_kind(rows)]
-        self.control.fabric.make_jobs()                    # at once: another cycle must not order the same input
+        self.control.fabric.make_jobs(self.tables.take_orders())     # at once: no other cycle orders the same input
         return self.control.periods.job_generator_lacking if any(again) else None
 
     def _is_visited(self) -> bool:
@@ -120,10 +109,7 @@ class Generator:
             self.n_turns += 1
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
         rows = rows[GENERATES[tasks["status"][rows]] & (tasks["priority"][rows] >= least)][:rule.n_tasks]
-        for row, (is_cut, waiting) in zip(rows.tolist(), input_left(self.control.arrays, rows), strict=True):
-            if left <= 0:
-                break
-            left -= self._generate(row, is_cut, waiting, left, rule)
+        left = self._generate(rows, left, rule)
         return decision.lacking and left <= 0
 
     def _throttle(self, analysis: bool) -> Throttle:
@@ -149,22 +135,50 @@ class Generator:
             self.levels[analysis] = types_asked(queue, self.limits[analysis])
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
-    def _generate(self, row: int, is_cut: bool, waiting: list[tuple[int, int]], left: int, rule: Selection) -> int:
-        """Make at most `left` jobs of a task and return how many; if input finds no queue, the task goes on hold.
+    def _generate(self, rows: np.ndarray, left: int, rule: Selection) -> int:
+        """Make at most `left` jobs of the tasks in `rows`, the first ones first; returns how many are left.
 
-        is_cut, waiting: as `input_left`. Files count as the jobs that they typically make.
+        A task with input that finds no queue goes on hold. Files count as the jobs that they typically make.
         """
-        made, refused_by, arrays = 0, None, self.control.arrays
-        most = left if is_cut else most_jobs(left, int(arrays.tasks["n_input_files"][row]), rule)
-        for level, inputs in waiting:
-            wanted = min(inputs, most - made)
-            if wanted > 0:
-                placed, tag = self._cut(row, wanted, level, rule) if is_cut else self._make(row, wanted, level)
-                made += placed
-                refused_by = refused_by if placed else tag
-        if refused_by is not None:
-            hold(self.control, row, refused_by)
-        return made
+        control, tables, acts = self.control, self.tables, self.acts
+        state = tables.begin(control.now, left, rule)
+        while (reason := tables.go_on(control.arrays, tables.tables, tables.desk, rows)) != job_cycle.OVER:
+            acts[reason](rows, state, rule)
+        control.books.decisions.n_decisions += int(state["n_decisions"])
+        return int(state["left"])
+
+    def _prepare(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+        self.tables.prepare(int(rows[state["task"]]), int(state["level"]))
+
+    def _count(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+        self.tables.count(int(self.control.arrays.tasks["share"][rows[state["task"]]]))
+
+    def _look(self, _: np.ndarray, state: np.void, __: Selection) -> None:
+        """Record the decision in hand."""
+        log, (task, verdict) = self.control.books.decisions, self.tables.verdict()
+        log.n_decisions, state["n_decisions"] = log.n_decisions + int(state["n_decisions"]), 0
+        log.record(DecisionKind.JOB_BROKERAGE, self.control.now, task, verdict, int(state["placed"]))
+
+    def _start(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+        self._set_running(int(rows[state["task"]]))
+
+    def _hold(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+        refused_by = int(state["refused_by"])
+        tag = self.control.policies.job_rules.tags[refused_by] if refused_by >= 0 else ""
+        hold(self.control, int(rows[state["task"] - 1]), tag)
+
+    def _grow(self, *_: Any) -> None:
+        self.tables.grow_orders()
+
+    def _ask(self, rows: np.ndarray, state: np.void, rule: Selection) -> None:
+        """Make the jobs wanted of a task whose jobs are cut from files, or by an own brokerage."""
+        row, wanted, level = int(rows[state["task"]]), int(state["wanted"]), int(state["level"])
+        cut = is_cut(self.control.arrays, row)
+        made, tag = self._cut(row, wanted, level, rule) if cut else self._make(row, wanted, level)
+        state["made"] += made
+        if not made:
+            tags = self.control.policies.job_rules.tags
+            state["refused_by"] = tags.index(tag) if tag else job_cycle.NO_TAG
 
     def _make(self, row: int, wanted: int, level: int) -> tuple[int, str]:
         """Broker `wanted` jobs of one ramCount; returns how many found a queue, and the tag that left no candidate."""
@@ -195,8 +209,9 @@ class Generator:
         control, now, placed = self.control, self.control.now, []
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.brokers.queues.queue_and_cores[number]
-            ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
-            control.fabric.order_jobs(row, number, size, ram, now, level, task.resource_type)
+            ram = job_ramcount(task.ramcount, task.ramunit in PER_CORE_UNITS, task.baseramcount,
+                               job_corecount(task.corecount, cores))
+            self.tables.order((now, row, number, size, ram, level, task.resource_type))
             placed.append((queue, size))
         control.brokers.snapshot.place(account, task.resource_type, placed)
         self._set_running(row)

@@ -8,7 +8,7 @@ from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy, DecisionKind
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
+from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_corecount, job_ramcount
 from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
 from simgrid_broker.policy.task_selection import Selection, files_to_read
 from simgrid_broker.schema.attribute import columns_of
@@ -49,7 +49,7 @@ class JobSplitter:
         control, arrays = self.control, self.control.arrays
         splitting = splitting_of(arrays, row)
         typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
-        pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule))
+        pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule.n_files))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of(arrays, row)
         verdict = control.brokers.queues_for(task, parts, asked, account)
@@ -92,5 +92,6 @@ class JobSplitter:
         """Submit jobs at a candidate to the server."""
         control = self.control
         _, cores = control.brokers.queues.queue_and_cores[number]
-        ram = job_ramcount(task.ramcount, task.ramunit, task.baseramcount, job_corecount(task.corecount, cores))
+        ram = job_ramcount(task.ramcount, task.ramunit in PER_CORE_UNITS, task.baseramcount,
+                           job_corecount(task.corecount, cores))
         control.fabric.cut_jobs((control.now, row, number, len(jobs), ram, level, task.resource_type), jobs)

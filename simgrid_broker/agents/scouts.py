@@ -29,7 +29,7 @@ class Scouts:
         work = world.scenario.workload
         self.streams = {names.index(stream.name): stream for stream in (*work.campaigns, *work.users)
                         if stream.useScout and stream.name in names}
-        self.changes = [0] * len(tasks)
+        self.changes = np.zeros(len(tasks), np.int64)
         self.measured = np.zeros(len(tasks), bool)
         self.jobs: dict[int, list] = {}                      # finished jobs, as `policy.scouts.Jobs`
         self.claims: dict[int, Task] = {}                    # these tasks on arrival

@@ -8,6 +8,7 @@ internals: `pyproject.toml` bounds Numba to the versions that were tried.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any, TypeVar
 
 import numba
@@ -39,6 +40,17 @@ def compiled(function: F) -> F:
     whole numbers as int64, or uint64, whatever their width.
     """
     return function if numba.config.DISABLE_JIT else Compiled(function)
+
+
+def compiled_with(function: Callable[..., Any], **named: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, compiled, with other functions in place of those that it calls itself by these names.
+
+    If one of them is not compiled, the result is not compiled either.
+    """
+    plain = getattr(function, "py_func", function)
+    bound = FunctionType(plain.__code__, plain.__globals__ | named, plain.__name__, plain.__defaults__)
+    bound.__module__, bound.__qualname__ = plain.__module__, plain.__qualname__
+    return compiled(bound) if all(isinstance(other, Compiled) for other in named.values()) else bound
 
 
 @contextmanager

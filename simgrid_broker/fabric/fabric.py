@@ -77,12 +77,16 @@ class Fabric:
         cut_jobs(self.world.arrays, np.array([order], ORDERED), jobs)
         raise_fault(self.world.arrays)
 
-    def make_jobs(self) -> None:
-        """Make all ordered jobs, which takes their input; an agent calls it at the time of the orders."""
-        if not self.orders:
+    def make_jobs(self, orders: np.ndarray | None = None) -> None:
+        """Make all ordered jobs, which takes their input; an agent calls it at the time of the orders.
+
+        orders: (k,) of ORDERED, by default those of `order_jobs`.
+        """
+        if orders is None:
+            orders = np.array(self.orders, ORDERED)
+            self.orders.clear()
+        if not len(orders):
             return
-        orders = np.array(self.orders, ORDERED)
-        self.orders.clear()
         self.world.make_room(jobs=int(orders["count"].sum()))
         make_jobs(self.world.arrays, orders)
         raise_fault(self.world.arrays)

@@ -273,10 +273,7 @@ def make_jobs(world: Arrays, orders):
     """Make the jobs of all `orders`, (k,) of ORDERED, while their tasks have input; the caller makes room."""
     for k in range(len(orders)):
         order = orders[k]
-        task = world.tasks[order["task"]]
-        left = np.int64(world.ram_levels[order["task"], order["ram_level"]]["waiting"])
-        if order["ram_level"] == 0:
-            left += max(0, input_files.inputs_to_use(world, order["task"]) - task["next_chunk"])
+        left = input_files.waiting_at(world, order["task"], order["ram_level"])
         for _ in range(min(order["count"], left)):
             make_job(world, order, 1, 0)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANY_CORES, COMPENSATION, CORES_OF_ANY, RAM_LIMITS_MB
 from simgrid_broker.views import Task
 
@@ -54,14 +55,19 @@ def cores_of_worker(kind: Any, corecount: int) -> int:
     return max(corecount, 1) if kind.mincore is not None and kind.mincore > 1 else 1
 
 
-def job_ramcount(ramcount: float, ramunit: str, baseramcount: float, corecount: int) -> int:
-    """Memory that a job asks for, MB, with compensation; an unknown ramcount adds none. Source: section 1.5."""
+@compiled
+def job_ramcount(ramcount, per_core, baseramcount, corecount):
+    """Memory that a job asks for, MB, with compensation; an unknown ramcount adds none. Source: section 1.5.
+
+    per_core: whether ramcount is in one of PER_CORE_UNITS.
+    """
     claimed = 0.0 if isnan(ramcount) else ramcount
-    total = claimed * corecount + baseramcount if ramunit in PER_CORE_UNITS else claimed
+    total = claimed * corecount + baseramcount if per_core else claimed
     return int(total * COMPENSATION)
 
 
-def job_corecount(task_corecount: int, queue_corecount: int) -> int:
+@compiled
+def job_corecount(task_corecount, queue_corecount):
     """Cores of the jobs of a task at a queue.
 
     1 if the task asks for one core or the queue has none; the task's own number where the queue's is -1; else the
@@ -69,7 +75,8 @@ def job_corecount(task_corecount: int, queue_corecount: int) -> int:
     """
     if task_corecount == 1:
         return 1
-    return (task_corecount if queue_corecount == -1 else queue_corecount) or 1
+    cores = task_corecount if queue_corecount == -1 else queue_corecount
+    return cores if cores else 1
 
 
 def _within(value: float, lowest: float | None, highest: float | None) -> bool:

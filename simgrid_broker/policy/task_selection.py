@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.gdpconfig import dbproxy, jobgen
 from simgrid_broker.views import Gdpconfig
 
@@ -84,21 +85,23 @@ def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarra
     return by_group[np.lexsort((np.repeat(uniforms(OF_GROUP, by_group[begins]), sizes), turn))]
 
 
-def most_jobs(left: int, n_files_per_job: int, rule: Selection) -> int:
-    """Jobs that may be made of one task while the throttler leaves `left`.
+@compiled
+def most_jobs(left, n_files_per_job, n_files, reads_more):
+    """Jobs that may be made of one task while the throttler leaves `left`; n_files, reads_more: as in `Selection`.
 
     The deployed edition reads a few files more than the remaining jobs need, and at least 100, so the last task of a
     cycle may get more jobs; source: lifecycle reference, section 2.3.
     """
     per_job = max(n_files_per_job, 1)
-    if not rule.reads_more:
-        return min(left, max(rule.n_files // per_job, 1))
-    return max(files_to_read(left, per_job, rule) // per_job, 1)
+    if not reads_more:
+        return min(left, max(n_files // per_job, 1))
+    return max(files_to_read(left, per_job, n_files) // per_job, 1)
 
 
-def files_to_read(left: int, typical: int, rule: Selection) -> int:
+@compiled
+def files_to_read(left, typical, n_files):
     """Files that are read of a task with `typical` files in a job, while the throttler leaves `left` jobs.
 
     Source: lifecycle reference, section 2.3.
     """
-    return max(min(rule.n_files, typical * left + SPARE_FILES), LEAST_FILES)
+    return max(min(n_files, typical * left + SPARE_FILES), LEAST_FILES)

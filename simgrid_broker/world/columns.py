@@ -4,10 +4,12 @@ from math import isnan
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
 from simgrid_broker.schema.tasks import N_REPLICAS
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.world import World
 
 CLAIMS = {column.name for column in TASKS.columns if column.unknown}
@@ -18,6 +20,12 @@ def set_task(world: World, row: int, **columns: float) -> None:
     task = world.arrays.tasks[row]
     for name, value in columns.items():
         task[name] = 0 if name in CLAIMS and isnan(value) else value
+
+
+@compiled
+def thaw(world: Arrays, row):
+    """Note that brokerage no longer fails for a task."""
+    world.tasks[row]["frozen_s"] = np.nan
 
 
 def return_to(world: World, row: int, status: int | None = None) -> None:

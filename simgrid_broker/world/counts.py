@@ -46,16 +46,16 @@ def tally(counts, row_of, column_of):
 
 
 @compiled
-def tally_refusals(counts, rule_of, groups, ranks, furthest):
+def tally_refusals(counts, share, rule_of, groups, ranks, furthest):
     """Count the rules that refused n candidates: by candidate, and by the rule that stopped a group of candidates.
 
-    counts: (n_rules + 1, n_queues, 3), added to: candidates, queues and pools, each at its queue; a queue or pool has
-    the rule that refused the candidate of it that came furthest. rule_of: (n,) rule of each candidate, -1 = the last:
-    none; groups: (2, n) queue and pool of each; ranks: (n_rules + 1,) place of each rule in the order of removal;
-    furthest: (2, most groups) buffer.
+    counts: (n_shares, n_rules + 1, n_queues, 3), of which that of `share` is added to: candidates, queues and pools,
+    each at its queue; a queue or pool has the rule that refused the candidate of it that came furthest. rule_of: (n,)
+    rule of each candidate, -1 = the last: none; groups: (2, n) queue and pool of each; ranks: (n_rules + 1,) place of
+    each rule in the order of removal; furthest: (2, most groups) buffer.
     """
     for k in range(len(rule_of)):
-        counts[rule_of[k], groups[0, k], 0] += 1
+        counts[share, rule_of[k], groups[0, k], 0] += 1
     for level in range(2):
         for group in range(furthest.shape[1]):
             furthest[level, group] = -1
@@ -66,19 +66,25 @@ def tally_refusals(counts, rule_of, groups, ranks, furthest):
         for group in range(furthest.shape[1]):
             best = furthest[level, group]
             if best >= 0:
-                counts[rule_of[best], groups[0, best], 1 + level] += 1
+                counts[share, rule_of[best], groups[0, best], 1 + level] += 1
 
 
 @compiled
 def place_jobs(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
     """Count new jobs, `number` at each `queue`, (k,) each, in the tables of a `Snapshot`."""
-    n_rows = 1 + placed_by_type.shape[1]
     for k in range(len(queue)):
-        placed[share, queue[k]] += number[k]
-        placed_by_type[share, resource_type] += number[k]
-        for row in range(share * n_rows, (share + 1) * n_rows):
-            if load_known[row]:
-                load[row, queue[k]]["placed"] += number[k]
+        place_block(share, resource_type, queue[k], number[k], placed, placed_by_type, load, load_known)
+
+
+@compiled
+def place_block(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
+    """Count `number` new jobs at one queue, as `place_jobs`."""
+    placed[share, queue] += number
+    placed_by_type[share, resource_type] += number
+    n_rows = 1 + placed_by_type.shape[1]
+    for row in range(share * n_rows, (share + 1) * n_rows):
+        if load_known[row]:
+            load[row, queue]["placed"] += number
 
 
 @dataclass

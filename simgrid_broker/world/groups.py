@@ -22,9 +22,10 @@ def group_of(world: Arrays, job):
     return np.int64(job["share"]) + (special if special < world.counts.shape[1] else 0)
 
 
-def n_special(arrays: Arrays) -> int:
+@compiled
+def n_special(world: Arrays):
     """Number of Resource queues."""
-    return arrays.counts.shape[1] // len(arrays.hs06_milli) - 1
+    return world.counts.shape[1] // len(world.hs06_milli) - 1
 
 
 def of_shares(numbers: np.ndarray, n_shares: int) -> np.ndarray:
@@ -43,12 +44,13 @@ def of_accounts(numbers: np.ndarray, n_shares: int, axis: int = 0) -> np.ndarray
     return np.moveaxis(np.concatenate([ahead[:n_shares], special]), 0, axis)
 
 
-def account_of(arrays: Arrays, row: int) -> int:
+@compiled
+def account_of(world: Arrays, row):
     """Account of a task's jobs in JEDI: its share, or n_shares + k for the k-th Resource queue from 0."""
-    special = n_special(arrays)
-    if special and 0 <= (work_queue := int(arrays.tasks["work_queue"][row])) < special:
-        return len(arrays.hs06_milli) + work_queue
-    return int(arrays.tasks["share"][row])
+    task = world.tasks[row]
+    if 0 <= task["work_queue"] < n_special(world):
+        return np.int64(len(world.hs06_milli) + task["work_queue"])
+    return np.int64(task["share"])
 
 
 def in_resource_queue(arrays: Arrays, tasks: np.ndarray) -> np.ndarray:

@@ -39,18 +39,12 @@ def inputs_to_use(world: Arrays, task_row):
 
 
 @compiled
-def look_at_input(world: Arrays, rows, waiting, cut):
-    """Fill `waiting` and `cut` for the tasks in `rows`, (n,).
-
-    waiting: (n, N_RAM_LEVELS) pieces that await jobs, by level of ramCount, new ones at the level of the task; cut:
-    (n,) whether jobs are cut from files.
-    """
-    for k in range(len(rows)):
-        row = rows[k]
-        cut[k] = is_cut(world, row)
-        for level in range(waiting.shape[1]):
-            waiting[k, level] = world.ram_levels[row, level]["waiting"]
-        waiting[k, 0] += max(0, inputs_to_use(world, row) - world.tasks[row]["next_chunk"])
+def waiting_at(world: Arrays, task_row, level):
+    """Pieces of a task's input at one level of ramCount that await jobs, new ones at the level of the task."""
+    waiting = np.int64(world.ram_levels[task_row, level]["waiting"])
+    if level == 0:
+        waiting += max(0, inputs_to_use(world, task_row) - world.tasks[task_row]["next_chunk"])
+    return waiting
 
 
 @compiled

@@ -14,7 +14,7 @@ from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import n_special, of_shares
+from simgrid_broker.world.groups import account_of, of_shares
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
 from simgrid_broker.world.places import RAW
 from simgrid_broker.world.world import World
@@ -269,7 +269,7 @@ def stores_of_queues(world: World, of_sites: np.ndarray) -> np.ndarray:
 
 
 @compiled
-def generating(world: Arrays, rows, n_types, n_shares, n_special, found, keys):
+def generating(world: Arrays, rows, n_types, found, keys):
     """The tasks of `rows` with input left of which jobs are made: their rows into `found`, their keys into `keys`.
 
     Their order by key is by account (share or Resource queue), resource type and priority, the highest first; a
@@ -281,10 +281,7 @@ def generating(world: Arrays, rows, n_types, n_shares, n_special, found, keys):
         scouting = task["status"] == SCOUTING
         if ((task["status"] == READY or task["status"] == RUNNING_TASK or scouting)
                 and (task["n_retry"] > 0 or inputs_to_use(world, row) > task["next_chunk"])):
-            account = np.int64(task["share"])
-            if 0 <= task["work_queue"] < n_special:
-                account = np.int64(n_shares) + task["work_queue"]
-            place = account * n_types + task["resource_type"]
+            place = account_of(world, row) * n_types + task["resource_type"]
             found[n], keys[n] = row, (place << PRIORITY_BITS) + HALF - task["priority"] - scouting
             n += 1
     return n
@@ -298,7 +295,7 @@ def tasks_by_work_queue(world: World, rows) -> dict[tuple[int, int], np.ndarray]
     found, keys = np.empty(len(rows), np.int64), np.empty(len(rows), np.int64)
     n_types = len(world.scenario.resource_types)
     arrays = world.arrays
-    n = generating(arrays, rows, n_types, len(arrays.hs06_milli), n_special(arrays), found, keys)
+    n = generating(arrays, rows, n_types, found, keys)
     order = np.argsort(keys[:n], kind="stable")
     place, found = keys[order] >> PRIORITY_BITS, found[order]
     begins = np.flatnonzero(np.diff(place, prepend=-1)).tolist()
@@ -377,8 +374,12 @@ def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> vie
         return parts and parts.told
     disk, anywhere, inputs, _ = parts
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
-    somewhere = any(source.part >= 1 for source in inputs[0].sources)
-    return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, somewhere, inputs)
+    return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, lies_somewhere(parts), inputs)
+
+
+def lies_somewhere(parts: views.JobInput) -> bool:
+    """Whether a replica has all input of a task."""
+    return any(source.part >= 1 for source in parts.inputs[0].sources)
 
 
 def jobs_before_merging(arrays: Arrays) -> np.ndarray:

@@ -13,7 +13,7 @@ from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.views import Task
 from simgrid_broker.world.arrays import N_RAM_LEVELS
-from simgrid_broker.world.input_files import is_cut, look_at_input, pieces_at_once
+from simgrid_broker.world.input_files import is_cut, pieces_at_once, waiting_at
 from simgrid_broker.world.observe import replicas, values_of
 from simgrid_broker.world.world import World
 
@@ -49,9 +49,8 @@ def waiting(world: World, live_rows) -> np.ndarray:
 
 def input_by_level(world: World, rows) -> np.ndarray:
     """Pieces of input of tasks that await jobs, by level of ramCount, (n_rows, N_RAM_LEVELS)."""
-    pieces, cut = np.zeros((len(rows), N_RAM_LEVELS), np.int32), np.zeros(len(rows), np.bool_)
-    look_at_input(world.arrays, rows, pieces, cut)
-    return pieces
+    pieces = [[waiting_at(world.arrays, row, level) for level in range(N_RAM_LEVELS)] for row in rows]
+    return np.array(pieces, np.int32).reshape(-1, N_RAM_LEVELS)
 
 
 def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised) -> tuple:

@@ -1,12 +1,13 @@
 """The retry module at work: rules in force, tasks and inputs that are raised, and how raised inputs are brokered."""
 
-import numpy as np
 import pytest
 from builders import S, Stage, T, put_job, scenario
 
-from simgrid_broker.agents.job_generator import input_left, job_generator
+from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.names import Cause
+from simgrid_broker.world.arrays import N_RAM_LEVELS
+from simgrid_broker.world.input_files import waiting_at
 
 RULE = dict(errorsource="pilotErrorCode", errorcode=1212)
 TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), SCORE_HIMEM=dict(mincore=1, maxcore=1,
@@ -122,7 +123,7 @@ def test_inputs_are_told_apart_by_what_they_were_raised_to():
     fail(stage)
     fail(stage, ramcount_mb=2700.0)
     fail(stage, Cause.PAYLOAD_ERROR)
-    assert list(input_left(stage.arrays, np.array([0]))) == [(False, [(2, 1), (4, 1), (0, 18)])]
+    assert [waiting_at(stage.arrays, 0, level) for level in range(N_RAM_LEVELS)] == [18, 0, 1, 0, 1, 0, 0]
 
 
 def test_raised_inputs_are_brokered_with_their_memory():

@@ -293,7 +293,7 @@ def test_typical_files(parameters, known, expected):
 ])
 def test_files_read_in_a_cycle(most, typical, jobs, expected):
     rule = selection(cfg(jobgen={"NFILES_MC": most}), "MC", False, "documented")
-    assert files_to_read(jobs, typical, rule) == expected
+    assert files_to_read(jobs, typical, rule.n_files) == expected
 
 
 def cut(table, bound, most=1000):

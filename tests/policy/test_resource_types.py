@@ -51,11 +51,11 @@ def test_the_four_types_leave_no_gap(corecount, ramcount, ramunit, base):
 
 
 @pytest.mark.parametrize(("args", "expected"), [
-    pytest.param((2000, "MBPerCore", 1000, 8), 15300, id="eight cores and a base"),
-    pytest.param((2000, "MB", 1000, 8), 1800, id="a total has no base"),
-    pytest.param((1111, "MB", 0, 1), 999, id="cut to whole MB"),
-    pytest.param((0, "MB", 0, 1), 0, id="nothing"),
-    pytest.param((nan, "MBPerCore", 1000, 8), 900, id="unknown: the base alone"),
+    pytest.param((2000, True, 1000, 8), 15300, id="eight cores and a base"),
+    pytest.param((2000, False, 1000, 8), 1800, id="a total has no base"),
+    pytest.param((1111, False, 0, 1), 999, id="cut to whole MB"),
+    pytest.param((0, False, 0, 1), 0, id="nothing"),
+    pytest.param((nan, True, 1000, 8), 900, id="unknown: the base alone"),
 ])
 def test_memory_of_a_job(args, expected):
     assert job_ramcount(*args) == expected

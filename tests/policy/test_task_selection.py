@@ -120,4 +120,4 @@ def test_every_task_is_served_once_and_no_group_two_turns_ahead(said, ratio, see
     pytest.param(300, 6000, "deployed", 5000, 1, id="even more"),
 ])
 def test_most_jobs_of_a_task(left, files, edition, n_files, jobs):
-    assert most_jobs(left, files, Selection("", 50, n_files, 30.0, edition == "deployed")) == jobs
+    assert most_jobs(left, files, n_files, edition == "deployed") == jobs

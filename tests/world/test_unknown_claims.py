@@ -7,7 +7,7 @@ from builders import Bench, scenario
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.job_brokerage.question import TASK, task_record
-from simgrid_broker.policy.resource_types import job_ramcount
+from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_ramcount
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import LOAD, TASK_FIELDS, Gdpconfig, Task, records
@@ -61,7 +61,7 @@ def test_compiled_rules_see_unknown_claims_as_nan(edition):
     pytest.param(500, "MBPerCore", 1000, 4500, id="known"),
 ])
 def test_memory_of_a_job_whose_task_claims_none(ramcount, unit, base, asked):
-    assert job_ramcount(ramcount, unit, base, 8) == asked
+    assert job_ramcount(ramcount, unit in PER_CORE_UNITS, base, 8) == asked
 
 
 def test_disk_traffic_of_a_queue_is_unknown_where_none_is_written():

@@ -39,28 +39,30 @@ def spread_jobs(verdict: Verdict, n_jobs: int, uniforms: np.ndarray, queued: np.
     weight, n_queued, most = (np.asarray(column, float) for column in (
         verdict.weight, queued if is_counted else unread, cap if is_capped else unread))
     chosen, sizes = np.empty(n_blocks, np.int64), np.empty(n_blocks, np.int64)
-    drawn = draw_blocks(verdict.order, weight, n_queued, most, uniforms, is_counted, is_capped, block, n_jobs,
+    drawn = draw_blocks(verdict.order, n_used, weight, n_queued, most, uniforms, is_counted, is_capped, block, n_jobs,
                         np.empty(n_used, PLACE), chosen, sizes)
     return chosen[:drawn], sizes[:drawn]
 
 
 @compiled
-def draw_blocks(order, weight, queued, cap, uniforms, is_counted, is_capped, block, n_jobs, places, chosen, sizes):
+def draw_blocks(order, n_used, weight, queued, cap, uniforms, is_counted, is_capped, block, n_jobs, places, chosen,
+                sizes):
     """Draw a candidate for each block of `n_jobs` jobs into `chosen`, and the size of the block into `sizes`.
 
-    order: candidates to use; weight, queued, cap: (n,) of all; is_counted, is_capped: whether the last two mean
-    anything, and so whether queued jobs lower the weight. places: room for (len(order),) of PLACE, where a candidate of
-    weight 0 that was used gets NaN. Returns how many blocks found one.
+    order: candidates, of which the first `n_used` are used; weight, queued, cap: (n,) of all; is_counted, is_capped:
+    whether the last two mean anything, and so whether queued jobs lower the weight. places: room for (n_used,) of
+    PLACE, where a candidate of weight 0 that was used gets NaN. Returns how many blocks found one.
     """
-    for k in range(len(order)):
+    for k in range(n_used):
         place, candidate = places[k], order[k]
         place["weight"] = weight[candidate]
         place["queued"] = queued[candidate] if is_counted else 0.0
         place["cap"] = cap[candidate] if is_capped else np.inf
-    for number in range(len(chosen)):
-        k = first_unused(places, uniforms, number)
+    n_blocks = (n_jobs + block - 1) // block
+    for number in range(n_blocks):
+        k = first_unused(places, n_used, uniforms, number)
         if k < 0:
-            k = first_open(places, uniforms, number)
+            k = first_open(places, n_used, uniforms, number)
             if k < 0:
                 return number
             if is_counted:
@@ -70,24 +72,24 @@ def draw_blocks(order, weight, queued, cap, uniforms, is_counted, is_capped, blo
         else:
             places[k]["weight"] = np.nan
         chosen[number], sizes[number] = order[k], min(block, n_jobs - block * number)
-    return len(chosen)
+    return n_blocks
 
 
 @compiled
-def first_unused(places, uniforms, number):
+def first_unused(places, n_used, uniforms, number):
     """The winner among the candidates of weight 0, all equally likely; -1 if there is none."""
     best = -1
-    for k in range(len(places)):
+    for k in range(n_used):
         if places[k]["weight"] == 0 and (best < 0 or uniforms[number, k] > uniforms[number, best]):
             best = k
     return best
 
 
 @compiled
-def first_open(places, uniforms, number):
+def first_open(places, n_used, uniforms, number):
     """The winner among the candidates below their cap, as likely as its weight; -1 if there is none."""
     best, best_time, best_weight = -1, 0.0, 0.0
-    for k in range(len(places)):
+    for k in range(n_used):
         if is_open(places[k]):
             time, weight = -math.log(uniforms[number, k]), places[k]["weight"]
             if best < 0 or time * best_weight < best_time * weight:          # time / weight is less

@@ -1,0 +1,250 @@
+"""One cycle of job generation in compiled code: it asks, draws and orders, and returns where Python must act.
+
+What a cycle reads and writes is gathered by `job_tables`.
+"""
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.agents.work_queues import CHANGING
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
+from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
+from simgrid_broker.policy.task_selection import most_jobs
+from simgrid_broker.schema import TASKS
+from simgrid_broker.world.arrays import N_RAM_LEVELS
+from simgrid_broker.world.columns import thaw
+from simgrid_broker.world.counts import place_block, tally_refusals
+from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
+
+OVER, PREPARE, COUNT, ASK, LOOK, START, HOLD, GROW = range(8)
+"""Why a cycle returns: it is over; a task or what is known of the grid must be put into the tables; refusals of a share
+are counted for the first time; Python must make the jobs; a decision may be recorded; a task starts; a task without a
+queue is put on hold; the room for orders is too small."""
+BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
+"""Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
+that were placed, at its end."""
+NOTHING, NO_TAG = -2, -1
+"""Refusals of the task in hand: none; one without a tag, as every queue was full."""
+READY = int(TaskStatus.READY)
+QUEUE_DRAW = luck.STREAMS["queue_draw"]
+
+CYCLE = np.dtype([
+    ("now_s", "f8"), ("by_type", "?"),       # by_type: brokers count the jobs of a task's resource type alone
+    ("n_files", "i8"), ("reads_more", "?"),  # of the selection of the work queue
+    ("asks", "?"),                   # whether Python is asked for every decision
+    ("watches", "?"),                # whether decisions without a candidate may be recorded
+    ("left", "i8"),                  # jobs that may still be made
+    ("next", "i8"),                  # where to go on, number of the task, of its levels of ramCount that are done
+    ("task", "i8"), ("n_levels", "i8"), ("level", "i8"),
+    ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
+    ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
+    ("n_orders", "i8"), ("n_decisions", "i8"),    # since Python last read them
+])
+"""State of a cycle."""
+
+SLOT = np.dtype([
+    ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
+    *((name, TASKS.dtype[name]) for name in CHANGING), ("changes", "i8"),    # of the task when its view was made
+    ("has_input", "?"), ("files_per_job", "f8"),
+    ("recorded", "?"),               # whether decisions about the task are recorded
+    ("failed", "?"),                 # whether the last one found no candidate
+])
+"""A task at a level of ramCount in the tables of the brokerage."""
+
+
+class Desk(Bundle):
+    """What a cycle reads and writes beside the tables of world and brokerage.
+
+    chosen, sizes, uniforms, places: room for draws; the others as in `counts.Snapshot`, `decision_log.DecisionLog` and
+    `network_metrics.NetworkMetrics`.
+    """
+
+    state: np.ndarray              # (1,) of CYCLE
+    slots: np.ndarray              # (n_slots,) of SLOT
+    slot_of: np.ndarray            # (n_tasks, N_RAM_LEVELS), -1 = none
+    changes: np.ndarray            # (n_tasks,)
+    asks: np.ndarray               # (n_tasks,), whether Python is asked about a task
+    placed: np.ndarray
+    placed_by_type: np.ndarray
+    load_known: np.ndarray
+    nuclei: np.ndarray
+    waiting: np.ndarray
+    ways_known: np.ndarray
+    counts: np.ndarray             # `DecisionLog.of_jobs`
+    is_counted: np.ndarray
+    groups: np.ndarray
+    ranks: np.ndarray              # (n_rules + 1,), as `tally_refusals`
+    furthest: np.ndarray
+    keys: np.ndarray               # (n,) of the candidates, for draws
+    chosen: np.ndarray
+    sizes: np.ndarray
+    uniforms: np.ndarray           # (n_blocks, most candidates)
+    places: np.ndarray             # (most candidates,) of `selection.PLACE`
+    orders: np.ndarray             # of ORDERED
+
+
+@compiled
+def decide(tables, row):
+    """Stands for the decision of the scenario's job brokerage; `job_tables` puts that in its place."""
+    return 0
+
+
+@compiled
+def go_on(world, tables, desk, rows):
+    """Go on with a cycle over the tasks in `rows` until it is over or Python must act; returns why."""
+    state = desk.state[0]
+    while True:
+        if state["next"] == BEGIN:
+            if state["task"] >= len(rows) or state["left"] <= 0:
+                return OVER
+            begin_task(world, state, rows[state["task"]])
+        row = rows[state["task"]]
+        if state["next"] == NEXT:
+            reason = find_level(world, tables, desk, state, row)
+            if reason != OVER:
+                return reason
+        if state["next"] == DECIDE:
+            state["n_best"] = decide(tables, state["slot"])
+            draw(world, tables, desk, state)
+            if may_be_recorded(world, desk, state):
+                return LOOK
+        if state["next"] == SUBMIT:
+            if submit(world, tables, desk, state, row):
+                return START
+        if state["next"] == END:
+            state["left"] -= state["made"]
+            state["task"] += 1
+            state["next"] = BEGIN
+            if state["refused_by"] != NOTHING:
+                return HOLD
+
+
+@compiled
+def begin_task(world, state, row):
+    """Begin with a task."""
+    n_files = world.tasks[row]["n_input_files"]
+    state["most"] = state["left"] if is_cut(world, row) else most_jobs(
+        state["left"], n_files, state["n_files"], state["reads_more"])
+    state["made"], state["refused_by"], state["n_levels"], state["next"] = 0, NOTHING, 0, NEXT
+
+
+@compiled
+def find_level(world, tables, desk, state, row):
+    """Find the next level of ramCount of a task that wants jobs, raised levels first; returns what Python must do."""
+    if state["n_levels"] == N_RAM_LEVELS:
+        state["next"] = END
+        return OVER
+    level = (state["n_levels"] + 1) % N_RAM_LEVELS
+    wanted = min(waiting_at(world, row, level), state["most"] - state["made"])
+    if wanted <= 0:
+        state["n_levels"] += 1
+        return OVER
+    state["level"], state["wanted"] = level, wanted
+    if state["asks"] or desk.asks[row] or is_cut(world, row):
+        state["n_levels"] += 1
+        return ASK
+    slot = desk.slot_of[row, level]
+    state["slot"] = slot
+    if slot < 0 or not is_current(world, tables, desk, state, row, slot):
+        return PREPARE
+    if not desk.is_counted[world.tasks[row]["share"]]:
+        return COUNT
+    state["block"] = SCOUTS_PER_BLOCK if tables.task[slot]["is_scout"] else JOBS_PER_BLOCK
+    state["n_blocks"] = (wanted + state["block"] - 1) // state["block"]
+    if state["n_orders"] + state["n_blocks"] > len(desk.orders):
+        return GROW
+    state["n_levels"] += 1
+    state["next"] = DECIDE
+    ask(tables, desk, state, slot)
+    return OVER
+
+
+@compiled
+def is_current(world, tables, desk, state, row, slot):
+    """Whether a slot shows the task as it is, and the numbers of its share and nucleus are in the tables."""
+    task, seen, asked = world.tasks[row], desk.slots[slot], tables.asked[slot]
+    return (seen["priority"] == task["priority"] and seen["nucleus"] == task["nucleus"]
+            and seen["ramcount"] == task["ramcount"] and seen["cputime"] == task["cputime"]
+            and seen["share"] == task["share"] and seen["preassigned"] == task["preassigned"]
+            and seen["changes"] == desk.changes[row] and asked["load"] == load_row(world, tables, desk, state, slot)
+            and desk.load_known[asked["load"]] and desk.ways_known[asked["link"]])
+
+
+@compiled
+def load_row(world, tables, desk, state, slot):
+    """Row of the statistics of a task's account, as `Snapshot.load_row`."""
+    n_types = desk.placed_by_type.shape[1]
+    kind = 1 + tables.task[slot]["resource_type"] % n_types if state["by_type"] else 0
+    return account_of(world, desk.slots[slot]["task"]) * (1 + n_types) + kind
+
+
+@compiled
+def ask(tables, desk, state, slot):
+    """Fill in what a question asks of the next jobs, and what is known of the nucleus now."""
+    asked, task, seen = tables.asked[slot], tables.task[slot], desk.slots[slot]
+    if seen["has_input"]:
+        asked["total_bytes"] = task["input_bytes_per_job"] * state["wanted"]
+        asked["total_files"] = seen["files_per_job"] * state["wanted"]
+    nucleus = task["nucleus"]
+    if nucleus >= 0:
+        asked["writable"], asked["readable"] = desk.nuclei[nucleus]["write_wan"], desk.nuclei[nucleus]["read_wan"]
+        asked["queued_files"], asked["queued_express"] = desk.waiting[nucleus, 0], desk.waiting[nucleus, 1]
+
+
+@compiled
+def draw(world, tables, desk, state):
+    """Count the refusals of a decision, and draw queues for the jobs wanted."""
+    slot, n_best = state["slot"], state["n_best"]
+    task = tables.task[slot]
+    state["next"] = SUBMIT
+    state["n_decisions"] += 1
+    tally_refusals(desk.counts, task["share"], tables.refused_by, desk.groups, desk.ranks, desk.furthest)
+    luck.fill_table(world.settings[0]["seed"], QUEUE_DRAW, task["luck"],
+                    first_waiting(world, desk.slots[slot]["task"], state["level"]), state["n_blocks"], desk.keys,
+                    tables.best, n_best, desk.uniforms)
+    drawn = draw_blocks(tables.best, n_best, tables.weight, tables.backlog, tables.cap, desk.uniforms, True, True,
+                        state["block"], state["wanted"], desk.places, desk.chosen, desk.sizes)
+    state["n_blocks"], state["placed"] = drawn, 0
+    for k in range(drawn):
+        state["placed"] += desk.sizes[k]
+    if state["placed"] == 0:
+        state["refused_by"] = NO_TAG
+        for k in range(len(tables.refused_by) if n_best == 0 else 0):
+            state["refused_by"] = max(state["refused_by"], tables.refused_by[k])
+
+
+@compiled
+def may_be_recorded(world, desk, state):
+    """Whether the decision log is asked: it chooses among decisions about tasks that never had a job."""
+    seen, found = desk.slots[state["slot"]], state["n_best"] > 0
+    watched = state["watches"] and world.tasks[seen["task"]]["n_attempts"] == 0 and (seen["failed"] or not found)
+    seen["failed"] = not found
+    return seen["recorded"] or watched
+
+
+@compiled
+def submit(world, tables, desk, state, row):
+    """Order the jobs that were placed and count them for later decisions; returns whether the task starts."""
+    task, level = tables.task[state["slot"]], state["level"]
+    account = account_of(world, row)
+    for k in range(state["n_blocks"]):
+        number, size = desk.chosen[k], desk.sizes[k]
+        queue = tables.queues[number]
+        cores = job_corecount(task["corecount"], queue["corecount"])
+        order = desk.orders[state["n_orders"]]
+        order["time_s"], order["task"], order["pseudo_queue"], order["count"] = state["now_s"], row, number, size
+        order["ramcount_mb"] = job_ramcount(task["ramcount"], task["ram_per_core"], task["baseramcount"], cores)
+        order["ram_level"], order["resource_type"] = level, task["resource_type"]
+        state["n_orders"] += 1
+        place_block(account, task["resource_type"], queue["queue"], size, desk.placed, desk.placed_by_type, tables.load,
+                    desk.load_known)
+    state["made"] += state["placed"]
+    state["next"] = NEXT
+    if state["placed"] == 0:
+        return False
+    thaw(world, row)
+    return world.tasks[row]["status"] == READY

@@ -1,0 +1,213 @@
+"""The tables of job generation in a run: what brokers may know, put where compiled cycles (`job_cycle`) read it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from simgrid_broker import luck
+from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.job_cycle import CYCLE, SLOT, Desk, decide, go_on
+from simgrid_broker.agents.work_queues import CHANGING, WorkQueues
+from simgrid_broker.compiled import compiled_with
+from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.job_brokerage.broker import (
+    MAX_CANDIDATES,
+    NO_PARTS,
+    ask_about_input,
+    broker_jobs,
+    prepare,
+    verdict_of,
+)
+from simgrid_broker.policy.job_brokerage.completeness import readable
+from simgrid_broker.policy.job_brokerage.decide import ASKED, Question, Tables, room
+from simgrid_broker.policy.job_brokerage.question import TASK
+from simgrid_broker.policy.job_brokerage.selection import PLACE
+from simgrid_broker.policy.task_selection import Selection
+from simgrid_broker.schema.tasks import N_REPLICAS
+from simgrid_broker.views import Task, Verdict
+from simgrid_broker.world import observe
+from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
+from simgrid_broker.world.groups import account_of
+
+FIRST_SLOTS, FIRST_ORDERS = 256, 1024
+"""Room for tasks and for orders at first; it doubles when it is used up."""
+
+
+class Rows:
+    """Different arrays of one length as the rows of a table, (room, n)."""
+
+    def __init__(self, n: int, dtype: Any):
+        self.table = np.zeros((16, n), dtype)
+        self.number: dict[int, tuple[int, np.ndarray]] = {}     # the arrays are kept, so that no other gets their id
+
+    def row_of(self, array: np.ndarray) -> int:
+        """Row of an array, which is not to be changed; the table is replaced when it grows."""
+        found = self.number.get(id(array))
+        if found is None:
+            if len(self.number) == len(self.table):
+                self.table = np.concatenate([self.table, np.zeros_like(self.table)])
+            found = self.number[id(array)] = len(self.number), array
+            self.table[found[0]] = array
+        return found[0]
+
+
+class JobTables:
+    """Tasks that wait for jobs as the brokerage sees them: a slot for each task and level of ramCount.
+
+    tables, desk: as `job_cycle` reads them, replaced when something in them is; state: of the cycle in hand.
+    """
+
+    def __init__(self, control: Control, work_queues: WorkQueues):
+        self.control, self.work_queues = control, work_queues
+        self.brokerage = control.policies.job_rules
+        self.asks = control.policies.job_brokerage is not broker_jobs
+        self.go_on: Callable[..., int] = compiled_with(go_on, decide=decide if self.asks else self.brokerage.decide)
+        self.state = np.zeros(1, CYCLE)
+        self.state[0]["by_type"] = control.edition == "deployed"
+        self.state[0]["asks"], self.state[0]["watches"] = self.asks, control.books.decisions.unplaced.most > 0
+        n_tasks = len(control.arrays.tasks)
+        self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
+        self.apart = np.zeros(n_tasks, bool)                # tasks with other resource types at some queues
+        self.orders, self.n_slots = np.zeros(FIRST_ORDERS, ORDERED), 0
+        self._make_slots(FIRST_SLOTS)
+        self.known: tuple = ()
+        self.renew()
+
+    def renew(self) -> None:
+        """Take over what was replaced since the last cycle: statistics, the description of the queues, gdpconfig."""
+        brokers, policies = self.control.brokers, self.control.policies
+        if self.known and self.known[1:] != (id(brokers.queues), id(policies.cfg)):
+            self._forget()
+        elif self.known and self.known[0] is brokers.snapshot:
+            return
+        if not self.known or self.known[1] != id(brokers.queues):
+            n = len(brokers.queues.records)
+            self.first, self.weight = Rows(n, np.int16), Rows(n, float)
+        self.apart[:] = False
+        self.apart[[jeditaskid - 1 for jeditaskid in brokers.snapshot.types_at]] = self.state[0]["by_type"]
+        self.known = brokers.snapshot, id(brokers.queues), id(policies.cfg)
+        self._bundle()
+
+    def begin(self, now: float, left: int, rule: Selection) -> np.void:
+        """Begin a cycle that may make `left` jobs; returns its state."""
+        self.renew()
+        state = self.state[0]
+        state["now_s"], state["left"], state["n_files"], state["reads_more"] = now, left, rule.n_files, rule.reads_more
+        state["task"] = state["next"] = state["n_decisions"] = 0
+        return state
+
+    def count(self, share: int) -> None:
+        """Begin to count the refusals of a share."""
+        log = self.control.books.decisions
+        steps = log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
+        log.counts(DecisionKind.JOB_BROKERAGE, share, steps, True)
+
+    def order(self, values: tuple) -> None:
+        """Order jobs beside the compiled cycle; values: of ORDERED."""
+        state = self.state[0]
+        if state["n_orders"] == len(self.orders):
+            self.grow_orders()
+        self.orders[state["n_orders"]] = values
+        state["n_orders"] += 1
+
+    def prepare(self, row: int, level: int) -> None:
+        """Put a task at a level of ramCount, and the numbers of its share and nucleus, into the tables."""
+        control = self.control
+        task, parts = self.work_queues.view(row, level)
+        slot = int(self.slot_of[row, level])
+        if slot < 0 or self.tasks[slot] is not task:
+            slot = self._slot(row, level) if slot < 0 else slot
+            self._fill(slot, row, level, task, parts)
+        kind = task.resource_type if self.state[0]["by_type"] else None
+        asked = self.asked[slot]
+        asked["load"] = observe.load_row(control.world, control.brokers.snapshot, account_of(control.arrays, row), kind)
+        asked["link"] = observe.way_row(control.world, task.nucleus)
+
+    def verdict(self) -> tuple[Task, Verdict]:
+        """The decision in hand, which shares the columns of the tables."""
+        slot, n_best = int(self.state[0]["slot"]), int(self.state[0]["n_best"])
+        task = self.tasks[slot]
+        return task, verdict_of(self.brokerage, Question(self.tables, slot), n_best, task, self.control.brokers.queues)
+
+    def grow_orders(self) -> None:
+        """Make room for the next orders."""
+        more = max(len(self.orders), int(self.state[0]["n_blocks"]))
+        self.orders = np.concatenate([self.orders, np.zeros(more, ORDERED)])
+        self._bundle()
+
+    def take_orders(self) -> np.ndarray:
+        """Orders of the cycles since this was last asked, (k,) of ORDERED."""
+        taken = self.orders[:self.state[0]["n_orders"]]
+        self.state[0]["n_orders"] = 0
+        return taken
+
+    def _fill(self, slot: int, row: int, level: int, task: Task, parts) -> None:
+        """Put a task into a slot."""
+        control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
+        known = brokers.cache.of_task(prepare, self.brokerage, task, brokers.queues, control.cfg)
+        self.tasks[slot], self.record[slot] = task, known.task[0]
+        asked, seen, replicas = self.asked[slot], self.slots[slot], observe.replicas(control.world, row)
+        first, weight = self.first.table, self.weight.table
+        asked["parts"], asked["writable"], asked["readable"] = -1, True, True
+        asked["first"], asked["weight"] = self.first.row_of(known.first), self.weight.row_of(known.static_weight)
+        asked["somewhere"] = parts is not None and observe.lies_somewhere(parts)
+        ask_about_input(asked, readable(() if parts is None else parts.inputs, task, control.cfg))
+        self.replica_site[slot] = -1
+        if parts is not None:
+            for k, (site, part, is_tape) in enumerate(replicas):
+                self.replica_site[slot, k], self.replica_part[slot, k], self.replica_tape[slot, k] = site, part, is_tape
+        seen["task"], seen["level"], seen["has_input"] = row, level, parts is not None
+        seen["files_per_job"] = task.n_files_per_job
+        for name in CHANGING:
+            seen[name] = control.arrays.tasks[name][row]
+        seen["changes"] = control.books.scouts.changes[row]
+        seen["recorded"] = log.may_record(task)
+        seen["failed"] = (int(DecisionKind.JOB_BROKERAGE), task.jeditaskid) in log.unplaced.n_failed
+        if first is not self.first.table or weight is not self.weight.table:
+            self._bundle()
+
+    def _slot(self, row: int, level: int) -> int:
+        """A free slot for a task; those of tasks that are over are taken back first."""
+        if self.n_slots == len(self.slots):
+            self._compress()
+        slot = self.slot_of[row, level] = self.n_slots
+        self.n_slots += 1
+        return int(slot)
+
+    def _compress(self) -> None:
+        """Forget the slots, and make room for twice as many if most of their tasks are alive."""
+        alive = len(self.control.books.live_tasks.rows)
+        self._forget()
+        if 2 * alive > len(self.slots):
+            self._make_slots(2 * len(self.slots))
+        self._bundle()
+
+    def _make_slots(self, n: int) -> None:
+        self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
+        self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
+        self.replica_tape = np.zeros((n, N_REPLICAS), bool)
+        self.tasks: list[Any] = [None] * n
+
+    def _forget(self) -> None:
+        self.slot_of[:], self.n_slots = -1, 0
+
+    def _bundle(self) -> None:
+        """Gather the tables anew."""
+        control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
+        queues, snapshot, network = brokers.queues, brokers.snapshot, control.world.network
+        nuclei, n = observe.stores_known(control.world, snapshot), len(self.orders)
+        steps = log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
+        self.tables = Tables(
+            asked=self.asked, task=self.record, replica_site=self.replica_site, replica_part=self.replica_part,
+            replica_tape=self.replica_tape, **self.brokerage.order._asdict(), queues=queues.records, load=snapshot.load,
+            link=network.ways, store=snapshot.store, parts=NO_PARTS, first=self.first.table,
+            static_weight=self.weight.table, **room(len(queues.records), MAX_CANDIDATES))
+        self.desk = Desk(
+            state=self.state, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
+            changes=control.books.scouts.changes, placed=snapshot.placed, placed_by_type=snapshot.placed_by_type,
+            load_known=snapshot.load_known, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
+            counts=log.of_jobs, is_counted=log.is_counted, groups=log.groups, ranks=steps.ranks,
+            furthest=log.furthest, keys=luck.keys_of(queues.names), chosen=np.empty(n, np.int64),
+            sizes=np.empty(n, np.int64), uniforms=np.empty((n, MAX_CANDIDATES)), places=np.empty(MAX_CANDIDATES, PLACE),
+            orders=self.orders)
