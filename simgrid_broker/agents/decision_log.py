@@ -18,6 +18,10 @@ from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.counts import tally_refusals
 from simgrid_broker.world.world import World
 
+MADE, RECORDED = range(2)
+FIRST_ROWS = 1024
+"""Room for decisions at first; it doubles when it is used up."""
+
 
 class Steps(NamedTuple):
     """What the indices of a verdict mean, the last being KEPT, (n_rules + 1,): codes, and places of removal."""
@@ -57,7 +61,8 @@ class DecisionLog:
     """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share.
 
     of_jobs: (n_shares, n_rules + 1, n_queues, 3) refusals of queues by the rules of the scenario since the last sample,
-    where `is_counted`, (n_shares,), says so.
+    where `is_counted`, (n_shares,), says so. numbers: of the decisions MADE so far, and of those RECORDED since then in
+    `room`.
     """
 
     def __init__(self, world: World, policies: Policies):
@@ -68,10 +73,9 @@ class DecisionLog:
         pseudo = world.arrays.pseudo_queues
         self.groups = np.stack([pseudo["queue"], pseudo["pool"]]).astype(np.int64)
         self.furthest = np.empty((2, max(len(world.arrays.queues), len(world.arrays.sites))), np.int64)
-        self.rows: list[tuple] = []
+        self.numbers, self.room = np.zeros(2, np.int64), np.zeros(FIRST_ROWS, DECISIONS.dtype)
         self.candidates: list[np.ndarray] = []
         self.factors: list[np.ndarray] = []
-        self.n_decisions = 0
         self.known: dict[tuple[DecisionKind, tuple[str, ...]], Steps] = {}
         self.of_jobs = np.zeros((len(world.arrays.hs06_milli), len(policies.job_rules.rules) + 1,
                                  len(world.arrays.queues), 3), np.int64)
@@ -81,7 +85,7 @@ class DecisionLog:
     def add(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
             candidates: np.ndarray | None = None) -> None:
         """Note one decision before it takes effect; candidates: sites of the verdict, None = it is about queues."""
-        self.n_decisions += 1
+        self.numbers[MADE] += 1
         steps = self.steps(kind, verdict.tags)
         counts = self.counts(kind, task.share, steps, candidates is None)
         groups = self.groups if candidates is None else np.stack([candidates, candidates])
@@ -99,15 +103,33 @@ class DecisionLog:
             first = int(verdict.order[0])
             best = offset + (first if candidates is None else int(candidates[first]))
             weight = float(verdict.weight[first])
-        self.rows.append((now, self.n_decisions, kind, task.jeditaskid, task.share, task.resource_type,
-                          len(verdict.refused_by), len(verdict.order), n_jobs, best, weight))
+        self.make_room()
+        self.room[self.numbers[RECORDED]] = (
+            now, self.n_decisions, kind, task.jeditaskid, task.share, task.resource_type, len(verdict.refused_by),
+            len(verdict.order), n_jobs, best, weight)
+        self.numbers[RECORDED] += 1
         if whole:
             about = np.arange(len(verdict.refused_by)) if candidates is None else candidates
             self._add_candidates(verdict, self.steps(kind, verdict.tags), offset + about)
 
-    def may_record(self, task: Task) -> bool:
-        """Whether decisions about a task, or some of them, are recorded whatever they are."""
-        return self._keeps(self.of_decisions, task)
+    @property
+    def n_decisions(self) -> int:
+        """Decisions made so far."""
+        return int(self.numbers[MADE])
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Decisions recorded since the last sample, (k,) of DECISIONS."""
+        return self.room[:self.numbers[RECORDED]]
+
+    def make_room(self) -> None:
+        """Make room for one more row."""
+        if self.numbers[RECORDED] == len(self.room):
+            self.room = np.concatenate([self.room, np.zeros_like(self.room)])
+
+    def keeps(self, task: Task) -> tuple[bool, bool]:
+        """Whether decisions about a task are recorded whatever they are, and their candidates."""
+        return self._keeps(self.of_decisions, task), self._keeps(self.of_candidates, task)
 
     def _keeps(self, fraction: float, task: Task) -> bool:
         """Whether decisions about a task belong to a fraction of all; larger fractions include smaller ones."""
@@ -160,8 +182,9 @@ class DecisionLog:
 
     def flush(self, now: float, write: Callable[..., None]) -> None:
         """Write what was added since the last call."""
-        if self.rows:
-            write("decisions", np.array(self.rows, DECISIONS.dtype))
+        if len(self.rows):
+            write("decisions", self.rows.copy())
+            self.numbers[RECORDED] = 0
         for name, tables in (("candidates", self.candidates), ("factors", self.factors)):
             for rows in tables:
                 write(name, rows)
@@ -174,7 +197,7 @@ class DecisionLog:
             rows["tag"], rows["criterion"] = steps.tags[rule], steps.criteria[rule]
             if len(rows):
                 write("refusals", rows)
-        for books in (self.rows, self.candidates, self.factors, self.refusals):
+        for books in (self.candidates, self.factors, self.refusals):
             books.clear()
         self.is_counted[:] = False
 

@@ -6,10 +6,11 @@ What a cycle reads and writes is gathered by `job_tables`.
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.decision_log import MADE, RECORDED
 from simgrid_broker.agents.work_queues import CHANGING
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import most_jobs
@@ -29,7 +30,7 @@ BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 that were placed, at its end."""
 NOTHING, NO_TAG = -2, -1
 """Refusals of the task in hand: none; one without a tag, as every queue was full."""
-READY = int(TaskStatus.READY)
+READY, JOB_BROKERAGE = int(TaskStatus.READY), int(DecisionKind.JOB_BROKERAGE)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
 CYCLE = np.dtype([
@@ -42,7 +43,7 @@ CYCLE = np.dtype([
     ("task", "i8"), ("n_levels", "i8"), ("level", "i8"),
     ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
     ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
-    ("n_orders", "i8"), ("n_decisions", "i8"),    # since Python last read them
+    ("n_orders", "i8"),              # since Python last took them
 ])
 """State of a cycle."""
 
@@ -50,7 +51,7 @@ SLOT = np.dtype([
     ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
     *((name, TASKS.dtype[name]) for name in CHANGING), ("changes", "i8"),    # of the task when its view was made
     ("has_input", "?"), ("files_per_job", "f8"),
-    ("recorded", "?"),               # whether decisions about the task are recorded
+    ("recorded", "?"), ("whole", "?"),       # whether decisions about the task are recorded, with their candidates
     ("failed", "?"),                 # whether the last one found no candidate
 ])
 """A task at a level of ramCount in the tables of the brokerage."""
@@ -74,6 +75,8 @@ class Desk(Bundle):
     nuclei: np.ndarray
     waiting: np.ndarray
     ways_known: np.ndarray
+    numbers: np.ndarray
+    room: np.ndarray
     counts: np.ndarray             # `DecisionLog.of_jobs`
     is_counted: np.ndarray
     groups: np.ndarray
@@ -110,8 +113,10 @@ def go_on(world, tables, desk, rows):
         if state["next"] == DECIDE:
             state["n_best"] = decide(tables, state["slot"])
             draw(world, tables, desk, state)
-            if may_be_recorded(world, desk, state):
+            if may_be_chosen(world, desk, state):
                 return LOOK
+            if desk.slots[state["slot"]]["recorded"]:
+                record(tables, desk, state)
         if state["next"] == SUBMIT:
             if submit(world, tables, desk, state, row):
                 return START
@@ -155,7 +160,7 @@ def find_level(world, tables, desk, state, row):
         return COUNT
     state["block"] = SCOUTS_PER_BLOCK if tables.task[slot]["is_scout"] else JOBS_PER_BLOCK
     state["n_blocks"] = (wanted + state["block"] - 1) // state["block"]
-    if state["n_orders"] + state["n_blocks"] > len(desk.orders):
+    if state["n_orders"] + state["n_blocks"] > len(desk.orders) or desk.numbers[RECORDED] == len(desk.room):
         return GROW
     state["n_levels"] += 1
     state["next"] = DECIDE
@@ -201,7 +206,7 @@ def draw(world, tables, desk, state):
     slot, n_best = state["slot"], state["n_best"]
     task = tables.task[slot]
     state["next"] = SUBMIT
-    state["n_decisions"] += 1
+    desk.numbers[MADE] += 1
     tally_refusals(desk.counts, task["share"], tables.refused_by, desk.groups, desk.ranks, desk.furthest)
     luck.fill_table(world.settings[0]["seed"], QUEUE_DRAW, task["luck"],
                     first_waiting(world, desk.slots[slot]["task"], state["level"]), state["n_blocks"], desk.keys,
@@ -218,12 +223,25 @@ def draw(world, tables, desk, state):
 
 
 @compiled
-def may_be_recorded(world, desk, state):
-    """Whether the decision log is asked: it chooses among decisions about tasks that never had a job."""
+def may_be_chosen(world, desk, state):
+    """Whether the decision log is asked: it records candidates of some tasks, and some that never had a job."""
     seen, found = desk.slots[state["slot"]], state["n_best"] > 0
     watched = state["watches"] and world.tasks[seen["task"]]["n_attempts"] == 0 and (seen["failed"] or not found)
     seen["failed"] = not found
-    return seen["recorded"] or watched
+    return seen["whole"] or watched
+
+
+@compiled
+def record(tables, desk, state):
+    """Record a decision without its candidates."""
+    task, row, n_best = tables.task[state["slot"]], desk.room[desk.numbers[RECORDED]], state["n_best"]
+    desk.numbers[RECORDED] += 1
+    row["time_s"], row["decision"], row["kind"] = state["now_s"], desk.numbers[MADE], JOB_BROKERAGE
+    row["jeditaskid"], row["share"], row["resource_type"] = task["jeditaskid"], task["share"], task["resource_type"]
+    row["n_candidates"], row["n_kept"], row["n_jobs"] = len(tables.refused_by), n_best, state["placed"]
+    row["best"], row["best_weight"] = -1, np.nan
+    if n_best > 0:
+        row["best"], row["best_weight"] = tables.best[0], tables.weight[tables.best[0]]
 
 
 @compiled

@@ -144,7 +144,6 @@ class Generator:
         state = tables.begin(control.now, left, rule)
         while (reason := tables.go_on(control.arrays, tables.tables, tables.desk, rows)) != job_cycle.OVER:
             acts[reason](rows, state, rule)
-        control.books.decisions.n_decisions += int(state["n_decisions"])
         return int(state["left"])
 
     def _prepare(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
@@ -155,9 +154,10 @@ class Generator:
 
     def _look(self, _: np.ndarray, state: np.void, __: Selection) -> None:
         """Record the decision in hand."""
-        log, (task, verdict) = self.control.books.decisions, self.tables.verdict()
-        log.n_decisions, state["n_decisions"] = log.n_decisions + int(state["n_decisions"]), 0
-        log.record(DecisionKind.JOB_BROKERAGE, self.control.now, task, verdict, int(state["placed"]))
+        task, verdict = self.tables.verdict()
+        self.control.books.decisions.record(DecisionKind.JOB_BROKERAGE, self.control.now, task, verdict,
+                                            int(state["placed"]))
+        self.tables.renew()
 
     def _start(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         self._set_running(int(rows[state["task"]]))
@@ -168,7 +168,7 @@ class Generator:
         hold(self.control, int(rows[state["task"] - 1]), tag)
 
     def _grow(self, *_: Any) -> None:
-        self.tables.grow_orders()
+        self.tables.grow()
 
     def _ask(self, rows: np.ndarray, state: np.void, rule: Selection) -> None:
         """Make the jobs wanted of a task whose jobs are cut from files, or by an own brokerage."""

@@ -32,6 +32,8 @@ from simgrid_broker.world.groups import account_of
 
 FIRST_SLOTS, FIRST_ORDERS = 256, 1024
 """Room for tasks and for orders at first; it doubles when it is used up."""
+SLOT_TABLES = "slots", "asked", "record", "replica_site", "replica_part", "replica_tape"
+"""Tables with a row for each slot."""
 
 
 class Rows:
@@ -75,11 +77,11 @@ class JobTables:
         self.renew()
 
     def renew(self) -> None:
-        """Take over what was replaced since the last cycle: statistics, the description of the queues, gdpconfig."""
+        """Take over what was replaced: statistics, the description of the queues, gdpconfig, room for decisions."""
         brokers, policies = self.control.brokers, self.control.policies
         if self.known and self.known[1:] != (id(brokers.queues), id(policies.cfg)):
             self._forget()
-        elif self.known and self.known[0] is brokers.snapshot:
+        elif self.known and self.known[0] is brokers.snapshot and self.desk.room is self.control.books.decisions.room:
             return
         if not self.known or self.known[1] != id(brokers.queues):
             n = len(brokers.queues.records)
@@ -94,7 +96,7 @@ class JobTables:
         self.renew()
         state = self.state[0]
         state["now_s"], state["left"], state["n_files"], state["reads_more"] = now, left, rule.n_files, rule.reads_more
-        state["task"] = state["next"] = state["n_decisions"] = 0
+        state["task"] = state["next"] = 0
         return state
 
     def count(self, share: int) -> None:
@@ -107,7 +109,7 @@ class JobTables:
         """Order jobs beside the compiled cycle; values: of ORDERED."""
         state = self.state[0]
         if state["n_orders"] == len(self.orders):
-            self.grow_orders()
+            self.grow()
         self.orders[state["n_orders"]] = values
         state["n_orders"] += 1
 
@@ -130,8 +132,9 @@ class JobTables:
         task = self.tasks[slot]
         return task, verdict_of(self.brokerage, Question(self.tables, slot), n_best, task, self.control.brokers.queues)
 
-    def grow_orders(self) -> None:
-        """Make room for the next orders."""
+    def grow(self) -> None:
+        """Make room for the next orders and decisions."""
+        self.control.books.decisions.make_room()
         more = max(len(self.orders), int(self.state[0]["n_blocks"]))
         self.orders = np.concatenate([self.orders, np.zeros(more, ORDERED)])
         self._bundle()
@@ -162,7 +165,7 @@ class JobTables:
         for name in CHANGING:
             seen[name] = control.arrays.tasks[name][row]
         seen["changes"] = control.books.scouts.changes[row]
-        seen["recorded"] = log.may_record(task)
+        seen["recorded"], seen["whole"] = log.keeps(task)
         seen["failed"] = (int(DecisionKind.JOB_BROKERAGE), task.jeditaskid) in log.unplaced.n_failed
         if first is not self.first.table or weight is not self.weight.table:
             self._bundle()
@@ -176,14 +179,21 @@ class JobTables:
         return int(slot)
 
     def _compress(self) -> None:
-        """Forget the slots, and make room for twice as many if most of their tasks are alive."""
-        alive = len(self.control.books.live_tasks.rows)
-        self._forget()
-        if 2 * alive > len(self.slots):
-            self._make_slots(2 * len(self.slots))
+        """Keep the slots of live tasks, and make room for twice as many if they are more than half."""
+        kept = np.flatnonzero(np.isin(self.slots["task"][:self.n_slots], self.control.books.live_tasks.rows))
+        self.slot_of[:], self.n_slots = -1, len(kept)
+        n = max(FIRST_SLOTS, 2 * len(kept), len(self.slots))
+        for name in SLOT_TABLES:
+            old = getattr(self, name)
+            new = np.zeros((n, *old.shape[1:]), old.dtype)
+            new[:len(kept)] = old[kept]
+            setattr(self, name, new)
+        self.tasks = [self.tasks[slot] for slot in kept.tolist()] + [None] * (n - len(kept))
+        self.slot_of[self.slots["task"][:len(kept)], self.slots["level"][:len(kept)]] = np.arange(len(kept))
         self._bundle()
 
     def _make_slots(self, n: int) -> None:
+        """Make empty slots; a name here is one of SLOT_TABLES."""
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
         self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
         self.replica_tape = np.zeros((n, N_REPLICAS), bool)
@@ -207,7 +217,7 @@ class JobTables:
             state=self.state, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
             changes=control.books.scouts.changes, placed=snapshot.placed, placed_by_type=snapshot.placed_by_type,
             load_known=snapshot.load_known, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
-            counts=log.of_jobs, is_counted=log.is_counted, groups=log.groups, ranks=steps.ranks,
-            furthest=log.furthest, keys=luck.keys_of(queues.names), chosen=np.empty(n, np.int64),
+            numbers=log.numbers, room=log.room, counts=log.of_jobs, is_counted=log.is_counted, groups=log.groups,
+            ranks=steps.ranks, furthest=log.furthest, keys=luck.keys_of(queues.names), chosen=np.empty(n, np.int64),
             sizes=np.empty(n, np.int64), uniforms=np.empty((n, MAX_CANDIDATES)), places=np.empty(MAX_CANDIDATES, PLACE),
             orders=self.orders)
