@@ -28,8 +28,8 @@ queue is put on hold; the room for orders is too small."""
 BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 """Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
 that were placed, at its end."""
-NOTHING, NO_TAG = -2, -1
-"""Refusals of the task in hand: none; one without a tag, as every queue was full."""
+NOTHING, NO_TAG, TOLD = -3, -2, -1
+"""Refusals of the task in hand: none; one without a tag, as every queue was full; one whose tag Python knows."""
 READY, JOB_BROKERAGE = int(TaskStatus.READY), int(DecisionKind.JOB_BROKERAGE)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
@@ -92,7 +92,7 @@ class Desk(Bundle):
 
 @compiled
 def decide(tables, row):
-    """Stands for the decision of the scenario's job brokerage; `job_tables` puts that in its place."""
+    """Placeholder for the decision of the scenario's job brokerage, which `job_tables` puts in its place."""
     return 0
 
 

@@ -68,6 +68,7 @@ class Generator:
         self.selection: dict[bool, Selection] = {}
         self.splitter = JobSplitter(control)
         self.n_polls = self.n_turns = 0                    # number the random draws
+        self.told = ""                                     # the tag that left a task without a queue, if Python asked
         self.acts = {job_cycle.PREPARE: self._prepare, job_cycle.COUNT: self._count, job_cycle.ASK: self._ask,
                      job_cycle.LOOK: self._look, job_cycle.START: self._start, job_cycle.HOLD: self._hold,
                      job_cycle.GROW: self._grow}
@@ -164,7 +165,8 @@ class Generator:
 
     def _hold(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         refused_by = int(state["refused_by"])
-        tag = self.control.policies.job_rules.tags[refused_by] if refused_by >= 0 else ""
+        of_own = self.told if refused_by == job_cycle.TOLD else ""
+        tag = self.control.policies.job_rules.tags[refused_by] if refused_by >= 0 else of_own
         hold(self.control, int(rows[state["task"] - 1]), tag)
 
     def _grow(self, *_: Any) -> None:
@@ -177,8 +179,7 @@ class Generator:
         made, tag = self._cut(row, wanted, level, rule) if cut else self._make(row, wanted, level)
         state["made"] += made
         if not made:
-            tags = self.control.policies.job_rules.tags
-            state["refused_by"] = tags.index(tag) if tag else job_cycle.NO_TAG
+            self.told, state["refused_by"] = tag, job_cycle.TOLD
 
     def _make(self, row: int, wanted: int, level: int) -> tuple[int, str]:
         """Broker `wanted` jobs of one ramCount; returns how many found a queue, and the tag that left no candidate."""

@@ -203,7 +203,7 @@ class JobTables:
         self.slot_of[:], self.n_slots = -1, 0
 
     def _bundle(self) -> None:
-        """Gather the tables anew."""
+        """Gather the tables again."""
         control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
         queues, snapshot, network = brokers.queues, brokers.snapshot, control.world.network
         nuclei, n = observe.stores_known(control.world, snapshot), len(self.orders)

@@ -255,7 +255,7 @@ def test_a_task_that_has_had_a_job_or_finds_a_queue_is_not_unplaced():
     log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], of_queues([KEPT, 0, 1], [0]), 4)
     log.world.arrays.tasks["n_attempts"][1] = 4
     log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[1], of_queues([0, 0, 1]), 0)
-    assert not log.rows
+    assert not len(log.rows)
 
 
 def test_what_was_written_is_not_written_again():

@@ -180,5 +180,5 @@ def test_a_task_at_work_is_measured_once_more(edition, finished, again):
     scouts.jobs[0] += scouts.jobs[0][:1] * finished
     scouts.assessed_s[0] = 0
     scouts.assess(world.now)
-    assert (scouts.changes[0] > before) is again
+    assert bool(scouts.changes[0] > before) is again
     assert (0 in scouts.jobs) is not again
