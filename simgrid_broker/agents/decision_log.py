@@ -171,8 +171,8 @@ class DecisionLog:
         """
         found = self.refusals.get((kind, share))
         if found is None:
-            counts = self.of_jobs[share]
-            if steps is self.steps(DecisionKind.JOB_BROKERAGE, self.policies.job_rules.tags):
+            if kind == DecisionKind.JOB_BROKERAGE and steps is self.steps(kind, self.policies.job_rules.tags):
+                counts = self.of_jobs[share]
                 counts[:], self.is_counted[share] = 0, True
             else:
                 columns = len(self.world.arrays.queues if about_queues else self.world.arrays.sites)
