@@ -120,7 +120,7 @@ def table(seed: int, stream: int, a: int, b: int, n_rows: int, columns: np.ndarr
     """Uniform numbers, (n_rows, n_columns), for the keys (a, b, row, key of the column); stream: number in STREAMS."""
     n = len(columns)
     found = np.empty((n_rows, n))
-    fill_table(seed, stream, a, b, n_rows, columns, np.arange(n), n, found)
+    fill_table(int(seed), int(stream), int(a), int(b), int(n_rows), columns, np.arange(n), n, found)
     return found
 
 

@@ -6,6 +6,7 @@ are translated as parts of the functions that Python calls, which takes half of 
 internals: `pyproject.toml` bounds Numba to the versions that were tried.
 """
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FunctionType
@@ -103,7 +104,20 @@ class WholeCompiler(Compiler):
             watcher(f"{func.__module__}.{func.__qualname__}".removeprefix(PREFIX))
         self.state.library = Whole(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
-        return super().compile_extra(func)
+        with _no_collection():
+            return super().compile_extra(func)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Without garbage collection, which finds little among the many objects of a compiler and takes a tenth of it."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Part(JITCodeLibrary):

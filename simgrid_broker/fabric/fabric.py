@@ -37,7 +37,7 @@ class Fabric:
 
     def advance(self, until: float) -> None:
         """Handle all events up to and including time `until`, s."""
-        while (reason := advance(self.world.arrays, until)) != REACHED:
+        while (reason := advance(self.world.arrays, float(until))) != REACHED:
             if reason == FAULT:
                 raise_fault(self.world.arrays)
             elif reason == OUTBOX_FULL:

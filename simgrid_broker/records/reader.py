@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -14,8 +14,11 @@ from simgrid_broker.records.layout import JOB_END_TIMES, arrow_schema
 from simgrid_broker.records.manifest import MANIFEST, read_manifest, runs_near
 from simgrid_broker.schema import RECORDED
 
+if TYPE_CHECKING:
+    import pandas as pd  # else imported when a table is read
 
-def _loaded(name: str) -> cached_property[pd.DataFrame]:
+
+def _loaded(name: str) -> "cached_property[pd.DataFrame]":
     """The attribute of `Run` that holds the recorded table `name`."""
     table = cached_property(lambda run: run.table(name))
     table.__doc__ = f"DataFrame; a row is {RECORDED[name].row}."
@@ -64,12 +67,12 @@ class Run:
     links = _loaded("links")
     storages = _loaded("storages")
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """The table `name`, or some of its columns, read again; for long tables cheaper than the attribute."""
         tables = list(self._arrow(name, columns))
         return pa.concat_tables(tables).unify_dictionaries().to_pandas()
 
-    def batches(self, name: str, columns: Sequence[str] | None = None) -> Iterator[pd.DataFrame]:
+    def batches(self, name: str, columns: Sequence[str] | None = None) -> "Iterator[pd.DataFrame]":
         """The table in order in at least one batch of at most about 100,000 rows.
 
         Categories of a categorical may differ between batches.

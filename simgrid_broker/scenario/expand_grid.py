@@ -16,8 +16,9 @@ from simgrid_broker.scenario.model import SyntheticGrid
 SOURCES = ("grid.synthetic", "grid.pandaqueues", "grid.rses", "grid.closeness", "grid.software")
 """Sources of the grid; they are applied before any other key."""
 
-HOMES = {"synthetic_grid": "synthetic_grid", "read_cric": "importers.cric", "read_software": "importers.cric_software"}
-"""Functions that make or read a grid, and their modules; these need pandas or Numba, a grid that is written out not."""
+HOMES = {"synthetic_grid": "synthetic_grid", "read_cric": "importers.cric", "read_software": "importers.cric_software",
+         "trace_tasks": "importers.traces"}
+"""Functions that make or read grid and work, and their modules; these need pandas or Numba, what is written out not."""
 
 ENTRIES = ("sites", "queues", "storages")
 """Parts of a grid that are mappings of names."""
@@ -53,7 +54,7 @@ def expanded(draft: Draft) -> Expansion:
     return expansion
 
 
-def _function(name: str) -> Callable[..., Any]:
+def late_function(name: str) -> Callable[..., Any]:
     """A function of `HOMES`, whose module is imported on first use."""
     return getattr(import_module(f"simgrid_broker.scenario.{HOMES[name]}"), name)
 
@@ -77,7 +78,7 @@ def _made_up(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     except ValidationError:             # `validate` reports it
         expansion.failed = True
         return {}, None
-    return _function("synthetic_grid")(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
+    return late_function("synthetic_grid")(spec), _origin(expansion.draft, SYNTHETIC, "synthetic")
 
 
 def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
@@ -89,8 +90,8 @@ def _imported(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     if "pandaqueues" not in files:
         return {}, None
     try:
-        source, remarks = _function("read_cric")(*(Path(files[key]) if key in files else None for key in
-                                                   ("pandaqueues", "rses", "closeness")))
+        source, remarks = late_function("read_cric")(*(
+            Path(files[key]) if key in files else None for key in ("pandaqueues", "rses", "closeness")))
     except InputFileError as error:
         expansion.failed = True
         expansion.problems += error.problems
@@ -111,7 +112,7 @@ def _software(grid: dict, expansion: Expansion) -> tuple[dict, Origin | None]:
     queues = grid.get("queues")
     names = [name for name, queue in queues.items() if isinstance(queue, dict)] if isinstance(queues, dict) else ()
     try:
-        published, everywhere, remarks = _function("read_software")(Path(file), names)
+        published, everywhere, remarks = late_function("read_software")(Path(file), names)
     except InputFileError as error:
         expansion.failed = True
         expansion.problems += error.problems

@@ -15,7 +15,7 @@ from simgrid_broker.luck import key_of, keys, normal_quantile, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.scenario.arrivals import bags, poisson_times
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
-from simgrid_broker.scenario.importers.traces import trace_tasks
+from simgrid_broker.scenario.expand_grid import late_function
 from simgrid_broker.scenario.model import Grid, Scenario
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import MOST_THINGS, NumberSpread, Spread
@@ -53,7 +53,7 @@ def task_list(scenario: Scenario) -> TaskList:
     parts += [user_tasks(activity, scenario) for activity in work.users]
     parts += single_arrivals(scenario)
     if work.trace is not None:
-        tasks, remarks = trace_tasks(work.trace, scenario)
+        tasks, remarks = late_function("trace_tasks")(work.trace, scenario)
         parts.append(replace(tasks, remarks=tuple(remarks)))
     found = merged(parts)
     _name_parents(found.rows, work.campaigns)

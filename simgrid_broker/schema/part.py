@@ -27,7 +27,7 @@ LATEST = 1e12
 class Part(BaseModel):
     """Base of every part of a scenario: frozen; unknown keys, infinity, NaN and out-of-range numbers are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @field_validator("*")
     @classmethod

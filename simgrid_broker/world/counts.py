@@ -131,8 +131,9 @@ class Snapshot:
 
     def place(self, share: int, resource_type: int, jobs: Iterable[tuple[int, int]]) -> None:
         """Count new jobs for later decisions; jobs: (queue, number of jobs)."""
-        queue, number = np.array(list(jobs), np.int64).reshape(-1, 2).T
-        place_jobs(share, resource_type, queue, number, self.placed, self.placed_by_type, self.load, self.load_known)
+        queue, number = np.ascontiguousarray(np.array(list(jobs), np.int64).reshape(-1, 2).T)
+        place_jobs(int(share), int(resource_type), queue, number, self.placed, self.placed_by_type, self.load,
+                   self.load_known)
 
     def jobs_at(self, queue: int, accounts: Sequence[int], types: Sequence[int], status: int) -> int:
         """Jobs at a queue in some accounts, resource types and a status; requires `by_queue`."""
