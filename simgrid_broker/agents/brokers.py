@@ -74,17 +74,20 @@ class Brokers:
         """Resource type whose jobs are counted: the deployed edition counts that of the task alone; None = all."""
         return task.resource_type if self.policies.edition == "deployed" else None
 
-    def _able(self, row: int, task: Task, site: np.ndarray, asked: np.ndarray) -> np.ndarray:
-        """Which of the nuclei asked, (n,) bool, have a queue for the jobs of the task in a row (T6)."""
-        hints, possible = self._hint(row, task, site[asked])
-        able = np.zeros(len(self.world.arrays.sites), bool)
-        able[self.queues.site[hints.about[possible]]] = True
-        return asked & able[site]
+    def _able(self, row: int, task: Task, site: np.ndarray, is_whole: bool, asked: np.ndarray) -> np.ndarray:
+        """Which of the nuclei asked, (n,) bool, have a queue for the jobs of the task in a row (T6).
+
+        is_whole: its input is complete at a site that sends files, so that it can be read whatever else there is.
+        """
+        hints = self._ask(row, task, site[asked], is_whole)
+        sites = np.zeros(len(self.world.arrays.sites), bool)
+        sites[site] = asked
+        return hints.groups_possible(sites)[site]
 
     def _why_not(self, row: int, task: Task, site: int) -> str:
         """Which rules refuse how many of the pseudo-queues of a site to the jobs of the task in a row."""
-        hints, _ = self._hint(row, task, np.array([site]))
-        ranks = hints.tables.refused_by[self.queues.site[hints.about] == site].tolist()
+        hints = self._ask(row, task, np.array([site]))
+        ranks = hints.tables.refused_by[hints.groups == site].tolist()
         if not ranks:
             return "it has no queue"
         known = [rule.rule for rule in self.policies.job_rules.funnel.by_rank]
@@ -92,11 +95,12 @@ class Brokers:
         told = ", ".join(f"{number} {names[rank]}" for rank, number in sorted(Counter(ranks).items()))
         return f"none of its {len(ranks)} pseudo-queues can run the jobs: {told}"
 
-    def _hint(self, row: int, task: Task, sites: np.ndarray) -> tuple[Hints, np.ndarray]:
-        """Hints about the queues of these sites, and which of them could run jobs of the task in a row."""
+    def _ask(self, row: int, task: Task, sites: np.ndarray, is_whole: bool = False) -> Hints:
+        """Hints about the queues of these sites, asked about the task in a row; is_whole: as for `_able`."""
         hints = self._hints(sites)
         load = observe.load_row(self.world, self.snapshot, task.share, self._type_asked(task))
-        return hints, hints.possible(task, observe.datasets(self.world, row), load)
+        hints.ask(task, () if is_whole else observe.datasets(self.world, row), load)
+        return hints
 
     def _hints(self, sites: np.ndarray) -> Hints:
         """Hints about the queues of these sites and all nuclei, made again when what they depend on has changed."""
@@ -107,7 +111,7 @@ class Brokers:
             observe.stores_known(world, self.snapshot)
             link = observe.links_of_hint(world, world.network.ways[observe.way_row(world, -1)])
             stats = Stats(self.snapshot.taken_at, self.snapshot.load, self.snapshot.store, link)
-            about = np.flatnonzero(self.asked_about[self.queues.site])
-            self.hints = Hints(policies.job_rules, self.queues, stats, policies.cfg, about, self.cache)
+            of_queues = np.where(self.asked_about[self.queues.site], self.queues.site, -1)
+            self.hints = Hints(policies.job_rules, self.queues, stats, policies.cfg, of_queues, self.cache)
             self.stamp = stamp
         return self.hints

@@ -46,8 +46,7 @@ class ProductionWatchDog:
         tasks = self.control.arrays.tasks
         rows = rows[self.production[tasks["label"][rows]]]
         often = rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))
-        for row in rows[often].tolist():
-            self._throttle(row)
+        self._look_at_attempts(rows[often])
         if self.control.now - self.looked_s < rules.LOOK_AGAIN_S:
             return
         self.looked_s = self.control.now
@@ -96,10 +95,20 @@ class ProductionWatchDog:
                 for other in same.tolist():
                     pause(control, other)
 
-    def _throttle(self, row: int) -> None:
-        """Throttle a task for a while if attempts at its input have failed too often."""
+    def _look_at_attempts(self, rows: np.ndarray) -> None:
+        """Look at the jobs of tasks, found together, which takes as long as for one task."""
+        arrays = self.control.arrays
+        found = jobs_of(arrays, rows)
+        task = arrays.jobs["task"][found]
+        order = np.argsort(task, kind="stable")
+        begins, ends = (np.searchsorted(task[order], rows, side).tolist() for side in ("left", "right"))
+        for row, begin, end in zip(rows.tolist(), begins, ends, strict=True):
+            self._throttle(row, arrays.jobs[found[order[begin:end]]])
+
+    def _throttle(self, row: int, jobs: np.ndarray) -> None:
+        """Throttle a task for a while if attempts at its input have failed too often; jobs: its live ones."""
         control, arrays = self.control, self.control.arrays
-        jobs, waiting = arrays.jobs[jobs_of(arrays, [row])], waiting_retries(arrays, row)
+        waiting = waiting_retries(arrays, row)
         n_new = int(arrays.tasks["n_jobs"][row] - arrays.tasks["next_chunk"][row])
         attempt, failures = (np.concatenate([jobs[name], waiting[name]]) for name in ("attempt", "failures"))
         step = rules.throttle_step(*rules.failures_of_files(attempt, failures, n_new), self.n_throttled.get(row, 0),

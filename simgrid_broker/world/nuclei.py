@@ -17,6 +17,9 @@ OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskSta
 NUCLEUS_DRAW = luck.STREAMS["nucleus_draw"]
 ROUNDING = 1e-9
 """Fractions of a file that are missing below this are rounding errors."""
+GROWTH = 256
+"""Tasks for which the tables of a turn grow at once."""
+ANY_SHARE = -1
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
 
@@ -31,56 +34,71 @@ class Burden:
     """Load of the nuclei during one turn of the task broker.
 
     files, bytes: (n_sites,) of output in transfer to each site; total: (n_sites,) HS06 s, assigned work of each site,
-    which grows with every assignment; rows: all live tasks, of which the open ones with a nucleus count; shown: what
-    does not change during the turn, by kind of task.
+    which grows with every assignment; live, whole: the live tasks in order, and the work of all jobs of each; rows,
+    work: the open ones with a nucleus, which count, and their work, those of this turn from `n_first` to before `n`;
+    shown: what does not change during the turn, by kind of task.
     """
 
-    def __init__(self, world: World, rows):
+    def __init__(self, world: World, rows: np.ndarray):
         self.world = world
         tasks = world.arrays.tasks
+        self.live, self.whole = rows, work_left(world, rows, tasks["n_jobs"][rows])
         rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
         left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
-        self.rows = rows
-        self.work, self.owed = work_left(world, rows, left), world.owed
-        self.total = self._told(self._by_nucleus(np.ones(len(rows), bool)))
+        self.n_first = self.n = len(rows)
+        self.rows, self.work = rows, work_left(world, rows, left)
+        self.owed = world.owed
+        self.total = self._told(np.bincount(tasks["nucleus"][rows], self.work, minlength=len(world.arrays.sites)))
         self.files, self.bytes = output_on_the_way(world)
         self.first, self.shown = dict[int, np.ndarray](), dict[tuple, Shown]()
 
     def at_first(self, label: int) -> np.ndarray:
         """Work of the tasks of a prodSourceLabel at the start of the turn, (n_sites,), HS06 s."""
         if label not in self.first:
-            n_first = len(self.rows) - self._n_assigned
-            mask = self.world.arrays.tasks["label"][self.rows] == label
-            mask[n_first:] = False
-            self.first[label] = self._told(self._by_nucleus(mask))
+            self.first[label] = self._told(self._added_up(0, self.n_first, label, ANY_SHARE, 0))
         return self.first[label]
 
     def of_share(self, label: int, share: int, priority: int) -> np.ndarray:
         """Work of the tasks of a prodSourceLabel and share with at least this priority, (n_sites,), HS06 s."""
-        tasks, rows = self.world.arrays.tasks, self.rows
-        mask = (tasks["share"][rows] == share) & (tasks["priority"][rows] >= priority) & (tasks["label"][rows] == label)
         if self.owed is None or not self.owed.from_priority:
-            return self._by_nucleus(mask)
-        mask[:len(rows) - self._n_assigned] = False         # what the snapshot says counts all but what this turn adds
-        return self._by_nucleus(mask) + self.owed.from_priority.get(priority, 0.0)
+            return self._added_up(0, self.n, label, share, priority)
+        # what the snapshot says counts all but what this turn adds
+        said = self.owed.from_priority.get(priority, 0.0)
+        return self._added_up(self.n_first, self.n, label, share, priority) + said
 
     def add(self, row: int) -> None:
         """Add the work of a task that was assigned to its nucleus."""
         tasks = self.world.arrays.tasks
-        work = work_left(self.world, np.array([row]), tasks["n_jobs"][row])
-        self.rows, self.work = np.append(self.rows, row), np.append(self.work, work)
-        self.total[tasks["nucleus"][row]] += work[0]
-        self._n_assigned += 1
+        if self.n == len(self.rows):
+            self.rows = np.concatenate([self.rows, np.zeros(GROWTH, np.int64)])
+            self.work = np.concatenate([self.work, np.zeros(GROWTH)])
+        work = self.whole[np.searchsorted(self.live, row)]
+        self.rows[self.n], self.work[self.n] = row, work
+        self.total[tasks["nucleus"][row]] += work
+        self.n += 1
 
-    _n_assigned = 0
+    def _added_up(self, begin: int, end: int, label: int, share: int, priority: int) -> np.ndarray:
+        found = np.zeros(len(self.world.arrays.sites))
+        add_up(self.world.arrays, self.rows, self.work, begin, end, label, share, priority, found)
+        return found
 
     def _told(self, found: np.ndarray) -> np.ndarray:
         """Work of all tasks by nucleus, as a snapshot says where it does."""
         return found if self.owed is None else np.where(np.isnan(self.owed.total), found, self.owed.total)
 
-    def _by_nucleus(self, mask: np.ndarray) -> np.ndarray:
-        nucleus = self.world.arrays.tasks["nucleus"][self.rows[mask]]
-        return np.bincount(nucleus, self.work[mask], minlength=len(self.world.arrays.sites))
+
+@compiled
+def add_up(world, rows, work, begin, end, label, share, priority, found):
+    """Add the work of some tasks to that of their nuclei, `found`, (n_sites,).
+
+    They are those of `rows` from `begin` to before `end` with a prodSourceLabel, and unless the share is ANY_SHARE in
+    a share and of at least a priority.
+    """
+    for k in range(begin, end):
+        task = world.tasks[rows[k]]
+        if task["label"] == label and (
+                share == ANY_SHARE or (task["share"] == share and task["priority"] >= priority)):
+            found[task["nucleus"]] += work[k]
 
 
 def work_left(world: World, rows: np.ndarray, n_jobs) -> np.ndarray:
@@ -98,8 +116,8 @@ def claimed_work(tasks: np.ndarray, rows: np.ndarray, n_jobs) -> np.ndarray:
 
     Source: brokerage reference, section 1.4.
     """
-    cputime = tasks["cputime"][rows]
-    return n_jobs * tasks["n_events_per_job"][rows] * np.where(cputime > 0, cputime, DEFAULT_CPUTIME_HS06S)
+    cputime, n_events = tasks["cputime"][rows], tasks["n_events_per_job"][rows].astype(float)
+    return n_jobs * n_events * np.where(cputime > 0, cputime, DEFAULT_CPUTIME_HS06S)
 
 
 def output_on_the_way(world: World) -> tuple[np.ndarray, np.ndarray]:
@@ -124,9 +142,11 @@ def candidates(world: World, row: int) -> np.ndarray:
 
 
 class Shown(NamedTuple):
-    """What is seen of the candidates of one kind of task during a turn: rows of `views.NUCLEUS`, and keys of draws."""
+    """What is seen of the candidates of one kind of task during a turn: sites, rows of `views.NUCLEUS`, keys of draws.
+    """
 
-    rows: np.ndarray
+    site: np.ndarray
+    rows: bytes
     keys: np.ndarray
 
 
@@ -175,24 +195,26 @@ def has_complete_replica(world, row, passes):
 def nuclei(world: World, row: int, burden: Burden, can_run=None, why_not=None) -> views.Nuclei:
     """Candidates of task brokerage for one task.
 
-    can_run, why_not: as in `views.Nuclei`, the first with the sites as first argument.
+    can_run, why_not: as in `views.Nuclei`, the first with the sites, and whether all input is known to lie at one that
+    sends files, as first arguments.
 
     RW is the work of all tasks in the documented edition; in the deployed edition it is the work at the start of the
     turn for the space, and the work of the task's share with at least its priority for the weight (D15).
     """
     t, edition = world.arrays.tasks[row], world.scenario.edition
     shown = _shown(world, row, burden)
-    rows, work = shown.rows.copy(), burden.total
+    rows, work = np.frombuffer(bytearray(shown.rows), views.NUCLEUS), burden.total   # a copy takes four times as long
     priority_work = work
     if edition == "deployed":
         work, priority_work = burden.at_first(t["label"]), burden.of_share(t["label"], t["share"], t["priority"])
     draws = luck.table(world.scenario.seed, NUCLEUS_DRAW, t["luck"], t["n_nuclei"], 1, shown.keys)
     complete = bool(fill(world.arrays, row, counted_inputs(world, row, t), PASSES[edition], work, priority_work, draws,
                          rows))
-    told = world.told_tasks.get(row)
+    is_whole, told = complete and row not in world.inputs, world.told_tasks.get(row)
     if told is not None and told.input is not None:
         complete = _tell(rows, told.input)
-    return views.Nuclei(rows, complete, None if can_run is None else partial(can_run, rows["site"]), why_not)
+    able = None if can_run is None else partial(can_run, shown.site, is_whole)
+    return views.Nuclei(rows, complete, able, why_not)
 
 
 def _tell(rows: np.ndarray, said: views.InputOfNuclei) -> bool:
@@ -219,7 +241,7 @@ def _shown(world: World, row: int, burden: Burden) -> Shown:
             unavailable_bytes=burden.bytes[site] + storage["unavailable_bytes"],
             queued_output_files=burden.files[site],
             bare=world.arrays.sites["bare_nucleus"][site], satellite=world.arrays.sites["nucleus"][site] == 0)
-        burden.shown[kind] = Shown(rows, luck.keys_of(world.vocabularies["sites"])[site])
+        burden.shown[kind] = Shown(site, rows.tobytes(), luck.keys_of(world.vocabularies["sites"])[site])
     return burden.shown[kind]
 
 

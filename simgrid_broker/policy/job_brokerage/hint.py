@@ -8,6 +8,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.broker import NO_PARTS, NO_REPLICAS, ask_about_input, ask_about_nucleus
 from simgrid_broker.policy.job_brokerage.completeness import readable
@@ -17,24 +18,32 @@ from simgrid_broker.policy.job_brokerage.preliminary import for_hint
 from simgrid_broker.policy.job_brokerage.question import TASK, JobCase, task_record
 from simgrid_broker.views import Gdpconfig, InputDataset, Queues, Stats, Task
 
+RAW = f"V{TASK.itemsize}"
+"""NumPy copies structured rows field by field otherwise."""
+
 
 def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig,
                 inputs: tuple[InputDataset, ...] = ()) -> np.ndarray:
     """Pseudo-queues that could run jobs of a task, (n,) bool; inputs: datasets of the task."""
-    return Hints(brokerage, queues, stats._replace(load=stats.load[None]), cfg).possible(task, inputs).copy()
+    hints = Hints(brokerage, queues, stats._replace(load=stats.load[None]), cfg)
+    hints.ask(task, inputs)
+    return hints.groups_possible(np.ones(len(queues.records), bool))
 
 
 class Hints:
     """Hints about many tasks while queues, statistics and gdpconfig stay as they are; tables are made once.
 
-    stats: as for a task without nucleus, but with a table of `load`, (n_loads, n_queues); about: numbers of the
-    pseudo-queues that are looked at, (n,), None = all; cache: of the grid of `queues`.
+    stats: as for a task without nucleus, but with a table of `load`, (n_loads, n_queues); groups: number of the group
+    of each pseudo-queue, (n_pseudo_queues,), -1 = it is not looked at, None = each is a group; cache: of the grid of
+    `queues`.
     """
 
     def __init__(self, brokerage: JobBrokerage, queues: Queues, stats: Stats, cfg: Gdpconfig,
-                 about: np.ndarray | None = None, cache: MaskCache | None = None):
+                 groups: np.ndarray | None = None, cache: MaskCache | None = None):
         self.brokerage, self.queues, self.cfg = brokerage, queues, cfg
-        self.about = np.arange(len(queues.records)) if about is None else about
+        groups = np.arange(len(queues.records)) if groups is None else groups
+        self.about = np.flatnonzero(groups >= 0)
+        self.groups, self.never = groups[self.about], brokerage.funnel.never
         self.cache = MaskCache() if cache is None else cache
         self.firsts: dict[Hashable, np.ndarray] = {}
         asked, n = np.zeros(1, ASKED), len(self.about)
@@ -44,18 +53,22 @@ class Hints:
             asked=asked, task=np.zeros(1, TASK), **NO_REPLICAS, **brokerage.order._asdict(),
             queues=queues.records[self.about], load=stats.load, link=stats.link[None], store=stats.store,
             parts=NO_PARTS, first=np.empty((1, n), np.int16), static_weight=np.ones((1, n)), **room(n, 1))
+        self.task, self.asked = self.tables.task.view(RAW), self.tables.asked[0]
 
-    def possible(self, task: Task, inputs: tuple[InputDataset, ...] = (), load: int = 0) -> np.ndarray:
-        """Which of the pseudo-queues could run jobs of a task, (n,) bool, until the next task; load: row of the table.
-        """
+    def ask(self, task: Task, inputs: tuple[InputDataset, ...] = (), load: int = 0) -> None:
+        """Ask about a task: `tables.refused_by` is then the rank of the first refusal; load: row of the table."""
         task, tables = for_hint(task), self.tables
-        tables.task[0] = task_record(task, self.cfg, self.brokerage.edition)[0]
+        self.task[:] = task_record(task, self.cfg, self.brokerage.edition).view(RAW)
         tables.first[0] = self._first(task)
-        asked = tables.asked[0]
-        asked["load"] = load
-        ask_about_input(asked, readable(inputs, task, self.cfg))
+        self.asked["load"] = load
+        ask_about_input(self.asked, readable(inputs, task, self.cfg))
         self.brokerage.decide(tables, 0)
-        return tables.refused_by == self.brokerage.funnel.never
+
+    def groups_possible(self, asked: np.ndarray) -> np.ndarray:
+        """Which of the groups asked, (n_groups,) bool, have a pseudo-queue that could run jobs of the last task."""
+        found = np.zeros(len(asked), bool)
+        find_groups(self.tables.refused_by, self.never, self.groups, asked, found)
+        return found
 
     def _first(self, task: Task) -> np.ndarray:
         """First refusals by static criteria, (n,)."""
@@ -64,3 +77,11 @@ class Hints:
             case = JobCase(task, self.queues, self.brokerage.edition)
             self.firsts[requirement] = self.cache.first_refusals(self.brokerage.funnel, case)[self.about]
         return self.firsts[requirement]
+
+
+@compiled
+def find_groups(refused_by, never, groups, asked, found):
+    """Mark the groups asked, (n_groups,) bool, that have a candidate without a refusal; groups: of each, (n,)."""
+    for k in range(len(groups)):
+        if refused_by[k] == never and asked[groups[k]]:
+            found[groups[k]] = True

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import isnan
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from struct import Struct
 from typing import NamedTuple
 
@@ -45,25 +45,34 @@ KEYS["files_per_weight"] = jobbroker.NQUEUED_SAT_CAP
 """Keys of gdpconfig by their column of TASK, from which rules about one candidate read them: PanDA's spelling, without
 the placeholders of a family. files_per_weight: files that lower the queued weight from 2 to 1 (D44)."""
 
-TASK = np.dtype([
-    *((name, column.seen) for name, column in TASK_FIELDS.items() if column.seen != "U" and name != "event_service"),
-    ("total_bytes", "f8"), ("total_files", "f8"),
-    ("is_scout", "?"), ("is_merging", "?"), ("express", "?"), ("has_nucleus", "?"),
-    ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
-    ("t1value", "f8"), ("nucleus_bare", "i4"),    # t1value: factor of queues at the nucleus
-    ("single", "?"), ("listed", "?"),     # PanDA's flags of pre-assigned queues, which the deployed edition spares
+PLAIN = [*((name, column.seen) for name, column in TASK_FIELDS.items()
+           if column.seen != "U" and name != "event_service"),
+         ("is_scout", "?"), ("is_merging", "?"), ("nucleus_bare", "i4"), ("input_bytes_per_job", "f8")]
+"""Columns that hold fields of the task unchanged; event service has another meaning here."""
+
+DERIVED = [
+    ("express", "?"), ("has_nucleus", "?"),
+    ("t1value", "f8"),               # factor of queues at the nucleus
     ("event_service", "?"),
+    ("stays_at_nucleus", "?"),       # t1Weight keeps the task there (D72)
     ("label_test", "?"),             # `test` is in the prodSourceLabel
-    ("incomplete", "?"), ("best_part", "f8"),      # no place has enough of the input; the largest part at one
-    ("complete_somewhere", "?"),     # a storage has a complete replica of all input
-    ("no_remote_source", "?"),       # no replica with enough of the input is at a storage that sends files
     ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; NaN = unknown
-    ("input_bytes_per_job", "f8"), ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"),
-    ("counts_hs06", "?"), ("walltime_is_known", "?"),
+    ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"), ("counts_hs06", "?"), ("walltime_is_known", "?"),
     ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
     ("jumbo", "?"),                  # it makes jumbo jobs, and
     ("jumbo_apart", "?"),            # queues for jumbo jobs take no other jobs of the task
     ("wants_a_day", "?"),            # needs queues of 24 h though it does not scout
+]
+"""Columns that follow from the task and the edition."""
+
+TASK = np.dtype([
+    *PLAIN, *DERIVED,
+    ("total_bytes", "f8"), ("total_files", "f8"),
+    ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
+    ("single", "?"), ("listed", "?"),     # PanDA's flags of pre-assigned queues, which the deployed edition spares
+    ("incomplete", "?"), ("best_part", "f8"),      # no place has enough of the input; the largest part at one
+    ("complete_somewhere", "?"),     # a storage has a complete replica of all input
+    ("no_remote_source", "?"),       # no replica with enough of the input is at a storage that sends files
     *((name, "?" if entry.type == "bool" else "f8") for name, entry in KEYS.items()),
     ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
     # TERMS, in which the editions differ:
@@ -71,7 +80,6 @@ TASK = np.dtype([
     ("all_output_counts", "?"),      # output backlog: of all jobs, and near the nucleus as well
     ("pilots_required", "?"),        # whatever the task and numSlots
     ("sharing_counts", "?"),         # queues that share the nucleus' storage belong to it (D72)
-    ("stays_at_nucleus", "?"),       # t1Weight keeps the task there (D72)
     ("whole_mb", "?"),               # memory is estimated in whole MB (D49)
     ("mb_per_gb", "f8"),             # of SIZE_CUTOFF_TO_MOVE_INPUT; an MB has 1e6 or 1024**2 bytes
     ("day_is_scaled", "?"),          # 24 hours are those of a reference core (D52)
@@ -95,12 +103,10 @@ NUMBERS = np.dtype([
 ])
 """A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
 
-pack = Struct("=" + "".join(TASK[name].char for name in TASK.names or ()).replace("l", "q")).pack
-"""The bytes of a row of TASK from its values."""
-
-PLAIN = [name for name in TASK.names or () if name in Task.__dataclass_fields__ and name != "event_service"]
-"""Columns that hold fields of the task unchanged; event service has another meaning here."""
-plain_values = attrgetter(*PLAIN)
+OWN = Struct("=" + "".join(np.dtype(kind).char for _, kind in PLAIN + DERIVED).replace("l", "q"))
+"""The columns of a row that differ from task to task; the others come from gdpconfig or are filled in later."""
+plain_values, derived_values = (get(*(name for name, _ in columns))
+                                for get, columns in ((attrgetter, PLAIN), (itemgetter, DERIVED)))
 
 
 class Candidate(NamedTuple):
@@ -133,8 +139,9 @@ class JobCase:
 
 def task_record(task: Task, cfg: Gdpconfig, edition: str) -> np.ndarray:
     """The record of a task under gdpconfig, (1,) of TASK; its input is filled in with every decision."""
-    values = cfg.once(_of_config, task.prodsourcelabel, task.gshare, edition) | _of_task(task, edition)
-    return np.frombuffer(bytearray(pack(*values.values())), TASK)       # np.array takes five times as long
+    own = OWN.pack(*plain_values(task), *derived_values(_of_task(task, edition)))
+    rest = cfg.once(_of_config, task.prodsourcelabel, task.gshare, edition)
+    return np.frombuffer(bytearray(own + rest), TASK)                   # np.array takes five times as long
 
 
 def is_express(task: Task, edition: str) -> bool:
@@ -158,10 +165,10 @@ def t1_value(task: Task, edition: str) -> float:
     return max(value, T1_BOOST) if boosted else value
 
 
-def _of_task(task: Task, edition: str) -> dict:
-    plain = zip(PLAIN, plain_values(task), strict=True)
+def _of_task(task: Task, edition: str) -> dict[str, float]:
+    """The columns DERIVED."""
     stays = task.t1weight < 0 if edition == "deployed" else task.t1weight == STAY
-    return dict(plain, express=is_express(task, edition),
+    return dict(express=is_express(task, edition),
                 jumbo=task.jumbo_events >= 0, jumbo_apart=task.jumbo_events >= 0 and not task.jumbo_chunk,
                 has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
                 t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
@@ -169,7 +176,10 @@ def _of_task(task: Task, edition: str) -> dict:
                 **estimates.of_task(task, edition))
 
 
-def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> dict:
-    """All columns of TASK in order, of which only gdpconfig has filled in its values; not to be changed."""
+def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> bytes:
+    """The columns of a row behind those of the task, of which only gdpconfig and the edition fill in theirs."""
+    record = np.zeros(1, TASK)
     config = {name: cfg.value(entry, label=prodsourcelabel, gshare=gshare) for name, entry in KEYS.items()}
-    return dict.fromkeys(TASK.names or (), 0) | config | TERMS[edition]
+    for name, value in (config | TERMS[edition]).items():
+        record[name] = value
+    return record.tobytes()[OWN.size:]

@@ -10,10 +10,12 @@ from simgrid_broker.policy.funnel import Funnel, Liftable
 from simgrid_broker.policy.task_brokerage import rank
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, PRODUCTION, TaskBrokerage
 from simgrid_broker.policy.task_brokerage.question import Candidate, task_record
-from simgrid_broker.views import KEPT, Figures, Gdpconfig, Nuclei, Task, Verdict
+from simgrid_broker.views import KEPT, NUCLEUS, Figures, Gdpconfig, Nuclei, Task, Verdict
 
 NONE = -1
 """Candidate number for no nucleus."""
+RAW = f"V{NUCLEUS.itemsize}"
+"""NumPy copies structured rows field by field otherwise."""
 
 
 def broker_task(task: Task, nuclei: Nuclei, cfg: Gdpconfig, edition: str, uniform: float) -> Verdict:
@@ -45,9 +47,10 @@ def run_brokerage(brokerage: TaskBrokerage, task: Task, nuclei: Nuclei, cfg: Gdp
     n_left = brokerage.decide(record, seen, uniform, refused_by, weight, order)
     if nuclei.can_run is not None and brokerage.ability is not None:
         asked = (refused_by == KEPT) | (refused_by >= brokerage.ability)
-        if np.count_nonzero(asked):
-            seen = seen.copy()
-            seen["can_run"] = nuclei.can_run(asked)
+        able = nuclei.can_run(asked) if np.count_nonzero(asked) else asked
+        if np.count_nonzero(asked > able):
+            seen = seen.view(RAW).copy().view(NUCLEUS)
+            seen["can_run"] = able
             n_left = brokerage.decide(record, seen, uniform, refused_by, weight, order)
     return Verdict(tags or brokerage.funnel.tags, refused_by, weight, order[:n_left],
                    figures=lambda: figures(brokerage, record, seen, refused_by, nuclei.why_not, len(tags)))

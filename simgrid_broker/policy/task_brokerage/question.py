@@ -1,5 +1,7 @@
 """What task brokerage is asked: the record of a task under gdpconfig, and the terms in which its editions differ."""
 
+from operator import attrgetter
+from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +36,7 @@ TASK = np.dtype([
     *PLAIN.items(),
     ("priority", "f8"),              # as submitted, in the deployed edition the current one (D10)
     ("complete_replica", "?"),       # a complete replica of the input can be read over WAN
+    # from here on, the same for all tasks of a share, but for two columns that a decision fills in:
     ("parent_bare", "i8"),           # names.BareNucleus of the parent's nucleus if that is a candidate, else 0
     ("locality_lifted", "?"),        # the check of data locality was lifted
     *((name, "f8") for name in KEYS),
@@ -51,6 +54,11 @@ TASK = np.dtype([
 """A task, and the values of gdpconfig that hold for it, as compiled rules see them: one row for each decision."""
 
 
+OWN = Struct("=" + "".join(np.dtype(kind).char for kind in PLAIN.values()).replace("l", "q") + "d?")
+"""The columns of a record that differ from task to task."""
+pack, plain_values = OWN.pack, attrgetter(*PLAIN)
+
+
 class Candidate(NamedTuple):
     """The arguments of every rule about one nucleus: records of TASK and of `views.NUCLEUS`."""
 
@@ -60,22 +68,18 @@ class Candidate(NamedTuple):
 
 def task_record(task: Task, complete_replica: bool, cfg: Gdpconfig, edition: str) -> np.ndarray:
     """The record of a task under gdpconfig, (1,) of TASK; complete_replica: as in `views.Nuclei`."""
-    record = cfg.once(_of_config, task.gshare, edition).copy()
-    row = record[0]
-    for name in PLAIN:
-        row[name] = getattr(task, name)
     is_current = edition == "deployed" or task.taskpriority is None
-    row["priority"] = task.currentpriority if is_current else task.taskpriority
-    row["complete_replica"] = complete_replica
-    return record
+    priority = task.currentpriority if is_current else task.taskpriority
+    own = pack(*plain_values(task), priority, complete_replica)
+    return np.frombuffer(bytearray(own + cfg.once(_of_config, task.gshare, edition)), TASK)
 
 
-def _of_config(cfg: Gdpconfig, gshare: str, edition: str) -> np.ndarray:
-    """A record of which only gdpconfig and the edition have filled in their columns; not to be changed."""
+def _of_config(cfg: Gdpconfig, gshare: str, edition: str) -> bytes:
+    """The end of a record, of which only gdpconfig and the edition fill in columns."""
     record, config = np.zeros(1, TASK), {name: cfg.value(entry, gshare=gshare) for name, entry in KEYS.items()}
     for name, value in (config | TERMS[edition]).items():
         record[name] = value
-    return record
+    return record.tobytes()[OWN.size:]
 
 
 @compiled
