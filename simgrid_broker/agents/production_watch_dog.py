@@ -9,7 +9,7 @@ import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.task_commando import pause
-from simgrid_broker.fabric.commands import jobs_of, waiting_retries
+from simgrid_broker.fabric.commands import jobs_of, jobs_of_each, waiting_retries
 from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus
 from simgrid_broker.policy import task_watchdogs as rules
 from simgrid_broker.views import Gdpconfig
@@ -46,7 +46,8 @@ class ProductionWatchDog:
         tasks = self.control.arrays.tasks
         rows = rows[self.production[tasks["label"][rows]]]
         often = rules.may_be_throttled(tasks["max_attempt"][rows], *self._read(rows))
-        self._look_at_attempts(rows[often])
+        for row, jobs in zip(rows[often].tolist(), jobs_of_each(self.control.arrays, rows[often]), strict=True):
+            self._throttle(row, self.control.arrays.jobs[jobs])
         if self.control.now - self.looked_s < rules.LOOK_AGAIN_S:
             return
         self.looked_s = self.control.now
@@ -94,16 +95,6 @@ class ProductionWatchDog:
                                & (tasks["label"][running] == task["label"])]
                 for other in same.tolist():
                     pause(control, other)
-
-    def _look_at_attempts(self, rows: np.ndarray) -> None:
-        """Look at the jobs of tasks, found together, which takes as long as for one task."""
-        arrays = self.control.arrays
-        found = jobs_of(arrays, rows)
-        task = arrays.jobs["task"][found]
-        order = np.argsort(task, kind="stable")
-        begins, ends = (np.searchsorted(task[order], rows, side).tolist() for side in ("left", "right"))
-        for row, begin, end in zip(rows.tolist(), begins, ends, strict=True):
-            self._throttle(row, arrays.jobs[found[order[begin:end]]])
 
     def _throttle(self, row: int, jobs: np.ndarray) -> None:
         """Throttle a task for a while if attempts at its input have failed too often; jobs: its live ones."""

@@ -36,6 +36,15 @@ def jobs_of(arrays: Arrays, task_rows, *statuses, among=None) -> np.ndarray:
     return rows
 
 
+def jobs_of_each(arrays: Arrays, task_rows: np.ndarray) -> list[np.ndarray]:
+    """Rows of the live jobs of each of several tasks, found together, which takes as long as for one task."""
+    found = jobs_of(arrays, task_rows)
+    task = arrays.jobs["task"][found]
+    order = np.argsort(task, kind="stable")
+    begins, ends = (np.searchsorted(task[order], task_rows, side).tolist() for side in ("left", "right"))
+    return [found[order[begin:end]] for begin, end in zip(begins, ends, strict=True)]
+
+
 def oldest_first(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
     """Rows of live jobs in order of creation, which is that of their PandaIDs."""
     return rows[np.argsort(arrays.jobs["panda_id"][rows])]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario
 
-from simgrid_broker.fabric.commands import jobs_of
+from simgrid_broker.fabric.commands import jobs_of, jobs_of_each
 
 THREE_SHARES = [dict(name=name, value=1) for name in "ABC"]
 
@@ -141,6 +141,8 @@ def test_jobs_of_tasks_are_the_same_from_a_search_and_among_known_rows():
     for statuses, n_found in (((), 2), ((S.ACTIVATED,), 1), ((S.RUNNING,), 1)):
         searched, among = (jobs_of(bench.arrays, [1, 2], *statuses, among=rows) for rows in (None, known))
         assert searched.tolist() == among.tolist() and len(searched) == n_found
+    found = [rows.tolist() for rows in jobs_of_each(bench.arrays, np.array([2, 0]))]
+    assert found == [jobs_of(bench.arrays, [row]).tolist() for row in (2, 0)]
 
 
 def test_a_new_priority_changes_the_place_in_line():
