@@ -8,8 +8,8 @@ from pathlib import Path
 PACKAGE, PAGE = "simgrid_broker", "docs/fidelity.md"
 MAKES_RULES = {"criterion", "candidate_criterion", "factor", "candidate_factor"}
 """Decorators of the rules of brokers."""
-NAMED = re.compile(r"`((?:policy|world|fabric)\.(?:\w+\.)*\w+)`")
-"""Functions that the page names, in contrast to files, which it names with slashes."""
+NAMED = re.compile(r"`((?:policy|world|fabric|agents\.\w+)\.(?:\w+\.)*\w+)`")
+"""Functions and methods that the page names, in contrast to files, which it names with slashes."""
 
 
 def rules(root: Path) -> dict[str, Path]:
@@ -30,6 +30,19 @@ def functions(path: Path) -> list[ast.FunctionDef]:
     """Functions of a module, without methods and inner functions."""
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     return [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+
+
+def by_name(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Functions of a module, and methods as `Class.method`."""
+    found = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
+    return found | {f"{each.name}.{node.name}": node for each in classes for node in each.body
+                    if isinstance(node, ast.FunctionDef)}
+
+
+def local_name(rule: str, path: Path, root: Path) -> str:
+    """The function of a rule within its module, or `Class.method`."""
+    return rule.removeprefix(f"{_module(path, root)}.")
 
 
 def last_name(node: ast.AST) -> str:
@@ -82,8 +95,9 @@ def _module(path: Path, root: Path) -> str:
 
 
 def _file_of(name: str, root: Path) -> Path:
-    *parts, function = name.split(".")
-    path = root.joinpath(PACKAGE, *parts).with_suffix(".py")
-    if not path.is_file() or function not in {node.name for node in functions(path)}:
-        raise ValueError(f"{PAGE}: `{name}` is not a function")
-    return path
+    parts = name.split(".")
+    for k in (len(parts) - 1, len(parts) - 2):
+        path = root.joinpath(PACKAGE, *parts[:k]).with_suffix(".py")
+        if path.is_file() and ".".join(parts[k:]) in by_name(ast.parse(path.read_text(encoding="utf-8"))):
+            return path
+    raise ValueError(f"{PAGE}: `{name}` is not a function")

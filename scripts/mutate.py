@@ -59,6 +59,7 @@ class Mutation(NamedTuple):
 
     rule: str
     users: tuple[str, ...]
+    module: str
     function: str
     kind: int
     line: int
@@ -66,11 +67,6 @@ class Mutation(NamedTuple):
     new: str
     path: Path
     text: str
-
-    @property
-    def module(self) -> str:
-        """Dotted name of the module."""
-        return self.rule.rpartition(".")[0]
 
     @property
     def change(self) -> str:
@@ -101,14 +97,15 @@ def mutations(rules: dict[str, Path], chosen: Iterable[str]) -> list[Mutation]:
         path = rules[rule]
         tree = ast.parse(path.read_text(encoding="utf-8"))
         names = _names_in(path, rules)
-        reached = {name: {function.name for function in _with_helpers(tree, name, names)} for name in sorted(names)}
+        module = rule.removesuffix(f".{marked_tests.local_name(rule, path, ROOT)}")
+        reached = {name: _with_helpers(tree, name, names) for name in sorted(names)}
         own = []
-        for function in _with_helpers(tree, rule.rsplit(".", 1)[1], names):
-            if (path, function.name) not in taken:
-                taken.add((path, function.name))
-                users = tuple(f"{rule.rpartition('.')[0]}.{name}" for name in reached if function.name in reached[name])
-                own += [Mutation(rule, users, function.name, kind, line, old, new, path, text)
-                        for kind, line, old, new, text in _of_function(tree, function)]
+        for function, node in _with_helpers(tree, marked_tests.local_name(rule, path, ROOT), names).items():
+            if (path, function) not in taken:
+                taken.add((path, function))
+                users = tuple(f"{module}.{name}" for name in reached if function in reached[name])
+                own += [Mutation(rule, users, module, function, kind, line, old, new, path, text)
+                        for kind, line, old, new, text in _of_function(tree, node)]
         found += sorted(own, key=lambda one: one.kind)
     return found
 
@@ -120,20 +117,25 @@ def tests_of(mutation: Mutation, tests: dict[str, tuple[str, ...]]) -> tuple[str
 
 def _names_in(path: Path, rules: dict[str, Path]) -> set[str]:
     """Names of the rules of a file."""
-    return {rule.rsplit(".", 1)[1] for rule, where in rules.items() if where == path}
+    return {marked_tests.local_name(rule, path, ROOT) for rule, where in rules.items() if where == path}
 
 
-def _with_helpers(tree: ast.Module, name: str, rules: set[str]) -> list[ast.FunctionDef]:
+def _with_helpers(tree: ast.Module, name: str, rules: set[str]) -> dict[str, ast.FunctionDef]:
     """A rule and the functions of its module that it uses, directly or through others, and that are not rules."""
-    known = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    found, todo = [], [name]
+    known = marked_tests.by_name(tree)
+    found, todo = {}, [name]
     while todo:
-        function = known[todo.pop(0)]
-        found.append(function)
-        used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-        todo += [other for other in known if other in used and other not in rules and other not in todo
-                 and known[other] not in found]
+        name = todo.pop(0)
+        found[name] = known[name]
+        owner = name.rpartition(".")[0]
+        used = {node.id if isinstance(node, ast.Name) else f"{owner}.{node.attr}" for node in ast.walk(known[name])
+                if isinstance(node, ast.Name) or _is_of_self(node)}
+        todo += [other for other in known if other in used and other not in (*rules, *todo, *found)]
     return found
+
+
+def _is_of_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 
 def _of_function(tree: ast.Module, function: ast.FunctionDef) -> Iterator[tuple[int, int, str, str, str]]:
@@ -372,11 +374,13 @@ def _test(items: Sequence[Any], mutation: Mutation | None, times: str) -> None:
 
 def _apply(mutation: Mutation) -> None:
     """Give the loaded function the code of the mutation, wherever it is already referred to."""
-    module = importlib.import_module(f"{PACKAGE}.{mutation.module}")
-    function = inspect.unwrap(getattr(module, mutation.function))
-    whole = compile(mutation.text, str(mutation.path), "exec")
-    function.__code__ = next(code for code in whole.co_consts
-                             if isinstance(code, CodeType) and code.co_name == mutation.function)
+    owner: Any = importlib.import_module(f"{PACKAGE}.{mutation.module}")
+    code = compile(mutation.text, str(mutation.path), "exec")
+    for name in mutation.function.split("."):
+        owner = getattr(owner, name)
+        code = next(each for each in code.co_consts if isinstance(each, CodeType) and each.co_name == name)
+    function = inspect.unwrap(owner)
+    function.__code__ = code
 
 
 def run(chosen: Sequence[Mutation], tests: dict[str, tuple[str, ...]], limit_s: float) -> tuple[int, list[Run]]:

@@ -17,6 +17,7 @@ from simgrid_broker.policy.task_watchdogs import (
     failures_of_files,
     gives_up_pending,
     may_be_throttled,
+    may_pause,
     nearly_done,
     pauses,
     pending_for_s,
@@ -46,6 +47,16 @@ def test_what_is_nearly_done(n_files, n_over, boosted):
     found = [bool(nearly_done(np.array([n_files]), np.array([n_over]), np.array([n_files]), edition)[0])
              for edition in ("documented", "deployed")]
     assert tuple(found) == boosted
+
+
+@pytest.mark.rule("may_pause")
+@pytest.mark.parametrize(("keys", "expected"), [
+    pytest.param({}, False, id="no limit"),
+    pytest.param({"watchdog.MAX_JOB_FAILURE_RATE_TO_PAUSE_managed": 0.5}, True, id="one of a label"),
+    pytest.param({"retry_task.MAX_JOB_FAILURE_RATE_managed": 0.5}, False, id="one of retries"),
+])
+def test_whether_any_task_may_be_paused(keys, expected):
+    assert may_pause(Gdpconfig(in_force(scenario(gdpconfig=keys)))) is expected
 
 
 @pytest.mark.rule("remaining_jobs", "all_jobs")
@@ -173,6 +184,7 @@ def test_l17_when_a_task_is_throttled(edition, largest, mean, before, step):
     assert throttle_step(largest, mean, before, edition) == step
 
 
+@pytest.mark.rule("failures_of_files")
 def test_files_that_were_not_tried_lower_the_mean_of_failures():
     assert failures_of_files(np.array([6, 1]), np.array([5, 0]), 0) == (5, 2.5)
     assert failures_of_files(np.array([6, 1]), np.array([5, 0]), 8) == (5, 0.5)

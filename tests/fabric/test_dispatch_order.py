@@ -6,6 +6,9 @@ from builders import Bench, S, scenario
 
 from simgrid_broker.fabric.commands import jobs_of, jobs_of_each
 
+pytestmark = pytest.mark.rule("get_job", "best_of_first_share", "best_of_all_shares", "is_sloppy", "comes_before")
+
+
 THREE_SHARES = [dict(name=name, value=1) for name in "ABC"]
 
 

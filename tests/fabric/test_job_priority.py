@@ -5,6 +5,8 @@ from builders import Bench, S, Stage, T, put_job, scenario
 
 from simgrid_broker.agents.task_refiner import task_refiner
 
+pytestmark = pytest.mark.rule("priority_of", "user_priority")
+
 
 @pytest.mark.parametrize(("edition", "label", "priority", "first", "eleventh"), [
     pytest.param("deployed", "user", 1000, 1000, 998, id="ten jobs cost a user two points"),

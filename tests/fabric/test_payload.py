@@ -6,6 +6,9 @@ from builders import Bench, S, scenario
 
 from simgrid_broker.names import Cause
 
+pytestmark = pytest.mark.rule("stage_time", "compare_memory", "used_cores", "settle", "join_midway", "start_payload",
+                              "payload_ends")
+
 
 def ended_job(plan=None, queue=0, **task):
     """The row of the job of a task of one job that ran alone and was looked at by the Adder."""

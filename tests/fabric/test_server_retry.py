@@ -3,6 +3,8 @@
 import pytest
 from builders import Bench, S, scenario
 
+pytestmark = pytest.mark.rule("retry_by_server")
+
 
 def failing(server_retries, max_attempt=10):
     """A bench whose only job fails whenever it runs."""

@@ -6,6 +6,9 @@ from builders import Bench, S, put_job, two_sites
 
 from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
 
+pytestmark = pytest.mark.rule("since", "shortest_limits", "rules_by_status", "breaks", "fabric.timeouts.overdue")
+
+
 LOW, HIGH = -2**40, 2**40
 
 

@@ -5,10 +5,10 @@ import pytest
 from policy_builders import cfg
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.rebrokerage import WaitingGroups, groups_to_rebroker
+from simgrid_broker.policy.rebrokerage import WaitingGroups, groups_to_rebroker, least_wait
 from simgrid_broker.units import DAY, HOUR
 
-pytestmark = pytest.mark.rule("groups_to_rebroker", "patience")
+pytestmark = pytest.mark.rule("groups_to_rebroker", "patience", "least_wait")
 
 NAN, NOW = np.nan, 10 * DAY
 
@@ -18,6 +18,12 @@ def taken(edition, config=None, status="online", disabled=0, activated=NAN, crea
     groups = WaitingGroups(np.array([QueueStatus.of(status)]), np.array([disabled]), NOW - np.array([activated]),
                            NOW - np.array([created]), NOW - np.array([progress]), np.array([0]), (group,))
     return bool(groups_to_rebroker(groups, cfg(rebroker=config or {}), edition, NOW)[0])
+
+
+def test_age_below_which_no_group_need_be_gathered():
+    config = cfg(rebroker={"ANALY_TIMEOUT": 12, "ANALY_TIMEOUT_g": 5})
+    assert [least_wait(groups, config, "documented") for groups in (("", "g"), ("",))] == [5 * HOUR, 12 * HOUR]
+    assert least_wait(("", "g"), config, "deployed") == 3 * HOUR
 
 
 @pytest.mark.parametrize(("said", "expected"), [

@@ -10,6 +10,8 @@ from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import KEPT, InputDataset, Source
 
+pytestmark = pytest.mark.rule("completeness.readable")
+
 
 def dataset(*found, of=100, lan=True, wan=True, scattered=False):
     """A dataset of so many files with replicas of so many of them."""

@@ -11,7 +11,8 @@ from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 
 pytestmark = pytest.mark.rule("memory_asked_mb", "counts_per_core", "work_space_bytes", "reads_lan",
                               "walltime_is_known", "work", "wants_a_day", "memory_mb", "scratch_bytes",
-                              "scratch_deployed_mib", "walltime_s", "work_limit")
+                              "scratch_deployed_mib", "walltime_s", "work_limit", "estimates.of_task", "least_work",
+                              "most_work", "slot_cores")
 
 DAY, MIB = 86400.0, 1024**2
 

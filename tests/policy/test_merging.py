@@ -23,7 +23,8 @@ from simgrid_broker.policy.merging import (
 )
 from simgrid_broker.views import Premerge
 
-pytestmark = pytest.mark.rule("places", "complete", "merge_limits", "cut")
+pytestmark = pytest.mark.rule("places", "complete", "merge_limits", "cut", "asked_memory_mb", "merge_task",
+                              "new_status", "merging.ready")
 
 GIB = 1024**3
 

@@ -28,7 +28,7 @@ from simgrid_broker.units import MIB
 from simgrid_broker.views import PIECE
 
 pytestmark = pytest.mark.rule("job_limits", "cut_jobs", "size_limit", "ng_for_target", "expected_walltime",
-                              "piece_walltime", "typical_files")
+                              "piece_walltime", "typical_files", "preferred")
 
 EDITIONS = ("documented", "deployed")
 

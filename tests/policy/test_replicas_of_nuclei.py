@@ -7,6 +7,9 @@ from simgrid_broker.policy.task_brokerage.outputs import matching, wanted
 from simgrid_broker.policy.task_brokerage.replicas import counted, input_of_nuclei
 from simgrid_broker.views import DatasetOfTask, Replica
 
+pytestmark = pytest.mark.rule("input_of_nuclei", "replicas.counted", "outputs.wanted", "outputs.matching")
+
+
 GB = 1e9
 DISK, MORE, TAPE, CLOSED, FAR = (Endpoint(name, name == "TAPE", True, True, name != "CLOSED")
                                  for name in ("DISK", "MORE", "TAPE", "CLOSED", "FAR"))

@@ -6,13 +6,16 @@ from hypothesis import strategies as st
 
 from simgrid_broker.policy.resource_types import (
     UNDEFINED,
+    cores_of_worker,
+    is_high_memory,
     job_corecount,
     job_ramcount,
     resource_type_of,
 )
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, ResourceTypeBounds
 
-pytestmark = pytest.mark.rule("resource_type_of", "job_ramcount", "job_corecount")
+pytestmark = pytest.mark.rule("resource_type_of", "job_ramcount", "job_corecount", "is_high_memory",
+                              "cores_of_worker")
 
 FOUR = tuple(DEFAULT_RESOURCE_TYPES.values())
 SCORE, MCORE, SCORE_HIMEM, MCORE_HIMEM = range(4)
@@ -59,6 +62,18 @@ def test_the_four_types_leave_no_gap(corecount, ramcount, ramunit, base):
 ])
 def test_memory_of_a_job(args, expected):
     assert job_ramcount(*args) == expected
+
+
+@pytest.mark.parametrize(("bounds", "high", "cores"), [
+    pytest.param(dict(mincore=1, maxcore=1, maxrampercore=2000), False, 1, id="one core of 2000 MB"),
+    pytest.param(dict(mincore=1, maxcore=1, maxrampercore=2001), True, 1, id="one core of a MB more"),
+    pytest.param(dict(mincore=2, maxrampercore=2000), False, 8, id="two cores or more have the cores of the queue"),
+    pytest.param(dict(mincore=2, minrampercore=2001), True, 8, id="memory without a bound is high"),
+    pytest.param(dict(maxrampercore=1000), False, 1, id="without a least number of cores one"),
+])
+def test_high_memory_and_cores_of_a_worker(bounds, high, cores):
+    kind = ResourceTypeBounds(**bounds)
+    assert (is_high_memory(kind), cores_of_worker(kind, 8), cores_of_worker(kind, 0)) == (high, cores, 1)
 
 
 @pytest.mark.parametrize(("task", "queue", "expected"), [

@@ -20,7 +20,8 @@ from simgrid_broker.policy.retry_module import (
 )
 from simgrid_broker.policy.timeouts import rules
 
-pytestmark = pytest.mark.rule("handling", "increase_memory", "increased_documented", "increased_deployed")
+pytestmark = pytest.mark.rule("handling", "increase_memory", "increased_documented", "increased_deployed",
+                              "increased_cputime")
 
 ERROR = PandaError("pilotErrorCode", 1212, "Payload exceeded\nmaximum allowed memory")
 TASK = Scope("x86_64", "Athena-25.0.1", "MC simul")

@@ -13,7 +13,8 @@ from simgrid_broker.policy.scouts import Jobs, Scouting
 from simgrid_broker.views import Task
 
 pytestmark = pytest.mark.rule("uses_scouts", "enough_finished", "next_update", "verdict", "measured_ramcount",
-                              "measured_cputime", "measured_iointensity", "exhausted")
+                              "measured_cputime", "measured_iointensity", "exhausted", "scouts.measure", "new_claims",
+                              "capped_diskio", "measured_walltime", "measured_output", "splits_anew")
 
 EDITIONS = ("documented", "deployed")
 HOUR = 3600.0

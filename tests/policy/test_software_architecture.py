@@ -13,7 +13,7 @@ from simgrid_broker.policy.software.architecture import (
     parse_architecture,
 )
 
-pytestmark = pytest.mark.rule("parse_architecture")
+pytestmark = pytest.mark.rule("parse_architecture", "literal_of")
 
 EDITIONS = ("documented", "deployed")
 

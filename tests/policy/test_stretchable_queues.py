@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from simgrid_broker.policy.shares import stretched, values_in_use
 from simgrid_broker.views import ShareTree
 
-pytestmark = pytest.mark.rule("stretched")
+pytestmark = pytest.mark.rule("stretched", "values_in_use")
 
 TREE = ShareTree(("root", "P", "P1", "P2", "N"), np.array([-1, 0, 1, 1, 0]), np.array([100.0, 60, 45, 15, 40]),
                  np.array([2, 3, 4]))

@@ -8,6 +8,9 @@ from simgrid_broker.units import HOUR
 from simgrid_broker.world import observe
 from simgrid_broker.world.counts import take_snapshot
 
+pytestmark = pytest.mark.rule("world.activity.activity", "look_at_jobs")
+
+
 QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, maxdiskio=300, pledgedcpu=40,
                     params=dict(max_io_intensity=500), catchall="use_only_local_data,bareNucleus=only"),
           "P": dict(atlas_site="THERE", pledgedcpu=-1)}

@@ -11,6 +11,10 @@ from simgrid_broker.schema import SPLITTING
 from simgrid_broker.world import input_files
 from simgrid_broker.world.input_files import bytes_of, events_of, waiting_pieces
 
+pytestmark = pytest.mark.rule("first_event", "last_event", "file_of", "last_file_of", "input_files.events_of",
+                              "bytes_of", "boundary_of", "fill_pieces", "jobs_to_come")
+
+
 FILES = dict(n_files=3, events_per_file=150, file_bytes=3e9)
 
 
@@ -75,6 +79,25 @@ def test_parts_share_the_size_of_their_file():
     sizes = [bytes_of(bench.arrays, 0, piece, events_of(bench.arrays, 0, piece)) for piece in range(6)]
     assert sizes[0] == pytest.approx(2 * sizes[1]) and sizes[2] == pytest.approx(2 * sizes[3])
     assert sizes[0] != pytest.approx(sizes[2])
+
+
+@pytest.mark.parametrize(("said", "changes"), [
+    pytest.param(dict(files_per_lumiblock=2), [1, 3, 5], id="lumi blocks of two files"),
+    pytest.param(dict(files_per_boundary=3), [2, 5], id="boundaries of three files"),
+    pytest.param(dict(files_per_lumiblock=1), [0, 1, 2, 3, 4, 5, 6], id="every file"),
+    pytest.param({}, [], id="neither"),
+])
+def test_where_input_may_not_be_joined(said, changes):
+    bench = Bench(None, dict(split=FILES | dict(n_files=8) | said))
+    boundary = waiting_pieces(bench.arrays, 0, 0, 8)["boundary"]
+    assert np.flatnonzero(np.diff(boundary)).tolist() == changes and boundary[0] == 0
+
+
+def test_pieces_as_jobs_find_them():
+    bench = Bench(None, dict(split=FILES))
+    bench.arrays.tasks["next_chunk"] = 1
+    pieces = waiting_pieces(bench.arrays, 0, 0, 8)
+    assert pieces[["unit", "retry", "events", "bytes"]].tolist() == [(1, -1, 150.0, 3e9), (2, -1, 150.0, 3e9)]
 
 
 def test_boundaries():

@@ -12,6 +12,10 @@ from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
 from simgrid_broker.world.nuclei import Burden, candidates, claimed_work, nuclei, output_on_the_way
 
+pytestmark = pytest.mark.rule("world.nuclei.candidates", "work_left", "output_on_the_way", "world.nuclei.fill",
+                              "has_complete_replica")
+
+
 STORAGES = {"A": dict(site="A", total=100, free=60, expired=10, min_free=5), "B": dict(site="B"),
             "C": dict(site="C", total=50, free=50, write_wan="OFF")}
 
