@@ -115,6 +115,7 @@ def test_a_paused_task_of_which_nothing_is_left_ends_when_it_is_resumed():
     assert stage.task() == "done"
 
 
+@pytest.mark.rule("watch_dog.withdraw_jobs_of_paused")
 def test_jobs_of_a_paused_task_that_await_input_are_taken_back_after_ten_minutes():
     from builders import two_sites
     plan = two_sites(there=dict(cores=0), link=dict(bandwidth=1.0), queues={"HERE": dict(atlas_site="HERE")},

@@ -257,6 +257,7 @@ def test_d61_deployed_tasks_of_high_priority_come_back_earlier(label, priority, 
     assert pending_for_s(label, priority, 3600.0, "documented") == 3600
 
 
+@pytest.mark.rule("watch_dog.reactivate", "watch_dog.patience")
 @pytest.mark.parametrize(("edition", "pending_at_10_min", "pending_at_1_h"), [("documented", True, False),
                                                                              ("deployed", False, False)])
 def test_d61_a_pending_task_of_priority_950_comes_back(edition, pending_at_10_min, pending_at_1_h):
@@ -268,7 +269,7 @@ def test_d61_a_pending_task_of_priority_950_comes_back(edition, pending_at_10_mi
         assert (stage.task() == "pending") == is_pending
 
 
-@pytest.mark.rule("gives_up_pending")
+@pytest.mark.rule("gives_up_pending", "watch_dog.give_up_pending")
 @pytest.mark.parametrize(("limit", "hours"), [({}, 168), ({"watchdog.PENDING_TIMEOUT_managed": 10}, 10)])
 def test_a_task_that_is_pending_for_too_long_is_exhausted(limit, hours):
     stage = at_work({}, gdpconfig=limit)
@@ -281,6 +282,7 @@ def test_a_task_that_is_pending_for_too_long_is_exhausted(limit, hours):
     assert stage.task() == "exhausted"
 
 
+@pytest.mark.rule("watch_dog.give_up_pending")
 def test_a_parent_at_work_protects_from_that():
     stage = Stage(DOGS, scenario(gdpconfig={"watchdog.PENDING_TIMEOUT_managed": 1}), dict(n_jobs=2), dict(parent=1))
     stage.run(1.0)
@@ -291,6 +293,7 @@ def test_a_parent_at_work_protects_from_that():
     assert stage.task(1) == "pending"
 
 
+@pytest.mark.rule("watch_dog.finish_exhausted")
 @pytest.mark.parametrize(("edition", "periods", "hours"), [
     pytest.param("documented", {}, 240, id="L16 documented: 10 days"),
     pytest.param("deployed", {}, 48, id="L16 the code: configured, 48 h in the template"),

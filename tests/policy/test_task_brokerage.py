@@ -302,6 +302,7 @@ def test_d14_local_input(fields, lifted, documented, deployed):
     pytest.param({}, 249 * GB, False, 0.001, 0.001, id="some is on tape alone"),
     pytest.param({}, None, False, 1, 1, id="nothing is on tape anywhere"),
     pytest.param({"total_input_bytes": 0.0}, 0, False, 1, 1, id="no input"),
+    pytest.param({"total_input_bytes": 1.0}, 0, False, 0.001, 0.001, id="a byte of input"),
     pytest.param({"iointensity": 1.0}, 0, False, 0.001, 0.001, id="however little is read"),
     pytest.param({}, 0, True, 0.001, 1, id="the code drops data terms with the check"),
 ])
