@@ -25,6 +25,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.job_brokerage.decide.rank", "return 0 -> return 1"): "of a hint the number of candidates is not read",
     ("policy.job_brokerage.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
         "no queue is on an empty list",
+    ("policy.job_brokerage.completeness.is_complete", "source.part >= 1 -> source.part > 1"):
+        "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
+    ("policy.job_brokerage.estimates.most_work", "queue['mintime_s'] > 0 -> queue['mintime_s'] >= 0"):
+        "without a mintime no job is too short",
     ("policy.job_brokerage.network.queued_weight",
      "weight < task['least_queued_weight'] -> weight <= task['least_queued_weight']"): "equal weights are not changed",
     ("policy.job_brokerage.selection.draw_blocks",

@@ -8,7 +8,7 @@ from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.rebrokerage import WaitingGroups, groups_to_rebroker, least_wait
 from simgrid_broker.units import DAY, HOUR
 
-pytestmark = pytest.mark.rule("groups_to_rebroker", "patience", "least_wait")
+pytestmark = pytest.mark.rule("groups_to_rebroker", "rebrokerage.patience", "least_wait")
 
 NAN, NOW = np.nan, 10 * DAY
 

@@ -50,6 +50,17 @@ def test_d49_merge_jobs_of_a_task_without_ramcount(mergeramcount):
     assert not refused(r.too_little_memory, merging | dict(mergeramcount=nan), maxrss_mb=1)
 
 
+@pytest.mark.rule("too_little_memory")
+@pytest.mark.parametrize(("ramunit", "documented", "deployed"), [
+    pytest.param("MB", 1899.9, 999, id="D49 a whole job has no base in the code"),
+    pytest.param("MBPerCore", 1899.9, 1899, id="D49 with a unit per core it has"),
+])
+def test_d49_base_of_the_memory(ramunit, documented, deployed):
+    fields = dict(ramcount=1111, baseramcount=1000, ramunit=ramunit)
+    assert figures(r.too_little_memory, fields, maxrss_mb=1)[0] == pytest.approx(documented)
+    assert figures(r.too_little_memory, fields, "deployed", maxrss_mb=1)[0] == deployed
+
+
 @pytest.mark.rule("core_count_mismatch")
 @pytest.mark.parametrize(("fields", "queue", "refuses"), [
     pytest.param({"mergecorecount": 8}, 1, True, id="merge jobs of eight cores"),
@@ -149,6 +160,8 @@ DYNAMIC = LONG | dict(min_granularity=360)       # at least 3600 s
     pytest.param({"max_events_per_job": 720}, {"mintime_s": 7201}, False, True, id="there is a most of events"),
     pytest.param({"max_events_per_job": 100}, {"mintime_s": 3600}, False, False, id="the least of events wins"),
     pytest.param({"min_granularity": nan}, {"mintime_s": 1, "maxtime_s": 3600}, True, False, id="not dynamic"),
+    pytest.param({"cputime": 0.01, "min_granularity": 1, "max_events_per_job": 100}, {"mintime_s": 1}, False, True,
+                 id="0.1 s are too short for a mintime of 1 s"),
 ])
 def test_dynamic_number_of_events(fields, columns, short, long):
     for pair in WALLTIME:
