@@ -1,7 +1,34 @@
 """Mutations of scripts/mutate.py that change no decision, by function and change, each with its reason."""
 
 EQUIVALENT: dict[tuple[str, str], str] = {
+    ("fabric.activated.comes_before",
+     "jobs[one]['panda_id'] < jobs[other]['panda_id'] -> jobs[one]['panda_id'] <= jobs[other]['panda_id']"):
+        "no two jobs have one PandaID",
+    ("fabric.activated.comes_before",
+     "jobs[one]['rank'] > jobs[other]['rank'] -> jobs[one]['rank'] >= jobs[other]['rank']"): "the ranks differ here",
     ("fabric.attempts.limit_after", "0 < new < limit -> 0 < new <= limit"): "equal limits are not changed",
+    ("fabric.pilots.best_of_first_share", "(-1, 0) -> (-1, 1)"): "it is read only after a job was found",
+    ("fabric.pilots.best_of_first_share", "(-1, 0) -> (-2, 0)"): "any number below 0 is no job",
+    ("fabric.pilots.get_job", "-1 -> -2"): "any number below 0 is no job",
+    ("fabric.pilots.get_job", "take_best(world, number, world.jobs[row]['share']) if row >= 0 else -1 -> "
+     "take_best(world, number, world.jobs[row]['share']) if row >= 0 else -2"): "any number below 0 is no job",
+    ("fabric.pilots.get_job", "row >= 0 and settings['sloppy_fraction'] > 0 -> "
+     "row >= 0 or settings['sloppy_fraction'] > 0"):
+        "a fraction of 0 is above no draw, and without a job none is older",
+    ("fabric.pilots.get_job", "settings['sloppy_fraction'] > 0 -> settings['sloppy_fraction'] >= 0"):
+        "a fraction of 0 is above no draw",
+    ("fabric.pilots.best_of_all_shares", "(world.jobs, -1) -> (world.jobs, -2)"): "any number below 0 is no job",
+    ("fabric.pilots.best_of_all_shares",
+     "jobs[row]['panda_id'] < jobs[best]['panda_id'] -> jobs[row]['panda_id'] <= jobs[best]['panda_id']"):
+        "no two jobs have one PandaID",
+    ("fabric.pilots.is_sloppy",
+     "world.tasks[other['task']]['luck'] << 1 -> world.tasks[other['task']]['luck'] << 2"):
+        "any mixture of the keys of both tasks",
+    ("fabric.pilots.is_sloppy", "settings['sloppy_fraction'] > luck -> settings['sloppy_fraction'] >= luck"):
+        "a draw is never precisely the fraction",
+    ("fabric.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
+    ("fabric.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
+     "np.full((N_STATUS, len(rules) + 1), -2, np.int64)"): "any number below 0 ends the list",
     ("policy.availability.completeness", "dataset.n_files or 0 -> dataset.n_files or 1"):
         "a dataset of an unknown number of files is scattered: what it lacks is not read",
     ("policy.availability.found_at", "total or 1 -> total or 2"): "of no bytes every part is 0",
@@ -26,6 +53,8 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.job_brokerage.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
         "no queue is on an empty list",
     ("policy.job_brokerage.completeness.is_complete", "source.part >= 1 -> source.part > 1"):
+        "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
+    ("policy.job_brokerage.completeness.is_complete", "source.part >= 1 -> source.part >= 2"):
         "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
     ("policy.job_brokerage.estimates.most_work", "queue['mintime_s'] > 0 -> queue['mintime_s'] >= 0"):
         "without a mintime no job is too short",
@@ -72,6 +101,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.software.architecture._place", "found < 0 -> found <= 0"): "an object in JSON begins with a brace, no key",
     ("policy.software.architecture._place", "found < 0 -> found < 1"): "an object in JSON begins with a brace, no key",
     ("policy.software.architecture._closing", "return -1 -> return -2"): "any number below 0 is no position",
+    ("policy.shares.values_in_use", "range(len(active) - 1, 0, -1) -> range(len(active) - 1, 1, -1)"):
+        "the first node is a child of the root, whose activity is not read",
+    ("policy.user_caps.may_matter", "initial=0 -> initial=1"): "no cap is below 1",
     ("policy.user_caps.boosts", "np.maximum(known.sum(axis=0), 1) -> np.maximum(known.sum(axis=0), 2)"):
         "the only owner at a queue is never below its mean",
     ("policy.user_caps.boosts",

@@ -77,6 +77,18 @@ def test_in_the_code_a_job_that_has_just_begun_to_run_saves_its_group(task, queu
     assert analysis.waiting().tolist() == [row]
 
 
+def test_in_the_code_jobs_that_run_are_not_the_oldest_that_wait():
+    stage = stage_of("deployed")
+    runs = put_job(stage, S.RUNNING, pseudo_queue=0, due_sequence=1)
+    stage.arrays.job_times[runs, [S.PENDING, S.ACTIVATED, S.RUNNING]] = 0.0
+    row = waiting_job(stage, at=5 * HOUR)
+    analysis = AnalysisJobs(stage.control)
+    stage.run(13 * HOUR)
+    assert analysis.waiting().tolist() == []
+    stage.run(17 * HOUR + 1)
+    assert analysis.waiting().tolist() == [row]
+
+
 @pytest.mark.parametrize(("end", "is_taken"), [
     pytest.param(S.FINISHED, False, id="finished"), pytest.param(S.CANCELLED, False, id="cancelled"),
     pytest.param(S.FAILED, True, id="failed"), pytest.param(S.CLOSED, True, id="closed")])

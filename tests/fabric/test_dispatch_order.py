@@ -85,12 +85,12 @@ URGENT = dict(processing_type="urgent")
 
 @pytest.mark.parametrize(("settings", "expected"), [
     pytest.param(dict(urgent_first=True), [4, 2, 1, 0, 3], id="documented: urgent jobs, then shares"),
-    pytest.param(dict(urgent_first=False), [1, 0, 4, 3, 2], id="the code: an urgent job waits for its share"),
-    pytest.param(dict(share=False), [1, 4, 0, 3, 2], id="without shares only priority counts"),
+    pytest.param(dict(urgent_first=False), [1, 0, 3, 4, 2], id="the code: an urgent job waits for its share"),
+    pytest.param(dict(share=False), [3, 1, 4, 0, 2], id="without shares only priority counts"),
 ])
 def test_urgent_jobs_ignore_shares(settings, expected):
     plan = scenario({"HERE": dict(cores=64)}, shares=THREE_SHARES)
-    said = (dict(share=0), dict(share=0, priority=900), dict(share=2, priority=1) | URGENT, dict(share=1, priority=400),
+    said = (dict(share=0), dict(share=0, priority=900), dict(share=2, priority=1) | URGENT, dict(share=1, priority=950),
             dict(share=1, priority=600) | URGENT)
     bench = Bench(plan, *said)
     bench.fabric.dispatch_by(**dict(share=True, priority=True, sloppy_fraction=0.0) | settings)
@@ -99,6 +99,24 @@ def test_urgent_jobs_ignore_shares(settings, expected):
         bench.submit(task=task)
     assert served(bench) == expected
     bench.check()
+
+
+def test_the_first_job_of_all_may_be_urgent():
+    bench = Bench(scenario({"HERE": dict(cores=64)}, shares=THREE_SHARES), dict(share=2) | URGENT, dict(share=0))
+    bench.fabric.dispatch_by(share=True, priority=True, sloppy_fraction=0.0, urgent_first=True)
+    bench.fabric.serve_shares(np.arange(3), np.arange(3))
+    for task in range(2):
+        bench.submit(task=task)
+    assert served(bench) == [0, 1]
+
+
+def test_a_sloppy_request_gets_the_oldest_job_whatever_rows_they_have():
+    bench = bench_of(("A", 1), ("B", 1), sloppy_fraction=1.0)
+    first = bench.live()[0]
+    bench.take_back(first)
+    bench.submit(task=0)
+    assert bench.arrays.jobs["task"][first] == 0                        # in the same row, but younger
+    assert served(bench) == [1, 0]
 
 
 def test_a_pilot_takes_only_jobs_of_its_own_queue():

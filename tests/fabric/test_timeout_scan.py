@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, put_job, two_sites
 
-from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
+from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE, shortest_limits
 
 pytestmark = pytest.mark.rule("since", "shortest_limits", "rules_by_status", "breaks", "fabric.timeouts.overdue")
 
@@ -124,6 +124,14 @@ def test_a_job_has_the_limit_of_its_queue():
     rows, _ = bench.fabric.overdue(np.array([rule(S.ACTIVATED)[:-1]], RULE), np.array([[200.0, 149.0]]),
                                    np.ones((1, 2), bool), bench.now)
     assert rows.tolist() == [far]
+
+
+def test_shortest_limit_of_a_status():
+    rules = np.zeros(2, RULE)
+    rules["statuses"] = 1 << S.SENT, 1 << S.SENT | 1 << S.HOLDING
+    limits = shortest_limits(rules, np.array([[5.0, np.inf], [9.0, 7.0]]))
+    assert limits[S.SENT].tolist() == [5, 7] and limits[S.HOLDING].tolist() == [9, 7]
+    assert np.isinf(np.delete(limits, [S.SENT, S.HOLDING], axis=0)).all()
 
 
 def test_a_free_row_is_no_job():

@@ -5,7 +5,7 @@ from policy_builders import candidate, cfg, locality, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import completeness
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.job_brokerage.completeness import readable
+from simgrid_broker.policy.job_brokerage.completeness import Readable, readable
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
 from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import KEPT, InputDataset, Source
@@ -58,6 +58,39 @@ def test_figures_of_incomplete_input():
 
 def test_input_that_is_staged_from_tape_need_not_be_complete():
     assert readable((dataset(10),), task(inputprestaging=True), cfg()).failure == ""
+
+
+def at(*sources):
+    """A dataset with complete replicas, each said by whether jobs (lan) and other sites (wan) may read it."""
+    return InputDataset("data", tuple(Source(f"DISK_{k}", 1.0, 0, "lan" in said, "wan" in said)
+                                      for k, said in enumerate(sources)), False)
+
+
+@pytest.mark.parametrize(("inputs", "remotely"), [
+    pytest.param([at("lan", "lan wan")], True, id="one of two replicas"),
+    pytest.param([at("lan", "")], False, id="jobs alone, at one of two"),
+    pytest.param([at("wan")], True, id="other sites alone"),
+    pytest.param([at("lan wan"), at("lan")], False, id="not all of the datasets"),
+    pytest.param([at("lan"), at("lan wan")], False, id="in whatever order"),
+    pytest.param([], True, id="no input"),
+])
+def test_whether_other_sites_can_read_the_input(inputs, remotely):
+    assert readable(inputs, task(), cfg()) == Readable(remotely=remotely)
+
+
+@pytest.mark.parametrize(("inputs", "remotely"), [
+    pytest.param(at("lan"), False, id="complete, for jobs alone"),
+    pytest.param(at("lan", "wan"), True, id="complete, for other sites as well"),
+    pytest.param(dataset(10), True, id="incomplete: it will come"),
+    pytest.param(dataset(10, wan=False), True, id="wherever it is"),
+])
+def test_input_that_is_staged_can_be_read_by_other_sites_unless_it_lies_complete_where_they_cannot(inputs, remotely):
+    assert readable((inputs,), task(inputprestaging=True), cfg()).remotely is remotely
+
+
+def test_best_part_of_a_dataset():
+    assert readable((dataset(),), task(), cfg()).best_part == 0
+    assert readable((dataset(50, 70),), task(), cfg()).best_part == 0.7
 
 
 @pytest.mark.rule("locked")

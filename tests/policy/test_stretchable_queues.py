@@ -48,6 +48,26 @@ def test_partitions(active, stretchable, found):
     assert values_in_use(TREE, active, mask).value[1:].tolist() == pytest.approx(found)
 
 
+BEHIND = ShareTree(("root", "N", "P", "P1", "P2"), np.array([-1, 0, 0, 2, 2]), np.array([1.0, 0.4, 0.6, 0.45, 0.15]),
+                   np.array([1, 3, 4]))
+"""The same shares, as fractions, with the partition behind the other queue."""
+
+
+@pytest.mark.parametrize(("active", "found"), [
+    pytest.param([0, 2], [0.4, 0.6, 0, 0.6], id="the last sub queue alone keeps its partition active"),
+    pytest.param([1], [0, 1, 1, 0], id="a sub queue alone"),
+    pytest.param([0, 1, 2], [0.4, 0.6, 0.45, 0.15], id="all active"),
+])
+def test_partitions_whose_sub_queues_stand_last(active, found):
+    nothing = np.zeros(5, bool)
+    assert values_in_use(BEHIND, active, nothing).value[1:].tolist() == pytest.approx(found)
+
+
+def test_a_partition_of_no_share_gives_none():
+    tree = ShareTree(TREE.names, TREE.parent, np.array([100.0, 0, 45, 15, 100]), TREE.leaves)
+    assert values_in_use(tree, [0, 1, 2], np.zeros(5, bool)).value.tolist() == [100, 0, 45, 15, 100]
+
+
 @given(st.lists(st.tuples(st.floats(0, 100), st.booleans(), st.booleans()), min_size=1, max_size=8))
 def test_nothing_is_lost(queues):
     shares, active, stretchable = zip(*queues, strict=True)
