@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.shares import ShareSamples, running_samples
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.window import window_of
@@ -20,6 +21,7 @@ SHARE_CHANGE = 1.0
 """The same for delivered power, % points of all power."""
 
 
+@kept
 def drift(run: Run) -> pd.DataFrame:
     """Trends of activated jobs, running cores and delivered power of leaf shares over the window.
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import RUN_TIMES, end_times, run_times, selected_jobs, window_of
 from simgrid_broker.names import Cause
@@ -22,6 +23,7 @@ RULES = (SILENT, "fast_rebrokerage", "analysis_rebrokerage", "reassigned",
 """Causes of jobs that a rule of the server ended for lack of progress."""
 
 
+@kept
 def failures(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window without finishing; dimensions status and cause, most frequent first.
 

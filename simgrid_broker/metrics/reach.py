@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas as pd
 
 from simgrid_broker.metrics.explain import JOB_BROKERAGE, criteria, with_labels
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.refusal import RULE, in_window, sums_of_refusals
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
@@ -15,6 +16,7 @@ ONLINE = QueueStatus.ONLINE.word
 TASK_BROKERAGE = DecisionKind.TASK_BROKERAGE.word
 
 
+@kept
 def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     """What each rule takes from each share, mean over all decisions of the run.
 

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.explain import JOB_BROKERAGE, criteria
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.names import USED
@@ -16,6 +17,7 @@ RULE = ("tag", "criterion")
 """Columns that name the rule of a refusal."""
 
 
+@kept
 def refusals(run: Run) -> pd.DataFrame:
     """How often each rule was the first to refuse each candidate; dimensions kind, candidate, tag and criterion."""
     table = in_window(run, "candidate")
@@ -94,6 +96,7 @@ def _counts(run: Run, kind: str, by: str) -> pd.DataFrame:
     return rows.assign(step=rows.criterion.map(place).fillna(len(place)))
 
 
+@kept
 def in_window(run: Run, by: str, number: str = "count") -> pd.DataFrame:
     """A number of refusals in the window, as `count`, by kind, column `by` and rule, USED included."""
     window = window_of(run)

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import end_times, selected_jobs, window_of
 from simgrid_broker.names import COMPENSATION, RAM_LIMITS_MB
@@ -34,6 +35,7 @@ def retry_history(run: Run) -> pd.DataFrame:
                          "relationtype": "retry", "originpandaid": origin})
 
 
+@kept
 def memory_retries(run: Run) -> pd.DataFrame:
     """Jobs that ended in the window, of tasks with a job that ran out of memory; dimensions attempt and memory.
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.tree import Tree, share_tree
 from simgrid_broker.metrics.window import Window, window_of
@@ -90,6 +91,7 @@ def share_series(run: Run) -> pd.DataFrame:
     return tidy(table, ["time_s", "node", "share", "level"], units, Window(0.0, run.end_s))
 
 
+@kept
 def share_compliance(run: Run) -> pd.DataFrame:
     """Compliance of every node of the tree in the window.
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.failures import failures
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.replay import submission_waits
 from simgrid_broker.metrics.shares import share_deviation
 from simgrid_broker.metrics.tidy import tidy, wide
@@ -20,6 +21,7 @@ ALIVE = tuple(status.word for status in JobStatus if status.word not in JOB_END_
 """Statuses of jobs that have not ended, in PanDA's order."""
 
 
+@kept
 def jobs_by_status(run: Run) -> pd.DataFrame:
     """Jobs that ended in the window by final status, then jobs alive at the end by status; dimensions status, state.
 
@@ -36,6 +38,7 @@ def jobs_by_status(run: Run) -> pd.DataFrame:
     return tidy(table, ["status", "state"], {"jobs": "jobs"}, window)
 
 
+@kept
 def summary(run: Run) -> pd.DataFrame:
     """Summary of a run, without dimensions: jobs, cores, losses, waiting and shares; NaN where undefined.
 

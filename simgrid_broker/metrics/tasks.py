@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import selected_jobs, window_of
 from simgrid_broker.names import DecisionKind, TaskStatus
@@ -39,6 +40,7 @@ def task_turnaround(run: Run, by: str = "campaign") -> pd.DataFrame:
     return tidy(table, [by], units, window)
 
 
+@kept
 def tasks_by_status(run: Run) -> pd.DataFrame:
     """All tasks of the run by status at its end; dimension status, in PanDA's order."""
     table = run.table("tasks", ["status"]).status.value_counts(sort=False).rename("tasks").reset_index()

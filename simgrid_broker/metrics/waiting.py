@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.censored import Waits
+from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import Window, end_times, window_of
 from simgrid_broker.records import JOB_END_TIMES, Run
@@ -24,6 +25,7 @@ UNITS = {"wait_mean": "h", **{f"wait_p{q:02d}": "h" for q in QUANTILES}, "starte
          "wait_little": "h"}
 
 
+@kept
 def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     """Time from activated to running of the jobs that started in the window, by one column of jobs or for all.
 

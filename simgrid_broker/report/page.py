@@ -11,6 +11,8 @@ from simgrid_broker.report.blocks import Block, Note, Plot, Row, Section, TableB
 from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
 
 NUMBER = ' class="n"'
+LONG = 32
+"""Number of characters above which a text may be broken into lines."""
 NOT_DRAWN = '<p class="note">{}: not drawn, because this report was written without plots.</p>\n'
 STYLE = """
 :root { color-scheme: light; }
@@ -35,17 +37,18 @@ figcaption, .reading { color: #555; font-size: 13.5px; max-width: 860px; }
 .tile b { display: block; font-size: 22px; line-height: 1.25; font-variant-numeric: tabular-nums; }
 .tile span { display: block; font-size: 12.5px; color: #333; }
 .tile small { display: block; font-size: 11.5px; color: #666; line-height: 1.3; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; background: linear-gradient(to right, #fff 40%, transparent) local,
+  linear-gradient(to left, #fff 40%, transparent) local,
+  linear-gradient(to right, #0002, transparent 14px), linear-gradient(to left, #0002, transparent 14px); }
 table { border-collapse: collapse; font-size: 13.5px; margin: 6px 0 4px; }
 th, td { padding: 3px 12px 3px 4px; text-align: left; vertical-align: bottom; border-bottom: 1px solid #e6e6e6; }
-th { border-bottom: 1.5px solid #888; font-weight: 600; max-width: 130px; line-height: 1.25; }
+th { border-bottom: 1.5px solid #888; font-weight: 600; min-width: 3.4em; max-width: 130px; line-height: 1.25; }
 td.n, th.n { text-align: right; font-variant-numeric: tabular-nums; padding: 3px 8px; }
-td.n { white-space: nowrap; }
+td { white-space: nowrap; }
+td.w { white-space: normal; overflow-wrap: anywhere; min-width: 16em; }
 .row { display: flex; flex-wrap: wrap; gap: 0 48px; align-items: flex-start; }
-td { overflow-wrap: break-word; }
-td:first-child { white-space: nowrap; }
 .row > div { min-width: 0; max-width: 100%; }
-@media (max-width: 640px) { body { padding: 16px 14px 40px; } nav ol { columns: 1; } td { min-width: 5em; }
+@media (max-width: 640px) { body { padding: 16px 14px 40px; } nav ol { columns: 1; }
   figure { overflow-x: auto; } figure img { min-width: 680px; } }
 footer { margin-top: 50px; color: #777; font-size: 12.5px; border-top: 1px solid #ddd; padding-top: 8px; }
 @media print { body { max-width: none; padding: 0; font-size: 11pt; } nav { display: none; } h2 { break-after: avoid; }
@@ -117,4 +120,5 @@ def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str]:
 
 
 def _cell(tag: str, text: str, is_number: bool) -> str:
-    return f"<{tag}{NUMBER if is_number else ''}>{escape(text)}</{tag}>"
+    kind = NUMBER if is_number else ' class="w"' if tag == "td" and len(text) > LONG else ""
+    return f"<{tag}{kind}>{escape(text)}</{tag}>"
