@@ -1,6 +1,9 @@
 """`report` and `compare`: tables and pages of recorded runs."""
 
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -35,6 +38,16 @@ class Pages(NamedTuple):
 
 
 WHOLE = Pages()
+
+
+def with_pages(progress: Callable | None, end_s: float) -> Callable:
+    """A progress callback that also starts the import of what draws pages, to happen while the tables are closed."""
+    def at_step(simulation) -> None:
+        if progress is not None:
+            progress(simulation)
+        if simulation.env.now >= end_s:
+            Thread(target=import_module, args=("simgrid_broker.report.sections",), daemon=True).start()
+    return at_step
 
 
 def write_and_print(run: "Run", quiet: bool = False, pages: Pages = WHOLE) -> None:

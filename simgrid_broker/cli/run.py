@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simgrid_broker.cli.loading import ScenarioFile, Seed, Settings, Until, WorkloadFile, loaded
-from simgrid_broker.cli.reports import Pages, write_and_print
+from simgrid_broker.cli.reports import Pages, with_pages, write_and_print
 from simgrid_broker.cli.signals import INTERRUPTED, closing
 from simgrid_broker.errors import SimgridBrokerError
 
@@ -62,7 +62,7 @@ def run(
     try:
         with closing():
             folder = new_run_folder(out, given.name, given.seed)
-            result = simulated(simulate, given, folder, validate, quiet)
+            result = simulated(simulate, given, folder, validate, quiet, pages)
     except KeyboardInterrupt:
         report_interrupted(folder, quiet, pages)
         raise typer.Exit(INTERRUPTED) from None
@@ -77,14 +77,15 @@ def show_remarks(scenario: "Scenario") -> None:
 
 
 def simulated(simulate: Callable[..., "Run"], scenario: "Scenario", folder: Path, validate: bool,
-              quiet: bool) -> "Run":
+              quiet: bool, pages: Pages) -> "Run":
     """Simulate a scenario into `folder`; the folder is removed if the run did not begin."""
     from simgrid_broker.cli.progress import Progress
     from simgrid_broker.compiled import watched
     progress = None if quiet else Progress(scenario.duration)
     try:
         with watched(progress.compiling) if progress else nullcontext():
-            result = simulate(scenario, folder=folder, validate=validate, progress=progress)
+            result = simulate(scenario, folder=folder, validate=validate,
+                              progress=with_pages(progress, scenario.duration) if pages.report else progress)
     except (SimgridBrokerError, MemoryError) as error:
         if is_begun(folder):
             error.add_note(f"Complete results are kept in {folder}.")
