@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from simgrid_broker.world.columns import set_task
+from simgrid_broker.world.columns import add_input
 from simgrid_broker.world.recorded import in_order, recorded_of_tasks
 from simgrid_broker.world.world import World
 
@@ -39,5 +39,5 @@ class Submissions:
 
     def add_input(self, row: int, number: int) -> None:
         """Add the next `number` jobs of a task to its input."""
-        set_task(self.world, row, n_jobs=self.world.arrays.tasks["n_jobs"][row] + number)
+        add_input(self.world, row, number)
         self.to_come[row] -= number

@@ -28,6 +28,11 @@ def thaw(world: Arrays, row):
     world.tasks[row]["frozen_s"] = np.nan
 
 
+def add_input(world: World, row: int, number: int) -> None:
+    """Add jobs or pieces to the input of a task."""
+    world.arrays.tasks["n_jobs"][row] += number
+
+
 def return_to(world: World, row: int, status: int | None = None) -> None:
     """Remember the status to which a task returns, by default the one that it has."""
     tasks = world.arrays.tasks

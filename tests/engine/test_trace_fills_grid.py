@@ -73,6 +73,16 @@ def test_the_jobs_of_an_owner_and_a_program_are_one_task(run):
     assert len(by_task) == 6 and by_task.max() == 54
 
 
+@pytest.mark.parametrize("n_tasks", [pytest.param(1, id="one task a cycle"), pytest.param(50, id="all in a cycle")])
+def test_no_owner_starves_while_others_submit(tmp_path, n_tasks):
+    records = [record(k, 20 * k, run=60, user=k % 4) for k in range(240)]
+    run = replayed(tmp_path, records, duration="2h", **{"gdpconfig.NTASKS_All": n_tasks, "shares.All.throttled": False})
+    jobs = run.jobs.merge(run.trace, on=["jeditaskid", "chunk"])
+    waits = (jobs.pending_s - jobs.submitted_s).groupby(jobs.user, observed=True).mean()
+    assert len(waits) == 4 and waits.max() < 1.6 * waits.min()
+    assert (jobs.pending_s - jobs.submitted_s).max() < 180 + 4 * 180 / n_tasks + 120
+
+
 def test_no_job_is_made_before_it_is_submitted(run):
     jobs = run.jobs.merge(run.trace, on=["jeditaskid", "chunk"])
     assert len(jobs) == N_JOBS
