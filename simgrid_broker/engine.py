@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from simgrid_broker.agents import AGENTS, Agent, start_agents
-from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, criteria_in_order
+from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.agents.control import Control
 from simgrid_broker.agents.intake import intake_remarks
 from simgrid_broker.agents.own import guarded, own_agents
@@ -71,9 +71,11 @@ class Simulation:
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
         self.remarks = (*tasks.remarks, *intake_remarks(self.world, self.control.policies.cfg))
-        self.world.vocabularies["tags"] = all_reasons(self.control.policies)
+        self.world.vocabularies["tags"] = all_tags(self.control.policies)
+        self.world.vocabularies["reasons"] = all_reasons(self.control.policies)
         self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
+        self.world.vocabularies["texts"] = self.control.books.decisions.texts
         self.world.vocabularies |= tasks.trace_words
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))

@@ -4,7 +4,7 @@ on load nor on data are asked about an empty grid."""
 from collections import Counter
 from collections.abc import Callable, Iterator
 from math import isfinite, log
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from simgrid_broker.scenario.cross_checks import leaf_of
 from simgrid_broker.scenario.model import Record
 from simgrid_broker.scenario.synthetic import typical_tasks
 from simgrid_broker.views import Gdpconfig, Queues, Task
+from simgrid_broker.wording import worded
 from simgrid_broker.world import observe
 from simgrid_broker.world.build import build
 from simgrid_broker.world.world import World
@@ -29,12 +30,13 @@ PACKAGED = "production"
 
 
 class Obstacle(NamedTuple):
-    """The first rule that refuses a candidate, and the figures that it compared; NaN = it has none."""
+    """The first rule that refuses a candidate, the figures that it compared, NaN = it has none, and what it says."""
 
     candidate: str
     rule: CriterionFunction
     value: float
     limit: float
+    reason: str
 
     @property
     def distance(self) -> float:
@@ -43,9 +45,7 @@ class Obstacle(NamedTuple):
         return abs(log(self.value / self.limit)) if known else np.inf
 
     def __str__(self) -> str:
-        if not (isfinite(self.value) and isfinite(self.limit)):
-            return self.candidate
-        return f"{self.candidate}, {self.value:.6g} against a limit of {self.limit:.6g} {self.rule.rule.unit}".rstrip()
+        return f"{self.candidate}, {self.reason}"
 
 
 def work_that_no_queue_takes(scenario: Scenario) -> Iterator[str]:
@@ -74,13 +74,13 @@ def obstacles(task: Task, queues: Queues, cfg: Gdpconfig, edition: str) -> list[
         value, limit = (np.broadcast_to(side, len(queues.names)) for side in (
             (answer.value, answer.limit) if isinstance(answer, Answer) else (np.nan, np.nan)))
         for k in np.flatnonzero(refused_of(answer)).tolist():
-            found.setdefault(k, Obstacle(queues.names[k], rule, float(value[k]), float(limit[k])))
+            found.setdefault(k, _obstacle(queues.names[k], rule, edition, float(value[k]), float(limit[k]), case, k))
     record = task_record(task, cfg, edition)[0]
     asked = [(rule, uncompiled(rule)) for rule in criteria if rule.rule.per_candidate
              and uncompiled(rule).__module__ == requirements.__name__]
     for k, name in enumerate(queues.names):
         if k not in found:
-            obstacle = _of_candidate(name, record, queues.records[k], asked)
+            obstacle = _of_candidate(name, record, queues.records[k], asked, edition)
             if obstacle is None:
                 return None
             found[k] = obstacle
@@ -98,14 +98,22 @@ def told(found: list[Obstacle]) -> str:
 
 
 def _of_candidate(name: str, task: np.void, queue: np.void,
-                  asked: list[tuple[CriterionFunction, Callable]]) -> Obstacle | None:
+                  asked: list[tuple[CriterionFunction, Callable]], edition: str) -> Obstacle | None:
     """What refuses a task at one candidate; None if it takes the task."""
     with np.errstate(all="ignore"):
         for rule, ask in asked:
-            refused, value, limit = ask(task, queue, None, None, None, None)
+            refused, value, limit = ask(*(records := (task, queue, None, None, None, None)))
             if refused:
-                return Obstacle(name, rule, float(value), float(limit))
+                return _obstacle(name, rule, edition, float(value), float(limit), *records)
     return None
+
+
+def _obstacle(name: str, rule: CriterionFunction, edition: str, value: float, limit: float, *asked: Any) -> Obstacle:
+    """A refusal with its sentence; asked: what the text of the rule is a function of."""
+    about = rule.rule
+    text = "" if about.text is None else about.text(*asked)
+    says, unit = about.says_in(edition), about.unit_in(edition)
+    return Obstacle(name, rule, value, limit, worded(says, unit, value, limit, text))
 
 
 def _world(scenario: Scenario) -> World:

@@ -416,12 +416,6 @@ class Verdict:
     cap: np.ndarray | None = None
     figures: Callable[[], Figures] | None = None
 
-    @property
-    def last_tag(self) -> str:
-        """Tag of the rule that removed the last candidates; empty if some were kept or none came."""
-        out = self.refused_by.size and not len(self.order)
-        return self.tags[self.refused_by.max()] if out else ""
-
 
 class WorkQueueCounts(NamedTuple):
     """Job numbers of one work queue (share x resource type), as the job throttler reads them."""

@@ -10,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 
 from simgrid_broker.agents import start_agents
-from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons
+from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, all_tags
 from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
@@ -210,9 +210,11 @@ class Stage(Bench):
         self.env = FabricEnvironment(self.fabric)
         self.validate = False
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
-        self.world.vocabularies["tags"] = all_reasons(self.control.policies)
+        self.world.vocabularies["tags"] = all_tags(self.control.policies)
+        self.world.vocabularies["reasons"] = all_reasons(self.control.policies)
         self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
+        self.world.vocabularies["texts"] = self.control.books.decisions.texts
         start_agents(self.control, agents)
 
     def _gdpconfig(self, changes):

@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "scenario": {"files", "schema", "gdpconfig", "names", "units", "errors", "luck"},
     "policy": {"plugins", "errors", "views", "gdpconfig", "names", "units", "wording", "compiled", "bundle"},
     "advice": {"prospects", "scenario", "policy", "gdpconfig", "names"},
-    "prospects": {"scenario", "policy", "world", "views", "names", "compiled"},
+    "prospects": {"scenario", "policy", "world", "views", "names", "wording", "compiled"},
     "world": {"scenario", "schema", "views", "names", "units", "errors", "luck", "compiled", "bundle"},
     "fabric": {"world", "names", "units", "luck", "compiled", "bundle"},
     "agents": {"plugins", "world", "fabric", "policy", "schema", "views", "luck", "names", "units", "wording",

@@ -35,9 +35,9 @@ def test_plain_work_has_a_queue(edition):
 @EDITIONS
 @pytest.mark.parametrize(("stream", "queues", "tag", "nearest"), [
     pytest.param(dict(ramcount=6 * GB), {"TWO": dict(maxrss="5 GB")}, "-lowmemory",
-                 "TWO, 5400 against a limit of 5000 MB", id="memory"),
+                 "TWO, 5.4 GB needed, maxrss 5.0 GB", id="memory"),
     pytest.param({}, {"ONE": dict(minrss="3 GB"), "TWO": dict(minrss="2 GB")}, "-highmemory",
-                 "TWO, 900 against a limit of 2000 MB", id="queues for jobs with more memory"),
+                 "TWO, 900 MB needed, minrss 2.0 GB", id="queues for jobs with more memory"),
     pytest.param(dict(hs06sec_per_event=4e6), {"TWO": dict(maxtime="40h")}, "-shortwalltime", "ONE, ", id="wall time"),
     pytest.param(dict(cputime_ratio=0), {"ONE": dict(maxtime="20h"), "TWO": dict(maxtime="23h")}, "-min_walltime",
                  "TWO, ", id="an unknown wall time needs a day"),
@@ -46,7 +46,7 @@ def test_plain_work_has_a_queue(edition):
     pytest.param({}, {name: dict(mintime="1h") for name in BOTH}, "-longwalltime", "ONE, ",
                  id="queues for longer jobs"),
     pytest.param(dict(output_per_job="30 GB"), {"TWO": dict(maxwdir="25 GB")}, "-disk", "TWO, ", id="scratch"),
-    pytest.param(dict(corecount=8), {}, "-cpucore", None, id="cores"),
+    pytest.param(dict(corecount=8), {}, "-cpucore", "ONE, slots of 1 core, jobs of 8 cores", id="cores"),
     pytest.param(dict(prodsourcelabel="managed"), {name: dict(type="analysis") for name in BOTH},
                  "-capability", None, id="queues for analysis"),
     pytest.param({}, {name: dict(fairsharepolicy="type=simul:0%") for name in BOTH}, "-zeroshare", None,
@@ -76,8 +76,8 @@ def test_one_queue_is_enough(edition, stream, queues):
 
 def test_every_rule_that_refuses_is_told():
     remark, = said(dict(ramcount=6 * GB), {"TWO": dict(maxrss="9 GB", status="brokeroff")})
-    assert remark == ("No queue can run a typical task of 'mc': -lowmemory refuses 1 candidate(s), nearest ONE, 5400 "
-                      "against a limit of 4000 MB; -status refuses 1 candidate(s) (TWO).")
+    assert remark == ("No queue can run a typical task of 'mc': -lowmemory refuses 1 candidate(s), nearest ONE, 5.4 GB "
+                      "needed, maxrss 4.0 GB; -status refuses 1 candidate(s) (TWO).")
 
 
 def test_a_task_without_a_resource_type():
@@ -100,4 +100,4 @@ def test_the_dry_run_refuses_for_the_same_reason(edition):
             edition=edition, shares=[dict(name="All", value=1)], resource_types=TYPES, tasks={"1": task},
             grid=dict(sites={"HERE": SITE}, storages=DISK, queues={"ONE": queue}))))
         one = answer.candidates[0]
-        assert f"{one.tag} refuses 2 candidate(s), nearest ONE, {one.value:.6g} against a limit of " in remark
+        assert f"{one.tag} refuses 2 candidate(s), nearest ONE, {one.reason}" in remark

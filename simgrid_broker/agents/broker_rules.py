@@ -6,6 +6,8 @@ from simgrid_broker.policy.job_brokerage.decide import RANKING
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
+from simgrid_broker.views import Verdict
+from simgrid_broker.wording import labels
 
 
 def steps_of(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
@@ -32,8 +34,43 @@ def all_criteria(policies: Policies) -> tuple[str, ...]:
 
 
 def all_reasons(policies: Policies) -> tuple[str, ...]:
-    """Values of errorDialog of a task: every tag, and the reasons for which scouts exhaust or break a task."""
-    return (*all_tags(policies), *SCOUT_REASONS)
+    """Values of errorDialog of a task: what rules are called, and the reasons for which scouts exhaust or break a task.
+    """
+    return (*dict.fromkeys(label for kind in DecisionKind for label in labels_of(policies, kind).values()),
+            *SCOUT_REASONS)
+
+
+def labels_of(policies: Policies, kind: DecisionKind) -> dict[str, str]:
+    """What each rule of a broker is called, by its name."""
+    steps = steps_of(policies)[kind]
+    names = [step.name for step in steps]
+    return dict(zip(names, labels(names, [step.tag for step in steps]), strict=True))
+
+
+def rules_behind(policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> tuple[Criterion, ...]:
+    """The rule behind each tag of a verdict.
+
+    A policy of another package may have fewer tags than the rules; each is then the first rule of that tag.
+    """
+    rules = steps_of(policies)[kind]
+    if tuple(rule.tag for rule in rules) == tags:
+        return rules
+    first = {rule.tag: rule for rule in reversed(rules)}
+    return tuple(first[tag] for tag in tags)
+
+
+def last_refusal(policies: Policies, kind: DecisionKind, verdict: Verdict) -> Criterion | None:
+    """The rule that removed the last candidates; None if some were kept or none came."""
+    if len(verdict.order) or not verdict.refused_by.size:
+        return None
+    rules, ordered = rules_behind(policies, kind, verdict.tags), in_order(policies)[kind]
+    return max((rules[place] for place in set(verdict.refused_by.tolist())), key=ordered.index)
+
+
+def reason(policies: Policies, kind: DecisionKind, verdict: Verdict) -> str:
+    """What errorDialog says of a task that a broker found nothing for; empty if it found something."""
+    last = last_refusal(policies, kind, verdict)
+    return "" if last is None else labels_of(policies, kind)[last.name]
 
 
 def all_factors(policies: Policies) -> tuple[str, ...]:
@@ -43,6 +80,8 @@ def all_factors(policies: Policies) -> tuple[str, ...]:
 
 
 def criteria_in_order(policies: Policies) -> dict[str, list[dict[str, object]]]:
-    """Criterion, tag and PanDA's name of every step by kind of decision, in the order of removal."""
-    return {kind.word: [dict(criterion=step.name, tag=step.tag, panda=step.panda, temporary=step.temporary)
-                        for step in steps] for kind, steps in in_order(policies).items()}
+    """What every step by kind of decision is called and says, in the order of removal."""
+    edition = policies.edition
+    return {kind.word: [dict(criterion=step.name, tag=step.tag, panda=step.panda, temporary=step.temporary,
+                             unit=step.unit_in(edition), says=step.says_in(edition)) for step in steps]
+            for kind, steps in in_order(policies).items()}

@@ -10,12 +10,12 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker import luck
-from simgrid_broker.agents.broker_rules import in_order, steps_of
+from simgrid_broker.agents.broker_rules import in_order, rules_behind
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
-from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS
+from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS, STEPS
 from simgrid_broker.views import KEPT, Task, Verdict
-from simgrid_broker.world.counts import tally_refusals
+from simgrid_broker.world.counts import candidates_left, tally_refusals
 from simgrid_broker.world.world import World
 
 MADE, RECORDED = range(2)
@@ -76,6 +76,9 @@ class DecisionLog:
         self.numbers, self.room = np.zeros(2, np.int64), np.zeros(FIRST_ROWS, DECISIONS.dtype)
         self.candidates: list[np.ndarray] = []
         self.factors: list[np.ndarray] = []
+        self.steps_asked: list[np.ndarray] = []
+        self.texts: list[str] = []
+        self.codes: dict[str, int] = {}
         self.known: dict[tuple[DecisionKind, tuple[str, ...]], Steps] = {}
         self.of_jobs = np.zeros((len(world.arrays.hs06_milli), len(policies.job_rules.rules) + 1,
                                  len(world.arrays.queues), 3), np.int64)
@@ -149,13 +152,32 @@ class DecisionLog:
         rows["decision"], rows["candidate"] = self.n_decisions, codes
         rows["tag"], rows["criterion"] = steps.tags[verdict.refused_by], steps.criteria[verdict.refused_by]
         rows["weight"], rows["value"], rows["limit"], rows["order"] = verdict.weight, np.nan, np.nan, -1
+        rows["text"], unasked = -1, frozenset[int]()
         rows["order"][verdict.order] = np.arange(len(verdict.order))
         if verdict.figures is not None:
             figures = verdict.figures()
-            rows["value"], rows["limit"] = figures.value, figures.limit
+            rows["value"], rows["limit"], unasked = figures.value, figures.limit, figures.unasked
+            for k, text in figures.texts.items():
+                rows["text"][k] = self._code(text)
             for name, multiplier in figures.factors.items():
                 self.factors.append(self._factor_rows(name, multiplier[verdict.order], codes[verdict.order]))
         self.candidates.append(rows)
+        self._add_steps(verdict.refused_by, steps, unasked)
+
+    def _code(self, text: str) -> int:
+        """Code of what a rule names, in the vocabulary `texts`, which grows."""
+        if text not in self.codes:
+            self.codes[text] = len(self.texts)
+            self.texts.append(text)
+        return self.codes[text]
+
+    def _add_steps(self, refused_by: np.ndarray, steps: Steps, unasked: frozenset[int]) -> None:
+        """Keep what each rule that concerned the task left of the candidates, in the order of removal."""
+        places, refused, left = candidates_left(refused_by, steps.ranks[:-1], unasked)
+        rows = STEPS.empty(len(places))
+        rows["decision"], rows["criterion"] = self.n_decisions, steps.criteria[places]
+        rows["refused"], rows["left"] = refused, left
+        self.steps_asked.append(rows)
 
     def _factor_rows(self, name: str, multiplier: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Rows about one factor of the candidates that are used."""
@@ -185,7 +207,7 @@ class DecisionLog:
         if len(self.rows):
             write("decisions", self.rows.copy())
             self.numbers[RECORDED] = 0
-        for name, tables in (("candidates", self.candidates), ("factors", self.factors)):
+        for name, tables in (("candidates", self.candidates), ("steps", self.steps_asked), ("factors", self.factors)):
             for rows in tables:
                 write(name, rows)
         for (kind, share), (steps, counts) in self.refusals.items():
@@ -197,20 +219,14 @@ class DecisionLog:
             rows["tag"], rows["criterion"] = steps.tags[rule], steps.criteria[rule]
             if len(rows):
                 write("refusals", rows)
-        for books in (self.candidates, self.factors, self.refusals):
+        for books in (self.candidates, self.steps_asked, self.factors, self.refusals):
             books.clear()
         self.is_counted[:] = False
 
 
 def steps_behind(world: World, policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:
-    """Codes and places of the rules behind the tags of a verdict.
-
-    A policy of another package may have fewer tags than the rules; each is then the first rule of that tag.
-    """
-    rules, ordered = steps_of(policies)[kind], in_order(policies)[kind]
-    if tuple(rule.tag for rule in rules) != tags:
-        first = {rule.tag: rule for rule in reversed(rules)}
-        rules = tuple(first[tag] for tag in tags)
+    """Codes and places of the rules behind the tags of a verdict."""
+    rules, ordered = rules_behind(policies, kind, tags), in_order(policies)[kind]
     words = world.vocabularies
     return Steps(np.array([*(words["tags"].index(rule.tag) for rule in rules), KEPT]),
                  np.array([*(words["criteria"].index(rule.name) for rule in rules), KEPT]),

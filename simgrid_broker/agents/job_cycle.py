@@ -218,8 +218,11 @@ def draw(world, tables, desk, state):
         state["placed"] += desk.sizes[k]
     if state["placed"] == 0:
         state["refused_by"] = NO_TAG
+        last = -1
         for k in range(len(tables.refused_by) if n_best == 0 else 0):
-            state["refused_by"] = max(state["refused_by"], tables.refused_by[k])
+            place = tables.refused_by[k]
+            if desk.ranks[place] > last:
+                last, state["refused_by"] = desk.ranks[place], place
 
 
 @compiled

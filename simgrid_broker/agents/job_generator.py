@@ -11,6 +11,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents import job_cycle
+from simgrid_broker.agents.broker_rules import labels_of, reason
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.job_splitter import JobSplitter
 from simgrid_broker.agents.job_tables import JobTables
@@ -164,10 +165,11 @@ class Generator:
         self._set_running(int(rows[state["task"]]))
 
     def _hold(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
-        refused_by = int(state["refused_by"])
-        of_own = self.told if refused_by == job_cycle.TOLD else ""
-        tag = self.control.policies.job_rules.tags[refused_by] if refused_by >= 0 else of_own
-        hold(self.control, int(rows[state["task"] - 1]), tag)
+        refused_by, policies = int(state["refused_by"]), self.control.policies
+        said = self.told if refused_by == job_cycle.TOLD else ""
+        if refused_by >= 0:
+            said = labels_of(policies, DecisionKind.JOB_BROKERAGE)[policies.job_rules.rules[refused_by].name]
+        hold(self.control, int(rows[state["task"] - 1]), said)
 
     def _grow(self, *_: Any) -> None:
         self.tables.grow()
@@ -195,7 +197,7 @@ class Generator:
         control.books.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
         if made:
             self._submit(row, task, account, level, numbers, sizes)
-        return made, verdict.last_tag
+        return made, reason(control.policies, DecisionKind.JOB_BROKERAGE, verdict)
 
     def _cut(self, row: int, wanted: int, level: int, rule: Selection) -> tuple[int, str]:
         """As `_make`, for a task whose jobs are cut from files; makes about `wanted` jobs."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from simgrid_broker import luck
+from simgrid_broker.agents.broker_rules import reason
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy, DecisionKind
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
@@ -66,7 +67,7 @@ class JobSplitter:
             queue_placed, _ = control.brokers.queues.queue_and_cores[number]
             control.brokers.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
         control.books.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, made)
-        return math.ceil(taken / typical), verdict.last_tag
+        return math.ceil(taken / typical), reason(control.policies, DecisionKind.JOB_BROKERAGE, verdict)
 
     def _draw(self, task: Task, verdict: Verdict, most_jobs: int, begins: int) -> list[tuple[int, int]]:
         """Candidate and number of jobs of each block, for the most jobs possible; begins: the `first_waiting` piece."""

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simgrid_broker.agents.broker_rules import reason
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.task_selection import by_priority
@@ -38,7 +39,7 @@ def _assign(control: Control, row: int, burden: Burden) -> None:
     control.books.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0,
                                 len(world.vocabularies["pseudo_queues"]), seen.site)
     if not len(verdict.order):
-        _put_off(control, row, verdict.last_tag)
+        _put_off(control, row, reason(control.policies, DecisionKind.TASK_BROKERAGE, verdict))
         return
     set_task(world, row, nucleus=seen.site[verdict.order[0]], frozen_s=np.nan,
              n_nuclei=world.arrays.tasks["n_nuclei"][row] + 1)

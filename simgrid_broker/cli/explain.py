@@ -131,12 +131,13 @@ def texts(run: "Run", rows: "pd.DataFrame", names: frozenset[str] | None) -> lis
     for decision, candidates in rows.groupby("decision", sort=False):
         first = candidates.iloc[0]
         lines = [_head(first), count(len(candidates), "candidate")]
-        lines += [f"{step.left} candidates passed {_passed(step.panda)}"
+        lines += [f"{count(step.left, 'candidate')} passed {_passed(step.panda)}"
                   for step in funnels[funnels.decision == decision].itertuples()]
-        reasons = metrics.criteria(run, first.kind).set_index("criterion").panda
-        shown = _in_order(_named(candidates, names), list(reasons.index))
+        known = metrics.criteria(run, first.kind).set_index("criterion")
+        shown = _in_order(_named(candidates, names), list(known.index))
+        shown = shown.assign(reason=metrics.reasons(run, shown))
         mine = factors[factors.decision == decision]
-        lines += [_line(row, reasons, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
+        lines += [_line(row, known, mine[mine.candidate == row.candidate]) for row in shown.itertuples()]
         decisions.append("\n  ".join(lines))
     return decisions
 
@@ -151,11 +152,12 @@ def as_dict(run: "Run", task: int, rows: "pd.DataFrame", names: frozenset[str] |
         multipliers = {name: dict(zip(each.factor, each.multiplier, strict=True))
                        for name, each in mine.groupby("candidate")}
         columns = ["candidate", "queue", "tag", "criterion", "order", "weight", "value", "limit", "distance",
-                   "nearness"]
+                   "nearness", "reason"]
+        named = _named(candidates, names)
         decisions.append(candidates.iloc[0][["decision", "time_s", "kind", "share", "n_jobs"]].to_dict() | {
             "funnel": steps[["panda", "tags", "criteria", "refused", "left"]].to_dict("records"),
             "candidates": [row | {"factors": multipliers.get(row["candidate"], {})}
-                           for row in _named(candidates, names)[columns].to_dict("records")]})
+                           for row in named.assign(reason=metrics.reasons(run, named))[columns].to_dict("records")]})
     return {"jeditaskid": task, "decisions": decisions}
 
 
@@ -199,11 +201,12 @@ def _in_order(rows: "pd.DataFrame", criteria: list[str]) -> "pd.DataFrame":
     return rows.assign(place=place).sort_values(["place", "order"], kind="stable")
 
 
-def _line(row, reasons: "pd.Series", factors: "pd.DataFrame") -> str:
+def _line(row, known: "pd.DataFrame", factors: "pd.DataFrame") -> str:
     thing = f"{THINGS[row.kind]}={row.candidate}"
     if row.tag != USED:
-        compared = "" if row.limit != row.limit else f" value={row.value:.6g} limit={row.limit:.6g}"
-        return f"skip {thing} due to {_reason(reasons[row.criterion])}{compared} criteria={row.tag}"
+        rule = known.loc[row.criterion]
+        because = f": {row.reason}" if row.reason else ""
+        return f"skip {thing} due to {_reason(rule.panda)}{because} criteria={rule.label}"
     product = ", ".join(f"{factor.factor}={factor.multiplier:.4g}" for factor in factors.itertuples())
     return f"use {thing} with weight={row.weight:.4g}" + (f" ({product})" if product else "") + f" criteria={row.tag}"
 

@@ -53,8 +53,9 @@ def answer(run: "Run", names: frozenset[str], task: int | None) -> WhyNot:
     counts = metrics.refusal_counts(run, queue)
     share = None if task is None else share_of(run, task)
     missing = not_recorded(run, task) if task is not None and not len(rows) else ""
-    return WhyNot(tuple(sorted(names)), task, share, 
-                  metrics.with_labels(run, metrics.stretches(mine)), metrics.with_labels(run, metrics.by_rule(mine)),
+    stretches, rules = (metrics.with_labels(run, table.assign(reason=metrics.reasons(run, table)))
+                        for table in (metrics.stretches(mine), metrics.by_rule(mine)))
+    return WhyNot(tuple(sorted(names)), task, share, stretches, rules,
                   metrics.with_labels(run, counts if share is None else counts[counts.share == share]),
                   metrics.with_labels(run, metrics.refusals_over_time(run, queue)), missing)
 
@@ -92,8 +93,8 @@ def text(reasons: WhyNot, everything: bool = False) -> str:
     """The answer for a terminal; everything: all rules of each share, else those that matter most."""
     blocks = [_about_task(reasons) if reasons.task is not None else ""]
     if len(reasons.rules) and (everything or reasons.task is not None):
-        blocks.append("Recorded decisions by rule; value and limit of the decision nearest to the limit, in the rule's "
-                      "unit\n" + _rules(reasons.rules))
+        blocks.append("Recorded decisions by rule, with the figures of the one nearest to the limit\n"
+                      + _rules(reasons.rules))
     if len(reasons.rules) and reasons.task is not None:
         blocks.append("Recorded decisions over time\n" + _stretches(reasons.stretches))
     if reasons.task is None or not len(reasons.rules):
@@ -121,17 +122,17 @@ def _about_task(reasons: WhyNot) -> str:
 
 
 def _rules(rows: "pd.DataFrame") -> str:
-    head = ("candidate", "decisions", "%", "value", "limit", "gap", "at", "criteria")
-    return table(head, [(_name(row), str(row.decisions), f"{row.part:.1f}", *_figures(row),
-                         "" if row.limit != row.limit else format_seconds(row.time_s), row.rule)
-                        for row in rows.itertuples()], numbers=(1, 2, 3, 4, 5))
+    head = ("candidate", "decisions", "%", "gap", "at", "criteria", "because of")
+    return table(head, [(_name(row), str(row.decisions), f"{row.part:.1f}", _gap(row),
+                         "" if row.limit != row.limit else format_seconds(row.time_s), row.rule, row.reason)
+                        for row in rows.itertuples()], numbers=(1, 2, 3))
 
 
 def _stretches(rows: "pd.DataFrame") -> str:
-    head = ("candidate", "from", "to", "decisions", "value", "limit", "gap", "criteria")
+    head = ("candidate", "from", "to", "decisions", "gap", "criteria", "because of")
     shown = table(head, [(_name(row), format_seconds(row.start_s), format_seconds(row.end_s), str(row.decisions),
-                          *_figures(row), row.rule) for row in rows.head(MOST_STRETCHES).itertuples()],
-                  numbers=(3, 4, 5, 6))
+                          _gap(row), row.rule, row.reason) for row in rows.head(MOST_STRETCHES).itertuples()],
+                  numbers=(3, 4))
     more = len(rows) - MOST_STRETCHES
     return shown + (f"\n... and {more} more; --json has all" if more > 0 else "")
 
@@ -173,14 +174,6 @@ def _name(row) -> str:
     return f"{row.candidate} (nucleus)" if row.kind == "task_brokerage" else row.candidate
 
 
-def _figures(row) -> tuple[str, str, str]:
-    """Value, limit, and their gap, % of the larger."""
-    if row.limit != row.limit:
-        return "", "", ""
-    gap = f"{100 * row.nearness:.0f} %" if row.nearness == row.nearness else ""
-    return _short(row.value), _short(row.limit), gap
-
-
-def _short(figure: float) -> str:
-    """A figure of a rule: reasons from 1000 to 1e12, else four digits."""
-    return f"{figure:,.0f}" if 1e3 <= abs(figure) < 1e12 else f"{figure:.4g}"
+def _gap(row) -> str:
+    """Distance of value and limit, % of the larger."""
+    return f"{100 * row.nearness:.0f} %" if row.nearness == row.nearness else ""

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.agents.broker_rules import in_order, steps_of
+from simgrid_broker.agents.broker_rules import in_order, last_refusal, steps_of
 from simgrid_broker.agents.brokers import Brokers
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.task_refiner import Tagger, tag_task
@@ -99,7 +99,8 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
-        n_jobs=n_jobs, funnel=_funnel(verdict, steps, order), error=_error(brokers, row, verdict), drawn=drawn,
+        n_jobs=n_jobs, funnel=_funnel(verdict, steps, order), drawn=drawn,
+        error=_error(brokers, row, DecisionKind.of(about.broker), verdict),
         candidates=_candidates(names, verdict, chances, steps, _queues_of(brokers, names), snapshot.edition))
 
 
@@ -146,18 +147,19 @@ def _queues(brokers: Brokers, row: int, about) -> tuple:
     return task, wanted, brokers.queues.names, verdict, chances_of_queues(verdict)
 
 
-def _error(brokers: Brokers, row: int, verdict: Verdict) -> str | None:
+def _error(brokers: Brokers, row: int, kind: DecisionKind, verdict: Verdict) -> str | None:
     """The text with which the attempt ended; None if there are candidates."""
     if len(verdict.order):
         return None
-    told, tag = brokers.world.told_tasks.get(row), verdict.last_tag
+    last, told = last_refusal(brokers.policies, kind, verdict), brokers.world.told_tasks.get(row)
+    tag = "" if last is None else last.tag
     if tag == no_complete_replica.rule.tag:
         missing = "input" if told is None or told.input is None else told.input.missing
         return f"dataset={missing} is incomplete/missing at online endpoints with read_wan=ON"
     if tag in ENDS:
         return ENDS[tag]
     parts = observe.job_input(brokers.world, row)
-    if verdict.last_tag == input_incomplete.rule.tag and parts is not None:
+    if tag == input_incomplete.rule.tag and parts is not None:
         return readable(parts.inputs, observe.task(brokers.world, row), brokers.policies.cfg).failure
     return NO_CANDIDATES
 

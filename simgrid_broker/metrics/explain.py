@@ -13,22 +13,23 @@ from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import window_of
 from simgrid_broker.names import USED, DecisionKind
 from simgrid_broker.records import Run
+from simgrid_broker.wording import labels, worded
 
 JOB_BROKERAGE = DecisionKind.JOB_BROKERAGE.word
 
 
 def criteria(run: Run, kind: str) -> pd.DataFrame:
-    """The steps of a broker in order of application: criterion (name of the rule), tag, panda (PanDA's name), label.
+    """The steps of a broker in order of application: criterion (name of the rule), tag, panda (PanDA's name), label,
+    unit of its figures, and says (what a refusal reads like, `wording.worded`).
 
     label: the tag, with the criterion where several rules share the tag. A run whose manifest has no criteria gives all
     its tags, in the order of their codes.
     """
     tags = run.manifest["vocabularies"]["tags"]
     steps = run.manifest.get("criteria", {}).get(kind) or [dict(criterion=tag, tag=tag, panda=tag) for tag in tags]
-    table = pd.DataFrame(steps, columns=["criterion", "tag", "panda"])
-    words = table.criterion.str.removesuffix("_deployed").str.replace("_", " ")
-    shared = table.tag.duplicated(keep=False)
-    return table.assign(label=table.tag.where(~shared, table.tag + " (" + words + ")"))
+    table = pd.DataFrame([{"unit": "", "says": "", **step} for step in steps],
+                         columns=["criterion", "tag", "panda", "unit", "says"])
+    return table.assign(label=labels(table.criterion, table.tag))
 
 
 def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
@@ -39,12 +40,22 @@ def with_labels(run: Run, table: pd.DataFrame) -> pd.DataFrame:
                               for kind, name in zip(table.kind, table.criterion, strict=True)])
 
 
+def reasons(run: Run, rows: pd.DataFrame) -> list[str]:
+    """What the refusal in each of some `rows` of `explain` reads like; empty for a candidate in use."""
+    known = {kind: criteria(run, kind).set_index("criterion")[["says", "unit"]].to_dict("index")
+             for kind in DecisionKind.words()}
+    return ["" if row.criterion == USED else worded(
+        **known[row.kind].get(row.criterion, {"says": "", "unit": ""}), value=row.value, limit=row.limit,
+        text=row.text if isinstance(row.text, str) else "") for row in rows.itertuples()]
+
+
 def explain(run: Run, task: int | None = None, tasks: Collection[int] | None = None) -> pd.DataFrame:
     """Every recorded candidate of one task, of some or of all: one row per candidate and decision, in order of time.
 
     Columns: decision, time_s, kind, jeditaskid, share, n_jobs (of the decision), candidate, queue, tag and criterion of
-    the refusing rule (or USED), order, weight, value, limit, distance (from value to limit) and nearness (distance
-    relative to the larger of both; 0 = at the limit); NaN where a rule compares no figures.
+    the refusing rule (or USED), order, weight, value, limit, text (what is no figure), distance (from value to limit)
+    and nearness (distance relative to the larger of both; 0 = at the limit); NaN where a rule compares no figures.
+    `reasons` makes sentences of them.
     """
     decisions = run.table("decisions", ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs"])
     if task is not None:
@@ -58,7 +69,7 @@ def explain(run: Run, task: int | None = None, tasks: Collection[int] | None = N
     rows["distance"] = (rows.value - rows.limit).abs()
     rows["nearness"] = rows.distance / size.where(size > 0)
     places = ["decision", "time_s", "kind", "jeditaskid", "share", "n_jobs", "candidate", "queue", "tag", "criterion"]
-    return rows[[*places, "order", "weight", "value", "limit", "distance", "nearness"]]
+    return rows[[*places, "order", "weight", "value", "limit", "text", "distance", "nearness"]]
 
 
 def decisions(run: Run) -> pd.DataFrame:
@@ -80,20 +91,28 @@ def factors(run: Run, decisions: Collection[int]) -> pd.DataFrame:
 def funnels(run: Run, rows: pd.DataFrame) -> pd.DataFrame:
     """Candidates left after each step of each decision in `rows` of `explain`.
 
-    Columns: decision, step, panda, tags, criteria, refused, left. Consecutive rules with the same PanDA name are one
-    step.
+    Columns: decision, step, panda, tags, criteria, refused, left. Steps that did not concern the task are left out;
+    consecutive rules with the same PanDA name are one step.
     """
-    steps = [_funnel(run, kind, candidates).assign(decision=decision)
-             for (decision, kind), candidates in rows.groupby(["decision", "kind"], sort=False)]
     columns = ["decision", "step", "panda", "tags", "criteria", "refused", "left"]
-    return pd.concat(steps, ignore_index=True)[columns] if steps else pd.DataFrame(columns=columns)
+    kinds = rows.drop_duplicates("decision")[["decision", "kind"]]
+    steps = _of_decisions(run, "steps", set(kinds.decision)).merge(kinds, on="decision")
+    if not len(steps):
+        return pd.DataFrame(columns=columns)
+    known = pd.concat([criteria(run, kind).assign(kind=kind) for kind in kinds.kind.unique()])
+    steps = steps.merge(known, on=["kind", "criterion"], how="left")
+    new = (steps[["decision", "panda"]] != steps[["decision", "panda"]].shift()).any(axis=1)
+    steps["step"] = new.groupby(steps.decision).cumsum()
+    table = steps.groupby(["decision", "step", "panda"], sort=False).agg(
+        tags=("tag", _joined), criteria=("criterion", " ".join), refused=("refused", "sum"), left=("left", "last"))
+    return table.reset_index()[columns]
 
 
 def stretches(rows: pd.DataFrame) -> pd.DataFrame:
     """Consecutive decisions with the same rule for a candidate, from `rows` of `explain`.
 
-    Columns: candidate, kind, start_s, end_s, decisions, tag, criterion, and time_s, value, limit, distance and nearness
-    of the decision in which it was nearest to the limit.
+    Columns: candidate, kind, start_s, end_s, decisions, tag, criterion, and time_s, value, limit, text, distance and
+    nearness of the decision in which it was nearest to the limit.
     """
     rows = rows.sort_values(["kind", "candidate", "time_s", "decision"], kind="stable")
     same = ["kind", "candidate", "tag", "criterion"]
@@ -127,16 +146,6 @@ def _of_decisions(run: Run, table: str, decisions: Collection[int]) -> pd.DataFr
     return rows.assign(**{name: rows[name].fillna(USED) for name in rule})
 
 
-def _funnel(run: Run, kind: str, rows: pd.DataFrame) -> pd.DataFrame:
-    steps = criteria(run, kind)
-    refused = rows.criterion.value_counts()
-    steps = steps.assign(refused=steps.criterion.map(refused).fillna(0).astype(int),
-                         step=(steps.panda != steps.panda.shift()).cumsum())
-    table = steps.groupby(["step", "panda"], sort=False).agg(
-        tags=("tag", _joined), criteria=("criterion", " ".join), refused=("refused", "sum"))
-    return table.assign(left=len(rows) - table.refused.cumsum()).reset_index()
-
-
 def _joined(tags: pd.Series) -> str:
     """The tags of a step, each once."""
     return " ".join(dict.fromkeys(tags))
@@ -147,4 +156,5 @@ def _nearest(rows: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     groups = rows.groupby(by, sort=False)
     table = groups.agg(start_s=("time_s", "min"), end_s=("time_s", "max"), decisions=("decision", "size")).reset_index()
     order = rows.assign(rank=rows.nearness.fillna(2.0)).sort_values(["rank", "time_s"], kind="stable")
-    return table.merge(order[[*by, "time_s", "value", "limit", "distance", "nearness"]].drop_duplicates(by), on=by)
+    told = ["time_s", "value", "limit", "text", "distance", "nearness"]
+    return table.merge(order[[*by, *told]].drop_duplicates(by), on=by)

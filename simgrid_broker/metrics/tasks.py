@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.explain import criteria
 from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.window import selected_jobs, window_of
@@ -52,7 +53,8 @@ def unplaced_tasks(run: Run) -> pd.DataFrame:
     """Tasks that arrived at least an hour before the end and never got a job because no broker found a candidate.
 
     A row per task: jeditaskid, name, share, kind (the broker that found none; that of the nucleus for a task without
-    nucleus whose decisions are not recorded), and tag of the rule that refused the last candidates at its last attempt.
+    nucleus whose decisions are not recorded), tag and criterion of the rule that refused the last candidates at its
+    last attempt.
     """
     tasks = run.table("tasks", ["jeditaskid", "name", "share", "nucleus", "status", "arrival_s", "n_attempts",
                                 "errordialog"]).astype({name: object for name in ("name", "share", "errordialog")})
@@ -61,15 +63,19 @@ def unplaced_tasks(run: Run) -> pd.DataFrame:
     waits = tasks.status.isin(ON_HOLD) | ((tasks.status == TaskStatus.READY.word) & (last.n_kept == 0))
     waits &= (tasks.n_attempts == 0) & (tasks.arrival_s < window_of(run).end_s - HOUR)
     kind = np.where(tasks.nucleus.isna(), DecisionKind.TASK_BROKERAGE.word, DecisionKind.JOB_BROKERAGE.word)
-    tasks = tasks.assign(kind=last.kind.where(last.kind.notna(), kind), tag=tasks.errordialog.fillna(""),
-                         name=tasks.name.fillna(""))
-    return tasks.loc[waits, ["jeditaskid", "name", "share", "kind", "tag"]].reset_index(drop=True)
+    tasks = tasks.assign(kind=last.kind.where(last.kind.notna(), kind), name=tasks.name.fillna(""))[waits]
+    known = {(kind, rule.label): (rule.tag, rule.criterion) for kind in DecisionKind.words()
+             for rule in criteria(run, kind).itertuples()}
+    rules = [known.get(about, (about[1], "")) for about in zip(tasks.kind, tasks.errordialog.fillna(""), strict=True)]
+    tasks = tasks.assign(tag=[tag for tag, _ in rules], criterion=[name for _, name in rules])
+    return tasks[["jeditaskid", "name", "share", "kind", "tag", "criterion"]].reset_index(drop=True)
 
 
 def tasks_without_place(run: Run) -> pd.DataFrame:
-    """The number of `unplaced_tasks`; dimensions name, share, kind and tag. Metric: tasks."""
-    table = unplaced_tasks(run).groupby(["name", "share", "kind", "tag"]).size().rename("tasks").reset_index()
-    return tidy(table, ["name", "share", "kind", "tag"], {"tasks": "tasks"}, "at the end")
+    """The number of `unplaced_tasks`; dimensions name, share, kind, tag and criterion. Metric: tasks."""
+    about = ["name", "share", "kind", "tag", "criterion"]
+    table = unplaced_tasks(run).groupby(about).size().rename("tasks").reset_index()
+    return tidy(table, about, {"tasks": "tasks"}, "at the end")
 
 
 def stopped_tasks(run: Run) -> pd.DataFrame:

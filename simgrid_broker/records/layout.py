@@ -1,7 +1,7 @@
 """Conversion of recorded tables from structured arrays to Arrow."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -28,11 +28,15 @@ BLOCK = 2000
 
 @dataclass(frozen=True)
 class Layout:
-    """One recorded table with the words of its codes; words: Arrow array by vocabulary."""
+    """One recorded table with the words of its codes.
+
+    words: Arrow array by vocabulary; growing: lists of different words to which the run adds.
+    """
 
     table: Table
     times: tuple[str, ...]
     words: Mapping[str, pa.Array]
+    growing: Mapping[str, list[str]] = field(default_factory=dict)
 
     @cached_property
     def ambiguous(self) -> frozenset[str]:
@@ -58,7 +62,8 @@ class Layout:
     def _column(self, column: Column, values: np.ndarray) -> pa.Array:
         if column.codes is None:
             return _array(values, np.isnan(values)) if values.dtype.kind == "f" else pa.array(values)
-        words = self.words[column.codes]
+        grown = self.growing.get(column.codes)
+        words = self.words[column.codes] if grown is None else pa.array(grown, pa.string())
         if len(values) and not -1 <= values.min() <= values.max() < len(words):
             unknown = values[(values < -1) | (values >= len(words))][0]
             raise ValueError(f"{self.table.name}.{column.name}: code {unknown}, but {column.codes} has "
@@ -68,14 +73,15 @@ class Layout:
         return array.dictionary_decode().dictionary_encode() if column.codes in self.ambiguous else array
 
 
-def layout(name: str, vocabularies: Mapping[str, tuple[str, ...]]) -> Layout:
+def layout(name: str, vocabularies: Mapping[str, Sequence[str]]) -> Layout:
     """Layout of the recorded table `name`; raises ValueError for a missing vocabulary."""
-    known = {**vocabularies, **FIXED_WORDS}
+    known: dict[str, Sequence[str]] = {**vocabularies, **FIXED_WORDS}
     needed = {column.codes for column in RECORDED[name].recorded if column.codes}
     if missing := sorted(needed - known.keys()):
         raise ValueError(f"table {name} needs the vocabularies {', '.join(missing)}")
-    words = {code: pa.array(known[code], pa.string()) for code in sorted(needed)}
-    return Layout(RECORDED[name], TIMES.get(name, ()), words)
+    growing = {code: listed for code in sorted(needed) if isinstance(listed := known[code], list)}
+    words = {code: pa.array(known[code], pa.string()) for code in sorted(needed - growing.keys())}
+    return Layout(RECORDED[name], TIMES.get(name, ()), words, growing)
 
 
 def arrow_schema(name: str) -> pa.Schema:

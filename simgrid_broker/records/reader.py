@@ -60,6 +60,7 @@ class Run:
     transfers = _loaded("transfers")
     decisions = _loaded("decisions")
     candidates = _loaded("candidates")
+    steps = _loaded("steps")
     factors = _loaded("factors")
     refusals = _loaded("refusals")
     shares = _loaded("shares")

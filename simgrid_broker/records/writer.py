@@ -1,7 +1,7 @@
 """`RunWriter`: all recorded tables of a run, written beside it in constant memory."""
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Self
@@ -20,12 +20,13 @@ MOST_WAITING = 2
 class RunWriter:
     """Writes every recorded table of one run into `folder`, in a thread of its own.
 
-    vocabularies: words of the codes, by the names in the schema's `codes`; statuses and causes are built in.
+    vocabularies: words of the codes, by the names in the schema's `codes`; statuses and causes are built in;
+    a list may grow.
     batch_rows: buffered rows per table, and rows per row group. A context manager that closes the writer.
     Raises OutputError if the folder cannot be written or holds a run, ValueError for a missing vocabulary.
     """
 
-    def __init__(self, folder: Path, vocabularies: Mapping[str, tuple[str, ...]], batch_rows: int = 100_000):
+    def __init__(self, folder: Path, vocabularies: Mapping[str, Sequence[str]], batch_rows: int = 100_000):
         self.folder = Path(folder)
         self._open: dict[str, TableFiles] = {}
         self._thread = ThreadPoolExecutor(1, "records")

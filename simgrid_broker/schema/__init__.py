@@ -12,8 +12,9 @@ from simgrid_broker.schema.trace import TRACE, TRACE_STATUS
 
 RECORDED = {
     "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "trace": TRACE, "transfers": TRANSFERS,
-    "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "factors": series.FACTORS,
-    "refusals": series.REFUSALS, "shares": series.SHARES, "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES,
+    "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "steps": series.STEPS,
+    "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
+    "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES,
     "storages": series.STORAGE_SERIES}
 """The tables that a run leaves as Parquet, by the name of the file."""
 

@@ -85,6 +85,15 @@ CANDIDATES = Table("candidates", "one candidate of one decision whose candidates
     Column("weight", "f8", "", OURS, "Its weight; 0 if it was refused"),
     Column("value", "f8", "the rule's", OURS, "What the rule compared; null = no figure"),
     Column("limit", "f8", "the rule's", OURS, "With what the rule compared it; null = no figure"),
+    Column("text", "i4", "", OURS, "What the rule names instead of a figure or beside it, such as a status; null = "
+           "nothing", codes="texts"),
+))
+
+STEPS = Table("steps", "one rule that concerned the task of a decision in candidates, in the order of removal", (
+    Column("decision", "i8", "", OURS, "Number of the decision, as in decisions"),
+    Column("criterion", "i4", "", OURS, "Name of the rule", codes="criteria"),
+    Column("refused", "i4", "candidates", OURS, "Candidates that it refused"),
+    Column("left", "i4", "candidates", OURS, "Candidates left after it"),
 ))
 
 FACTORS = Table("factors", "one factor of the weight of one candidate that is used, of the decisions in candidates", (

@@ -219,7 +219,8 @@ STATE = (
     Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",
            zero_means="none"),
     Column("errordialog", "i2", "", JEDI + " errorDialog",
-           "Last rule that left no candidate, or what scouts stopped it for", codes="tags", none=-1),
+           "Rule that left no candidate at its last brokerage: its tag, with its name where several share the tag; or "
+           "what scouts stopped it for", codes="reasons", none=-1),
 )
 """Columns that arrival and run fill."""
 

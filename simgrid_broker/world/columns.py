@@ -39,9 +39,9 @@ def return_to(world: World, row: int, status: int | None = None) -> None:
     tasks["old_status"][row] = tasks["status"][row] if status is None else status
 
 
-def set_reason(world: World, row: int, tag: str) -> None:
-    """Write why a broker or its scouts stopped a task into errorDialog; an empty tag clears it."""
-    world.arrays.tasks["errordialog"][row] = world.vocabularies["tags"].index(tag) if tag else -1
+def set_reason(world: World, row: int, reason: str) -> None:
+    """Write why a broker or its scouts stopped a task into errorDialog; an empty reason clears it."""
+    world.arrays.tasks["errordialog"][row] = world.vocabularies["reasons"].index(reason) if reason else -1
 
 
 def add_attempts(world: World, row: int, number: int) -> None:

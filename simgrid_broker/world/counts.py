@@ -1,6 +1,6 @@
 """Sums over the job counts, as the server's statistics tables hold them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -170,3 +170,14 @@ def take_snapshot(arrays: Arrays, now: float, by_queue: bool = False, in_detail:
     counts = of_accounts(arrays.counts.copy(), n_shares, axis=1) if by_queue else None
     return Snapshot(now, counts, by_share, by_type.tolist(), workers, placed,
                     placed_by_type, activity(arrays, by_share, now), details=details(arrays) if in_detail else None)
+
+
+def candidates_left(refused_by: np.ndarray, ranks: np.ndarray,
+                    unasked: Collection[int]) -> tuple[list[int], np.ndarray, np.ndarray]:
+    """Places of the rules that were asked, in the order of removal, and the candidates that each refused and left.
+
+    refused_by: (n,) place of the rule that refused each candidate, negative = none; ranks: (n_rules,) order of removal.
+    """
+    places = [place for place in np.argsort(ranks).tolist() if place not in unasked]
+    refused = np.bincount(refused_by[refused_by >= 0], minlength=len(ranks))[places]
+    return places, refused, len(refused_by) - np.cumsum(refused)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario, two_sites
 
-from simgrid_broker.agents.broker_rules import all_criteria, all_tags, criteria_in_order
+from simgrid_broker.agents.broker_rules import all_criteria, all_reasons, all_tags, criteria_in_order, reason
 from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.sampler import sampler, take_sample
@@ -132,7 +132,9 @@ def books_of(stage):
     """The decision log of a stage; vocabularies of tags and criteria begin with ten others."""
     policies = stage.control.policies
     stage.world.vocabularies.update(tags=(*OTHERS, *all_tags(policies)), criteria=(*OTHERS, *all_criteria(policies)))
-    return DecisionLog(stage.world, policies)
+    log = DecisionLog(stage.world, policies)
+    stage.world.vocabularies["texts"] = log.texts
+    return log
 
 
 def log_of(queues=None, **record):
@@ -290,6 +292,33 @@ def test_candidates_of_the_tasks_that_are_asked_for_are_kept_whole():
     assert (rows["value"][2], rows["limit"][2]) == (7, 5) and np.isnan(rows["value"][:2]).all()
     factor = log.world.vocabularies["factors"].index("1/RW")
     assert found["factors"].tolist() == [(2, 1, factor, 0.25), (2, 0, factor, 0.5)]
+
+
+def test_the_rules_that_concern_a_task_and_what_they_name_are_kept():
+    def named():
+        return replace(figures(), texts={0: "brokeroff", 1: "test", 2: "brokeroff"}, unasked=frozenset({1}))
+    log, tasks = log_of(candidates=1)
+    for _ in range(2):
+        log.add(DecisionKind.JOB_BROKERAGE, 5.0, tasks[0], replace(of_queues([0, 0, 0]), figures=named), 0)
+    found = written(log)
+    assert found["candidates"]["text"].tolist() == [0, 1, 0] and log.texts == ["brokeroff", "test"]
+    assert rows_with_words(log, found["steps"], "decision", "criterion", "refused", "left") == [
+        (2, "not_open", 3, 0)]
+
+
+@pytest.mark.parametrize(("refused_by", "reason_"), [
+    pytest.param(["too_little_scratch"] * 3, "-disk (too little scratch)", id="one rule"),
+    pytest.param(["too_little_scratch", "too_little_space", "not_open"], "-disk (too little space)",
+                 id="temporary refusals come last"),
+    pytest.param(["inactive", "too_many_ready", "not_open"], "-inactive", id="though the rule stands first"),
+])
+def test_errordialog_names_the_rule_that_removed_the_last_candidates(refused_by, reason_):
+    policies = Stage((), scenario(), {}).control.policies
+    names = [rule.name for rule in policies.job_rules.rules]
+    found = of_queues([names.index(name) for name in refused_by], (), policies.job_rules.tags)
+    assert reason(policies, DecisionKind.JOB_BROKERAGE, found) == reason_ and reason_ in all_reasons(policies)
+    kept = of_queues([KEPT, 0, 0], [0], policies.job_rules.tags)
+    assert reason(policies, DecisionKind.JOB_BROKERAGE, kept) == ""
 
 
 def test_tasks_are_asked_for_by_name_too():

@@ -113,7 +113,7 @@ def test_a_task_far_from_its_claim_is_exhausted_and_says_why():
     world = worked(stage(said=dict(cputime=49.0)), jobs=5)
     world.run(world.now + 700)
     assert world.task() == "exhausted"
-    assert world.world.vocabularies["tags"][world.arrays.tasks["errordialog"][0]] == "scout_cpuTime"
+    assert world.world.vocabularies["reasons"][world.arrays.tasks["errordialog"][0]] == "scout_cpuTime"
     assert world.arrays.tasks["n_attempts"][0] == 10
 
 
@@ -134,7 +134,7 @@ def test_a_task_without_a_successful_scout_is_broken_in_the_next_cycle():
     world.run(world.now + 1300)
     assert world.task() == "broken"
     assert world.entered(T.BROKEN) - world.entered(T.TOBROKEN) == world.control.periods.post_processor
-    assert world.world.vocabularies["tags"][world.arrays.tasks["errordialog"][0]] == "no_scout"
+    assert world.world.vocabularies["reasons"][world.arrays.tasks["errordialog"][0]] == "no_scout"
     assert len(world.recorded("tasks")) == 1
 
 

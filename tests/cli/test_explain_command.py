@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from simgrid_broker.records import read_run
+
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 COLD = "--set", "warm_up=0"
 """Arguments of a run shorter than the warm-up of its scenario."""
@@ -66,7 +68,11 @@ def test_the_warning_leads_to_the_rule_that_takes_the_cores(call, stuck):
     found = json.loads(call("explain", folder, "--unplaced", "--json").stdout)["shares"][0]
     assert found["recorded"] and found["tasks"] and found["empty_decisions"] > 0
     task = found["recorded"][0]["jeditaskid"]
-    assert "criteria=-disk" in call("explain", folder, "--task", task).stdout
+    text = call("explain", folder, "--task", task).stdout
+    assert " free in scratch, " in text and "criteria=-disk (too little scratch)" in text
+    assert {row["criterion"] for row in found["tasks"]} == {"too_little_scratch"}
+    tasks = read_run(folder).table("tasks", ["errordialog"]).errordialog
+    assert "-disk (too little scratch)" in set(tasks.dropna())
 
 
 def test_a_task_without_records_names_recorded_tasks_of_its_share(call, stuck):
@@ -83,8 +89,9 @@ def test_without_unplaced_tasks_the_answer_says_so(call, explained):
 def test_the_wording_is_that_of_panda(call, explained):
     result = call("explain", explained, "--task", TASK).stdout
     assert "12 candidates passed selection for status" in result
-    assert "skip site=CENTRE/MCORE due to CPU core count criteria=-cpucore" in result
-    assert "criteria=-cap_rt" in result and " value=" in result and " limit=" in result
+    assert "skip site=CENTRE/MCORE due to CPU core count: slots of 8 cores, jobs of 1 core criteria=-cpucore" in result
+    assert "due to many queued jobs: 16 jobs queued, at most 2 criteria=-cap_rt" in result
+    assert "express" not in result and "walltime of scouts" not in result, "steps that do not concern the task"
     assert "use site=" in result and " with weight=" in result and result.rstrip().endswith("criteria=+use")
 
 

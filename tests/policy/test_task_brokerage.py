@@ -39,7 +39,8 @@ def test_what_a_nucleus_must_have(rule, column):
 ])
 def test_a_nucleus_without_a_storage_for_the_output(edition, left):
     verdict = broker_task(task(), nuclei(3, has_storage=[True, False, True]), cfg(), edition, 0.0)
-    assert sorted(verdict.order) == left and verdict.last_tag == ("" if left else "-match")
+    refused = [verdict.tags[place] for place in verdict.refused_by if place != KEPT]
+    assert sorted(verdict.order) == left and refused == ["-match"] * (3 - len(left))
 
 
 @pytest.mark.rule("output_unmatched")
