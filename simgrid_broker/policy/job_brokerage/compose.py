@@ -29,14 +29,14 @@ TEXT = '''\
 
 
 @compiled
-def refusal({arguments}, first, tables, hint):
+def refusal({arguments}, first, tables, hint, k):
     """Smallest rank at which a criterion that needs no job numbers refuses a candidate, if below `first`."""
 {refusals}
     return first
 
 
 @compiled
-def numbers_refusal({arguments}, first, tables, hint):
+def numbers_refusal({arguments}, first, tables, hint, k):
     """Smallest rank at which a criterion that needs job numbers or the weight refuses a candidate, if below `first`."""
 {numbers_refusals}
     return first
@@ -63,17 +63,22 @@ def decision(tables, row):
             load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
             store = tables.store[place]
             take_input(tables, row, queue, numbers)
-            first = refusal({arguments}, first, tables, hint)
+            first = refusal({arguments}, first, tables, hint, k)
             if first > order["least_numbers"] and not hint:
                 count({arguments})
                 numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments})
-                first = numbers_refusal({arguments}, first, tables, hint)
+                first = numbers_refusal({arguments}, first, tables, hint, k)
 {choice}
         note(tables, order["never"], k, first)
     if best_class < last_class:
         choose(tables, order, best_class)
     return rank(tables, row, order)
 '''
+REFUSAL = '''\
+    if {rank} < first:
+        refuses, value, limit = {name}({arguments})
+        if refuses:
+            first, tables.value[k], tables.limit[k] = {rank}, value, limit'''
 CHOICE = '''\
             if first > order["choice_rank"]:
                 tables.classes[k] = {name}({arguments})
@@ -114,7 +119,7 @@ def _refusals(names: Sequence[str], begin: int) -> Iterable[str]:
         if k and not begin and k % RULES_PER_EXIT == 0:
             yield f"    if tables.later[hint, {k}] >= first:\n        return first"
         rank = f"tables.ranks[hint, {k}]"
-        yield f"    if {rank} < first and {name}({ARGUMENTS})[0]:\n        first = {rank}"
+        yield REFUSAL.format(rank=rank, name=name, arguments=ARGUMENTS)
 
 
 def function_of(text: str, known: dict[str, object]) -> Callable:

@@ -50,7 +50,8 @@ class Tables(Bundle):
 
     asked, task and the replicas belong together; orders, ranks and later: of an ordinary question and of a hint. The
     result has a column for each candidate, (n,): refused_by, the index of the criterion, or behind them of the place in
-    RANKING, KEPT = none; weight, backlog and cap, 0 where refused; classes, of those that reached the choice.
+    RANKING, KEPT = none; value and limit, what a rule about one candidate compared when it refused; weight, backlog and
+    cap, 0 where refused; classes, of those that reached the choice.
     """
 
     asked: np.ndarray              # (n_asked,) of ASKED
@@ -70,6 +71,8 @@ class Tables(Bundle):
     first: np.ndarray              # (n_firsts, n), smallest rank at which a static criterion refuses, `never` = none
     static_weight: np.ndarray      # (n_weights, n), product of the static factors
     refused_by: np.ndarray
+    value: np.ndarray
+    limit: np.ndarray
     weight: np.ndarray
     backlog: np.ndarray
     cap: np.ndarray
@@ -90,8 +93,9 @@ def room(n: int, most: int) -> dict[str, np.ndarray]:
     """Columns of `Tables` for the result of a decision about `n` candidates, of which at most `most` are used."""
     weight, backlog, cap = np.zeros((3, n))
     numbers, kept, classes = workspace(n)
-    return dict(refused_by=np.empty(n, np.int16), weight=weight, backlog=backlog, cap=cap, numbers=numbers, kept=kept,
-                classes=classes, best=np.empty(most, np.int64))
+    value, limit = np.empty((2, n))
+    return dict(refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight, backlog=backlog, cap=cap,
+                numbers=numbers, kept=kept, classes=classes, best=np.empty(most, np.int64))
 
 
 @cache

@@ -39,9 +39,7 @@ def figures(brokerage: JobBrokerage, case: JobCase, question: Question, refused_
         elif not rule.rule.per_candidate:
             _ask_all(rule, case, rows, known)
         else:
-            weighed = rule.rule.needs_numbers or rule.rule.final
-            for k in rows.tolist():
-                _, known.value[k], known.limit[k] = rule(*candidate(brokerage, question, k, weighed))
+            known.value[rows], known.limit[rows] = question.tables.value[rows], question.tables.limit[rows]
         if rule.rule.text is not None:
             asked = (candidate(brokerage, question, k, False) if rule.rule.per_candidate else (case, k)
                      for k in rows.tolist())
