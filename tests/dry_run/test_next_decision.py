@@ -56,7 +56,7 @@ class Listener:
 
     def of_nucleus(self, row, burden):
         """Task brokerage; only the first decision of a turn, before which no other has changed the work of nuclei."""
-        told = self.snapshot() if burden._n_assigned == 0 else None
+        told = self.snapshot() if burden.n == burden.n_first else None
         self.heard["nucleus"] = self.heard.get("nucleus", 0) + 1
         task, seen, verdict = self.nucleus_for(row, burden)
         if told is not None:
