@@ -176,6 +176,28 @@ def test_a_part_is_compiled_once_for_whole_numbers_of_all_widths(tmp_path):
     assert answer == "8 2 ['__main__.outer'] 0\n"
 
 
+FULL = """
+import os
+from simgrid_broker.compiled import compiled
+
+@compiled
+def one(x):
+    return x
+
+def full(*_):
+    raise OSError("No space left on device")
+os.replace = full
+print(one(1))
+"""
+
+
+def test_code_that_cannot_be_written_is_not_kept_and_runs(tmp_path):
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    answer = subprocess.run([sys.executable, "-c", FULL], env=environment, capture_output=True, text=True,
+                            timeout=300, check=True).stdout
+    assert answer == "1\n" and not list(tmp_path.iterdir())
+
+
 def test_importing_the_package_compiles_nothing():
     code = "import sys, simgrid_broker; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -41,11 +41,11 @@ class KeptCode(_Cache):
         return CompileResult._rebuild(target_context, *pickle.loads(content))
 
     def save_overload(self, sig, data):
-        """Keep compiled code for arguments of some types."""
-        handle, draft = tempfile.mkstemp(dir=cache_folder())
-        with suppress(OSError), open(handle, "wb") as file:
-            file.write(dumps(data._reduce()))
-            os.replace(draft, self._file(sig, data.target_context))
+        """Keep compiled code for arguments of some types, unless it cannot be written."""
+        with suppress(OSError), tempfile.TemporaryDirectory(dir=cache_folder(), prefix="draft-") as draft:
+            written = Path(draft) / "code"
+            written.write_bytes(dumps(data._reduce()))
+            os.replace(written, self._file(sig, data.target_context))      # other processes see all of it or nothing
 
     def _file(self, sig, target_context) -> Path:
         known = digest(_machinery(), fingerprint(self.function), str(sig), str(target_context.codegen().magic_tuple()))
