@@ -109,6 +109,7 @@ class Brokers:
         if not (all(map(is_, stamp, self.stamp)) and self.asked_about[sites].all()):
             self.asked_about[sites] = True
             observe.stores_known(world, self.snapshot)
+            assert self.snapshot.store is not None
             link = observe.links_of_hint(world, world.network.ways[observe.way_row(world, -1)])
             stats = Stats(self.snapshot.taken_at, self.snapshot.load, self.snapshot.store, link)
             of_queues = np.where(self.asked_about[self.queues.site], self.queues.site, -1)

@@ -4,6 +4,7 @@ Steps are asked one after the other as PanDA asks them: a group of criteria may 
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import Funnel, Liftable
@@ -70,7 +71,7 @@ def composed(funnel: Funnel, factors: Sequence[FactorFunction]) -> Callable:
 
     It is compiled if all rules are, and runs as it stands otherwise.
     """
-    asked = (*funnel.criteria, *factors, *(step.when for step in funnel.steps if isinstance(step, Liftable)))
+    asked: tuple[Any, ...] = (*funnel.criteria, *factors, *(step.when for step in funnel.steps if isinstance(step, Liftable)))
     names = dict(zip(asked, named(asked), strict=True))
     calls = [f"{name}: {rule.__module__}.{rule.__qualname__}" for rule, name in names.items()]
     text = TEXT.format(

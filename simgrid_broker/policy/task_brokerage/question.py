@@ -2,7 +2,7 @@
 
 from operator import attrgetter
 from struct import Struct
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,7 +16,7 @@ REFERENCE_COREPOWER = 10
 OUTPUT_GB_PER_CORE_DAY = 0.25
 """Expected output of a core-day of work; source: PanDA brokerage documentation, normalizedExpOutSize."""
 
-TERMS = {
+TERMS: dict[str, dict[str, Any]] = {
     "documented": dict(gigabyte=GB, bytes_count=True, space_per_tb=TB, all_are_active=False, limit_passes=False,
                        files_decide=False, asks_for_a_file=False, lifting_drops_data=False, unknown_reads_much=False),
     "deployed": dict(gigabyte=GIB, bytes_count=False, space_per_tb=1024, all_are_active=True, limit_passes=True,

@@ -1,5 +1,7 @@
 """The weight of a nucleus: remaining work, local input, free space (D12 to D15)."""
 
+from typing import Any
+
 import numpy as np
 
 from simgrid_broker.compiled import compiled
@@ -12,9 +14,10 @@ RW_OFFSET_HS06S = 50
 GIB_PER_TB = TERMS["deployed"]["space_per_tb"]
 TAPE_WEIGHT = 0.001
 """Source: PanDA brokerage documentation, production task brokerage, step 3; brokerage reference, 1.4."""
-DOCUMENTED = {"source": "PanDA brokerage documentation, production task brokerage, step 3", "editions": ("documented",)}
-DEPLOYED = {"source": "brokerage reference, 1.4", "editions": ("deployed",)}
-BOTH = {"source": f"{DOCUMENTED['source']}; {DEPLOYED['source']}"}
+DOCUMENTED: Any = {"source": "PanDA brokerage documentation, production task brokerage, step 3",
+                   "editions": ("documented",)}
+DEPLOYED: Any = {"source": "brokerage reference, 1.4", "editions": ("deployed",)}
+BOTH: Any = {"source": f"{DOCUMENTED['source']}; {DEPLOYED['source']}"}
 
 
 @candidate_factor("1/RW", panda="weight", **DOCUMENTED)
