@@ -71,7 +71,8 @@ def composed(funnel: Funnel, factors: Sequence[FactorFunction]) -> Callable:
 
     It is compiled if all rules are, and runs as it stands otherwise.
     """
-    asked: tuple[Any, ...] = (*funnel.criteria, *factors, *(step.when for step in funnel.steps if isinstance(step, Liftable)))
+    lifting = (step.when for step in funnel.steps if isinstance(step, Liftable))
+    asked: tuple[Any, ...] = (*funnel.criteria, *factors, *lifting)
     names = dict(zip(asked, named(asked), strict=True))
     calls = [f"{name}: {rule.__module__}.{rule.__qualname__}" for rule, name in names.items()]
     text = TEXT.format(
