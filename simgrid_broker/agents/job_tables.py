@@ -57,8 +57,13 @@ class Rows:
 class JobTables:
     """Tasks that wait for jobs as the brokerage sees them: a slot for each task and level of ramCount.
 
-    tables, desk: as `job_cycle` reads them, replaced when something in them is; state: of the cycle in hand.
+    tables, desk: as `job_cycle` reads them, replaced when something in them is; state: of the cycle in hand; known: the
+    statistics, queues and gdpconfig that they show.
     """
+
+    tables: Tables
+    desk: Desk
+    tasks: list[Any]
 
     def __init__(self, control: Control, work_queues: WorkQueues):
         self.control, self.work_queues = control, work_queues
@@ -72,23 +77,27 @@ class JobTables:
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
         self.apart = np.zeros(n_tasks, bool)                # tasks with other resource types at some queues
         self.orders, self.n_slots = np.zeros(FIRST_ORDERS, ORDERED), 0
-        self._make_slots(FIRST_SLOTS)
-        self.known: tuple = ()
+        n = FIRST_SLOTS
+        self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
+        self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
+        self.replica_tape, self.tasks = np.zeros((n, N_REPLICAS), bool), [None] * n
+        self.known: tuple[Any, Any, Any] = None, None, None
         self.renew()
 
     def renew(self) -> None:
         """Take over what was replaced: statistics, the description of the queues, gdpconfig, room for decisions."""
-        brokers, policies = self.control.brokers, self.control.policies
-        if self.known and self.known[1:] != (id(brokers.queues), id(policies.cfg)):
-            self._forget()
-        elif self.known and self.known[0] is brokers.snapshot and self.desk.room is self.control.books.decisions.room:
-            return
-        if not self.known or self.known[1] != id(brokers.queues):
+        brokers, cfg = self.control.brokers, self.control.cfg
+        snapshot, queues, read = self.known
+        if queues is not brokers.queues:
             n = len(brokers.queues.records)
             self.first, self.weight = Rows(n, np.int16), Rows(n, float)
+        if queues is not brokers.queues or read is not cfg:
+            self._forget()
+        elif snapshot is brokers.snapshot and self.desk.room is self.control.books.decisions.room:
+            return
         self.apart[:] = False
         self.apart[[jeditaskid - 1 for jeditaskid in brokers.snapshot.types_at]] = self.state[0]["by_type"]
-        self.known = brokers.snapshot, id(brokers.queues), id(policies.cfg)
+        self.known = brokers.snapshot, brokers.queues, cfg
         self._bundle()
 
     def begin(self, now: float, left: int, rule: Selection) -> np.void:
@@ -191,13 +200,6 @@ class JobTables:
         self.tasks = [self.tasks[slot] for slot in kept.tolist()] + [None] * (n - len(kept))
         self.slot_of[self.slots["task"][:len(kept)], self.slots["level"][:len(kept)]] = np.arange(len(kept))
         self._bundle()
-
-    def _make_slots(self, n: int) -> None:
-        """Make empty slots; a name here is one of SLOT_TABLES."""
-        self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
-        self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
-        self.replica_tape = np.zeros((n, N_REPLICAS), bool)
-        self.tasks: list[Any] = [None] * n
 
     def _forget(self) -> None:
         self.slot_of[:], self.n_slots = -1, 0
