@@ -126,6 +126,13 @@ class Payload(SplitRule, ScoutRule, MergeRule, TaskParameters):
                                    "days instead; a scenario starts on a Monday at midnight")
 
     @model_validator(mode="after")
+    def parts_of_input(self) -> "Payload":
+        """Refuse more lost and broken input than there is."""
+        if self.lost_input + self.broken_input > 1:
+            raise ValueError("lost_input and broken_input together must not exceed 1")
+        return self
+
+    @model_validator(mode="after")
     def parts_of_merging(self) -> "Payload":
         """Refuse parameters of merge jobs where nothing is merged."""
         given = [name for name, field in MergeRule.model_fields.items() if getattr(self, name) != field.default]

@@ -6,14 +6,19 @@ from collections.abc import Callable, Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.hopeless import (
+    closed_storages,
     closed_too_soon,
     contradicting_incidents,
+    data_slower_than_the_run,
+    endpoints_without_use,
     jobs_longer_than_the_run,
     more_cores_than_slots,
+    nuclei_without_space,
     queue_of_nothing,
     run_too_short,
     slot_memory_larger_than_site,
     storage_without_room,
+    words_without_meaning,
 )
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
@@ -192,4 +197,5 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     setting_without_match, option_of_full_chain, option_no_number, standby_of_nothing, software_without_transhome,
     software_unknown,
     more_cores_than_slots, queue_of_nothing, slot_memory_larger_than_site, storage_without_room, run_too_short,
-    jobs_longer_than_the_run, contradicting_incidents, closed_too_soon)
+    jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents, closed_too_soon, nuclei_without_space,
+    closed_storages, endpoints_without_use, words_without_meaning)

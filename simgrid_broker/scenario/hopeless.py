@@ -7,6 +7,8 @@ from typing import Any
 
 from simgrid_broker.scenario.gdpconfig import find, in_force
 from simgrid_broker.scenario.model import Incident, Scenario
+from simgrid_broker.schema.grid import ACTIVITIES, Storage
+from simgrid_broker.schema.tasks import CONNECTIVITIES, IP_STACKS
 
 DOCUMENTED_LEAST_FREE = 200e9
 """Free space, bytes, above which the documented edition uses a storage; source: brokerage reference, D73."""
@@ -16,6 +18,8 @@ SETS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "task_priority": (("task",), ("priority",)), "task_share": (("task",), ("share",)),
     "task_command": (("task",), ("command", "queue", "nucleus", "soft", "jobs"))}
 """What an incident of each kind acts on, and what it sets there."""
+JOB_SEEDS = ("", "std", "es", "eshigh", "all", "any")
+"""Values of jobseed; source: brokerage reference, 2.2 and 2.3."""
 CHAIN = ("task_refiner", "task_broker", "job_generator", "setupper", "pilot_streaming", "adder")
 """Agents without whose work no job ends; each wakes first within its period."""
 
@@ -23,6 +27,68 @@ CHAIN = ("task_refiner", "task_broker", "job_generator", "setupper", "pilot_stre
 def named(names: list[str]) -> str:
     """The first three names."""
     return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def usable(storage: Storage) -> float:
+    """Space that brokers count, bytes: free and expired, less what must stay free or is promised elsewhere."""
+    return storage.free + storage.expired - storage.min_free - storage.unavailable
+
+
+def nuclei_without_space(scenario: Scenario) -> Iterator[str]:
+    """A space that task brokerage asks for and no nucleus has, work that they owe left out of account."""
+    sites, of_edition = scenario.grid.sites, scenario.edition == "documented"
+    space = [storage.free + storage.expired if of_edition else usable(storage)
+             for storage in scenario.grid.storages.values() if sites[storage.site].nucleus]
+    for (component, key), threshold in in_force(scenario).items():
+        if component == "taskbrokerage" and key.startswith("DISK_THRESHOLD") and threshold is not None:
+            least = float(str(threshold)) * (1e12 if of_edition else 1024 * 2**30)
+            if space and max(space) < least:
+                yield (f"No nucleus has the space of {key}, {threshold:g} TB: the largest has {max(space) / 1e12:.6g} "
+                       "TB, so that task brokerage finds none.")
+
+
+def closed_storages(scenario: Scenario) -> Iterator[str]:
+    """An activity for which no storage is open, from the start on."""
+    later = {incident.activity for incident in scenario.incidents if incident.what == "storage_status"}
+    for activity in ACTIVITIES:
+        if scenario.grid.storages and activity not in later and all(
+                getattr(storage, activity) in ("OFF", "TEST") for storage in scenario.grid.storages.values()):
+            yield f"No storage is open to {activity}, so that brokers refuse what needs it."
+
+
+def endpoints_without_use(scenario: Scenario) -> Iterator[str]:
+    """Endpoints of queues that are neither read nor written, listed twice, or not the first default."""
+    for name, queue in scenario.grid.queues.items():
+        listed = [(one.storage, one.scope) for one in queue.endpoints]
+        for place, one in enumerate(queue.endpoints):
+            if not (one.read or one.write):
+                yield f"Queue {name!r} neither reads from endpoint {one.storage!r} nor writes to it."
+            if listed[place] in listed[:place]:
+                yield f"Queue {name!r} lists endpoint {one.storage!r} twice for scope {one.scope}."
+        first = [one.storage for one in queue.endpoints if one.default_write and one.scope == "default"]
+        if len(first) > 1:
+            yield f"Queue {name!r} has {len(first)} default endpoints for output; the first, {first[0]!r}, counts."
+
+
+def words_without_meaning(scenario: Scenario) -> Iterator[str]:
+    """Networks and kinds of event service of queues that PanDA does not know."""
+    for name, queue in scenario.grid.queues.items():
+        network, _, stack = queue.wnconnectivity.partition("#")
+        if network not in CONNECTIVITIES or stack not in IP_STACKS:
+            yield (f"wnconnectivity {queue.wnconnectivity!r} of queue {name!r}: expected full, http or none, and IPv4 "
+                   "or IPv6 behind #; work that asks for a network will not come.")
+        if queue.jobseed not in JOB_SEEDS:
+            yield f"jobseed {queue.jobseed!r} of queue {name!r} has no effect; known are {', '.join(JOB_SEEDS[1:])}."
+
+
+def data_slower_than_the_run(scenario: Scenario) -> Iterator[str]:
+    """Work whose typical job moves its data for longer than the run at the fastest site."""
+    rate = max((site.stage_in_rate for site in scenario.grid.sites.values()), default=0.0)
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        size = stream.input_per_event * stream.events_per_job + stream.input_per_job.median
+        if rate > 0 and size / rate > scenario.duration:
+            yield (f"A typical job of {stream.name!r} reads {size:.6g} bytes, which takes {size / rate:.6g} s at the "
+                   "fastest site, longer than the run.")
 
 
 def more_cores_than_slots(scenario: Scenario) -> Iterator[str]:
@@ -62,8 +128,8 @@ def storage_without_room(scenario: Scenario) -> Iterator[str]:
         small = [name for name, storage in scenario.grid.storages.items() if storage.free <= least]
     else:
         size = float(str(in_force(scenario)["jobbroker", "STORAGE_MIN_FREE_SIZE"]))
-        least, what = size * 2**30, f"STORAGE_MIN_FREE_SIZE, {size:g} GB, free or expired"
-        small = [name for name, storage in scenario.grid.storages.items() if storage.free + storage.expired < least]
+        least, what = size * 2**30, f"STORAGE_MIN_FREE_SIZE, {size:g} GB, of usable space"
+        small = [name for name, storage in scenario.grid.storages.items() if usable(storage) < least]
     if small:
         yield (f"{len(small)} of {len(scenario.grid.storages)} storage(s) do not have {what}, so that brokers send no "
                f"jobs whose output goes there ({named(small)}).")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.schema.part import MOST_CORES
+from simgrid_broker.schema.part import LARGEST_WHOLE, MOST_CORES
 
 
 def storage_of_site(scenario: Scenario) -> Iterator[Finding]:
@@ -97,6 +97,15 @@ def slot_too_large(scenario: Scenario) -> Iterator[Finding]:
                           f"must not exceed the {cores} cores of the batch system")
 
 
+def slot_too_powerful(scenario: Scenario) -> Iterator[Finding]:
+    """The power of a slot can be counted in thousandths of HS06."""
+    for name, queue in scenario.grid.queues.items():
+        most = LARGEST_WHOLE // 1000 / max(queue.corecount, 1)
+        if queue.corepower > most:
+            yield Finding(("grid", "queues", name, "corepower"), queue.corepower,
+                          f"a slot of {max(queue.corecount, 1)} core(s) may have up to {most:.6g} HS06 per core")
+
+
 def too_many_cores(scenario: Scenario) -> Iterator[Finding]:
     """The jobs that run at once fit into the memory of a computer."""
     sites, cores = scenario.grid.sites, {}
@@ -120,5 +129,5 @@ def import_without_queues(scenario: Scenario) -> Iterator[Finding]:
 
 
 GRID_RULES: Rules = (storage_of_site, link_to_itself, link_twice, no_queue, no_nucleus,
-                     nucleus_without_storage, queue_without_cores, slot_too_large, too_many_cores,
+                     nucleus_without_storage, queue_without_cores, slot_too_large, slot_too_powerful, too_many_cores,
                      import_without_queues)

@@ -1,5 +1,6 @@
 """Rules between the parts of a snapshot."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -9,6 +10,8 @@ from simgrid_broker.scenario.rules_grid import GRID_RULES
 from simgrid_broker.scenario.rules_names import unknown_name
 from simgrid_broker.scenario.rules_shares import SHARE_RULES
 from simgrid_broker.scenario.snapshot import Snapshot
+from simgrid_broker.scenario.snapshot_task import JOB_BROKERAGE
+from simgrid_broker.schema.datasets import DatasetOfTask
 from simgrid_broker.schema.part import LARGEST_WHOLE
 
 
@@ -67,6 +70,43 @@ def jobs_of_tasks(snapshot: Snapshot) -> Iterator[Finding]:
                           f"must not exceed the jobs that are left, {task.jobs_left}")
 
 
+def input_of_tasks(snapshot: Snapshot) -> Iterator[Finding]:
+    """The input of a task is said once, and its parts agree."""
+    for number, task in snapshot.tasks.items():
+        key = "tasks", number
+        if task.datasets and task.input:
+            yield Finding((*key, "input"), None, "has no effect, because `datasets` says where the input lies")
+        if task.datasets and all(one.secondary or one.constituent for one in task.datasets.values()):
+            yield Finding((*key, "datasets"), None, "one of them at least must be primary input")
+        for name, dataset in task.datasets.items():
+            yield from _of_dataset((*key, "datasets", name), dataset)
+
+
+def _of_dataset(key: tuple, dataset: DatasetOfTask) -> Iterator[Finding]:
+    """What is wrong with one dataset."""
+    ratio = dict(item.partition("=")[::2] for item in dataset.attributes.split(",")).get("ratio")
+    if ratio and not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", ratio, re.ASCII):
+        yield Finding((*key, "attributes"), dataset.attributes, "expected a number behind ratio=, 0 or above")
+    for place, replica in dataset.replicas.items():
+        of = dataset.n_files if replica.of_files is None else replica.of_files
+        if of is not None and replica.files > of:
+            yield Finding((*key, "replicas", place, "files"), replica.files, f"must not exceed the {of} of the dataset")
+    for lfn, file in dataset.files.items():
+        if file.first_event is not None and file.last_event is not None and file.first_event > file.last_event:
+            yield Finding((*key, "files", lfn, "last_event"), file.last_event,
+                          f"must not be before first_event, {file.first_event}")
+
+
+def unread_keys(snapshot: Snapshot) -> Iterator[Finding]:
+    """Keys of tasks are read by the broker that is asked."""
+    for number, task in snapshot.tasks.items():
+        if task.next_jobs.u is not None and task.broker == JOB_BROKERAGE:
+            yield Finding(("tasks", number, "next_jobs", "u"), task.next_jobs.u, "only task brokerage draws a nucleus")
+        for name, value in task.splitting if not task.datasets else ():
+            if value and name not in ("nFilesPerJob", "nEventsPerJob"):
+                yield Finding(("tasks", number, "splitting", name), value, "has no effect without `datasets`")
+
+
 def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
     """Cores of running jobs, and files on their way to a site, can be counted."""
     for position, row in enumerate(snapshot.jobs):
@@ -74,6 +114,11 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
         if queue is not None and row.running * max(queue.corecount, 1) > LARGEST_WHOLE:
             yield Finding(("jobs", position, "running"), row.running, f"with {queue.corecount} cores each these are "
                           f"more than {LARGEST_WHOLE} cores")
+    for name, told in snapshot.queues.items():
+        of_types = sum(each.submitted + each.running for each in told.workers.values())
+        if told.workers_submitted + told.workers_running + of_types > LARGEST_WHOLE:
+            yield Finding(("queues", name, "workers_submitted"), told.workers_submitted,
+                          f"with the other workers of the queue these are more than {LARGEST_WHOLE}")
     files = Counter[str]()
     for position, link in enumerate(snapshot.links):
         files[link.destination] += link.queued_files + link.queued_express
@@ -84,4 +129,4 @@ def sums_too_large(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 SNAPSHOT_RULES = (unknown_name, *GRID_RULES, *SHARE_RULES, numbers_twice, unknown_lock, task_numbers, times_to_come,
-                  jobs_of_tasks, sums_too_large)
+                  jobs_of_tasks, input_of_tasks, unread_keys, sums_too_large)

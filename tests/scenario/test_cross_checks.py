@@ -68,6 +68,7 @@ EXAMPLES = {
     "nucleus_without_storage": ((*GRID, "sites", "BNL", "nucleus"), True, ("grid.sites.BNL.nucleus", None)),
     "queue_without_cores": ((*GRID, "sites", "BNL", "cores"), ..., ("grid.queues.BNL_PROD", None)),
     "slot_too_large": ((*GRID, "sites", "BNL", "cores"), 7, ("grid.queues.BNL_PROD.corecount", None)),
+    "slot_too_powerful": ((*GRID, "queues", "CERN", "corepower"), 1e9, ("grid.queues.CERN.corepower", None)),
     "too_many_cores": ((*GRID, "sites", "BNL", "cores"), 20_000_000, ("grid.sites.BNL.cores", None)),
     "import_without_queues": ((*GRID, "rses"), "rses.json", ("grid.rses", None)),
     "share_twice": (("shares", 1, "name"), "MC simul", ("shares[1].name", None)),
@@ -352,6 +353,18 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
     pytest.param("contradicting_incidents", ("incidents",), [
         {"at": "1h", "what": "task_command", "task": 1, "command": "reassign", "soft": soft} for soft in (True, False)],
         id="a command in two ways"),
+    pytest.param("nuclei_without_space", ("gdpconfig", "DISK_THRESHOLD"), 1e6, id="a million TB"),
+    pytest.param("data_slower_than_the_run", ("workload", "campaigns", 0, "input_per_job"), "1000 TB",
+                 id="input that takes longer than the run"),
+    pytest.param("words_without_meaning", (*GRID, "queues", "CERN", "wnconnectivity"), "fulll", id="no such network"),
+    pytest.param("words_without_meaning", (*GRID, "queues", "CERN", "wnconnectivity"), "full#IPv5", id="no such stack"),
+    pytest.param("words_without_meaning", (*GRID, "queues", "CERN", "jobseed"), "yes", id="no such kind of jobs"),
+    pytest.param("endpoints_without_use", (*GRID, "queues", "CERN", "endpoints"), [
+        {"storage": "CERN-PROD_DATADISK", "read": False, "write": False}], id="an endpoint for nothing"),
+    pytest.param("endpoints_without_use", (*GRID, "queues", "CERN", "endpoints"), [
+        {"storage": "CERN-PROD_DATADISK"}] * 2, id="an endpoint twice"),
+    pytest.param("closed_storages", (*GRID, "storages"), {"CERN-PROD_DATADISK": {
+        "site": "CERN-PROD", "total": "10 PB", "free": "1 PB", "read_wan": "OFF"}}, id="nothing sends files"),
     pytest.param("closed_too_soon", ("incidents",), [
         {"at": at, "until": until, "what": "storage_status", "storage": "CERN-PROD_DATADISK", "activity": "read_wan",
          "status": "OFF"} for at, until in (("1h", "3h"), ("2h", "4h"))], id="the first end opens the storage"),

@@ -143,3 +143,35 @@ def test_to_dict_and_back():
 def test_which_broker_is_asked(said, broker):
     task = load_snapshot(EXAMPLE).with_values({f"tasks.101.{key}": value for key, value in said.items()}).tasks["101"]
     assert task.broker == broker
+
+
+DATASET = {"n_files": 1, "files": {"a": {"bytes": 1}}}
+
+
+@pytest.mark.parametrize(("changed", "key"), [
+    pytest.param({"input": {"CENTRE": {"disk": 1}}, "datasets": {"d": DATASET}}, "input", id="input said twice"),
+    pytest.param({"datasets": {"d": DATASET | {"secondary": True}}}, "datasets", id="no primary input"),
+    *(pytest.param({"datasets": {"d": DATASET | {"attributes": f"ratio={ratio}"}}}, "datasets.d.attributes",
+                   id=f"a ratio of {ratio}") for ratio in ("abc", "1e999", "-1", "nan")),
+    pytest.param({"datasets": {"d": DATASET | {"replicas": {"CENTRE_DATADISK": {"files": 2}}}}},
+                 "datasets.d.replicas.CENTRE_DATADISK.files", id="more files than there are"),
+    pytest.param({"datasets": {"d": {"files": {"a": {"first_event": 2, "last_event": 1}}}}},
+                 "datasets.d.files.a.last_event", id="events upside down"),
+    pytest.param({"next_jobs": {"u": 0.5}}, "next_jobs.u", id="a number that draws nothing"),
+    pytest.param({"splitting": {"nGBPerJob": 5}}, "splitting.nGBPerJob", id="a parameter that nothing reads")])
+def test_what_a_task_says_of_its_input_agrees(changed, key):
+    plain = load_snapshot(EXAMPLE).with_values({"tasks.102.input": {}})
+    with pytest.raises(SnapshotError) as caught:
+        plain.with_values({f"tasks.102.{name}": value for name, value in changed.items()})
+    assert [problem.key for problem in caught.value.problems] == [f"tasks.102.{key}"]
+
+
+@pytest.mark.parametrize(("changed", "key"), [
+    pytest.param({"statistics_at": 129601}, "statistics_at", id="statistics of the future"),
+    pytest.param({"queues.NORTH.laststart": 129601}, "queues.NORTH.laststart", id="a start to come"),
+    pytest.param({"queues.NORTH.workers": {"SCORE": {"submitted": 2**31 - 1}}}, "queues.NORTH.workers_submitted",
+                 id="more workers than can be counted")])
+def test_numbers_of_queues_that_cannot_be(changed, key):
+    with pytest.raises(SnapshotError) as caught:
+        load_snapshot(EXAMPLE).with_values(changed)
+    assert [problem.key for problem in caught.value.problems] == [key]

@@ -419,6 +419,7 @@ def test_words_of_job_brokerage():
 
 @pytest.mark.parametrize(("said", "words"), [
     ({"nEsConsumers": 2}, "need eventService: true"),
+    ({"lost_input": 0.6, "broken_input": 0.5}, "together must not exceed 1"),
     ({"maxAttemptES": 1}, "need eventService: true"),
     ({"minGranularity": 10, "maxEventsPerJob": 9}, "must not be below minGranularity, 10"),
     ({"ipConnectivity": "htp"}, "expected full, http or none"), ({"ipConnectivity": "full#IP4"}, "IPv4 or IPv6"),
