@@ -85,7 +85,8 @@ def widen(axes: Axes, left: float = 0.0, right: float = 0.0, bottom: float = 0.0
 
 def gaps(axes: np.ndarray, across: float = 0.0, down: float = 0.0) -> None:
     """Set the gaps between the columns and between the rows of panels, inches; margins must be set."""
-    figure, (n_rows, n_columns) = _figure(axes.flat[0]), np.atleast_2d(axes).shape
+    first = axes.flat[0]
+    figure, (n_rows, n_columns) = _figure(first), first.get_gridspec().get_geometry()
     now, (wide, high) = figure.subplotpars, figure.get_size_inches()
     of_width = across * n_columns / ((now.right - now.left) * wide - across * (n_columns - 1))
     of_height = down * n_rows / ((now.top - now.bottom) * high - down * (n_rows - 1))

@@ -51,7 +51,7 @@ def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], c
     panels = np.atleast_1d(axes).ravel()
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
     canvas.widen(panels[0], top=0.28)
-    canvas.gaps(np.atleast_2d(axes), across=0.5, down=0.36)
+    canvas.gaps(panels, across=0.5, down=0.36)
     for k, (panel, share) in enumerate(zip(panels, shares, strict=False)):
         one = pd.DataFrame({name: values[share] for name, values in columns.items()})
         share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - PANEL_COLUMNS)

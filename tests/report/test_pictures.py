@@ -169,6 +169,17 @@ def test_a_name_may_contain_dollar_signs():
     assert canvas.png(lambda table, axes: stacked(table, axes, "site", "cores"), table, (10, 4))
 
 
+@pytest.mark.parametrize("panels", [(2, 1), (1, 3), (2, 4)])
+def test_gaps_between_panels_are_as_wide_as_asked(panels):
+    figure, axes = sheet((10, 6), panels)
+    canvas.gaps(axes, across=0.5, down=0.4)
+    boxes = {(round(box.x0, 6), round(box.y0, 6)): box for box in (one.get_position() for one in figure.axes)}
+    columns, rows = (sorted({place[k] for place in boxes}) for k in (0, 1))
+    box = boxes[columns[0], rows[0]]
+    assert [10 * (column - box.x1) for column in columns[1:2]] == pytest.approx([0.5] * (panels[1] > 1), abs=1e-4)
+    assert [6 * (row - box.y1) for row in rows[1:2]] == pytest.approx([0.4] * (panels[0] > 1), abs=1e-4)
+
+
 def test_widths_by_the_font_hold_the_drawn_text():
     figure = Figure(dpi=canvas.DPI)
     renderer = FigureCanvasAgg(figure).get_renderer()
