@@ -26,6 +26,10 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "any mixture of the keys of both tasks",
     ("fabric.pilots.is_sloppy", "settings['sloppy_fraction'] > luck -> settings['sloppy_fraction'] >= luck"):
         "a draw is never precisely the fraction",
+    ("fabric.timeouts.overdue", "age <= least -> age < least"): "the limit itself is compared in `breaks`",
+    ("fabric.timeouts.overdue", "age <= limit -> age < limit"): "the limit itself is compared in `breaks`",
+    ("fabric.timeouts.overdue", "age <= shortest[status, queue] -> age < shortest[status, queue]"):
+        "the limit itself is compared in `breaks`",
     ("fabric.timeouts.rules_by_status", "len(rules) + 1 -> len(rules) + 2"): "the list of a status ends before",
     ("fabric.timeouts.rules_by_status", "np.full((N_STATUS, len(rules) + 1), -1, np.int64) -> "
      "np.full((N_STATUS, len(rules) + 1), -2, np.int64)"): "any number below 0 ends the list",

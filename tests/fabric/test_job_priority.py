@@ -4,6 +4,7 @@ import pytest
 from builders import Bench, S, Stage, T, put_job, scenario
 
 from simgrid_broker.agents.task_refiner import task_refiner
+from simgrid_broker.fabric.submission import priority_of
 
 pytestmark = pytest.mark.rule("priority_of", "user_priority")
 
@@ -21,6 +22,20 @@ def test_priority_of_new_jobs(edition, label, priority, first, eleventh):
     bench.make(11)
     found = bench.arrays.jobs["priority"][bench.live()]
     assert (found[0], found[10]) == (first, eleventh)
+
+
+@pytest.mark.parametrize(("inputs", "priority", "expected"), [
+    pytest.param(0, 500, 500, id="no scouts"),
+    pytest.param(1, 500, 901, id="the last scout"),
+    pytest.param(10, 899, 901, id="scouts have 901"),
+    pytest.param(10, 900, 901, id="one more than their task"),
+    pytest.param(10, 1000, 1001, id="of high priority as well"),
+])
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_priority_of_scouts(edition, inputs, priority, expected):
+    bench = Bench(scenario(edition=edition), dict(priority=priority))
+    bench.arrays.scout_inputs[0] = inputs
+    assert priority_of(bench.arrays, 0) == expected
 
 
 @pytest.mark.parametrize(("others", "expected"), [

@@ -174,6 +174,7 @@ def test_a_fixed_ramcount_stays(edition):
     pytest.param(dict(maxtime_s=float("inf")), nan, nan, id="no limit and no claim"),
     pytest.param(dict(maxtime_s=float("inf")), 10.0, 10.0, id="a queue without a limit says nothing"),
     pytest.param(dict(maxtime_s=500.0), 10.0, 10.0, id="less than the base time"),
+    pytest.param(dict(maxtime_s=500.0), nan, 0.0, id="less than the base time and no claim"),
 ])
 def test_cpu_time_of_a_job_that_was_killed_for_its_time(said, claimed, raised):
     job = dict(maxtime_s=87_000.0, cpuefficiency=90.0) | said

@@ -191,6 +191,10 @@ def test_l13_io_of_later_jobs_does_not_count_as_documented():
     pytest.param(dict(cputime_s=3600, input_bytes=1024**2), nan, None, id="a task that claims no wall time gets none"),
     pytest.param(dict(cputime_s=3600, input_bytes=1024**2), 9999, 9999, id="not below the claim"),
     pytest.param(dict(cputime_s=3600), 7, 7, id="without input"),
+    pytest.param(dict(cputime_s=3601, input_bytes=1024**2), 1, 5402, id="whole seconds, rounded up"),
+    pytest.param(dict(cputime_s=3599, input_bytes=1024**2), 0.5, 0.5, id="less than a second is claimed"),
+    pytest.param(dict(cputime_s=[1000, 7200] * 5, input_bytes=[2 * 1024**2, 1024**2] * 5), 1, 5400,
+                 id="the longest job and the largest input"),
 ])
 def test_wall_time_of_input(said, claimed, expected):
     assert measure("deployed", jobs(**said), claims(walltime_s_per_mib=claimed)).walltime_s_per_mib == expected
@@ -200,6 +204,9 @@ def test_wall_time_of_input(said, claimed, expected):
     pytest.param(dict(output_bytes=1000 * 2048), 2048, id="output of an event"),
     pytest.param(dict(output_bytes=1e12), 10240 * 1024, id="at most 10 MiB"),
     pytest.param(dict(n_events=9), None, id="too few events"),
+    pytest.param(dict(n_events=10, output_bytes=10 * 2048), 2048, id="ten events are enough"),
+    pytest.param(dict(n_events=[9, 1000] * 5, output_bytes=1000 * 2048), 2048, id="jobs with enough of them tell"),
+    pytest.param(dict(output_bytes=np.repeat([1, 2, 3, 4, 5], 2) * 1000 * 1024), 4096, id="75 % of the jobs"),
 ])
 def test_output_of_an_event(said, expected):
     assert measure("deployed", jobs(**said)).output_bytes == expected
@@ -311,7 +318,17 @@ def test_short_jobs(n_short, new_jobs, label, expected):
                  for edition in EDITIONS) == expected
 
 
+def test_a_tenth_of_short_jobs_is_a_tenth():
+    """6 of 13 jobs are short, which is less than 5 tenths."""
+    given = {"SCOUT_CHANGE_SR_user": True, "SCOUT_SHORT_EXECTIME_user": 120, "SCOUT_NUM_SHORT_user": 5,
+             "SCOUT_THR_SHORT_user": 100}
+    found = jobs(13, walltime_s=[2 * HOUR] * 6 + [3 * HOUR] * 7)
+    assert not scouts.splits_anew(found, 100, "user", keys(**given), "deployed")
+
+
 @pytest.mark.parametrize(("values", "new_jobs", "expected"), [
+    pytest.param({"SCOUT_NUM_SHORT_user": None}, 100, False, id="without a number of short jobs"),
+    pytest.param({"SCOUT_THR_SHORT_user": None}, 100, False, id="without a limit of jobs to come"),
     pytest.param({}, 100, True, id="half of the jobs take two hours"),
     pytest.param({"SCOUT_CHANGE_SR_user": False}, 100, False, id="not asked for"),
     pytest.param({"SCOUT_NUM_SHORT_user": 6}, 100, False, id="too few of them"),
