@@ -314,16 +314,29 @@ class Locality(NamedTuple):
     inputs: tuple[InputDataset, ...] = ()
 
 
-class JobInput(NamedTuple):
-    """Input of a task's jobs: its parts at each queue on disk, and on disk or tape, (n_queues,), and where it lies.
+@dataclass(frozen=True)
+class JobInput:
+    """Input of a task's jobs: its replicas, (site, part, whether on tape) each, and the datasets.
 
-    told: the input of the next jobs, if a snapshot says it file by file.
+    site: of each PanDA queue, (n_queues,); told: the input of the next jobs, if a snapshot says it file by file.
     """
 
-    disk: np.ndarray
-    anywhere: np.ndarray
+    replicas: tuple[tuple[int, float, int], ...]
     inputs: tuple[InputDataset, ...]
+    site: np.ndarray
     told: Locality | None = None
+
+    @cached_property
+    def parts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Parts of the input at each queue on disk, and on disk or tape, (n_queues,) each, 0 to 1.
+
+        Of several replicas the best counts, so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
+        """
+        disk, tape = np.zeros((2, len(self.site)))
+        for site, part, is_tape in self.replicas:
+            held = tape if is_tape else disk
+            held[self.site == site] = np.maximum(held[self.site == site], part)
+        return disk, np.maximum(disk, tape)
 
 
 class InputOfNuclei(NamedTuple):

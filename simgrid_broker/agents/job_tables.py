@@ -159,16 +159,15 @@ class JobTables:
         control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
         known = brokers.cache.of_task(prepare, self.brokerage, task, brokers.queues, control.cfg)
         self.tasks[slot], self.record[slot] = task, known.task[0]
-        asked, seen, replicas = self.asked[slot], self.slots[slot], observe.replicas(control.world, row)
+        asked, seen = self.asked[slot], self.slots[slot]
         first, weight = self.first.table, self.weight.table
         asked["parts"], asked["writable"], asked["readable"] = -1, True, True
         asked["first"], asked["weight"] = self.first.row_of(known.first), self.weight.row_of(known.static_weight)
         asked["somewhere"] = parts is not None and observe.lies_somewhere(parts)
         ask_about_input(asked, readable(() if parts is None else parts.inputs, task, control.cfg))
         self.replica_site[slot] = -1
-        if parts is not None:
-            for k, (site, part, is_tape) in enumerate(replicas):
-                self.replica_site[slot, k], self.replica_part[slot, k], self.replica_tape[slot, k] = site, part, is_tape
+        for k, (site, part, is_tape) in enumerate(() if parts is None else parts.replicas):
+            self.replica_site[slot, k], self.replica_part[slot, k], self.replica_tape[slot, k] = site, part, is_tape
         seen["task"], seen["level"], seen["has_input"] = row, level, parts is not None
         seen["files_per_job"] = task.n_files_per_job
         for name in CHANGING:

@@ -30,7 +30,7 @@ def tell(world: World, row: int, task: SnapshotTask, cfg: Gdpconfig) -> None:
         terms = Terms(task.next_jobs.merging, not heavy)
         told = found_at(task.datasets, endpoints(world), world.places.reads,
                         [queue.is_cvmfs for queue in world.scenario.grid.queues.values()], terms)
-        world.inputs[row] = JobInput(told.disk_bytes, told.any_bytes, told.inputs, told)
+        world.inputs[row] = JobInput((), told.inputs, world.places.site, told)
     world.told_tasks[row] = for_task_brokerage(world, task)
     if (found := world.told_tasks[row].input) is not None:
         world.told[row] |= dict(total_input_bytes=found.total_bytes, total_input_files=found.total_files)

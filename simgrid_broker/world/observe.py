@@ -1,6 +1,6 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isnan, nan
 from operator import itemgetter
 from typing import Any
@@ -310,19 +310,6 @@ def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
                                        arrays.replica_tape[row].tolist(), strict=True) if replica[0] >= 0]
 
 
-def input_parts(world: World, row: int) -> tuple[np.ndarray, np.ndarray]:
-    """Part of a task's input at each site on disk, and on disk or tape, (n_sites,) each, 0 to 1.
-
-    Of several replicas the best counts, so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
-    """
-    disk = np.zeros(len(world.arrays.sites))
-    tape = disk.copy()
-    for site, part, is_tape in replicas(world, row):
-        held = tape if is_tape else disk
-        held[site] = max(held[site], part)
-    return disk, np.maximum(disk, tape)
-
-
 def job_input(world: World, row: int) -> views.JobInput | None:
     """The input of a task whose jobs read something that lies somewhere, else None."""
     arrays = world.arrays
@@ -330,9 +317,8 @@ def job_input(world: World, row: int) -> views.JobInput | None:
         return world.inputs[row]
     if arrays.tasks["input_bytes_per_job"][row] <= 0 or arrays.replica_site[row].max() < 0:
         return None
-    disk, anywhere = input_parts(world, row)
-    site = world.places.site
-    return views.JobInput(disk[site], anywhere[site], (_dataset(world, row),))
+    found = tuple(replicas(world, row))
+    return views.JobInput(found, (_dataset(world, row, found),), world.places.site)
 
 
 def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
@@ -347,16 +333,16 @@ def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
 
 def input_at(world: World, site: int) -> views.JobInput:
     """Input all of which lies on disk at one site."""
-    there = (world.places.site == site).astype(float)
-    return views.JobInput(there, there, (views.InputDataset("input", (_source(world, site, 1.0, 0.0),)),))
+    return views.JobInput(((site, 1.0, False),), (views.InputDataset("input", (_source(world, site, 1.0, 0.0),)),),
+                          world.places.site)
 
 
-def _dataset(world: World, row: int) -> views.InputDataset:
+def _dataset(world: World, row: int, found: Iterable[tuple[int, float, int]]) -> views.InputDataset:
     """The input of a task as one dataset with its replicas."""
     task = world.arrays.tasks[row]
     files = float(task["n_input_files"]) * float(task["n_jobs"])
     return views.InputDataset("input", tuple(_source(world, site, part, (1 - part) * files)
-                                             for site, part, _ in replicas(world, row)))
+                                             for site, part, _ in found))
 
 
 def _source(world: World, site: int, part: float, missing: float) -> views.Source:
@@ -372,7 +358,7 @@ def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> vie
     """Input of `n_jobs` jobs of a task, from `job_input`; None if it has no input."""
     if parts is None or parts.told is not None:
         return parts and parts.told
-    disk, anywhere, inputs, _ = parts
+    (disk, anywhere), inputs = parts.parts, parts.inputs
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
     return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, lies_somewhere(parts), inputs)
 

@@ -12,6 +12,7 @@ from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.units import HOUR
+from simgrid_broker.views import JobInput
 from simgrid_broker.world import observe
 from simgrid_broker.world.from_snapshot import statistics_of, world_of
 from simgrid_broker.world.nuclei import Burden
@@ -96,16 +97,21 @@ def test_links_as_brokers_know_them():
     assert not world.network.links_to(sites.index("CENTRE"))[sites.index("SOUTH")]["known"]
 
 
+def parts_at_sites(world, row):
+    """Parts of a task's input on disk, and on disk or tape, at queues of which each site has one."""
+    return JobInput(tuple(observe.replicas(world, row)), (), np.arange(len(world.arrays.sites))).parts
+
+
 def test_input_on_disk_and_tape():
     world, _ = world_and_snapshot()
-    disk, anywhere = observe.input_parts(world, 0)
+    disk, anywhere = parts_at_sites(world, 0)
     assert disk.tolist() == pytest.approx([1, 0.3, 0, 0, 0]) and anywhere.tolist() == [1, 1, 0, 0, 0]
 
 
 def test_input_may_lie_at_more_sites_than_a_scenario_can_say():
     here = {site: {"disk": 0.5, "tape": 1} for site in ("CENTRE", "WEST", "NORTH", "SOUTH", "EAST")}
     world, _ = world_and_snapshot(**{"tasks.102.input": here})
-    assert observe.input_parts(world, 1)[0].tolist() == [0.5] * 5
+    assert parts_at_sites(world, 1)[0].tolist() == [0.5] * 5
 
 
 @pytest.mark.rule("t1weight")
