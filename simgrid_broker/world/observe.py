@@ -323,12 +323,8 @@ def job_input(world: World, row: int) -> views.JobInput | None:
 
 def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
     """The datasets that jobs of a task read, as far as they lie somewhere."""
-    arrays = world.arrays
-    if row in world.inputs:
-        return world.inputs[row].inputs
-    if arrays.tasks["input_bytes_per_job"][row] <= 0 or max(arrays.replica_site[row].tolist()) < 0:
-        return ()
-    return (_dataset(world, row),)
+    found = job_input(world, row)
+    return () if found is None else found.inputs
 
 
 def input_at(world: World, site: int) -> views.JobInput:

@@ -22,7 +22,7 @@ ALSO_READ = {"jeditaskid", "luck", "n_nuclei", "parent", "status", "frozen_s", "
 """Columns with a way of their own from a snapshot."""
 OF_A_RUN = {"arrival_s", "modification_s", "next_chunk", "n_retry", "n_alive", "n_attempts",
             "max_attempt", "max_failure", "retry_class", "server_retries", "old_status", "failed_attempts",
-            "errordialog", "lost_walltime_s", "used_hs06s", "work_queue"}
+            "errordialog", "lost_walltime_s", "used_hs06s", "work_queue", "first_record"}
 """Columns that only a run needs."""
 
 
