@@ -12,7 +12,7 @@ from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.views import JobInput, Nuclei, Queues, Stats, Task, Verdict
 from simgrid_broker.wording import labels
-from simgrid_broker.world import observe
+from simgrid_broker.world import loads, observe
 from simgrid_broker.world.counts import Snapshot
 from simgrid_broker.world.nuclei import Burden, nuclei, nucleus_number
 from simgrid_broker.world.world import World
@@ -44,7 +44,7 @@ class Brokers:
         stats = observe.stats(self.world, self.snapshot, account, task.nucleus, self._type_asked(task))
         types_at = self.snapshot.types_at.get(task.jeditaskid)
         if types_at and self.policies.edition == "deployed":
-            load = observe.of_types_at(self.world, self.snapshot, account, stats.load, types_at)
+            load = loads.of_types_at(self.world, self.snapshot, account, stats.load, types_at)
             stats = stats._replace(load=load)
         return (task, self.queues, stats, observe.locality(task, parts, wanted), self.policies.cfg,
                 self.policies.edition)
@@ -98,7 +98,7 @@ class Brokers:
     def _ask(self, row: int, task: Task, sites: np.ndarray, is_whole: bool = False) -> Hints:
         """Hints about the queues of these sites, asked about the task in a row; is_whole: as for `_able`."""
         hints = self._hints(sites)
-        load = observe.load_row(self.world, self.snapshot, task.share, self._type_asked(task))
+        load = loads.load_row(self.world, self.snapshot, task.share, self._type_asked(task))
         hints.ask(task, () if is_whole else observe.datasets(self.world, row), load)
         return hints
 

@@ -26,7 +26,7 @@ from simgrid_broker.policy.job_brokerage.selection import PLACE
 from simgrid_broker.policy.task_selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import Task, Verdict
-from simgrid_broker.world import observe
+from simgrid_broker.world import loads, observe
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.groups import account_of
 
@@ -132,7 +132,7 @@ class JobTables:
             self._fill(slot, row, level, task, parts)
         kind = task.resource_type if self.state[0]["by_type"] else None
         asked = self.asked[slot]
-        asked["load"] = observe.load_row(control.world, control.brokers.snapshot, account_of(control.arrays, row), kind)
+        asked["load"] = loads.load_row(control.world, control.brokers.snapshot, account_of(control.arrays, row), kind)
         asked["link"] = observe.way_row(control.world, task.nucleus)
 
     def verdict(self) -> tuple[Task, Verdict]:

@@ -186,13 +186,13 @@ def test_how_long_a_task_has_been_frozen(frozen_s, frozen_for_s):
 def test_input_at_the_queues(task, fraction):
     bench = bench_of(task)
     found = observe.job_input(bench.world, 0)
-    assert (None if found is None else found[0].tolist()) == fraction
+    assert (None if found is None else found.parts[0].tolist()) == fraction
 
 
 def test_input_on_tape_is_not_on_disk():
     bench = bench_of(dict(replicas={0: 0.5, 1: 1.0}, input_bytes_per_job=1.0))
     bench.arrays.replica_tape[0, 1] = 1
-    disk, anywhere, _, _ = observe.job_input(bench.world, 0)
+    disk, anywhere = observe.job_input(bench.world, 0).parts
     assert (disk.tolist(), anywhere.tolist()) == ([0.5, 0], [0.5, 1])
 
 
