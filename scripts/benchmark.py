@@ -15,6 +15,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
@@ -42,7 +43,7 @@ from simgrid_broker.world.build import build
 
 ATLAS = Path(__file__).resolve().with_name("benchmark_atlas.yaml")
 HOUR = 3600.0
-EVENTS_PER_JOB, DIFFERENT_JOBS = 10, 20_000
+EVENTS_PER_JOB, DIFFERENT_JOBS, MEAN_WAIT_S = 10, 20_000, 1160.0
 TARGETS = {"fabric": 1_000_000, "whole_run_atlas": 100_000, "whole_run_atlas_2d": 100_000}
 """Budgets in jobs/s; that of a decision is 200 us, of a look of the timeout rules 50 ms, that of memory 2048 MiB,
 that of many busy cores 1.5 times."""
@@ -58,14 +59,21 @@ def resident_mib() -> float:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
 
 
-def yardstick(n_jobs: int = 250_000) -> dict:
+def cpu_s() -> float:
+    """CPU time of this process, its threads and its ended children so far, s."""
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+
+
+def yardstick(n_jobs: int = 250_000, equal_waits: bool = False) -> dict:
     """Plain SimPy: a process for each job, created on arrival, ten events, no policy; about 116 000 alive at once.
 
-    Waits differ as those of jobs do; they are drawn before the clock starts. With equal waits each event would come
-    behind all others and SimPy would have nothing to sort: then it does twice as many jobs.
+    Waits are exponential, as different as those of jobs, and drawn before the clock starts. With equal waits of the
+    same mean each event comes behind all others and SimPy has nothing to sort: then it does about twice as many jobs.
     """
     done = []
-    waits = np.random.default_rng(1).exponential(1160.0, (DIFFERENT_JOBS, EVENTS_PER_JOB)).tolist()
+    waits = np.random.default_rng(1).exponential(MEAN_WAIT_S, (DIFFERENT_JOBS, EVENTS_PER_JOB))
+    waits = np.full_like(waits, MEAN_WAIT_S).tolist() if equal_waits else waits.tolist()
 
     def job(env, number):
         for wait in waits[number % DIFFERENT_JOBS]:
@@ -205,12 +213,12 @@ def whole_run(measured_h: float, before_h: float = 12) -> dict:
     """All agents and rules on, every table written; measured once the slots have turned over.
 
     jobs_per_s: attempts that ended in the measured time, over the real time that it took with its part of the closing
-    of the files. whole_seconds: everything from the scenario on. Memory is read at each quarter of the measured time.
+    of the files. whole_seconds, whole_cpu_us_per_job: everything from the scenario on. Memory is read at each quarter of the measured time.
     """
     scenario = load_scenario(ATLAS, overrides=[f"duration={before_h + measured_h}h", "warm_up=0"])
     resident = []
     with tempfile.TemporaryDirectory() as folder:
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), cpu_s()
         with Simulation(scenario, Path(folder) / "run") as simulation:
             simulation.env.run(until=before_h * HOUR)
             before, decisions = simulation.jobs_ended, simulation.control.books.decisions.n_decisions
@@ -225,6 +233,7 @@ def whole_run(measured_h: float, before_h: float = 12) -> dict:
     assert jobs > 20_000 * measured_h and cores > 0.95 * simulation.world.state["total_cores"]
     return {"jobs": jobs, "decisions": decisions, "busy_cores": cores, "seconds": seconds, "jobs_per_s": jobs / seconds,
             "whole_jobs": simulation.counters["jobs_ended"], "whole_seconds": time.perf_counter() - began,
+            "whole_cpu_us_per_job": (cpu_s() - cpu) / simulation.counters["jobs_ended"] * 1e6,
             "resident_mib_at_quarters": resident, "peak_mib": peak_mib()}
 
 
@@ -334,6 +343,34 @@ def warm_up() -> None:
     feed.turn(HOUR)
 
 
+def measured(names: Sequence[str]) -> dict[str, dict]:
+    """Figures of the cases, and of both variants of the SimPy model, each the median of three.
+
+    The variants are measured before the first case and after each one until there are three of them. `ratio_to_simpy`
+    is that to exponential waits.
+    """
+    speeds: dict[str, list[float]] = {"simpy": [], "simpy_equal_waits": []}
+
+    def time_simpy() -> None:
+        if len(speeds["simpy"]) < 3:
+            for name, found in speeds.items():
+                found.append(yardstick(equal_waits=name == "simpy_equal_waits")["jobs_per_s"])
+    figures: dict[str, dict] = {}
+    time_simpy()
+    for name in names:
+        print(f"{name} ...", file=sys.stderr)
+        figures[name] = CASES[name]()
+        time_simpy()
+    while len(speeds["simpy"]) < 3:
+        time_simpy()
+    plain = {name: statistics.median(found) for name, found in speeds.items()}
+    for values in figures.values():
+        if "jobs_per_s" in values:
+            for name, speed in plain.items():
+                values[f"ratio_to_{name}"] = values["jobs_per_s"] / speed
+    return {name: {"jobs_per_s": speed} for name, speed in plain.items()} | figures
+
+
 def main() -> None:
     """Run the cases that were asked for and print their figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -344,13 +381,7 @@ def main() -> None:
     if unknown:
         parser.error(f"no case {', '.join(unknown)}; there are {', '.join(CASES)}")
     warm_up()
-    plain = yardstick()
-    figures = {"simpy": plain}
-    for name in arguments.cases or CASES:
-        print(f"{name} ...", file=sys.stderr)
-        figures[name] = CASES[name]()
-        if "jobs_per_s" in figures[name]:
-            figures[name]["ratio_to_simpy"] = figures[name]["jobs_per_s"] / plain["jobs_per_s"]
+    figures = measured(arguments.cases or list(CASES))
     if arguments.json:
         print(json.dumps({"cases": figures}, indent=1))
         return

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -75,8 +76,8 @@ class Simulation:
         self.world.vocabularies["reasons"] = all_reasons(self.control.policies)
         self.world.vocabularies["criteria"] = all_criteria(self.control.policies)
         self.world.vocabularies["factors"] = all_factors(self.control.policies)
-        self.world.vocabularies["texts"] = self.control.books.decisions.texts
-        self.world.vocabularies |= tasks.trace_words
+        words: dict[str, Any] = {"texts": self.control.books.decisions.texts, **tasks.trace_words}
+        self.world.vocabularies |= words                     # texts grow while the run goes on
         self.own_agents = own_agents(scenario.agents.own, agents)
         start_agents(self.control, (*AGENTS, *map(guarded, self.own_agents)))
         self.writer = RunWriter(self.folder, self.world.vocabularies)      # last: errors before leave no folder

@@ -17,7 +17,18 @@ def benchmark():
 
 
 def test_the_yardstick_ends_every_process(benchmark):
-    assert benchmark.yardstick(50)["jobs"] == 50
+    for equal_waits in (False, True):
+        assert benchmark.yardstick(50, equal_waits)["jobs"] == 50
+
+
+def test_both_variants_of_the_yardstick_stand_beside_the_cases(benchmark, monkeypatch):
+    speeds = iter([10.0, 20.0, 30.0, 50.0, 20.0, 40.0])
+    monkeypatch.setattr(benchmark, "yardstick", lambda equal_waits: {"jobs_per_s": next(speeds)})
+    monkeypatch.setattr(benchmark, "CASES", {"one": lambda: {"jobs_per_s": 80.0}, "other": lambda: {"median_us": 3.0}})
+    assert benchmark.measured(["one", "other"]) == {
+        "simpy": {"jobs_per_s": 20.0}, "simpy_equal_waits": {"jobs_per_s": 40.0},
+        "one": {"jobs_per_s": 80.0, "ratio_to_simpy": 4.0, "ratio_to_simpy_equal_waits": 2.0},
+        "other": {"median_us": 3.0}}
 
 
 def test_the_fabric_keeps_its_slots_full(benchmark):

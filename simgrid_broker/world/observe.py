@@ -280,8 +280,10 @@ def _source(world: World, site: int, part: float, missing: float) -> views.Sourc
 
 def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> views.Locality | None:
     """Input of `n_jobs` jobs of a task, from `job_input`; None if it has no input."""
-    if parts is None or parts.told is not None:
-        return parts and parts.told
+    if parts is None:
+        return None
+    if parts.told is not None:
+        return parts.told
     (disk, anywhere), inputs = parts.parts, parts.inputs
     total, files = task.input_bytes_per_job * n_jobs, task.n_files_per_job * n_jobs
     return views.Locality(total, files, disk, disk, anywhere, anywhere, anywhere >= 1.0, lies_somewhere(parts), inputs)
