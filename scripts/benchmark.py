@@ -213,7 +213,8 @@ def whole_run(measured_h: float, before_h: float = 12) -> dict:
     """All agents and rules on, every table written; measured once the slots have turned over.
 
     jobs_per_s: attempts that ended in the measured time, over the real time that it took with its part of the closing
-    of the files. whole_seconds, whole_cpu_us_per_job: everything from the scenario on. Memory is read at each quarter of the measured time.
+    of the files. whole_seconds, whole_cpu_us_per_job: everything from the scenario on. Memory is read at each quarter
+    of the measured time.
     """
     scenario = load_scenario(ATLAS, overrides=[f"duration={before_h + measured_h}h", "warm_up=0"])
     resident = []
