@@ -79,7 +79,7 @@ def _model_in(annotation: Any) -> tuple[type[Part] | None, str]:
     kind = bare(annotation)
     arguments = get_args(kind)
     if get_origin(kind) is dict and _is_part(arguments[1]):
-        return arguments[1], ".<tier>" if arguments[0] is int else ".<name>"
+        return arguments[1], ".<tier>" if bare(arguments[0]) is int else ".<name>"
     if get_origin(kind) is tuple and _is_part(arguments[0]):
         return arguments[0], "[]"
     return (kind, "") if _is_part(kind) else (None, "")
@@ -109,7 +109,7 @@ def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
     if kind in SPREADS:
         return "quantity", SPREADS[kind]
     if get_origin(kind) is dict:
-        return f"mapping of {'tiers' if arguments[0] is int else 'names'}", ""
+        return f"mapping of {'tiers' if bare(arguments[0]) is int else 'names'}", ""
     if get_origin(kind) is tuple:
         return "list" + ("" if model else f" of {_element(arguments[0])}"), _kind(arguments[0], [])[1]
     return ("mapping" if model else PLAIN[kind]), ""

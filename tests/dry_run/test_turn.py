@@ -123,7 +123,7 @@ def test_a_bare_satellite_is_a_candidate_but_its_queues_are_not_at_a_nucleus(t1w
 def test_a_task_without_share_is_matched_by_no_share():
     policy = {"ONE": dict(fairsharepolicy="gshare=Other:0%")}
     for without_share, tag in ((True, "-zeroshare"), (False, None)):
-        asked = snapshot(dict(brokerage="job_brokerage", without_share=without_share), queues=policy)
+        asked = snapshot(dict(brokerage="job_brokerage", without_share=without_share, next_jobs={}), queues=policy)
         assert broker(asked).candidates[0].tag == tag
 
 

@@ -5,7 +5,7 @@ import pytest
 from small_run import run_of, share_rows
 
 from simgrid_broker import metrics
-from simgrid_broker.report.context import warnings_of
+from simgrid_broker.report.caveats import warnings_of
 
 
 def run_with(folder, activated, part_of_a, n=48):

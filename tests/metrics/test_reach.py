@@ -64,8 +64,8 @@ def test_queues_that_are_never_online_are_left_out(tmp_path):
 def test_recorded_decisions_about_a_task_are_summed_by_pool(tmp_path):
     nan = np.nan
     decisions = np.array([(HOUR, 1, JOBS, 7, 0, 0, 3, 0, 0, -1, nan)], RECORDED["decisions"].dtype)
-    candidates = np.array([(1, QX, *SCRATCH, -1, 0, nan, nan), (1, QY, *SCRATCH, -1, 0, nan, nan),
-                           (1, QY2, *CAP, -1, 0, nan, nan)], RECORDED["candidates"].dtype)
+    candidates = np.array([(1, QX, *SCRATCH, -1, 0, nan, nan, -1), (1, QY, *SCRATCH, -1, 0, nan, nan, -1),
+                           (1, QY2, *CAP, -1, 0, nan, nan, -1)], RECORDED["candidates"].dtype)
     run = run_with(tmp_path, decisions=decisions, candidates=candidates)
     table = metrics.reach_recorded(run, metrics.explain(run, 7))
     assert table[["jeditaskid", "rule", "taken", "left"]].values.tolist() == [

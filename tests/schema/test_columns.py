@@ -33,7 +33,7 @@ VOCABULARIES = {
     "processing_types", "pseudo_queues", "queue_status", "queues", "ramunits", "resource_types", "shares", "sites",
     "factors", "storages", "tags", "architectures", "transhomes", "container_names",
     "preassigned", "connectivities", "input_lan", "closed_by", "work_queues",
-    "criteria", "trace_status", "partitions", "batch_queues",
+    "criteria", "reasons", "texts", "trace_status", "partitions", "batch_queues",
     "task_names", "task_status", "transfer_kind", "transpaths", "users", "working_groups",
 }
 NUMBERS_WITHOUT_UNIT = {
