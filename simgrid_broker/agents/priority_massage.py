@@ -80,12 +80,7 @@ class PriorityMassage:
 
     def _jobs(self, status: JobStatus, chosen: np.ndarray) -> np.ndarray:
         """Rows of the jobs of chosen owners, (n_owners,) bool, in a status, oldest first; merge jobs are left out."""
-        jobs = self.control.arrays.jobs
-        rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["status"] == status) & (jobs["n_chunks"] > 0))
-        rows = rows.astype(np.int32)
-        owner = self.owner_of_task[jobs["task"][rows]]
-        rows = rows[(owner >= 0) & chosen[owner]]
-        return oldest_first(self.control.arrays, rows)
+        return oldest_first(self.control.arrays, self.control.fabric.jobs_of_owners(self.owner_of_task, chosen, status))
 
     def _throttle(self, over: np.ndarray, below: np.ndarray) -> None:
         """Throttle activated jobs of owners above their cap, and release those of owners below it.

@@ -148,6 +148,23 @@ def nothing_left(arrays: Arrays, task_row: int) -> None:
 
 
 @compiled
+def jobs_of_owners(world: Arrays, owner_of_task, chosen, status, found):
+    """Fill `found` with the rows of the jobs of chosen owners, (n_owners,) bool, in a status; returns their number.
+
+    owner_of_task: (n_tasks,), -1 = none. Merge jobs are left out.
+    """
+    n = 0
+    for row in range(len(world.jobs)):
+        job = world.jobs[row]
+        if job["panda_id"] > 0 and job["status"] == status and job["n_chunks"] > 0:
+            owner = owner_of_task[job["task"]]
+            if owner >= 0 and chosen[owner]:
+                found[n] = row
+                n += 1
+    return n
+
+
+@compiled
 def look_at_owners(world: Arrays, owner_of_task, since, jobs, cores, done, activated, highest):
     """Count the live jobs of tasks whose owner is not -1, by owner.
 

@@ -181,6 +181,11 @@ class Fabric:
         """Count the jobs of owners; arguments as in `commands.look_at_owners`."""
         commands.look_at_owners(self.world.arrays, *numbers)
 
+    def jobs_of_owners(self, owner_of_task: np.ndarray, chosen: np.ndarray, status: int) -> np.ndarray:
+        """Rows of the jobs of chosen owners in a status; arguments as in `commands.jobs_of_owners`."""
+        found = np.empty(len(self.world.arrays.jobs), np.int32)
+        return found[:commands.jobs_of_owners(self.world.arrays, owner_of_task, chosen, int(status), found)]
+
     def site_goes_down(self, site: int, now: float) -> None:
         """Begin the outage of a site."""
         incidents.site_goes_down(self.world.arrays, site, now)
