@@ -92,11 +92,14 @@ def test_a_user_without_a_home_folder_runs_a_scenario(tmp_path):
     pytest.param(signal.SIGINT, 0.3, id="Ctrl-C while libraries are imported"),
     pytest.param(signal.SIGTERM, 0.8, id="SIGTERM while libraries are imported"),
 ])
-def test_a_signal_before_the_run_ends_the_program_without_a_word(tmp_path, number, after_s):
+def test_a_signal_before_the_run_ends_the_program_without_results(tmp_path, number, after_s):
+    """While libraries are imported it says nothing; a fast machine may be a step further."""
     told = program("run", MINIMAL, "--out", tmp_path)
     time.sleep(after_s)
     told.send_signal(number)
-    assert told.communicate(timeout=60) == ("", "") and told.returncode == 130
+    assert told.communicate(timeout=60) in (("", ""), ("", "Interrupted before the simulation began; no results are "
+                                                           "kept.\n"))
+    assert told.returncode == 130
     assert list(tmp_path.iterdir()) == []
 
 
