@@ -7,7 +7,6 @@ from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
 from simgrid_broker.views import Verdict
-from simgrid_broker.wording import labels
 
 
 def steps_of(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
@@ -42,9 +41,7 @@ def all_reasons(policies: Policies) -> tuple[str, ...]:
 
 def labels_of(policies: Policies, kind: DecisionKind) -> dict[str, str]:
     """What each rule of a broker is called, by its name."""
-    steps = steps_of(policies)[kind]
-    names = [step.name for step in steps]
-    return dict(zip(names, labels(names, [step.tag for step in steps]), strict=True))
+    return (policies.job_rules if kind == DecisionKind.JOB_BROKERAGE else policies.task_rules).labels
 
 
 def rules_behind(policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> tuple[Criterion, ...]:

@@ -21,10 +21,10 @@ from simgrid_broker.world.counts import place_block, tally_refusals
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
 
-OVER, PREPARE, COUNT, ASK, LOOK, START, HOLD, GROW = range(8)
-"""Why a cycle returns: it is over; a task or what is known of the grid must be put into the tables; refusals of a share
-are counted for the first time; Python must make the jobs; a decision may be recorded; a task starts; a task without a
-queue is put on hold; the room for orders is too small."""
+OVER, PREPARE, READ, COUNT, ASK, LOOK, START, HOLD, GROW = range(9)
+"""Why a cycle returns: it is over; a task must be put into the tables, or what is known of its share and nucleus;
+refusals of a share are counted for the first time; Python must make the jobs; a decision may be recorded; a task
+starts; a task without a queue is put on hold; the room for orders or decisions is too small."""
 BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 """Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
 that were placed, at its end."""
@@ -156,6 +156,8 @@ def find_level(world, tables, desk, state, row):
     state["slot"] = slot
     if slot < 0 or not is_current(world, tables, desk, state, row, slot):
         return PREPARE
+    if not (desk.load_known[tables.asked[slot]["load"]] and desk.ways_known[tables.asked[slot]["link"]]):
+        return READ
     if not desk.is_counted[world.tasks[row]["share"]]:
         return COUNT
     state["block"] = SCOUTS_PER_BLOCK if tables.task[slot]["is_scout"] else JOBS_PER_BLOCK
@@ -170,13 +172,12 @@ def find_level(world, tables, desk, state, row):
 
 @compiled
 def is_current(world, tables, desk, state, row, slot):
-    """Whether a slot shows the task as it is, and the numbers of its share and nucleus are in the tables."""
+    """Whether a slot shows the task as it is."""
     task, seen, asked = world.tasks[row], desk.slots[slot], tables.asked[slot]
     return (seen["priority"] == task["priority"] and seen["nucleus"] == task["nucleus"]
             and seen["ramcount"] == task["ramcount"] and seen["cputime"] == task["cputime"]
             and seen["share"] == task["share"] and seen["preassigned"] == task["preassigned"]
-            and seen["changes"] == desk.changes[row] and asked["load"] == load_row(world, tables, desk, state, slot)
-            and desk.load_known[asked["load"]] and desk.ways_known[asked["link"]])
+            and seen["changes"] == desk.changes[row] and asked["load"] == load_row(world, tables, desk, state, slot))
 
 
 @compiled

@@ -70,9 +70,9 @@ class Generator:
         self.splitter = JobSplitter(control)
         self.n_polls = self.n_turns = 0                    # number the random draws
         self.told = ""                                     # the tag that left a task without a queue, if Python asked
-        self.acts = {job_cycle.PREPARE: self._prepare, job_cycle.COUNT: self._count, job_cycle.ASK: self._ask,
-                     job_cycle.LOOK: self._look, job_cycle.START: self._start, job_cycle.HOLD: self._hold,
-                     job_cycle.GROW: self._grow}
+        self.acts = {job_cycle.PREPARE: self._prepare, job_cycle.READ: self._read, job_cycle.COUNT: self._count,
+                     job_cycle.ASK: self._ask, job_cycle.LOOK: self._look, job_cycle.START: self._start,
+                     job_cycle.HOLD: self._hold, job_cycle.GROW: self._grow}
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -150,6 +150,9 @@ class Generator:
 
     def _prepare(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         self.tables.prepare(int(rows[state["task"]]), int(state["level"]))
+
+    def _read(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+        self.tables.read(int(rows[state["task"]]), int(state["slot"]))
 
     def _count(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         self.tables.count(int(self.control.arrays.tasks["share"][rows[state["task"]]]))

@@ -124,14 +124,17 @@ class JobTables:
 
     def prepare(self, row: int, level: int) -> None:
         """Put a task at a level of ramCount, and the numbers of its share and nucleus, into the tables."""
-        control = self.control
         task, parts = self.work_queues.view(row, level)
         slot = int(self.slot_of[row, level])
         if slot < 0 or self.tasks[slot] is not task:
             slot = self._slot(row, level) if slot < 0 else slot
             self._fill(slot, row, level, task, parts)
+        self.read(row, slot)
+
+    def read(self, row: int, slot: int) -> None:
+        """Put the numbers of a task's share, and the ways to its nucleus, into the tables."""
+        control, task, asked = self.control, self.tasks[slot], self.asked[slot]
         kind = task.resource_type if self.state[0]["by_type"] else None
-        asked = self.asked[slot]
         asked["load"] = loads.load_row(control.world, control.brokers.snapshot, account_of(control.arrays, row), kind)
         asked["link"] = observe.way_row(control.world, task.nucleus)
 

@@ -6,7 +6,7 @@ NumPy. A rule about one candidate (`candidate_criterion`, `candidate_factor`) is
 a `Candidate` (`question` of each brokerage), which may change from minute to minute.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from operator import ge, gt, le, lt
@@ -16,6 +16,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.wording import labels
 
 TEMPORARY_STAGE, FINAL_STAGE = "temporary problem check", "final check"
 """PanDA's names of the checks that remove candidates with temporary problems, and those behind them."""
@@ -176,6 +177,12 @@ def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
 def _plain(function: Callable[[Any], bool]) -> Callable[[Any], bool]:
     """A function that is asked too rarely to be compiled."""
     return uncompiled(function)
+
+
+def labels_of(rules: Sequence[Criterion]) -> dict[str, str]:
+    """What each rule of a brokerage is called, by its name."""
+    names = [rule.name for rule in rules]
+    return dict(zip(names, labels(names, [rule.tag for rule in rules]), strict=True))
 
 
 class Answer(NamedTuple):

@@ -141,10 +141,7 @@ def way_row(world: World, nucleus: int) -> int:
     """Row of the network's `ways` to a nucleus, -1 = none, which is filled if it is not yet known."""
     network = world.network
     if not network.ways_known[nucleus]:
-        of_sites = network.links_to(nucleus)
-        rows = world.places.links(nucleus, of_sites, world.arrays.queues["status"])
-        network.ways.view(RAW)[nucleus] = rows.view(RAW)     # NumPy copies structured rows field by field otherwise
-        network.waiting[nucleus] = of_sites["queued_files"].sum(), of_sites["queued_express"].sum()
+        world.places.fill_ways(nucleus, network.table, world.arrays, network.ways, network.waiting)
         network.ways_known[nucleus] = True
     return nucleus
 

@@ -6,6 +6,7 @@ from functools import cached_property
 import numpy as np
 
 from simgrid_broker import views
+from simgrid_broker.compiled import compiled
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.world.arrays import Arrays
 
@@ -15,6 +16,8 @@ DEFAULT_SCOPE = "default"
 """Scope of the storages of production; source: brokerage reference, 0.2."""
 RAW = f"V{views.LINK.itemsize}"
 """NumPy copies structured rows field by field otherwise."""
+UNMAPPED = views.records(views.LINK, 1, unmapped=True)
+"""The way of output of a queue whose storage is not known."""
 
 
 class Places:
@@ -45,6 +48,7 @@ class Places:
         self.mapped = ~self.told | (self.output >= 0)
         site = np.append(arrays.storages["site"], -1)[self.output]
         self.output_site = np.where(site >= 0, site, self.site)
+        self.nowhere = np.zeros(len(self.site), bool)
         self.around: dict[int, tuple[np.ndarray, np.ndarray]] = {}
 
     def map_output(self, site_of: Mapping[int, int]) -> None:
@@ -88,12 +92,29 @@ class Places:
         alike = views.same_type(first, self.production, self.analysis)
         return inside, ~inside & alike & np.isin(self.output, self.reads[first]) & (self.output >= 0)
 
-    def links(self, nucleus: int, of_sites: np.ndarray, status: np.ndarray) -> np.ndarray:
-        """Ways of output from the queues to a nucleus, (n_queues,) of `views.LINK`; of_sites: those from all sites."""
-        rows = of_sites.view(RAW)[self.output_site].view(views.LINK)
-        if not self.mapped.all():
-            rows[~self.mapped] = views.records(views.LINK, 1, unmapped=True)[0]
+    def fill_ways(self, nucleus: int, table: np.ndarray, arrays: Arrays, ways: np.ndarray, waiting: np.ndarray) -> None:
+        """Fill the rows of a nucleus, -1 = none, in `ways` and `waiting`, as in `network_metrics.NetworkMetrics`."""
+        inside, sharing = (self.nowhere, self.nowhere) if nucleus < 0 else self.near(nucleus, arrays.queues["status"])
+        fill_ways(table, nucleus, self.output_site, self.mapped, UNMAPPED, inside, sharing, ways, waiting)
+
+
+@compiled
+def fill_ways(table, nucleus, output_site, mapped, unmapped, inside, sharing, ways, waiting):
+    """Fill ways[nucleus], (n_queues,) of `views.LINK`, and waiting[nucleus], files of all sites, express apart.
+
+    table: records of links, [destination, source]; unmapped: (1,), that of a queue whose storage is not known; inside,
+    sharing: (n_queues,), as `Places.near`.
+    """
+    waiting[nucleus, 0] = waiting[nucleus, 1] = 0.0
+    for site in range(table.shape[1]):
+        waiting[nucleus, 0] += table[nucleus, site]["queued_files"]
+        waiting[nucleus, 1] += table[nucleus, site]["queued_express"]
+    for queue in range(len(output_site)):
+        if mapped[queue]:
+            ways[nucleus, queue] = table[nucleus, output_site[queue]]
+        else:
+            ways[nucleus, queue] = unmapped[0]
         if nucleus >= 0:
-            rows["in_nucleus"], rows["sharing"] = self.near(nucleus, status)
-            rows["at_nucleus"] = (self.output_site == nucleus) & self.mapped
-        return rows
+            way = ways[nucleus, queue]
+            way["in_nucleus"], way["sharing"] = inside[queue], sharing[queue]
+            way["at_nucleus"] = output_site[queue] == nucleus and mapped[queue]

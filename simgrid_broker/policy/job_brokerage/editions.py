@@ -24,7 +24,7 @@ from simgrid_broker.policy.job_brokerage import (
 )
 from simgrid_broker.policy.job_brokerage.compose import composed
 from simgrid_broker.policy.job_brokerage.decide import ORDER, RANKING
-from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction
+from simgrid_broker.policy.rule import Criterion, CriterionFunction, FactorFunction, labels_of
 
 
 class Order(NamedTuple):
@@ -60,6 +60,11 @@ class JobBrokerage:
     def rules(self) -> tuple[Criterion, ...]:
         """Everything that a candidate can be refused for: the criteria, then the ranking."""
         return self.funnel.rules + RANKING
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """What each of `rules` is called, by its name."""
+        return labels_of(self.rules)
 
     @cached_property
     def tags(self) -> tuple[str, ...]:

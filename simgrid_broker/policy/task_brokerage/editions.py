@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from simgrid_broker.policy.funnel import Funnel
-from simgrid_broker.policy.rule import Criterion, FactorFunction
+from simgrid_broker.policy.rule import Criterion, FactorFunction, labels_of
 from simgrid_broker.policy.task_brokerage import locality, nuclei, weight
 from simgrid_broker.policy.task_brokerage.compose import composed
 
@@ -41,6 +41,11 @@ class TaskBrokerage:
     def rules(self) -> tuple[Criterion, ...]:
         """Everything that a nucleus can be refused for: the criteria, then the pre-assignment."""
         return self.funnel.rules + PREASSIGNED.funnel.rules
+
+    @cached_property
+    def labels(self) -> dict[str, str]:
+        """What each of `rules` is called, by its name."""
+        return labels_of(self.rules)
 
     @cached_property
     def tags(self) -> tuple[str, ...]:
