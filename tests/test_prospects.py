@@ -86,7 +86,7 @@ def test_a_task_without_a_resource_type():
 
 
 def test_other_brokers_are_not_judged():
-    assert said(dict(ramcount=6 * GB), policies=dict(job_brokerage="somebody's")) == []
+    assert said(dict(ramcount=6 * GB), policies=dict(job_brokerage="own")) == []
 
 
 @EDITIONS

@@ -16,7 +16,7 @@ from simgrid_broker.agents.task_refiner import Tagger, refine
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.names import TASK_ENDS, DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_corecount, job_ramcount
+from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.views import Task
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.task_transitions import set_status
@@ -89,8 +89,7 @@ class DirectJobs:
         control.books.submissions.add_input(row, len(queues))
         for number in queues.tolist():
             queue, cores = control.brokers.queues.queue_and_cores[number]
-            ram = job_ramcount(task.ramcount, task.ramunit in PER_CORE_UNITS, task.baseramcount,
-                               job_corecount(task.corecount, cores))
+            ram = asked_ramcount(task, cores)
             control.fabric.order_jobs(row, number, 1, ram, control.now, 0, task.resource_type)
             placed.append((queue, 1))
         control.brokers.snapshot.place(account_of(control.arrays, row), task.resource_type, placed)

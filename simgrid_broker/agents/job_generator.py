@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+import simgrid_broker.agents.job_cycle as job_cycle
 from simgrid_broker import luck
-from simgrid_broker.agents import job_cycle
 from simgrid_broker.agents.broker_rules import labels_of, reason
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.job_splitter import JobSplitter
@@ -18,7 +18,7 @@ from simgrid_broker.agents.job_tables import JobTables
 from simgrid_broker.agents.work_queues import JobNumbers, WorkQueues
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_corecount, job_ramcount
+from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.policy.task_selection import Selection, generates, selection
 from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throttle_limits
 from simgrid_broker.views import Gdpconfig, Task
@@ -215,8 +215,7 @@ class Generator:
         control, now, placed = self.control, self.control.now, []
         for number, size in zip(numbers.tolist(), sizes.tolist(), strict=True):
             queue, cores = control.brokers.queues.queue_and_cores[number]
-            ram = job_ramcount(task.ramcount, task.ramunit in PER_CORE_UNITS, task.baseramcount,
-                               job_corecount(task.corecount, cores))
+            ram = asked_ramcount(task, cores)
             self.tables.order((now, row, number, size, ram, level, task.resource_type))
             placed.append((queue, size))
         control.brokers.snapshot.place(account, task.resource_type, placed)

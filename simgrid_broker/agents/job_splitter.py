@@ -9,7 +9,7 @@ from simgrid_broker.agents.broker_rules import reason
 from simgrid_broker.agents.control import Control
 from simgrid_broker.names import ClosedBy, DecisionKind
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS, job_corecount, job_ramcount
+from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
 from simgrid_broker.policy.task_selection import Selection, files_to_read
 from simgrid_broker.schema.attribute import columns_of
@@ -93,6 +93,5 @@ class JobSplitter:
         """Submit jobs at a candidate to the server."""
         control = self.control
         _, cores = control.brokers.queues.queue_and_cores[number]
-        ram = job_ramcount(task.ramcount, task.ramunit in PER_CORE_UNITS, task.baseramcount,
-                           job_corecount(task.corecount, cores))
+        ram = asked_ramcount(task, cores)
         control.fabric.cut_jobs((control.now, row, number, len(jobs), ram, level, task.resource_type), jobs)

@@ -66,6 +66,12 @@ def job_ramcount(ramcount, per_core, baseramcount, corecount):
     return int(total * COMPENSATION)
 
 
+def asked_ramcount(task: Task, queue_corecount: int) -> int:
+    """Memory that a job of a task asks for at a queue, MB."""
+    cores = job_corecount(task.corecount, queue_corecount)
+    return job_ramcount(task.ramcount, task.ramunit in PER_CORE_UNITS, task.baseramcount, cores)
+
+
 @compiled
 def job_corecount(task_corecount, queue_corecount):
     """Cores of the jobs of a task at a queue.

@@ -80,10 +80,6 @@ class NetworkMetrics:
             self._set(column.name, arrays.links[column.name], views.UNKNOWN.get(column.name, 0))
         self._know()
 
-    def links_to(self, nucleus: int) -> np.ndarray:
-        """Links from each site to a nucleus (-1 = none), (n_sites,) of `views.LINK`; updated in place."""
-        return self.table[nucleus]
-
     def read_queues(self, arrays: Arrays) -> None:
         """Read the numbers of output files that wait or move on each link to a nucleus."""
         copy_queues(arrays.links, self.table, self.mapped, self.nuclei)

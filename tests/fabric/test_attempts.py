@@ -41,6 +41,17 @@ def test_attempts_of_a_chunk(max_attempt, fails, states):
     assert bench.arrays.tasks["failed_attempts"][0] == fails
 
 
+def job_with_a_payload_error(**rule):
+    """A job with a payload error; rule: columns of the retry rule about such errors."""
+    bench = Bench(scenario(), {})
+    bench.make()
+    for name, value in rule.items():
+        bench.arrays.retry_rules[name][0, Cause.PAYLOAD_ERROR] = value
+    job = bench.arrays.jobs[bench.live()[0]]
+    job["cause"] = Cause.PAYLOAD_ERROR
+    return bench, job
+
+
 @pytest.mark.parametrize(("limit", "rule", "status", "expected"), [
     pytest.param(0, 3, S.FAILED, 3, id="the first rule sets a limit"),
     pytest.param(0, 0, S.FAILED, 0, id="no rule, no limit"),
@@ -52,11 +63,8 @@ def test_attempts_of_a_chunk(max_attempt, fails, states):
     pytest.param(5, 3, S.CLOSED, 5, id="a closed job has no error"),
 ])
 def test_limit_of_attempts_after_an_error(limit, rule, status, expected):
-    bench = Bench(scenario(), {})
-    bench.make()
-    job = bench.arrays.jobs[bench.live()[0]]
-    job["cause"], job["attempt_limit"] = Cause.PAYLOAD_ERROR, limit
-    bench.arrays.retry_rules["attempt_limit"][0, Cause.PAYLOAD_ERROR] = rule
+    bench, job = job_with_a_payload_error(attempt_limit=rule)
+    job["attempt_limit"] = limit
     assert limit_after(bench.arrays, job, status) == expected
 
 
@@ -68,11 +76,8 @@ def test_limit_of_attempts_after_an_error(limit, rule, status, expected):
     pytest.param(255, S.FAILED, False, 255, id="no more are"),
 ])
 def test_failures_of_an_input(failures, status, is_system, expected):
-    bench = Bench(scenario(), {})
-    bench.make()
-    job = bench.arrays.jobs[bench.live()[0]]
-    job["cause"], job["failures"] = Cause.PAYLOAD_ERROR, failures
-    bench.arrays.retry_rules["system"][0, Cause.PAYLOAD_ERROR] = is_system
+    bench, job = job_with_a_payload_error(system=is_system)
+    job["failures"] = failures
     assert failures_after(bench.arrays, job, status) == expected
 
 

@@ -90,11 +90,11 @@ def test_traffic_and_work_burden_the_nuclei():
 def test_links_as_brokers_know_them():
     world, _ = world_and_snapshot(**{"links[0].mbps_hour": None})
     sites = world.vocabularies["sites"]
-    to_west = world.network.links_to(sites.index("WEST"))
+    to_west = world.network.table[sites.index("WEST")]
     north, south = to_west[sites.index("NORTH")], to_west[sites.index("SOUTH")]
     assert (north["queued_files"], north["mbps_day"], north["closeness"]) == (120, 22, 2) and north["known"]
     assert np.isnan(north["mbps_hour"]) and not south["known"]         # SOUTH has no storage: its links are unknown
-    assert not world.network.links_to(sites.index("CENTRE"))[sites.index("SOUTH")]["known"]
+    assert not world.network.table[sites.index("CENTRE")][sites.index("SOUTH")]["known"]
 
 
 def parts_at_sites(world, row):

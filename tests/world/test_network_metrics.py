@@ -27,13 +27,13 @@ def deliver(bench, files, mbps, source=1, destination=0):
 def read(bench, hours, source=1, destination=0):
     """Read the throughput at an hour; the averages of a link."""
     bench.world.network.read_throughput(bench.arrays, hours * HOUR)
-    return [float(value) for value in bench.world.network.links_to(destination)[source][list(WINDOWS)].tolist()]
+    return [float(value) for value in bench.world.network.table[destination][source][list(WINDOWS)].tolist()]
 
 
 def test_nothing_has_moved_yet():
     bench = bench_of(closeness=3)
     assert read(bench, 1) == [NAN] * 3
-    link = bench.world.network.links_to(0)
+    link = bench.world.network.table[0]
     assert link["closeness"].tolist() == [0, 3] and link["known"].tolist() == [True, True]
 
 
@@ -104,11 +104,11 @@ def test_throughput_counts_the_attempt_that_succeeded():
 def test_queued_files_are_read_with_the_statistics():
     bench = bench_of(closeness=None)
     bench.link()["queued_output"], bench.link()["queued_express"], bench.link()["queued_files"] = 7, 2, 20
-    assert bench.world.network.links_to(0)["queued_files"].tolist() == [0, 0]
+    assert bench.world.network.table[0]["queued_files"].tolist() == [0, 0]
     bench.world.network.read_queues(bench.arrays)
-    link = bench.world.network.links_to(0)
+    link = bench.world.network.table[0]
     assert link["queued_files"].tolist() == [0, 7] and link["queued_express"].tolist() == [0, 2]
-    assert bench.world.network.links_to(1)["queued_files"].tolist() == [0, 0]
+    assert bench.world.network.table[1]["queued_files"].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(("what", "known"), [
@@ -125,14 +125,14 @@ def test_of_which_links_there_is_a_record(what, known):
     bench.link()["queued_output"] = what == "queued"
     bench.world.network.read_queues(bench.arrays)
     read(bench, 1)
-    assert bool(bench.world.network.links_to(0)["known"][1]) is known
+    assert bool(bench.world.network.table[0]["known"][1]) is known
 
 
 def test_without_a_nucleus_nothing_is_known():
     bench = bench_of()
     deliver(bench, 1, 10)
     read(bench, 1)
-    link = bench.world.network.links_to(-1)
+    link = bench.world.network.table[-1]
     assert len(link) == 2 and not link["known"].any() and not link["in_nucleus"].any()
     assert np.isnan(link["mbps_week"]).all()
 
@@ -146,6 +146,6 @@ def test_sites_that_share_the_storage_of_a_nucleus_or_have_none():
     bench.link(4, 0)["queued_output"] = 9
     bench.world.network.read_queues(bench.arrays)
     bench.world.network.read_throughput(bench.arrays, HOUR)
-    link = bench.world.network.links_to(0)
+    link = bench.world.network.table[0]
     assert link["closeness"].tolist() == [0, 1, 1, 1, -2]
     assert (link["queued_files"][4], bool(link["known"][4])) == (0, False) and np.isnan(link["mbps_hour"][4])
