@@ -17,7 +17,7 @@ from simgrid_broker.advice import editions_of, readers
 from simgrid_broker.cli.reference import broker_rules, recorded
 from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
 from simgrid_broker.cli.states import sections as states_of
-from simgrid_broker.cli.text import Section, first_sentence
+from simgrid_broker.cli.text import Section
 from simgrid_broker.dry_run.fields import OF_CANDIDATE, OF_DECISION
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
 from simgrid_broker.schema import RECORDED
@@ -166,7 +166,7 @@ def rules() -> str:
         keys = ", ".join(f"`{key.name}`{_only(key, where, rule.editions)}" for key, reading in readers().items()
                          if where in reading)
         files = ", ".join(dict.fromkeys(test.split("::")[0] for test in tests[where]))
-        rows.append((broker, tag, first_sentence(function), ", ".join(rule.editions), keys, rule.source, where, files))
+        rows.append((broker, tag, rule.meaning, ", ".join(rule.editions), keys, rule.source, where, files))
     head = ("broker", "tag or factor", "what it does", "editions", "gdpconfig", "source", "function", "tests")
     return table(head, rows, code=(1, 6, 7))
 

@@ -104,6 +104,11 @@ def labels(criteria: Sequence[str], tags: Sequence[str]) -> list[str]:
             for name, tag in zip(criteria, tags, strict=True)]
 
 
+def first_sentence(docstring: str | None) -> str:
+    """The first paragraph of a docstring on one line."""
+    return " ".join((docstring or "").split("\n\n")[0].split())
+
+
 def _fields(says: str) -> dict[str, str]:
     """Fields of a sentence, and the form in which it wants each."""
     return {name: form or "" for _, name, form, _ in Formatter().parse(says) if name}

@@ -1,5 +1,7 @@
 """Rules of both brokers as a run names them: tags, criteria and factors, and the order in which they refuse."""
 
+import re
+
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.job_brokerage.decide import RANKING
@@ -7,6 +9,9 @@ from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
 from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
 from simgrid_broker.views import Verdict
+
+CITED = re.compile(r" \(D\d+(, D\d+)*\)")
+"""Citation of a difference between the editions in the sentence of a rule."""
 
 
 def steps_of(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
@@ -77,8 +82,9 @@ def all_factors(policies: Policies) -> tuple[str, ...]:
 
 
 def criteria_in_order(policies: Policies) -> dict[str, list[dict[str, object]]]:
-    """What every step by kind of decision is called and says, in the order of removal."""
+    """What every step by kind of decision is called, says and does, in the order of removal."""
     edition = policies.edition
     return {kind.word: [dict(criterion=step.name, tag=step.tag, panda=step.panda, temporary=step.temporary,
-                             unit=step.unit_in(edition), says=step.says_in(edition)) for step in steps]
+                             unit=step.unit_in(edition), says=step.says_in(edition),
+                             meaning=CITED.sub("", step.meaning)) for step in steps]
             for kind, steps in in_order(policies).items()}

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from simgrid_broker.cli.text import Section, Topic, first_sentence
+from simgrid_broker.cli.text import Section, Topic
 
 COLUMN_HEAD = ("name", "type", "unit", "0 means", "source", "meaning")
 RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
@@ -77,4 +77,4 @@ def rule_row(broker: str, function: Any) -> tuple[str, ...]:
     """One rule as a row of RULE_HEAD."""
     rule = function.rule
     tag = getattr(rule, "tag", None) or f"weight: {rule.name}"
-    return tag, broker, ", ".join(rule.editions), rule.source, first_sentence(function)
+    return tag, broker, ", ".join(rule.editions), rule.source, rule.meaning

@@ -10,13 +10,14 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from simgrid_broker import units
-from simgrid_broker.cli.text import Section, first_sentence
+from simgrid_broker.cli.text import Section
 from simgrid_broker.policy.registry import BUILT_IN, names
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.scenario.validate import bare
 from simgrid_broker.schema.part import Part, fields_by_key
+from simgrid_broker.wording import first_sentence
 
 HEAD = ("key", "type", "unit", "default", "meaning")
 
@@ -47,7 +48,7 @@ class KeyedPart:
         """Its keys."""
         rows = tuple(_row(self.model, name, field) for name, field in fields_by_key(self.model).items())
         title = f"{self.key} in a {self.whole}" if self.key else f"top level of a {self.whole}"
-        return Section(title, first_sentence(self.model), HEAD, rows)
+        return Section(title, first_sentence(self.model.__doc__), HEAD, rows)
 
 
 def parts() -> tuple[KeyedPart, ...]:

@@ -1,11 +1,13 @@
 """`explain --share` and `explain --unplaced`: which rules take how much of the cores that a share could use."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simgrid_broker.cli.text import count, paragraph, table
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
+from simgrid_broker.names import USED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +28,9 @@ THINGS = {"job_brokerage": ("cores", "queue"), "task_brokerage": ("sites", "nucl
 class Answer:
     """What one broker left to one share.
 
-    rules: `metrics.reach` of the share, one row per rule in order, with label and PanDA's name; n_empty: its decisions
-    without a candidate, None if not all are recorded; recorded: `metrics.reach_recorded` of its unplaced tasks; tasks:
-    these tasks, as `metrics.unplaced_tasks`.
+    rules: `metrics.reach` of the share, one row per rule in order, with label, PanDA's name and meaning; n_empty: its
+    decisions without a candidate, None if not all are recorded; recorded: `metrics.reach_recorded` of its unplaced
+    tasks; tasks: these tasks, as `metrics.unplaced_tasks`.
     """
 
     share: str
@@ -57,7 +59,7 @@ def answers(run: "Run", share: str | None = None, unplaced: bool = False) -> lis
     found = []
     for kind in THINGS:
         rules = metrics.with_labels(run, metrics.wide(metrics.reach(run, kind)).assign(kind=kind))
-        rules = rules.merge(metrics.criteria(run, kind)[["criterion", "panda"]], on="criterion", how="left")
+        rules = rules.merge(metrics.criteria(run, kind)[["criterion", "panda", "meaning"]], on="criterion", how="left")
         of_kind = metrics.reach_recorded(run, recorded, kind)
         for name, rows in rules.groupby("share", sort=False):
             tasks = waiting[(waiting.share == name) & (waiting.kind == kind)]
@@ -86,7 +88,19 @@ def _empty_decisions(run: "Run") -> dict | None:
 
 def text(found: list[Answer], everything: bool) -> str:
     """Each answer for a terminal; everything: all rules, else those that take most."""
-    return "\n\n".join(_block(each, everything) for each in found)
+    blocks = [_block(each, everything) for each in found]
+    return "\n\n".join([*blocks, *meanings(row for each in found for row in _shown(each, everything))])
+
+
+def meanings(rows: Iterable) -> list[str]:
+    """What each rule in `rows` with label and meaning does, one paragraph for all, none if no rule has a sentence."""
+    known = dict.fromkeys((row.rule, row.meaning) for row in rows if row.rule != USED and row.meaning)
+    return ["\n".join(paragraph(f"{rule}: {meaning}", "  ") for rule, meaning in known)] if known else []
+
+
+def _shown(each: Answer, everything: bool) -> list:
+    """The rules that the table of an answer shows, in order."""
+    return [row for row in each.rules.itertuples() if everything or row.criterion in _largest(each)]
 
 
 def _block(each: Answer, everything: bool) -> str:
@@ -100,20 +114,18 @@ def _block(each: Answer, everything: bool) -> str:
                        + ("refused the last queue of each batch system" if of == "cores" else "refused them")
                        + ", mean over the decisions")]
     part, main = _parts(each)
-    rows = [_row(row, part, main) for row in each.rules.itertuples() if everything or row.criterion in _largest(each)]
-    head = ("criteria", of, "%", "left", *(("unplaced %",) if part else ()), "step", *(("tasks",) if part else ()))
-    lines.append(table(head, [("(all)", "", "", _number(total), *(("",) if part else ()), "", *(("",) if part else ())),
-                              *rows], numbers=(1, 2, 3, 4) if part else (1, 2, 3)))
+    rows = [_row(row, part, main) for row in _shown(each, everything)]
+    head = ("criteria", of, "%", "left", *(("unplaced %", "tasks") if part else ()))
+    first = ("(all)", "", "", _number(total), *(("", "") if part else ()))
+    lines.append(table(head, [first, *rows], numbers=(1, 2, 3, 4) if part else (1, 2, 3)))
     more = len(each.rules) - len(rows)
     lines += [f"{count(more, 'other rule')}: --all"] if more else []
     return "\n".join([*lines, *_waiting(each)])
 
 
 def _row(row, part: dict[str, float], main: dict[str, list[int]]) -> tuple[str, ...]:
-    extra = ((f"{part.get(row.criterion, 0):.1f}",), (named(main.get(row.criterion, ())),)) if part else ((), ())
-    used = row.rule == "+use"
-    return (row.rule, _number(row.taken), f"{row.part:.1f}", "" if used else _number(row.left), *extra[0],
-            "kept" if used else str(row.panda), *extra[1])
+    extra = (f"{part.get(row.criterion, 0):.1f}", named(main.get(row.criterion, ()))) if part else ()
+    return (row.rule, _number(row.taken), f"{row.part:.1f}", "" if row.rule == USED else _number(row.left), *extra)
 
 
 def _parts(each: Answer) -> tuple[dict[str, float], dict[str, list[int]]]:
@@ -129,10 +141,10 @@ def _parts(each: Answer) -> tuple[dict[str, float], dict[str, list[int]]]:
 
 def _largest(each: Answer) -> frozenset[str]:
     """The rules that take most, of unplaced tasks if any are recorded, and what is left."""
-    refused = each.rules[each.rules.rule != "+use"]
+    refused = each.rules[each.rules.rule != USED]
     part, _ = _parts(each)
     size = refused.criterion.map(part).fillna(0.0) if part else refused.part
-    return frozenset((*refused.criterion[size.sort_values(ascending=False, kind="stable").index[:MOST_RULES]], "+use"))
+    return frozenset((*refused.criterion[size.sort_values(ascending=False, kind="stable").index[:MOST_RULES]], USED))
 
 
 def _waiting(each: Answer) -> list[str]:
@@ -149,16 +161,19 @@ def _waiting(each: Answer) -> list[str]:
 
 def overview(run: "Run", found: list[Answer]) -> str:
     """One line per share: decisions, cores left, and the rules that take most of them."""
-    rows = []
+    rows, named_rules = [], []
     for each in sorted((each for each in found if each.kind == "job_brokerage"), key=lambda each: each.share):
-        used = float(each.rules.part[each.rules.rule == "+use"].sum())
+        used = float(each.rules.part[each.rules.rule == USED].sum())
         empty = "" if each.n_empty is None else f"{100 * each.n_empty / each.n_decisions:.1f}"
-        refused = each.rules[each.rules.rule != "+use"].sort_values("part", ascending=False, kind="stable")
+        refused = each.rules[each.rules.rule != USED].sort_values("part", ascending=False, kind="stable")
+        largest = list(refused.head(MOST_RULES).itertuples())
+        named_rules += largest
         rows.append((each.share, f"{each.n_decisions:,}", empty, f"{used:.1f}", ", ".join(
-            f"{row.rule} {row.part:.0f}{PERCENT}" for row in refused.head(MOST_RULES).itertuples())))
+            f"{row.rule} {row.part:.0f}{PERCENT}" for row in largest)))
     number = sum(len(each.tasks) for each in found)
     lines = [paragraph("Job brokerage by share: cores left to a decision, and the rules that take most of them")]
     lines += [table(("share", "decisions", "no queue %", "cores left %", "taken by"), rows, numbers=(1, 2, 3))]
+    lines += meanings(named_rules)
     lines += [paragraph(f"{count(number, 'task')} never got a job: --unplaced shows why. " if number else "")]
     return "\n".join([*(line for line in lines if line), paragraph(
         "--share NAME shows all rules of a share, --task ID the decisions on a task, --why-not QUEUE what kept a queue "

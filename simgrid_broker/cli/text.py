@@ -69,8 +69,3 @@ def _row(row: Sequence[str], widths: Sequence[int], numbers: Container[int]) -> 
         GAP.join(part.rjust(width) if k in numbers else part.ljust(width)
                  for k, (part, width) in enumerate(zip(line, widths, strict=True))).rstrip()
         for line in zip_longest(*cells, fillvalue=""))
-
-
-def first_sentence(thing) -> str:
-    """The first paragraph of a docstring on one line."""
-    return " ".join((thing.__doc__ or "").split("\n\n")[0].split())

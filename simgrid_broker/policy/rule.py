@@ -16,7 +16,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import EDITIONS
-from simgrid_broker.wording import labels
+from simgrid_broker.wording import first_sentence, labels
 
 TEMPORARY_STAGE, FINAL_STAGE = "temporary problem check", "final check"
 """PanDA's names of the checks that remove candidates with temporary problems, and those behind them."""
@@ -28,7 +28,8 @@ JOB_BROKERAGE = "PanDA brokerage documentation, production job brokerage"
 class Rule:
     """What every rule says of itself.
 
-    panda: PanDA's name for the step; source: document and section; static: names of the `views.Task` fields on which
+    panda: PanDA's name for the step; source: document and section; meaning: what it does, in one sentence: that of its
+    function's docstring; static: names of the `views.Task` fields on which
     the answer depends besides the description of the candidates, or None if it depends on anything else;
     per_candidate: it is a function of one candidate. The keys of gdpconfig that a rule reads follow from its code
     (`advice.readers`): a rule about one candidate reads them as columns of its task.
@@ -36,6 +37,7 @@ class Rule:
 
     panda: str
     source: str
+    meaning: str = ""
     editions: tuple[str, ...] = EDITIONS
     static: tuple[str, ...] | None = None
     per_candidate: bool = False
@@ -166,9 +168,10 @@ def candidate_factor(name: str, *, plain: bool = False, **description: Any) -> C
 
 def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
     def mark(function: Any) -> Any:
-        name = function.__name__
+        about: dict[str, Any] = {"meaning": first_sentence(function.__doc__)}
+        about |= {"name": function.__name__} if isinstance(rule, Criterion) else {}
         function = compiled(function) if rule.per_candidate and not plain else function
-        function.rule = replace(rule, name=name) if isinstance(rule, Criterion) else rule
+        function.rule = replace(rule, **about)
         return function
     return mark
 

@@ -148,7 +148,7 @@ def brokerage(view: Context) -> Section:
     reasons = table.groupby(["kind", "rule"]).value.sum().rename("refusals").reset_index()
     if len(reasons):
         reasons = reasons.sort_values(["refusals", "rule"], ascending=[False, True]).head(MOST_ROWS)
-        blocks.append(TableBlock("Refusals by rule, all candidates", reasons.assign(kind=reasons.kind.map(spoken))))
+        blocks.append(TableBlock("Refusals by rule, all candidates", _in_words(view, reasons)))
     made = wide(metrics.decisions(view.run)) if len(metrics.decisions(view.run)) else pd.DataFrame()
     if len(made):
         blocks.append(TableBlock("Recorded decisions", made.assign(kind=made.kind.map(spoken))))
@@ -186,6 +186,14 @@ def _rates(view: Context) -> Block:
 
 def _rules_in_order(view: Context) -> tuple[str, ...]:
     return (*metrics.criteria(view.run, "job_brokerage").label, metrics.USED)
+
+
+def _in_words(view: Context, reasons: pd.DataFrame) -> pd.DataFrame:
+    """Rules by kind and label, with what each does."""
+    known = {(kind, step.label): step.meaning for kind in reasons.kind.unique()
+             for step in metrics.criteria(view.run, kind).itertuples()}
+    return reasons.assign(meaning=[known.get((row.kind, row.rule), "") for row in reasons.itertuples()],
+                          kind=reasons.kind.map(spoken))
 
 
 def _named(view: Context, table: pd.DataFrame) -> pd.DataFrame:

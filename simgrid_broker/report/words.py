@@ -38,7 +38,7 @@ COLUMN_LABELS = {
     "expired": "Deletable, TB", "written": "Written, TB", "campaign": "Campaign", "ended": "Ended",
     "open": "Still open", "turnaround_mean": "Mean turnaround, h", "turnaround_p50": "Median turnaround, h",
     "turnaround_p95": "95 % turnaround, h", "came": "Arrived", "arrived": "Arrival from, h", "work_queue": "Work queue",
-    "candidate": "Candidate", "rule": "First refused by", "refusals": "Refusals",
+    "candidate": "Candidate", "rule": "First refused by", "meaning": "What the rule does", "refusals": "Refusals",
     "decisions": "Decisions", "without_candidate": "Without a candidate", "placed": "Jobs placed", "tasks": "Tasks",
     "metric": "Figure", "unit": "Unit", "relative": "Relative, %", "site": "Site", "key": "Key", "value": "Value",
     "attempt": "Attempt", "memory": "Memory per core", "finished": "Finished", "out_of_memory": "Out of memory",

@@ -11,9 +11,10 @@ ROOT = Path(__file__).parents[2]
 MINIMAL = ROOT / "scenarios" / "minimal.yaml"
 
 
-def called(*arguments):
-    """Result of the program for these arguments: exit_code, stdout, stderr."""
-    return CliRunner(env={"COLUMNS": "110"}).invoke(app, [str(each) for each in arguments], prog_name="simgrid-broker")
+def called(*arguments, columns=110):
+    """Result of the program for these arguments in a terminal of some columns: exit_code, stdout, stderr."""
+    runner = CliRunner(env={"COLUMNS": str(columns)})
+    return runner.invoke(app, [str(each) for each in arguments], prog_name="simgrid-broker")
 
 
 @pytest.fixture(scope="session")

@@ -75,6 +75,17 @@ def test_the_warning_leads_to_the_rule_that_takes_the_cores(call, stuck):
     assert "-disk (too little scratch)" in set(tasks.dropna())
 
 
+@pytest.mark.parametrize("options", [
+    pytest.param((), id="all shares in short"), pytest.param(("--unplaced",), id="unplaced tasks"),
+    pytest.param(("--share", "Analysis"), id="one share"),
+])
+def test_each_rule_that_takes_cores_is_explained_within_100_columns(call, stuck, options):
+    text = call("explain", stuck[0], *options, columns=100).stdout
+    says = "-disk (too little scratch): Refuse queues whose maxwdir divided by their core count is not larger than"
+    assert f"{says} the disk usage of a job." in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 100
+
+
 def test_a_task_without_records_names_recorded_tasks_of_its_share(call, stuck):
     found = json.loads(call("explain", stuck[0], "--unplaced", "--json").stdout)["shares"][0]
     recorded = {row["jeditaskid"] for row in found["recorded"]}

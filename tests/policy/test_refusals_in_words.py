@@ -205,6 +205,12 @@ def test_every_rule_has_words_and_the_unit_of_the_figures_that_it_names(broker, 
     assert bool(unit) == ("{value" in says or rule.name in FIGURE_NOT_NAMED)
 
 
+@pytest.mark.parametrize("rule", [pytest.param(rule, id=rule.name) for rule in dict.fromkeys(
+    (*RANKING, *PREASSIGNED.funnel.rules, *(rule for _, _, rule in of_rules())))])
+def test_every_rule_says_in_one_sentence_what_it_refuses(rule):
+    assert rule.meaning.startswith("Refuse ") and rule.meaning.endswith(".") and "\n" not in rule.meaning
+
+
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_a_platform_that_a_queue_does_not_have_is_named(edition):
     published = PublishedSoftware(cmtconfigs=("x86_64-el9-gcc13-opt",), containers=("any",), cvmfs=("atlas",),

@@ -167,7 +167,7 @@ def over_cap_of_type(task, queue, load, link, store, numbers):
 @candidate_criterion("+usejumbo", says="set apart for the jumbo jobs of the task",
                      applies=lambda task: task["jumbo_apart"], panda="queues for jumbo jobs", cap=True, **DEPLOYED)
 def set_apart(task, queue, load, link, store, numbers):
-    """Set queues with useJumboJobs apart for the jumbo jobs of a task, unless its next jobs are such."""
+    """Refuse queues with useJumboJobs, kept for the jumbo jobs of the task, unless its next jobs are such."""
     return task["jumbo_apart"] and queue["use_jumbo_jobs"], np.nan, np.nan
 
 

@@ -66,9 +66,9 @@ def is_classified(task):
                      applies=is_classified, panda="selection for data motion", stage="IO check", is_choice=True,
                      editions=("deployed",), source="brokerage reference, 2.7 (D18, D28)")
 def io_class(task, queue, load, link, store, numbers):
-    """Class of a candidate by its missing input: only the best class is used, all candidates if every class is 2.
+    """Refuse queues whose missing input is of a worse class than that of others; all pass if every class is 2.
 
-    0: input that is not on disk exceeds no cutoff; 1: input on neither disk nor tape exceeds none; 2: it does.
+    Class 0: input that is not on disk exceeds no cutoff; 1: input on neither disk nor tape exceeds none; 2: it does.
     """
     if not is_classified(task):
         return DISK_CLASS

@@ -11,12 +11,15 @@ from simgrid_broker.policy.job_brokerage.question import NUMBERS
 from simgrid_broker.policy.rule import FINAL_STAGE, Criterion
 from simgrid_broker.views import KEPT
 
-RANKING = tuple(Criterion(tag=tag, name=name, unit=unit, says=says, panda="sorting by weight", stage=FINAL_STAGE,
-                          source="brokerage reference, 10.3, 10.4")
-                for tag, name, unit, says in (
-                    ("-t1_weight", "too_quiet", "jobs", "{value} running, {limit:plain} at the queue that is used"),
-                    ("-low_weight", "low_weight", "weight", "weight {value}, the last queue used has {limit}"),
-                    ("-others_bootstrap", "others_bootstrap", "", "queues without any job are used first")))
+RANKING = tuple(Criterion(tag=tag, name=name, unit=unit, says=says, meaning=meaning, panda="sorting by weight",
+                          stage=FINAL_STAGE, source="brokerage reference, 10.3, 10.4")
+                for tag, name, unit, says, meaning in (
+                    ("-t1_weight", "too_quiet", "jobs", "{value} running, {limit:plain} at the queue that is used",
+                     "Refuse all queues but the one with most running jobs to tasks that stay at their nucleus."),
+                    ("-low_weight", "low_weight", "weight", "weight {value}, the last queue used has {limit}",
+                     "Refuse queues of lower weight than the best, which are used."),
+                    ("-others_bootstrap", "others_bootstrap", "", "queues without any job are used first",
+                     "Refuse queues of weight 0 behind the first such queues, which are used.")))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
 NAMES = 1 << 20
 """More than the number of candidates, by whose names ties are broken."""
