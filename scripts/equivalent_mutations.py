@@ -2,29 +2,25 @@
 
 EQUIVALENT: dict[tuple[str, str], str] = {
     ("fabric.activated.comes_before",
-     "jobs[one]['panda_id'] < jobs[other]['panda_id'] -> jobs[one]['panda_id'] <= jobs[other]['panda_id']"):
+     "nodes[one]['panda_id'] < nodes[other]['panda_id'] -> nodes[one]['panda_id'] <= nodes[other]['panda_id']"):
         "no two jobs have one PandaID",
     ("fabric.activated.comes_before",
-     "jobs[one]['rank'] > jobs[other]['rank'] -> jobs[one]['rank'] >= jobs[other]['rank']"): "the ranks differ here",
+     "nodes[one]['rank'] > nodes[other]['rank'] -> nodes[one]['rank'] >= nodes[other]['rank']"):
+        "the ranks differ here",
     ("fabric.attempts.limit_after", "0 < new < limit -> 0 < new <= limit"): "equal limits are not changed",
-    ("fabric.pilots.best_of_first_share", "(-1, 0) -> (-1, 1)"): "it is read only after a job was found",
-    ("fabric.pilots.best_of_first_share", "(-1, 0) -> (-2, 0)"): "any number below 0 is no job",
-    ("fabric.pilots.get_job", "-1 -> -2"): "any number below 0 is no job",
-    ("fabric.pilots.get_job", "take_best(world, number, world.jobs[row]['share']) if row >= 0 else -1 -> "
-     "take_best(world, number, world.jobs[row]['share']) if row >= 0 else -2"): "any number below 0 is no job",
-    ("fabric.pilots.get_job", "row >= 0 and settings['sloppy_fraction'] > 0 -> "
+    ("fabric.dispatch.best_of_first_share", "(-1, 0) -> (-1, 1)"): "it is read only after a job was found",
+    ("fabric.dispatch.best_of_first_share", "(-1, 0) -> (-2, 0)"): "any number below 0 is no job",
+    ("fabric.dispatch.best_job", "-1 -> -2"): "any number below 0 is no job",
+    ("fabric.dispatch.best_job", "row >= 0 and settings['sloppy_fraction'] > 0 -> "
      "row >= 0 or settings['sloppy_fraction'] > 0"):
         "a fraction of 0 is above no draw, and without a job none is older",
-    ("fabric.pilots.get_job", "settings['sloppy_fraction'] > 0 -> settings['sloppy_fraction'] >= 0"):
+    ("fabric.dispatch.best_job", "settings['sloppy_fraction'] > 0 -> settings['sloppy_fraction'] >= 0"):
         "a fraction of 0 is above no draw",
-    ("fabric.pilots.best_of_all_shares", "(world.jobs, -1) -> (world.jobs, -2)"): "any number below 0 is no job",
-    ("fabric.pilots.best_of_all_shares",
-     "jobs[row]['panda_id'] < jobs[best]['panda_id'] -> jobs[row]['panda_id'] <= jobs[best]['panda_id']"):
-        "no two jobs have one PandaID",
-    ("fabric.pilots.is_sloppy",
+    ("fabric.dispatch.best_of_all_shares", "(world.jobs, -1) -> (world.jobs, -2)"): "any number below 0 is no job",
+    ("fabric.dispatch.is_sloppy",
      "world.tasks[other['task']]['luck'] << 1 -> world.tasks[other['task']]['luck'] << 2"):
         "any mixture of the keys of both tasks",
-    ("fabric.pilots.is_sloppy", "settings['sloppy_fraction'] > luck -> settings['sloppy_fraction'] >= luck"):
+    ("fabric.dispatch.is_sloppy", "settings['sloppy_fraction'] > luck -> settings['sloppy_fraction'] >= luck"):
         "a draw is never precisely the fraction",
     ("fabric.timeouts.overdue", "age <= least -> age < least"): "the limit itself is compared in `breaks`",
     ("fabric.timeouts.overdue", "age <= limit -> age < limit"): "the limit itself is compared in `breaks`",

@@ -256,5 +256,14 @@ JOBS_PER_SUBDATASET = 50
 MOST_ATTEMPTS = 255
 """Most attempts at an input; further failures are not counted."""
 
-RANKED = ("priority", "attempt", "corecount", "n_events", "n_input_files")
-"""Columns of a job by which an order of dispatch can rank the jobs of a share."""
+RANKED = ("priority", "attempt", "corecount", "n_events", "n_input_files", "maxwalltime")
+"""Columns of a job by which an order of dispatch can rank the jobs of a share; maxwalltime: what its task claims, s."""
+
+JOB_TYPE_OF_TESTS = "gangarobot"
+"""processingType of functional tests (HammerCloud); source: lifecycle reference, section 5.2."""
+
+ASKED_LABELS = {"production": ("managed", "test", "prod_test", "install"), "analysis": ("user", "panda", "install")}
+"""prodSourceLabels of the jobs that pilots of each kind of work ask for; source: lifecycle reference, section 5.2."""
+
+LABELS_OF_TESTS = ("prod_test", "install", "test")
+"""prodSourceLabels of the jobs that pilots of a queue in status `test` get besides those of functional tests."""

@@ -5,70 +5,105 @@ removal from the middle; source: Fredman, Sedgewick, Sleator, Tarjan, Algorithmi
 
 Jobs of a task mostly arrive in dispatch order. So a job is put below the one inserted before it if it comes after that
 one: the jobs of a task form a chain instead of a long list of siblings that must be compared later.
+
+Where some requests are served by age alone, a second heap of each pseudo-queue, threaded through `ages`, has all of its
+activated jobs, the oldest first. A heap is any table with the columns rank, panda_id, child, sibling and previous.
 """
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.queued_work import max_walltime
 
 URGENT = 2**30
 """Added to the rank of urgent jobs, if they go before all others."""
+LONGEST_S = 1e7
+"""Wall time as which a longer one, or one without limit, counts in an order by wall time, s."""
 
 
 @compiled
-def comes_before(jobs, one, other):
+def comes_before(nodes, one, other):
     """Whether job `one` is dispatched before job `other`: higher rank (priority) first, then the older PandaID."""
-    if jobs[one]["rank"] != jobs[other]["rank"]:
-        return jobs[one]["rank"] > jobs[other]["rank"]
-    return jobs[one]["panda_id"] < jobs[other]["panda_id"]
+    if nodes[one]["rank"] != nodes[other]["rank"]:
+        return nodes[one]["rank"] > nodes[other]["rank"]
+    return nodes[one]["panda_id"] < nodes[other]["panda_id"]
 
 
 @compiled
-def meld(jobs, one, other):
+def meld(nodes, one, other):
     """Root of the union of the heaps with roots `one` and `other`; -1 = empty heap."""
     if one < 0:
         return other
     if other < 0:
         return one
-    if comes_before(jobs, other, one):
+    if comes_before(nodes, other, one):
         one, other = other, one
-    first = jobs[one]["child"]
-    jobs[other]["sibling"] = first
-    jobs[other]["previous"] = one
+    first = nodes[one]["child"]
+    nodes[other]["sibling"] = first
+    nodes[other]["previous"] = one
     if first >= 0:
-        jobs[first]["previous"] = other
-    jobs[one]["child"] = other
+        nodes[first]["previous"] = other
+    nodes[one]["child"] = other
     return one
 
 
 @compiled
-def merge_siblings(jobs, first):
+def merge_siblings(nodes, first):
     """Root of the union of a list of siblings: melded in pairs from the left, then from the right."""
     pairs = -1
     while first >= 0:
         one = first
-        other = jobs[one]["sibling"]
-        first = -1 if other < 0 else jobs[other]["sibling"]
-        jobs[one]["sibling"] = -1
+        other = nodes[one]["sibling"]
+        first = -1 if other < 0 else nodes[other]["sibling"]
+        nodes[one]["sibling"] = -1
         if other >= 0:
-            jobs[other]["sibling"] = -1
-        root = meld(jobs, one, other)
-        jobs[root]["sibling"] = pairs
+            nodes[other]["sibling"] = -1
+        root = meld(nodes, one, other)
+        nodes[root]["sibling"] = pairs
         pairs = root
     root = -1
     while pairs >= 0:
-        following = jobs[pairs]["sibling"]
-        jobs[pairs]["sibling"] = -1
-        root = meld(jobs, root, pairs)
+        following = nodes[pairs]["sibling"]
+        nodes[pairs]["sibling"] = -1
+        root = meld(nodes, root, pairs)
         pairs = following
     if root >= 0:
-        jobs[root]["previous"] = -1
+        nodes[root]["previous"] = -1
     return root
 
 
 @compiled
-def rank(settings, job):
+def without(nodes, root, row):
+    """Root of a heap after the removal of `row`, which may be anywhere in it."""
+    rest = merge_siblings(nodes, nodes[row]["child"])
+    if root == row:
+        return rest
+    before, after = nodes[row]["previous"], nodes[row]["sibling"]
+    if nodes[before]["child"] == row:
+        nodes[before]["child"] = after
+    else:
+        nodes[before]["sibling"] = after
+    if after >= 0:
+        nodes[after]["previous"] = before
+    return meld(nodes, root, rest)
+
+
+@compiled
+def next_beside(nodes, root, row):
+    """The node after `row` and all below it in a walk from parents to children; -1 = the walk is over."""
+    while row != root and nodes[row]["sibling"] < 0:
+        while nodes[nodes[row]["previous"]]["child"] != row:
+            row = nodes[row]["previous"]
+        row = nodes[row]["previous"]
+    return -1 if row == root else nodes[row]["sibling"]
+
+
+@compiled
+def rank(world: Arrays, job):
     """Rank of a job among those of its share: the weighted sum of the columns that the order of dispatch names."""
+    settings = world.settings[0]
     first = URGENT if settings["urgent_first"] and job["processing_type"] == settings["urgent"] else 0
+    if settings["rank_by_maxwalltime"] != 0:
+        first += settings["rank_by_maxwalltime"] * int(min(max_walltime(world, job), LONGEST_S))
     return (first + settings["rank_by_priority"] * job["priority"] + settings["rank_by_attempt"] * job["attempt"]
             + settings["rank_by_corecount"] * job["corecount"] + settings["rank_by_n_events"] * job["n_events"]
             + settings["rank_by_n_input_files"] * job["n_input_files"])
@@ -76,11 +111,11 @@ def rank(settings, job):
 
 @compiled
 def put_activated(world: Arrays, row):
-    """Insert an activated job into the heap of its pseudo-queue and share."""
+    """Insert an activated job into the heap of its pseudo-queue and share, and into the one by age if there is one."""
     jobs = world.jobs
     job = jobs[row]
     job["child"] = job["sibling"] = job["previous"] = -1
-    job["rank"] = rank(world.settings[0], job)
+    job["rank"] = rank(world, job)
     queue, share = job["pseudo_queue"], job["share"]
     newest = world.newest_activated[queue, share]
     if newest >= 0 and comes_before(jobs, newest, row):
@@ -88,41 +123,20 @@ def put_activated(world: Arrays, row):
     else:
         world.activated[queue, share] = meld(jobs, world.activated[queue, share], row)
     world.newest_activated[queue, share] = row
-
-
-@compiled
-def forget_newest(world: Arrays, queue, share, row):
-    """Forget a leaving job as the newest one, so that no job is put below it."""
-    if world.newest_activated[queue, share] == row:
-        world.newest_activated[queue, share] = -1
-
-
-@compiled
-def take_best(world: Arrays, queue, share):
-    """Remove the best activated job of a pseudo-queue and share, which must exist, and return its row."""
-    jobs = world.jobs
-    row = world.activated[queue, share]
-    forget_newest(world, queue, share, row)
-    world.activated[queue, share] = merge_siblings(jobs, jobs[row]["child"])
-    return row
+    if world.settings[0]["keeps_ages"]:
+        age = world.ages[row]
+        age["panda_id"] = job["panda_id"]
+        age["child"] = age["sibling"] = age["previous"] = -1
+        world.oldest[queue] = meld(world.ages, world.oldest[queue], row)
 
 
 @compiled
 def take_out(world: Arrays, row):
-    """Remove an activated job from any place in its heap."""
-    jobs = world.jobs
-    job = jobs[row]
+    """Remove an activated job from any place in its heaps; as the newest one, so that no job is put below it."""
+    job = world.jobs[row]
     queue, share = job["pseudo_queue"], job["share"]
-    forget_newest(world, queue, share, row)
-    rest = merge_siblings(jobs, job["child"])
-    if world.activated[queue, share] == row:
-        world.activated[queue, share] = rest
-        return
-    before, after = job["previous"], job["sibling"]
-    if jobs[before]["child"] == row:
-        jobs[before]["child"] = after
-    else:
-        jobs[before]["sibling"] = after
-    if after >= 0:
-        jobs[after]["previous"] = before
-    world.activated[queue, share] = meld(jobs, world.activated[queue, share], rest)
+    if world.newest_activated[queue, share] == row:
+        world.newest_activated[queue, share] = -1
+    world.activated[queue, share] = without(world.jobs, world.activated[queue, share], row)
+    if world.settings[0]["keeps_ages"]:
+        world.oldest[queue] = without(world.ages, world.oldest[queue], row)

@@ -204,9 +204,14 @@ class Fabric:
         self.world.make_room()
         incidents.link_comes_back(self.world.arrays, source, destination, now)
 
-    def dispatch_by(self, share: bool, sloppy_fraction: float, urgent_first: bool = False, **weights: int) -> None:
-        """Set the order of dispatch before the first job is activated; weights: of the columns in the rank of a job."""
+    def dispatch_by(self, share: bool, sloppy_fraction: float, urgent_first: bool = False,
+                    keeps_ages: bool | None = None, **weights: int) -> None:
+        """Set the order of dispatch before the first job is activated; weights: of the columns in the rank of a job.
+
+        keeps_ages: whether some requests may ever be served by age alone, by default if `sloppy_fraction` is not 0.
+        """
         settings = self.world.arrays.settings[0]
+        settings["keeps_ages"] = sloppy_fraction > 0 if keeps_ages is None else keeps_ages
         settings["urgent_first"] = urgent_first and settings["urgent"] >= 0
         settings["by_share"], settings["sloppy_fraction"] = share, sloppy_fraction
         for name in RANKED:

@@ -3,9 +3,10 @@
 from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.dispatch import first_in_line
 from simgrid_broker.fabric.events import LINK_DUE, PAYLOAD_ENDS, PILOT_ASKS, PILOT_LEAVES, TRANSFER_AGAIN, remove_first
 from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
-from simgrid_broker.fabric.pilots import best_of_first_share, payload_ends, pilot_asks
+from simgrid_broker.fabric.pilots import payload_ends, pilot_asks
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 
 REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
@@ -60,7 +61,7 @@ def look_ahead(world: Arrays):
     event = world.events[0]
     row = event["row"]
     if event["kind"] == PILOT_ASKS:
-        row = best_of_first_share(world, row)
+        row = first_in_line(world, row)
     elif event["kind"] != PAYLOAD_ENDS:
         return
     if row >= 0:

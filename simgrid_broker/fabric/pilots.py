@@ -6,10 +6,10 @@ import math
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.activated import comes_before, take_best
 from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.dispatch import get_job
 from simgrid_broker.fabric.events import PAYLOAD_ENDS, PILOT_LEAVES, schedule
-from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
+from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
@@ -20,70 +20,10 @@ INBOX = GROWING.index("holding")
 NONE, INPUT_LOST = int(Cause.NONE), int(Cause.INPUT_LOST)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
 TRANSFER_ERROR, LOST_HEARTBEAT = int(Cause.TRANSFER_ERROR), int(Cause.LOST_HEARTBEAT)
-FATE_TIME, SLOPPY, TIME_LEFT = STREAMS["fate_time"], STREAMS["sloppy"], STREAMS["time_left"]
+FATE_TIME, TIME_LEFT = STREAMS["fate_time"], STREAMS["time_left"]
 
 PILOT_RSS_GRACE = 2.0
 """Multiple of the memory of its slot above which a payload is killed; source: lifecycle reference, section 4.7."""
-
-
-@compiled
-def get_job(world: Arrays, number, now):
-    """Remove and return the best activated job for a pilot of a pseudo-queue; -1 if there is none.
-
-    Order: share furthest below its target, then priority, then age (Global Shares paper, section 2.3), unless the
-    dispatch policy omits some of these, an urgent job goes before all shares, or the request is a sloppy one, served by
-    age.
-    """
-    world.queues[world.pseudo_queues[number]["queue"]]["lastpilot_s"] = now
-    settings = world.settings[0]
-    row = best_of_all_shares(world, number, False) if settings["urgent_first"] or not settings["by_share"] else -1
-    if settings["by_share"] and (row < 0 or world.jobs[row]["processing_type"] != settings["urgent"]):
-        row = best_of_first_share(world, number)
-        if row >= 0 and settings["sloppy_fraction"] > 0:
-            oldest = best_of_all_shares(world, number, True)
-            row = oldest if is_sloppy(world, row, oldest) else row
-    return take_best(world, number, world.jobs[row]["share"]) if row >= 0 else -1
-
-
-@compiled
-def best_of_first_share(world: Arrays, number):
-    """Best job of the shares of lowest rank with activated jobs; -1 if there is none."""
-    best, lowest = -1, 0
-    for share in world.shares_by_rank:
-        row = world.activated[number, share]
-        if row < 0:
-            continue
-        if best < 0:
-            best, lowest = row, world.share_rank[share]
-        elif world.share_rank[share] > lowest:
-            break
-        elif comes_before(world.jobs, row, best):
-            best = row
-    return best
-
-
-@compiled
-def best_of_all_shares(world: Arrays, number, by_age):
-    """Best of the first jobs of all shares, by rank and age or by age alone; -1 if there is none."""
-    jobs, best = world.jobs, -1
-    for share in range(world.activated.shape[1]):
-        row = world.activated[number, share]
-        if row < 0:
-            continue
-        older = best < 0 or jobs[row]["panda_id"] < jobs[best]["panda_id"]
-        if best < 0 or (older if by_age else comes_before(jobs, row, best)):
-            best = row
-    return best
-
-
-@compiled
-def is_sloppy(world: Arrays, best, oldest):
-    """Whether a request is served by age; the random draw is keyed by the two jobs to choose from."""
-    settings, one, other = world.settings[0], world.jobs[best], world.jobs[oldest]
-    pair = world.tasks[one["task"]]["luck"] ^ (world.tasks[other["task"]]["luck"] << 1)
-    luck = uniform(settings["seed"], SLOPPY, pair, ATTEMPTS * one["chunk"] + one["attempt"],
-                   ATTEMPTS * other["chunk"] + other["attempt"])
-    return settings["sloppy_fraction"] > luck
 
 
 @compiled
@@ -178,9 +118,10 @@ def pilot_asks(world: Arrays, number, now):
     if world.pools[world.pseudo_queues[number]["pool"]]["closed"]:
         end_worker(world, number, now)
         return
-    row = get_job(world, number, now)
+    pilot_start = now - world.settings[0]["pilot_startup_s"]
+    row = get_job(world, number, pilot_start, now)
     if row >= 0:
-        start_payload(world, row, now - world.settings[0]["pilot_startup_s"], now)
+        start_payload(world, row, pilot_start, now)
     else:
         world.state[0]["n_pilots_empty"] += 1
         schedule(world, now + world.settings[0]["empty_pilot_s"], PILOT_LEAVES, number)
@@ -194,7 +135,7 @@ def next_job(world: Arrays, number, pilot_start, now):
     """
     timefloor_s = world.queues[world.pseudo_queues[number]["queue"]]["timefloor_s"]
     if timefloor_s > 0 and now - pilot_start <= timefloor_s:
-        row = get_job(world, number, now)
+        row = get_job(world, number, pilot_start, now)
         if row >= 0:
             start_payload(world, row, pilot_start, now)
             return

@@ -14,6 +14,7 @@ from simgrid_broker.gdpconfig.lifecycle import (
     job_timeout,
     jobdispatch,
     jobgen,
+    meanrss,
     prod_job_throttler,
     rebroker,
     retry_task,
@@ -28,5 +29,5 @@ COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
 """Names of all components."""
 
 __all__ = ["COMPONENTS", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "anal_job_throttler", "core", "dbproxy",
-           "job_timeout", "jobbroker", "jobdispatch", "jobgen", "prio_mgr", "prod_job_throttler", "rebroker",
+           "job_timeout", "jobbroker", "jobdispatch", "jobgen", "meanrss", "prio_mgr", "prod_job_throttler", "rebroker",
            "retry_task", "taskbrokerage", "watchdog", "watcher"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simgrid_broker.errors import PluginError
-from simgrid_broker.gdpconfig import jobdispatch
+from simgrid_broker.gdpconfig import jobdispatch, meanrss
 from simgrid_broker.names import RANKED, TEST_SHARE
 from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy.shares import share_order
@@ -81,3 +81,14 @@ def sloppy_fraction(cfg: Gdpconfig, edition: str) -> float:
     if edition == "documented":
         return 0.0
     return min(max((cfg.value(jobdispatch.SLOPPY_DISPATCH_RATIO) + 1) / 100, 0.0), 1.0)
+
+
+def mean_memory_high(target_mb: np.ndarray, pushed: np.ndarray, running_mb: np.ndarray, with_starting_mb: np.ndarray,
+                     cfg: Gdpconfig) -> np.ndarray:
+    """Queues that give out only jobs below their target of the mean memory per core, (n_queues,) bool.
+
+    target_mb: meanrss, 0 = none; pushed: whether jobs are bound before submission; the others: mean memory per core of
+    running jobs, and of running and starting ones, NaN = there are none. Source: lifecycle reference, section 5.2.
+    """
+    above = np.fmax(running_mb, with_starting_mb) > target_mb
+    return pushed & (target_mb != 0) & above & (not cfg.value(meanrss.IGNORE_MEANRSS))

@@ -127,7 +127,8 @@ class Queue(Part):
                                  zero_means="unknown, read as 10", seen="f8")
     maxrss: Megabytes = attribute(0, "Memory limit of a slot, MB", ge=0, unit="MB", zero=inf, scale=per_slot)
     minrss: Megabytes = attribute(0, "Smallest memory that jobs may ask for, MB", ge=0, unit="MB", scale=per_slot)
-    meanrss: Megabytes = Field(0, ge=0, description="Target of the mean memory per core, MB; 0 = none")
+    meanrss: Megabytes = attribute(0, "Target of the mean memory per core, MB; 0 = none", ge=0, unit="MB",
+                                   column="meanrss")
     maxtime: Seconds = attribute(0, "Wall-clock limit, s", ge=0, unit="s", zero=inf, seen="f8")
     mintime: Seconds = attribute(0, "Shortest estimated wall time, s", ge=0, unit="s", seen="f8")
     maxwdir: Megabytes = attribute(0, "Scratch space of a slot, MB", ge=0, unit="MB", zero=inf, scale=per_slot,
@@ -146,6 +147,9 @@ class Queue(Part):
     maxdiskio: float = attribute(0, "Disk traffic of running jobs per core above which no jobs with more come, kB/s",
                                  ge=0, unit="kB/s per core", zero=nan, zero_means="gdpconfig MAX_DISKIO_DEFAULT",
                                  seen="f8")
+    sends_time: bool = attribute(False, "Whether pilots send the time that is left of `maxtime`, so that they get no "
+                                 "job that claims more; PanDA's do not at present", dtype="i2",
+                                 source="PanDA getJob remaining_time")
     fairsharepolicy: str = text("", "Which work the queue refuses")
     catchall: str = Field("", description="key=value options, comma-separated")
     params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
@@ -203,6 +207,8 @@ QUEUES = Table("queues", "one PanDA queue", (
     *columns_of(Queue),
     Column("laststart_s", "f8", "s", "PanDA SiteData laststart", "When a job last started here"),
     Column("lastpilot_s", "f8", "s", "PanDA SiteData getJob", "When a pilot last asked for a job here"),
+    Column("mean_memory_high", "i2", "", "PanDA getJob", "1 while a push queue gives out only jobs with at most "
+           "`meanrss` per core, because the mean of those that run or start is above it"),
     Column("pool", "i2", "", OURS, "Batch pool that gives the slots", codes="pools"),
 ))
 

@@ -42,6 +42,11 @@ SETTINGS = np.dtype([
     ("urgent_first", "i4"),                      # whether jobs of that type are dispatched before shares are asked
     ("express_priority", "i4"),                  # lowest priority at which output moves as Express
     ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has
+    ("keeps_ages", "i4"),                        # whether activated jobs are also kept by age alone
+    ("production_labels", "i8"), ("analysis_labels", "i8"),   # bits: labels that pilots of that work ask for
+    ("test_labels", "i8"),                       # bits: labels that pilots of a queue in status `test` ask for
+    ("test_type", "i4"),                         # code of the processing type of functional tests, -1 = no task has it
+    ("only_tests", "i4"),                        # whether a queue in status `test` gives its pilots only tests
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
 
@@ -85,6 +90,9 @@ INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
 SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
 """Workers of one pseudo-queue that were submitted together and wait in the batch system."""
 
+AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling", "i4"), ("previous", "i4")])
+"""An activated job in the heap of those of its pseudo-queue by age, in the row of the job; all have rank 0."""
+
 WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
 
@@ -123,6 +131,8 @@ class Arrays(Bundle):
     far_events: np.ndarray         # the others, in any order
     activated: np.ndarray          # (n_pseudo_queues, n_shares), best activated job, -1 = none
     newest_activated: np.ndarray   # the same shape, the one that came last; -1 = it has left, or none has come
+    oldest: np.ndarray             # (n_pseudo_queues,), oldest activated job, -1 = none; kept if ages are
+    ages: np.ndarray               # (n_rows,) of AGE, as `jobs`
     share_order: np.ndarray        # (n_shares,), most under-served first
     share_rank: np.ndarray         # (n_shares,), rank of each share in dispatch; those of equal rank compete by job
     shares_by_rank: np.ndarray     # (n_shares,), the shares of lower rank first

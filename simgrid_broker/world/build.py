@@ -3,7 +3,16 @@
 import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
-from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_PRIORITY, EXPRESS_TYPE, Cause, TaskStatus
+from simgrid_broker.names import (
+    ANALYSIS_LABELS,
+    ASKED_LABELS,
+    EXPRESS_PRIORITY,
+    EXPRESS_TYPE,
+    JOB_TYPE_OF_TESTS,
+    LABELS_OF_TESTS,
+    Cause,
+    TaskStatus,
+)
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
@@ -43,6 +52,7 @@ def build(scenario: Scenario, task_list) -> World:
         **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         newest_activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
+        oldest=np.full(len(tables["pseudo_queues"]), -1, np.int32),
         share_order=np.arange(n_shares, dtype=np.int32), share_rank=np.arange(n_shares, dtype=np.int32),
         shares_by_rank=np.arange(n_shares, dtype=np.int32),
         counts=np.zeros((n_queues, n_groups, n_types, arrays.N_STATUS), np.int32),
@@ -152,13 +162,23 @@ def first_job_rows(total_cores: int) -> int:
 
 
 def _settings(scenario: Scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
-    agents = scenario.agents
-    processing_types = vocabularies["processing_types"]
-    urgent = processing_types.index(EXPRESS_TYPE) if EXPRESS_TYPE in processing_types else -1
-    analysis = sum(1 << code for code, label in enumerate(vocabularies["labels"]) if label in ANALYSIS_LABELS)
-    user_labels = analysis if scenario.edition == "deployed" else 0
-    return np.array([(scenario.seed, agents.pilot_startup, agents.empty_pilot, 1, 1, 0, 0, 0, 0, 0.0, urgent, 0,
-                      EXPRESS_PRIORITY[scenario.edition], user_labels)], arrays.SETTINGS)
+    agents, deployed = scenario.agents, scenario.edition == "deployed"
+    labels, types = vocabularies["labels"], vocabularies["processing_types"]
+
+    def bits(asked) -> int:
+        return sum(1 << code for code, label in enumerate(labels) if label in asked)
+
+    def code(name: str) -> int:
+        return types.index(name) if name in types else -1
+    settings = np.zeros(1, arrays.SETTINGS)
+    for name, value in dict(
+            seed=scenario.seed, pilot_startup_s=agents.pilot_startup, empty_pilot_s=agents.empty_pilot, by_share=1,
+            rank_by_priority=1, urgent=code(EXPRESS_TYPE), express_priority=EXPRESS_PRIORITY[scenario.edition],
+            user_labels=bits(ANALYSIS_LABELS) if deployed else 0, production_labels=bits(ASKED_LABELS["production"]),
+            analysis_labels=bits(ASKED_LABELS["analysis"]), test_labels=bits(LABELS_OF_TESTS),
+            test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed).items():
+        settings[name] = value
+    return settings
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:
@@ -168,6 +188,7 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
     n_jobs = first_job_rows(total_cores)
     return dict(
         jobs=JOBS.empty(n_jobs), job_times=np.zeros((n_jobs, arrays.N_STATUS)), free_jobs=free(n_jobs),
+        ages=np.zeros(n_jobs, arrays.AGE),
         transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, arrays.RETRY),
         submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION), free_transfers=free(), free_retries=free(),
         free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),

@@ -97,6 +97,11 @@ def set_queue_status(world: World, queue: str, status: str) -> None:
     world.arrays.queues["status"][world.vocabularies["queues"].index(queue)] = QueueStatus.of(status)
 
 
+def set_mean_memory_high(world: World, high: np.ndarray) -> None:
+    """Note the queues that give out only jobs below their target of the mean memory, (n_queues,) bool."""
+    world.arrays.queues["mean_memory_high"] = high
+
+
 def set_activity(world: World, storage: str, activity: str, status: str) -> None:
     """Change the status of an activity (read_wan, ...) of an endpoint in CRIC."""
     world.arrays.storages[f"{activity}_off"][world.vocabularies["storages"].index(storage)] = OFF[status]

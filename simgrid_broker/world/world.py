@@ -84,6 +84,7 @@ class World:
         self._lengthen(name, new)
         if name == "jobs":
             self._lengthen("job_times", new)
+            self._lengthen("ages", new)
         free, n_free = getattr(self.arrays, f"free_{name}"), int(self.state[f"n_free_{name}"])
         longer = np.zeros(new, np.int32)
         longer[:new - old] = np.arange(new - 1, old - 1, -1)

@@ -6,7 +6,7 @@ from builders import Bench, S, put_job
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.activated import put_activated, take_best, take_out
+from simgrid_broker.fabric.activated import put_activated, take_out
 from simgrid_broker.world import invariants
 from simgrid_broker.world.recount import recount
 
@@ -18,7 +18,9 @@ def standing(bench):
     """Priority and identifier of each job that stands in line, best first, taken out one after another."""
     found = []
     while bench.arrays.activated[0, 0] >= 0:
-        job = bench.arrays.jobs[take_best(bench.arrays, 0, 0)]
+        row = bench.arrays.activated[0, 0]
+        take_out(bench.arrays, row)
+        job = bench.arrays.jobs[row]
         found.append((-int(job["priority"]), int(job["panda_id"])))
     return found
 
@@ -34,7 +36,8 @@ def test_the_order_is_that_of_a_sorted_list(steps):
             put_activated(bench.arrays, row)
             rows[-number, int(bench.arrays.jobs["panda_id"][row])] = row
         elif line and what == "best":
-            assert take_best(bench.arrays, 0, 0) == rows.pop(line[0])
+            assert bench.arrays.activated[0, 0] == rows[line[0]]
+            take_out(bench.arrays, rows.pop(line[0]))
         elif line:
             take_out(bench.arrays, rows.pop(line[number % len(line)]))
     chosen = np.zeros(len(bench.arrays.jobs), bool)
@@ -53,7 +56,7 @@ def test_any_job_can_be_taken_out_of_a_deep_heap(which):
         put_activated(bench.arrays, row)
     first = put_job(bench, S.ACTIVATED, priority=9)
     put_activated(bench.arrays, first)
-    take_best(bench.arrays, 0, 0)                           # the heap is now a tree and no longer a list
+    take_out(bench.arrays, first)                           # the heap is now a tree and no longer a list
     take_out(bench.arrays, rows[which])
     assert standing(bench) == [(-(5 - k), k + 1) for k in range(6) if k != which]
 
