@@ -1,15 +1,20 @@
 """The cases of the benchmark do what they say, on small grids; how fast they are is not tested."""
 
 import importlib.util
+from itertools import count
 from pathlib import Path
 
 import pytest
 
+from simgrid_broker.scenario import load_scenario
+
 SCRIPT = Path(__file__).parents[1] / "scripts" / "benchmark.py"
 
 
-@pytest.fixture(scope="module")
-def benchmark():
+@pytest.fixture
+def benchmark(monkeypatch):
+    """The script as a module."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
     spec = importlib.util.spec_from_file_location("benchmark", SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -32,7 +37,8 @@ def test_both_variants_of_the_yardstick_stand_beside_the_cases(benchmark, monkey
 
 
 def test_the_fabric_keeps_its_slots_full(benchmark):
-    found = benchmark.jobs_per_s_of_fabric(2, 40, 100)
+    from benchmark_cases import slots
+    found = slots.jobs_per_s_of_fabric(2, 40, 100)
     assert found["jobs"] >= 100 and found["running"] >= 39
 
 
@@ -46,3 +52,58 @@ def test_the_handover_case_measures_a_bundle_and_a_named_tuple(benchmark):
     assert set(found) == {f"{kind}_{figure}" for kind in ("bundle", "tuple")
                           for figure in ("call_us", "inner_ns", "compile_s")}
     assert all(value > 0 for value in found.values())
+
+
+def test_a_command_is_measured_and_one_that_fails_is_named(benchmark):
+    used = benchmark.commands.command(("-c", "bytes(50_000_000); sum(range(2_000_000))"))
+    assert used["cpu_seconds"] > 0.01 and used["seconds"] > 0.01 and used["peak_mib"] > 5
+    with pytest.raises(RuntimeError, match="no such grid"):
+        benchmark.commands.command(("-c", "raise SystemExit('no such grid')"))
+
+
+def test_two_versions_take_turns_and_the_first_turn_of_each_is_not_counted(benchmark, tmp_path):
+    numbers, order = count(1), []
+
+    def measure(checkout):
+        order.append(checkout)
+        return {"cpu_seconds": float(next(numbers))}
+    found = benchmark.commands.alternated(measure, tmp_path, 2)
+    assert order == [benchmark.commands.ROOT, tmp_path] * 3
+    assert found == {"cpu_seconds": 4.0, "against_cpu_seconds": 5.0, "ratio_to_against": 0.8}
+
+
+def test_the_recorded_jobs_fill_the_site(benchmark, tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark.commands, "N_RECORDED", 300)
+    scenario = load_scenario(benchmark.commands.one_site(tmp_path))
+    records = [line.split() for line in scenario.workload.trace.file.read_text().splitlines()[1:]]
+    cores_s = sum(float(record[3]) for record in records)
+    assert len(records) == 300 and {record[4] for record in records} == {"1"}
+    assert cores_s / max(float(record[1]) for record in records) == pytest.approx(0.9 * 200, rel=0.03)
+
+
+PAGE = """Text.
+<!-- sizes: rows written by scripts/benchmark.py sizes --write -->
+| run |
+| --- |
+| `quickstart.yaml` | old |
+| `atlas_week.yaml` | old |
+<!-- end of sizes -->
+More.
+"""
+
+
+def test_rows_that_are_not_measured_stay_in_the_table(benchmark):
+    sizes = benchmark.sizes
+    page = sizes.written(PAGE, {"quickstart": "| `quickstart.yaml` | new |\n"})
+    assert page == ("Text.\n" + sizes.BEGIN + sizes.HEAD + "| `quickstart.yaml` | new |\n| `atlas_week.yaml` | old |\n"
+                    + sizes.END + "More.\n")
+    with pytest.raises(ValueError, match="no table between"):
+        sizes.written("Text.\n", {})
+    assert "GiB; Python 3." in sizes.machine()
+
+
+def test_the_readme_has_a_row_for_each_size(benchmark):
+    sizes = benchmark.sizes
+    table = sizes.README.read_text(encoding="utf-8").split(sizes.BEGIN)[1].split(sizes.END)[0]
+    assert table.startswith(sizes.HEAD)
+    assert [row.split("`")[1] for row in table.splitlines()[2:]] == [f"{name}.yaml" for name in sizes.SCENARIOS]

@@ -1,0 +1,1 @@
+"""Cases of the benchmark: a function each, which returns its figures by name."""

@@ -1,0 +1,154 @@
+"""Whole commands as users start them: byte code kept, each in a process of its own; optionally against other sources.
+
+`cpu_seconds` is the time of the process, its threads and its children; `seconds` is wall-clock time.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmark_cases.measures import ATLAS, ROOT
+
+MODULE = ("-m", "simgrid_broker")
+SIMULATE = """import sys, simgrid_broker
+scenario = simgrid_broker.load_scenario(sys.argv[1], overrides=["duration=18h", "warm_up=0"])
+simgrid_broker.simulate(scenario, folder=sys.argv[2])
+"""
+N_RECORDED, SLOTS, LOAD, MEAN_RUNTIME_S, USERS, EXECUTABLES = 10_000, 200, 0.9, 3600.0, 40, 3
+ONE_SITE = f"""name: one
+duration: 80h
+grid:
+  sites: {{A: {{tier: 2, cores: {SLOTS}, nucleus: true, failure_rate: 0}}}}
+  queues: {{A: {{atlas_site: A, type: unified, corepower: 10, num_slots: {SLOTS}}}}}
+  storages: {{A_D: {{site: A, total: 10 PB, free: 10 PB}}}}
+shares: [{{name: All, value: 1}}]
+workload: {{trace: {{file: trace.swf}}}}
+"""
+Measured = dict[str, float]
+"""cpu_seconds, seconds and peak_mib of a command."""
+
+
+@cache
+def _scratch() -> tempfile.TemporaryDirectory:
+    """Folder of byte code, and of the compiled code of other sources, as long as the benchmark runs."""
+    return tempfile.TemporaryDirectory()
+
+
+def command(words: Sequence[str], checkout: Path = ROOT, cache_folder: Path | None = None) -> Measured:
+    """Run Python with some words on the sources of a checkout; raises RuntimeError if it fails.
+
+    cache_folder: of compiled code, default the machine's own for these sources.
+    """
+    kept = Path(_scratch().name)
+    variables = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    variables |= {"PYTHONPATH": str(checkout), "PYTHONPYCACHEPREFIX": str(kept / "bytecode")}
+    if cache_folder or checkout != ROOT:
+        variables["SIMGRID_BROKER_CACHE"] = str(cache_folder or kept / "other")
+        variables["HOME"] = str(cache_folder or kept)          # older sources keep compiled code there
+    with tempfile.TemporaryFile() as said:
+        began = time.perf_counter()
+        process = subprocess.Popen([sys.executable, *words], env=variables, cwd=checkout, stdout=subprocess.DEVNULL,
+                                   stderr=said)
+        _, status, used = os.wait4(process.pid, 0)
+        seconds, process.returncode = time.perf_counter() - began, os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            said.seek(0)
+            raise RuntimeError(f"{' '.join(words)} in {checkout}: {said.read().decode()[-2000:]}")
+    return {"cpu_seconds": used.ru_utime + used.ru_stime, "seconds": seconds, "peak_mib": used.ru_maxrss / 1024}
+
+
+def _run(scenario: Path | str, out: Path, *more: str) -> tuple[str, ...]:
+    return (*MODULE, "run", str(scenario), "--quiet", "--out", str(out), *more)
+
+
+def alternated(measure: Callable[[Path], Measured], against: Path | None, times: int) -> Measured:
+    """Medians of `times` measurements after one that is not counted; with other sources, both in alternation.
+
+    The figures of the other sources begin with `against_`, and `ratio_to_against` is that of processor times.
+    """
+    found: dict[Path, list[Measured]] = {checkout: [] for checkout in (ROOT, against) if checkout is not None}
+    for _ in range(times + 1):
+        for checkout, figures in found.items():
+            figures.append(measure(checkout))
+    medians = {checkout: {name: statistics.median(each[name] for each in figures[1:]) for name in figures[0]}
+               for checkout, figures in found.items()}
+    if against is None:
+        return medians[ROOT]
+    theirs = medians[against]
+    return medians[ROOT] | {f"against_{name}": value for name, value in theirs.items()} | {
+        "ratio_to_against": medians[ROOT]["cpu_seconds"] / theirs["cpu_seconds"]}
+
+
+def minimal(against: Path | None = None) -> Measured:
+    """`run scenarios/minimal.yaml` with compiled code at hand; also without plots, and without a report."""
+    with tempfile.TemporaryDirectory() as folder:
+        whole = alternated(lambda checkout: command(_run("scenarios/minimal.yaml", Path(folder)), checkout), against, 3)
+        parts = {name: alternated(lambda checkout: command(
+            _run("scenarios/minimal.yaml", Path(folder), option), checkout), None, 3)["cpu_seconds"]  # noqa: B023
+            for name, option in (("cpu_seconds_no_plots", "--no-plots"), ("cpu_seconds_no_report", "--no-report"))}
+    return whole | parts
+
+
+def first_run(against: Path | None = None) -> Measured:
+    """`run scenarios/minimal.yaml` on a machine that holds no compiled code, but byte code."""
+    def measure(checkout: Path) -> Measured:
+        with tempfile.TemporaryDirectory() as folder:
+            return command(_run("scenarios/minimal.yaml", Path(folder) / "out"), checkout, Path(folder))
+    return alternated(measure, against, 1)
+
+
+def one_job_tasks(against: Path | None = None) -> dict[str, float]:
+    """10 000 recorded one-core jobs on one site of 200 slots: a task each, grouped into tasks, and without tasks."""
+    ways = {"": ["workload.trace.group_by=[record]"], "grouped_": [], "as_jobs_": ["workload.trace.as=jobs"]}
+    found: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = one_site(Path(folder))
+        for way, settings in ways.items():
+            options = [word for setting in settings for word in ("--set", setting)]
+            figures = alternated(lambda checkout: command(
+                _run(scenario, Path(folder) / "out", *options), checkout), against, 1)    # noqa: B023
+            found |= {way + name: value for name, value in figures.items()}
+    return found | {"cpu_us_per_job": found["cpu_seconds"] / N_RECORDED * 1e6}
+
+
+def one_site(folder: Path) -> Path:
+    """Write a trace and its scenario into a folder, and return the path of the scenario."""
+    draw = np.random.default_rng(1)
+    runtime = np.maximum(1, np.round(draw.lognormal(np.log(MEAN_RUNTIME_S) - 0.5, 1.0, N_RECORDED)))
+    last = runtime.sum() / (SLOTS * LOAD)
+    submitted = np.sort(np.round(draw.uniform(0, last, N_RECORDED)))
+    user, program = draw.integers(1, USERS + 1, N_RECORDED), draw.integers(1, EXECUTABLES + 1, N_RECORDED)
+    lines = [f"{k + 1} {submitted[k] - submitted[0]:.0f} 0 {runtime[k]:.0f} 1 -1 -1 1 -1 -1 1 {user[k]} "
+             f"{user[k] % 5 + 1} {program[k]} 1 1 -1 -1" for k in range(N_RECORDED)]
+    (folder / "trace.swf").write_text("; UnixStartTime: 0\n" + "\n".join(lines) + "\n")
+    (folder / "one.yaml").write_text(ONE_SITE)
+    return folder / "one.yaml"
+
+
+def atlas_day(against: Path | None = None) -> Measured:
+    """The whole command on the ATLAS day: memory, and time with the report."""
+    def measure(checkout: Path) -> Measured:
+        with tempfile.TemporaryDirectory() as folder:
+            return command(_run(ATLAS, Path(folder)), checkout)
+    return alternated(measure, against, 1)
+
+
+def whole_run(against: Path | None = None) -> Measured:
+    """18 h at ATLAS scale from loading to closing, without a report; times also by ended attempt, us."""
+    def measure(checkout: Path) -> Measured:
+        with tempfile.TemporaryDirectory() as folder:
+            run = Path(folder) / "run"
+            used = command(("-c", SIMULATE, str(ATLAS), str(run)), checkout)
+            jobs = json.loads((run / "manifest.json").read_text())["counters"]["jobs_ended"]
+        return used | {"jobs": jobs, "cpu_us_per_job": used["cpu_seconds"] / jobs * 1e6,
+                       "us_per_job": used["seconds"] / jobs * 1e6}
+    return alternated(measure, against, 1)
