@@ -23,11 +23,10 @@ from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.records import Run, RunWriter, new_run_folder, read_run, write_manifest, write_snapshot
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.synthetic import arrivals
 from simgrid_broker.world import invariants
 from simgrid_broker.world.build import build
 from simgrid_broker.world.share_tree import share_tree
-from simgrid_broker.world.task_transitions import BROKEN
 from simgrid_broker.world.unfinished import unfinished_jobs, unfinished_transfers
 
 STEPS = 200
@@ -66,8 +65,11 @@ class Simulation:
         self.scenario, self.folder, self.validate = scenario, Path(folder), validate
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
-        tasks = task_list(scenario)
-        self.world = build(scenario, tasks)
+        coming = arrivals(scenario)
+        blocks = coming.blocks()
+        tasks = next(blocks)
+        self.world = build(scenario, tasks, coming.times)
+        self.world.blocks = blocks
         self.fabric = Fabric(self.world, self.write)
         self.env = FabricEnvironment(self.fabric)
         self.control = Control(self.env, self.world, self.fabric, self._gdpconfig, self)
@@ -142,10 +144,7 @@ class Simulation:
         for rows, times in unfinished_jobs(arrays, self.env.now):
             self.write("jobs", rows, times)
         self.write("transfers", unfinished_transfers(arrays))
-        arrived = self.control.books.unwritten_tasks()
-        self.write("tasks", arrays.tasks[arrived], arrays.task_times[arrived])
-        came = (arrays.tasks["arrival_s"] <= self.env.now) & (arrays.splitting["n_files"] > 0)
-        self.write("splitting", arrays.splitting[came])
+        self.control.books.record_the_rest()
         self.write("trace", arrays.trace[arrays.trace["submitted_s"] <= self.env.now])
         take_sample(self.control)
         invariants.check(arrays)
@@ -172,7 +171,8 @@ class Simulation:
             share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
             criteria=criteria_in_order(self.control.policies), agents=self._own_agents(),
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
-                      "decisions": self.control.books.decisions.n_decisions, "broken_tasks": self._broken_tasks()},
+                      "decisions": self.control.books.decisions.n_decisions,
+                      "broken_tasks": self.control.books.broken_tasks()},
             versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
             commands=self.control.books.commands.told(), timings=self._durations())
 
@@ -180,11 +180,6 @@ class Simulation:
         """Agents that do not belong to the package: name, module, and where each comes from."""
         return [dict(name=name, module=function.__module__, source=source)
                 for name, function, source in self.own_agents]
-
-    def _broken_tasks(self) -> int:
-        """Tasks that fit no share or resource type; tasks broken by their scouts have an errorDialog."""
-        tasks = self.world.arrays.tasks
-        return int(((tasks["status"] == BROKEN) & (tasks["errordialog"] < 0)).sum())
 
     def _durations(self) -> dict[str, float]:
         """Wall time of each stage so far, s."""

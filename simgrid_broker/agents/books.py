@@ -1,6 +1,6 @@
 """Books: what agents remember together, beyond the tables of the world."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -8,6 +8,7 @@ import numpy as np
 from simgrid_broker.agents.command_book import CommandBook
 from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.live_tasks import LiveTasks
+from simgrid_broker.agents.lost_files import LostFiles
 from simgrid_broker.agents.open_inputs import OpenInputs
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.retry_module import RetryModule
@@ -17,6 +18,8 @@ from simgrid_broker.agents.task_ledger import TaskLedger
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.world.series import Series
+from simgrid_broker.world.task_rows import give_back, place
+from simgrid_broker.world.task_transitions import BROKEN
 from simgrid_broker.world.tasks_to_snapshot import PlannedMerge
 from simgrid_broker.world.world import World
 
@@ -36,12 +39,13 @@ class Recorder(Protocol):
 class Books:
     """Live tasks, decisions, commands, and the memory of agents that several of them read.
 
-    lost_files: by incident, the rows of tasks that lost input and the fraction of each that was lost before.
-    planned_merges: gives the merge jobs that wait for brokerage.
+    planned_merges: gives the merge jobs that wait for brokerage; ended: rows of tasks that are over and recorded;
+    newcomers: functions of the rows that a block of tasks takes, which forget the tasks that were there before;
+    n_broken: tasks without a row any more that fitted no share or resource type.
     """
 
     def __init__(self, world: World, fabric: Fabric, policies: Policies, recorder: Recorder):
-        self.world, self.recorder = world, recorder
+        self.world, self.fabric, self.recorder = world, fabric, recorder
         self.live_tasks = LiveTasks(world)
         self.decisions = DecisionLog(world, policies)
         self.commands = CommandBook(world)
@@ -51,19 +55,65 @@ class Books:
         self.retry_module = RetryModule(world, policies.edition)
         self.scouts = Scouts(world, fabric, policies, self.retry_module)
         self.series = Series(world)
-        self.lost_files: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.lost_files = LostFiles(world)
         self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn
+        self.ended: list[int] = []
+        self.n_broken = 0
+        self.newcomers: list[Callable[[np.ndarray], None]] = [
+            self.decisions.begin, self.ledger.begin, self.open_inputs.begin, self.retry_module.begin,
+            self.scouts.renew, self.lost_files.begin, self.submissions.begin]
+        for begin in (self.decisions.begin, self.open_inputs.begin):
+            begin(np.arange(len(world.arrays.tasks)))
 
     def end_tasks(self, rows: list[int]) -> None:
         """Stop looking at tasks that have reached a final status; record them unless a command may revive them."""
         self.live_tasks.remove(rows)
-        arrays = self.world.arrays
         if not self.commands.bring_back and len(rows):
-            self.recorder.write("tasks", arrays.tasks[rows], arrays.task_times[rows])
+            self._record(np.array(rows, np.int64))
+            self.ended += rows
 
-    def unwritten_tasks(self) -> np.ndarray:
-        """Rows of the tasks that have arrived and are not recorded yet, (n,)."""
-        if not self.commands.bring_back:
-            return self.live_tasks.rows
-        return np.flatnonzero(~np.isnan(self.world.arrays.task_times[:, TaskStatus.REGISTERED]))
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Rows of the tasks that are about to arrive, block by block, which take those of tasks that are gone."""
+        for block in self.world.blocks:
+            self._give_back()
+            rows = place(self.world, block)
+            for begin in self.newcomers:
+                begin(rows)
+            yield rows
+
+    def record_the_rest(self) -> None:
+        """Record the tasks that have arrived and are not recorded yet."""
+        rows = self.live_tasks.rows
+        if self.commands.bring_back:
+            rows = np.flatnonzero(~np.isnan(self.world.arrays.task_times[:, TaskStatus.REGISTERED]))
+        self._record(rows)
+
+    def broken_tasks(self) -> int:
+        """Tasks so far that fit no share or resource type; tasks broken by their scouts have an errorDialog."""
+        return self.n_broken + self._broken(np.arange(len(self.world.arrays.tasks)))
+
+    def _record(self, rows: np.ndarray) -> None:
+        """Record tasks, and how the input of those with files was split."""
+        arrays = self.world.arrays
+        self.recorder.write("tasks", arrays.tasks[rows], arrays.task_times[rows])
+        cut = rows[arrays.splitting["n_files"][rows] > 0]
+        if len(cut):
+            self.recorder.write("splitting", arrays.splitting[cut])
+
+    def _give_back(self) -> None:
+        """Free the rows of ended tasks to which nothing refers: no live job, live child, or command of the timeline."""
+        if not self.ended:
+            return
+        self.fabric.empty_outboxes()                       # what is in them is about rows of tasks
+        rows, tasks = np.array(self.ended, np.int64), self.world.arrays.tasks
+        parents = tasks["parent"][self.live_tasks.rows]
+        kept = (tasks["n_alive"][rows] > 0) | np.isin(tasks["jeditaskid"][rows], parents[parents > 0])
+        kept |= self.commands.concerns(rows)
+        self.ended = rows[kept].tolist()
+        self.n_broken += self._broken(rows[~kept])
+        give_back(self.world, rows[~kept])
+
+    def _broken(self, rows: np.ndarray) -> int:
+        tasks = self.world.arrays.tasks
+        return int(np.count_nonzero((tasks["status"][rows] == BROKEN) & (tasks["errordialog"][rows] < 0)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from simgrid_broker.names import TASK_ENDS, TaskStatus
+from simgrid_broker.world.task_rows import by_arrival
 from simgrid_broker.world.world import World
 
 BRING_BACK = ("retry", "incexec")
@@ -32,7 +33,9 @@ class CommandBook:
         self.world = world
         self.all: list[Given] = []
         self.waiting: list[Given] = []
-        self.bring_back = any(incident.command in BRING_BACK for incident in world.scenario.incidents)
+        incidents = world.scenario.incidents
+        self.named = [(incident.at, incident.task) for incident in incidents if incident.task is not None]
+        self.bring_back = any(incident.command in BRING_BACK for incident in incidents)
 
     def give(self, incident, now: float) -> None:
         """Hand a command of the timeline to the TaskCommando."""
@@ -52,6 +55,16 @@ class CommandBook:
         """Hand the TaskCommando a command that follows from another command or comes from a watchdog."""
         self.waiting.append(Given(now, "", command, rows, {}))
 
+    def concerns(self, rows: np.ndarray) -> np.ndarray:
+        """Which tasks an incident to come names, or a command that is not yet taken up, (n_rows,) bool."""
+        tasks, words = self.world.arrays.tasks, self.world.vocabularies["task_names"]
+        named = {task for at, task in self.named if at >= self.world.state["now_s"]}
+        numbers = [task for task in named if isinstance(task, int)]
+        names = [words.index(task) for task in named if task in words]
+        waiting = [row for given in self.waiting for row in given.rows]
+        return (np.isin(tasks["jeditaskid"][rows], numbers) | np.isin(tasks["name"][rows], names)
+                | np.isin(rows, waiting))
+
     def told(self) -> list[dict]:
         """The result of each command, for the manifest."""
         return [dict(at_s=one.at_s, task=one.task, command=one.command, n_tasks=len(one.rows), n_done=one.n_done,
@@ -66,7 +79,7 @@ class CommandBook:
         """Row of the task with a number, or rows of the tasks with a name that have arrived."""
         arrays = self.world.arrays
         if isinstance(task, int):
-            return [task - 1]
+            return [self.world.row_of[task]]
         code = self.world.vocabularies["task_names"].index(task)
         arrived = ~np.isnan(arrays.task_times[:, TaskStatus.REGISTERED])
-        return np.flatnonzero(arrived & (arrays.tasks["name"] == code)).tolist()
+        return by_arrival(arrays, np.flatnonzero(arrived & (arrays.tasks["name"] == code))).tolist()

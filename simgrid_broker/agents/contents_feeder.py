@@ -13,7 +13,7 @@ T = TaskStatus
 
 def contents_feeder(control: Control) -> Process:
     """Read open datasets on a period, if the workload has any."""
-    if control.books.open_inputs.rows:
+    if control.books.open_inputs.streams:
         yield from control.every(control.periods.contents_feeder, lambda: feed(control), "contents")
 
 

@@ -4,7 +4,7 @@ The figures behind a verdict are computed only for the decisions whose candidate
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -39,14 +39,14 @@ class Unplaced:
     """
 
     def __init__(self, world: World, most: int):
-        self.tasks, self.most = world.arrays.tasks, most
+        self.world, self.most = world, most
         self.n_failed: dict[tuple[int, int], int] = {}
         self.n_chosen: Counter[tuple[int, int, int]] = Counter()
 
     def chooses(self, kind: DecisionKind, task: Task, verdict: Verdict) -> bool:
         """Whether the candidates of a decision, to be asked about each, are recorded."""
         about = int(kind), task.jeditaskid
-        if not self.most or len(verdict.order) or self.tasks["n_attempts"][task.jeditaskid - 1]:
+        if not self.most or len(verdict.order) or self._had_a_job(task):
             self.n_failed.pop(about, None)
             return False
         number = self.n_failed[about] = self.n_failed.get(about, 0) + 1
@@ -55,6 +55,13 @@ class Unplaced:
             return False
         self.n_chosen[group] += 1
         return True
+
+    def _had_a_job(self, task: Task) -> bool:
+        return bool(self.world.arrays.tasks["n_attempts"][self.world.row_of[task.jeditaskid]])
+
+    def forget_the_rest(self) -> None:
+        """Forget decisions about tasks that are not there any more."""
+        self.n_failed = {about: number for about, number in self.n_failed.items() if about[1] in self.world.row_of}
 
 
 class DecisionLog:
@@ -69,7 +76,8 @@ class DecisionLog:
         record = world.scenario.record
         self.world, self.policies, self.seed = world, policies, world.scenario.seed
         self.of_decisions, self.of_candidates = max(record.decisions, record.candidates), record.candidates
-        self.whole, self.unplaced = tasks_of(world, record.tasks), Unplaced(world, record.unplaced)
+        self.wanted, self.unplaced = record.tasks, Unplaced(world, record.unplaced)
+        self.whole = {task for task in record.tasks if isinstance(task, int)}
         pseudo = world.arrays.pseudo_queues
         self.groups = np.stack([pseudo["queue"], pseudo["pool"]]).astype(np.int64)
         self.furthest = np.empty((2, max(len(world.arrays.queues), len(world.arrays.sites))), np.int64)
@@ -84,6 +92,13 @@ class DecisionLog:
                                  len(world.arrays.queues), 3), np.int64)
         self.is_counted = np.zeros(len(self.of_jobs), bool)
         self.refusals: dict[tuple[DecisionKind, int], tuple[Steps, np.ndarray]] = {}
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Look out for tasks that are about to arrive if all about them is to be recorded."""
+        words, tasks = self.world.vocabularies["task_names"], self.world.arrays.tasks
+        codes = [words.index(task) for task in self.wanted if isinstance(task, str)]
+        self.whole.update(tasks["jeditaskid"][rows][np.isin(tasks["name"][rows], codes)].tolist() if codes else ())
+        self.unplaced.forget_the_rest()
 
     def add(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
             candidates: np.ndarray | None = None) -> None:
@@ -231,11 +246,3 @@ def steps_behind(world: World, policies: Policies, kind: DecisionKind, tags: tup
     return Steps(np.array([*(words["tags"].index(rule.tag) for rule in rules), KEPT]),
                  np.array([*(words["criteria"].index(rule.name) for rule in rules), KEPT]),
                  np.array([*(ordered.index(rule) for rule in rules), len(ordered)]))
-
-
-def tasks_of(world: World, wanted: Iterable[int | str]) -> frozenset[int]:
-    """The jeditaskids of tasks given by jeditaskid or by name; several tasks may share a name."""
-    words, tasks = world.vocabularies["task_names"], world.arrays.tasks
-    codes = [words.index(task) for task in wanted if isinstance(task, str)]
-    named = tasks["jeditaskid"][np.isin(tasks["name"], codes)].tolist()
-    return frozenset([*named, *(task for task in wanted if isinstance(task, int))])

@@ -29,6 +29,7 @@ from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.task_rows import renewed
 
 FIRST_SLOTS, FIRST_ORDERS = 256, 1024
 """Room for tasks and for orders at first; it doubles when it is used up."""
@@ -82,7 +83,16 @@ class JobTables:
         self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
         self.replica_tape, self.tasks = np.zeros((n, N_REPLICAS), bool), [None] * n
         self.known: tuple[Any, Any, Any] = None, None, None
+        control.books.newcomers.append(self.forget)
         self.renew()
+
+    def forget(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        slots = self.slot_of[rows[rows < len(self.slot_of)]]
+        self.slots["task"][slots[slots >= 0]] = -1
+        self.slot_of = renewed(self.control.world, self.slot_of, rows, -1)
+        self.apart = renewed(self.control.world, self.apart, rows, False)
+        self._bundle()
 
     def renew(self) -> None:
         """Take over what was replaced: statistics, the description of the queues, gdpconfig, room for decisions."""
@@ -96,7 +106,8 @@ class JobTables:
         elif snapshot is brokers.snapshot and self.desk.room is self.control.books.decisions.room:
             return
         self.apart[:] = False
-        self.apart[[jeditaskid - 1 for jeditaskid in brokers.snapshot.types_at]] = self.state[0]["by_type"]
+        row_of = self.control.world.row_of
+        self.apart[[row_of[task] for task in brokers.snapshot.types_at if task in row_of]] = self.state[0]["by_type"]
         self.known = brokers.snapshot, brokers.queues, cfg
         self._bundle()
 

@@ -30,7 +30,7 @@ MERGE_DRAW = luck.STREAMS["merge_draw"]
 
 def merger(control: Control) -> Process:
     """Merge outputs, if any task asks for it."""
-    if control.arrays.tasks["mergeoutput"].any():
+    if control.world.merges_output:
         yield from control.every(control.periods.job_generator, Merger(control).cycle, "merger")
 
 
@@ -122,9 +122,9 @@ class Merger:
         rows = rows[np.isin(arrays.tasks["status"][arrays.jobs["task"][rows]], SERVED)]
         jobs = arrays.jobs[rows]
         site = arrays.queues["site"][jobs["queue"]]
-        for task, chosen in merging.ready(jobs["task"], jobs["queue"], site, jobs["chunk"],
+        for task, chosen in merging.ready(jobs["jeditaskid"], jobs["queue"], site, jobs["chunk"],
                                           jobs["status"] == MERGING, self.control.edition):
-            self._plan(task, rows[chosen])
+            self._plan(self.control.world.row_of[task], rows[chosen])
 
     def _plan(self, task: int, rows: np.ndarray) -> None:
         """Plan the merge jobs of outputs at one place."""

@@ -14,13 +14,19 @@ class OpenInputs:
     def __init__(self, world: World):
         self.world = world
         self.rows: dict[int, tuple] = {}
-        tasks, names = world.arrays.tasks, world.vocabularies["task_names"]
-        work = world.scenario.workload
-        for stream in (*work.campaigns, *work.users):
-            if stream.open_input is not None and stream.name in names:
-                for row in np.flatnonzero(tasks["name"] == names.index(stream.name)).tolist():
-                    self.rows[row] = (int(tasks["n_jobs"][row]), stream.open_input)
-                    self.read(row, float(tasks["arrival_s"][row]))
+        names, work = world.vocabularies["task_names"], world.scenario.workload
+        self.streams = [(names.index(stream.name), stream.open_input) for stream in (*work.campaigns, *work.users)
+                        if stream.open_input is not None and stream.name in names]
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Open the datasets of tasks that are about to arrive."""
+        tasks = self.world.arrays.tasks
+        for row in rows.tolist() if self.streams else ():
+            self.rows.pop(row, None)
+        for name, how in self.streams:
+            for row in rows[tasks["name"][rows] == name].tolist():
+                self.rows[row] = (int(tasks["n_jobs"][row]), how)
+                self.read(row, float(tasks["arrival_s"][row]))
 
     def is_open(self, row: int) -> bool:
         """Whether more files may arrive."""

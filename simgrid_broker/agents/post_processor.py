@@ -85,5 +85,6 @@ def final_status_of(world: World, row: int) -> TaskStatus:
     """Final status of a task by its input and its parent."""
     tasks = world.arrays.tasks
     task = tasks[row]
-    parent = T(tasks["status"][task["parent"] - 1]) if task["parent"] > 0 else None
+    above = world.parent_of(row)
+    parent = None if above is None else T(tasks["status"][above])
     return final_status(int(task["n_jobs"]), int(task["n_finished"]), parent)

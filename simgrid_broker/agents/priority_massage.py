@@ -13,6 +13,7 @@ from simgrid_broker.policy import user_caps
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.counts import tally
 from simgrid_broker.world.queued_work import max_walltimes
+from simgrid_broker.world.task_rows import renewed
 
 S = JobStatus
 WINDOW_S = HOUR
@@ -32,16 +33,29 @@ class PriorityMassage:
     def __init__(self, control: Control):
         self.control = control
         world, words = control.world, control.world.vocabularies
-        tasks = world.arrays.tasks
-        analysis = np.isin(words["labels"], ANALYSIS_LABELS)[tasks["label"]]
-        named = np.array([bool(word) for word in words["working_groups"]])
-        self.owner_of_task, self.is_group = user_caps.owners(tasks["user"], tasks["working_group"], named, analysis)
-        self.users = np.unique(tasks["user"][analysis])
+        self.analysis = np.isin(words["labels"], ANALYSIS_LABELS)
+        self.named = np.array([bool(word) for word in words["working_groups"]])
+        self.ended: list[tuple] = []                                         # owner, queue and time, (n,) each
+        self.owners, self.owner_of_task = np.zeros((0, 2), np.int64), np.zeros(0, np.int32)
+        self.begin(np.arange(len(world.arrays.tasks)))
+        control.books.newcomers.append(self.begin)
         self.most_cores = int(world.arrays.pseudo_queues["corecount"].max(initial=1))
-        self.ended: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []     # owner, queue and time
         self.deployed = control.edition == "deployed"
         if self.deployed:
             control.fabric.watchers.append(self.watch)
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Find the owners of tasks that are about to arrive; owners stay known, in an order of their own."""
+        tasks, before = self.control.arrays.tasks, self.owners
+        analysis = self.analysis[tasks["label"][rows]]
+        of_new = user_caps.owners(tasks["user"][rows], tasks["working_group"][rows], self.named)
+        self.owners, place = np.unique(np.concatenate([before, of_new[analysis]]), axis=0, return_inverse=True)
+        place = place.ravel()
+        known = np.append(place[:len(before)], -1)             # numbers of the owners before, -1 = none
+        self.owner_of_task = renewed(self.control.world, known[self.owner_of_task].astype(np.int32), rows, -1)
+        self.owner_of_task[rows[analysis]] = place[len(before):]
+        self.ended = [(known[owner], *others) for owner, *others in self.ended]
+        self.users, self.is_group = np.unique(self.owners[:, 0]), self.owners[:, 1] >= 0
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note analysis jobs that have just ended, except cancelled ones."""

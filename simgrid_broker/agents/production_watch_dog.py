@@ -37,7 +37,14 @@ class ProductionWatchDog:
         self.may_pause = False
         self.n_throttled: dict[int, int] = {}
         self.until_s: dict[int, float] = {}
+        control.books.newcomers.append(self.forget)
         self.express = words["shares"].index(rules.EXPRESS) if rules.EXPRESS in words["shares"] else -1
+
+    def forget(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        for row in rows.tolist():
+            self.n_throttled.pop(row, None)
+            self.until_s.pop(row, None)
 
     def cycle(self) -> None:
         """Release tasks that were throttled long enough; boost, pause and throttle others."""

@@ -52,7 +52,7 @@ class AnalysisJobs:
         chosen &= np.isin(rows["status"], rules.ENDED_WELL)
         if chosen.any():
             rows, times = rows[chosen], times[chosen]
-            self.ended.append((self._group(rows["task"], rows["queue"]), times[np.arange(len(rows)), rows["status"]]))
+            self.ended.append((self._group(rows), times[np.arange(len(rows)), rows["status"]]))
 
     def waiting(self) -> np.ndarray:
         """Rows of the jobs that analysis rebrokerage withdraws, youngest first."""
@@ -67,9 +67,9 @@ class AnalysisJobs:
         chosen = rows[rules.groups_to_rebroker(groups, control.cfg, control.edition, control.now)]
         return np.flip(oldest_first(control.arrays, chosen)).copy()
 
-    def _group(self, task: np.ndarray, queue: np.ndarray) -> np.ndarray:
-        """Number of the group of jobs of a task at a queue."""
-        return task.astype(np.int64) * len(self.control.arrays.queues) + queue
+    def _group(self, jobs: np.ndarray) -> np.ndarray:
+        """Numbers of the groups of jobs of a task at a queue, (n_jobs,)."""
+        return jobs["jeditaskid"] * len(self.control.arrays.queues) + jobs["queue"]
 
     def _rows(self, statuses: Iterable[int], longer_than_s: float) -> np.ndarray:
         """Rows of the analysis jobs in some statuses that were made longer ago."""
@@ -87,8 +87,8 @@ class AnalysisJobs:
         control, arrays = self.control, self.control.arrays
         jobs, times = arrays.jobs, arrays.job_times
         rows = self._rows(S, -np.inf)
-        group = self._group(jobs["task"][rows], jobs["queue"][rows])
-        concerned = np.isin(group, self._group(jobs["task"][old], jobs["queue"][old]))
+        group = self._group(jobs[rows])
+        concerned = np.isin(group, self._group(jobs[old]))
         rows, group = rows[concerned], group[concerned]
         control.fabric.empty_outboxes()
         self.ended = [piece for piece in self.ended if (control.now - piece[1] < rules.QUIET_S).any()]

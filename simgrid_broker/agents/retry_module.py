@@ -32,6 +32,12 @@ class RetryModule:
         self.with_more_cputime: set[int] = set()
         self._class_of(ANYTHING)
 
+    def begin(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        for row in rows.tolist():
+            self.memory_failures.pop(row, None)
+            self.with_more_cputime.discard(row)
+
     def classify(self, row: int) -> None:
         """Find the rules for a task that has its share."""
         if self.scoped:

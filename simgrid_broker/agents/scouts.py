@@ -11,6 +11,7 @@ from simgrid_broker.views import Task
 from simgrid_broker.world import observe
 from simgrid_broker.world.columns import return_to, set_reason, set_scout_inputs, set_task, split_by_files
 from simgrid_broker.world.input_files import inputs_to_use, is_cut, jobs_to_come, pieces_at_once
+from simgrid_broker.world.task_rows import by_arrival, renewed
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.world import World
 
@@ -39,6 +40,14 @@ class Scouts:
         if self.streams:
             fabric.watchers.append(self.watch)
 
+    def renew(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        self.changes = renewed(self.world, self.changes, rows, 0)
+        self.measured = renewed(self.world, self.measured, rows, False)
+        self.assessed_s = renewed(self.world, self.assessed_s, rows, -np.inf)
+        for row in rows.tolist():
+            self._forget(row)
+
     def begin(self, row: int) -> None:
         """Start a task that is being refined with scouts if it uses them."""
         arrays, stream = self.world.arrays, self._stream(row)
@@ -59,7 +68,7 @@ class Scouts:
         """Assess the tasks with news of their scouts, each at most every ten minutes."""
         if not self.jobs:
             return
-        rows = np.flatnonzero(self.measured)
+        rows = by_arrival(self.world.arrays, np.flatnonzero(self.measured))
         arrays, n_done = self.world.arrays, int(self.world.state["n_done_jobs"])
         self._read(arrays.done_jobs[self.n_seen:n_done])
         self.n_seen = n_done

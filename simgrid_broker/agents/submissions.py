@@ -2,8 +2,11 @@
 
 from collections import Counter
 
+import numpy as np
+
 from simgrid_broker.world.columns import add_input
 from simgrid_broker.world.recorded import in_order, recorded_of_tasks
+from simgrid_broker.world.task_rows import renewed
 from simgrid_broker.world.world import World
 
 
@@ -19,6 +22,10 @@ class Submissions:
         self.times_s, self.rows = in_order(world.arrays)
         self.to_come = recorded_of_tasks(world.arrays)
         self.n_submitted = 0
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Know that tasks which come later, beside a trace or without one, get no more input than they have."""
+        self.to_come = renewed(self.world, self.to_come, rows, 0)
 
     @property
     def next_s(self) -> float | None:

@@ -21,8 +21,8 @@ def task_broker(control: Control) -> Process:
         if not len(rows):
             return
         burden = Burden(control.world, control.books.live_tasks.rows)
-        for row in rows[by_priority(rows, *(tasks[name][rows] for name in ("priority", "resource_type",
-                                                                           "share")))].tolist():
+        for row in rows[by_priority(*(tasks[name][rows] for name in ("jeditaskid", "priority", "resource_type",
+                                                                     "share")))].tolist():
             _assign(control, row, burden)
     yield from control.every(control.periods.task_broker, broker, "taskbroker")
 

@@ -10,6 +10,7 @@ from simgrid_broker.names import MOST_ATTEMPTS, Cause, JobStatus
 from simgrid_broker.policy.scouts import cpu_efficiency
 from simgrid_broker.policy.task_commands import Past, asks_for_history, limit_after_retry, median_or_nan, part_of
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.task_rows import renewed
 from simgrid_broker.world.world import World
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
@@ -33,6 +34,14 @@ class TaskLedger:
         self.of_hs06 = asks_for_history(keys)
         if self.of_hs06 or self.of_chunks:
             fabric.watchers.append(self.watch)
+
+    def begin(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        self.times_tried = renewed(self.world, self.times_tried, rows, 1)
+        self.failed_hs06s = renewed(self.world, self.failed_hs06s, rows, 0)
+        for row in rows.tolist():
+            for of in (self.efficiencies, self.unfinished, self.before):
+                of.pop(row, None)
 
     def watch(self, rows: np.ndarray, times: np.ndarray) -> None:
         """Note attempts that have ended."""

@@ -45,9 +45,9 @@ def task_refiner(control: Control) -> Process:
         rows = control.books.live_tasks.in_status(TaskStatus.REGISTERED, TaskStatus.REREFINE)
         again = tasks["status"][rows] == TaskStatus.REREFINE
         for row in rows[~again].tolist():
-            parent = int(tasks["parent"][row]) - 1
-            if parent < 0 or tasks["status"][parent] in SUCCESS:
-                if parent >= 0 and (nucleus := int(tasks["nucleus"][parent])) >= 0:
+            parent = control.world.parent_of(row)
+            if parent is None or tasks["status"][parent] in SUCCESS:
+                if parent is not None and (nucleus := int(tasks["nucleus"][parent])) >= 0:
                     move_input(control.world, row, nucleus)          # the output of the parent is there
                 if refine(control, row, tagger, queues):
                     _send_first(control, row)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.world.columns import lose_files, restore_files, set_activity, set_queue_status
+from simgrid_broker.world.columns import set_activity, set_queue_status
 from simgrid_broker.world.share_tree import share_tree, with_value
 
 
@@ -62,14 +62,10 @@ def storage_status_ends(control: Control, incident) -> None:
     set_activity(control.world, incident.storage, incident.activity, status)
 
 
-def file_loss(control: Control, incident) -> None:
-    """Lose files at a site, for good or for a while; files with a complete copy elsewhere are copied back."""
-    control.books.lost_files[id(incident)] = lose_files(control.world, incident.site, incident.fraction)
-
-
 EFFECTS: dict[str, Callable] = {
     "queue_status": queue_status, "share_target": share_target, "task_priority": task_priority,
-    "task_share": task_share, "file_loss": file_loss,
+    "task_share": task_share,
+    "file_loss": lambda control, incident: control.books.lost_files.lose(incident),
     "site_outage": lambda control, incident: control.fabric.site_goes_down(_site(control, incident.site), control.now),
     "link_outage": lambda control, incident: control.fabric.link_goes_down(*_link(control, incident), control.now),
     "gdpconfig": lambda control, incident: control.policies.set_config(incident.key, incident.value),
@@ -82,6 +78,5 @@ ENDS: dict[str, Callable] = {
     "site_outage": lambda control, incident: control.fabric.site_comes_back(_site(control, incident.site), control.now),
     "link_outage": lambda control, incident: control.fabric.link_comes_back(*_link(control, incident), control.now),
     "storage_status": storage_status_ends,
-    "file_loss": lambda control, incident: restore_files(        # tasks that are over read them after incexec only
-        control.world, *control.books.lost_files.pop(id(incident)))}
+    "file_loss": lambda control, incident: control.books.lost_files.restore(incident)}
 """Effect of the end of an incident, by its kind."""

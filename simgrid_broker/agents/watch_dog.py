@@ -48,8 +48,8 @@ def give_up_pending(control: Control) -> None:
     tasks = control.arrays.tasks
     for label, own in by_label(control, control.books.live_tasks.in_status(TaskStatus.PENDING)):
         for row in own[gives_up_pending(label, control.now - tasks["frozen_s"][own], control.cfg)].tolist():
-            parent = int(tasks["parent"][row]) - 1
-            if parent < 0 or tasks["status"][parent] in TASK_ENDS:
+            parent = control.world.parent_of(row)
+            if parent is None or tasks["status"][parent] in TASK_ENDS:
                 set_status(control.world, row, TaskStatus.EXHAUSTED, control.now)
 
 

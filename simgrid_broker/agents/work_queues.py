@@ -33,9 +33,18 @@ class WorkQueues:
         self.views: dict[int, tuple] = {}
         self.raised: dict[tuple[int, int], tuple] = {}
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
-        self.changing = control.arrays.tasks[list(CHANGING)]     # a view: the table of tasks does not grow
+        self.forget(np.zeros(0, np.int64))
+        control.books.newcomers.append(self.forget)
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
         self.has_analysis = bool(self.analysis.any())
+
+    def forget(self, rows: np.ndarray) -> None:
+        """Forget the tasks that were in some rows."""
+        self.changing = self.control.arrays.tasks[list(CHANGING)]        # a view of the table until it grows
+        for row in rows.tolist():
+            self.views.pop(row, None)
+        gone = set(rows.tolist())
+        self.raised = {key: view for key, view in self.raised.items() if key[0] not in gone}
 
     def tasks_of(self, queue: AlignedQueue) -> np.ndarray:
         """Rows of the tasks of one work queue, the highest priority first, older ones before younger."""
@@ -46,7 +55,8 @@ class WorkQueues:
             return found[0] if found else NOTHING
         rows = np.concatenate(found)
         tasks = self.control.arrays.tasks
-        return rows[by_priority(rows, tasks["priority"][rows], scouting=tasks["status"][rows] == TaskStatus.SCOUTING)]
+        return rows[by_priority(tasks["jeditaskid"][rows], tasks["priority"][rows],
+                                scouting=tasks["status"][rows] == TaskStatus.SCOUTING)]
 
     def by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
         """Production and analysis tasks, with whether they are analysis; JEDI generates jobs for each label."""

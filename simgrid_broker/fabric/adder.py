@@ -99,4 +99,4 @@ def add_jobs(world: Arrays, order, now):
 def by_task_and_site(arrays: Arrays) -> np.ndarray:
     """Positions in the Adder's inbox grouped by task and site, otherwise in order; (n_holding,)."""
     rows = arrays.holding["row"][:arrays.state[0]["n_holding"]]
-    return np.lexsort((arrays.queues["site"][arrays.jobs["queue"][rows]], arrays.jobs["task"][rows]))
+    return np.lexsort((arrays.queues["site"][arrays.jobs["queue"][rows]], arrays.jobs["jeditaskid"][rows]))

@@ -47,14 +47,15 @@ def generates(cfg: Gdpconfig) -> bool:
     return cfg.value(jobgen.JOB_SUBMISSION)
 
 
-def by_priority(row: np.ndarray, priority: np.ndarray, *queue: np.ndarray,
+def by_priority(age: np.ndarray, priority: np.ndarray, *queue: np.ndarray,
                 scouting: np.ndarray | int = 0) -> np.ndarray:
     """Order in which tasks are served, (n,) numbers of tasks: the highest priority first, older before younger.
 
-    row: grows with arrival; queue: what separates work queues, the last one first; scouting: tasks with one more.
+    age: grows with arrival, as the jeditaskid; queue: what separates work queues, the last one first; scouting: tasks
+    with one more.
     Source: lifecycle reference, section 2.3; brokerage reference, 1.1.
     """
-    return np.lexsort((row, -(priority.astype(np.int64) + scouting), *queue))
+    return np.lexsort((age, -(priority.astype(np.int64) + scouting), *queue))
 
 
 def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,

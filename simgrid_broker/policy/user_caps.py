@@ -87,19 +87,12 @@ def boosts(done: np.ndarray, activated: np.ndarray, highest: np.ndarray) -> list
     return found
 
 
-def owners(user: np.ndarray, group: np.ndarray, is_named: np.ndarray, analysis: np.ndarray
-           ) -> tuple[np.ndarray, np.ndarray]:
-    """Owner of each task, (n_tasks,) int32, -1 = not analysis; and whether each owner is a working group, (n_owners,).
+def owners(user: np.ndarray, group: np.ndarray, is_named: np.ndarray) -> np.ndarray:
+    """Owner of each task: its user, and its working group or -1, (n_tasks, 2).
 
-    user, group: of the tasks; is_named: whether a working group has a name, otherwise the user is the owner; analysis:
-    (n_tasks,) bool.
+    user, group: of the tasks; is_named: whether a working group has a name, otherwise the user is the owner.
     """
-    groups = np.where(is_named[group], group.astype(np.int64), -1)
-    pairs = np.stack([user.astype(np.int64), groups], axis=1)[analysis]
-    found, of_task = np.unique(pairs, axis=0, return_inverse=True)
-    owner = np.full(len(user), -1, np.int32)
-    owner[analysis] = of_task.ravel()
-    return owner, found[:, 1] >= 0
+    return np.stack([user.astype(np.int64), np.where(is_named[group], group.astype(np.int64), -1)], axis=1)
 
 
 def may_matter(counts: np.ndarray, cores: np.ndarray, most_cores: int, limits: Caps) -> bool:

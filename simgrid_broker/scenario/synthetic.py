@@ -14,6 +14,7 @@ import numpy as np
 from simgrid_broker.luck import key_of, keys, normal_quantile, uniforms
 from simgrid_broker.names import ANALYSIS_LABELS
 from simgrid_broker.scenario.arrivals import bags, poisson_times
+from simgrid_broker.scenario.arriving import Arrivals, Stream
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.expand_grid import late_function
 from simgrid_broker.scenario.model import Grid, Scenario
@@ -48,16 +49,19 @@ def task_list(scenario: Scenario) -> TaskList:
 
     Raises InputFileError for a trace that cannot be read.
     """
+    return arrivals(scenario).all()
+
+
+def arrivals(scenario: Scenario) -> Arrivals:
+    """The tasks of a scenario, to be drawn block by block; raises as `task_list`."""
     work = scenario.workload
-    parts = [campaign_tasks(campaign, scenario) for campaign in work.campaigns]
-    parts += [user_tasks(activity, scenario) for activity in work.users]
-    parts += single_arrivals(scenario)
-    if work.trace is not None:
-        tasks, remarks = late_function("trace_tasks")(work.trace, scenario)
-        parts.append(replace(tasks, remarks=tuple(remarks)))
-    found = merged(parts)
-    _name_parents(found.rows, work.campaigns)
-    return found
+    streams = [stream for campaign in work.campaigns for stream in campaign_streams(campaign, scenario)]
+    streams += [stream for activity in work.users for stream in user_streams(activity, scenario)]
+    streams += single_arrivals(scenario)
+    if work.trace is None:
+        return Arrivals(streams)
+    tasks, remarks = late_function("trace_tasks")(work.trace, scenario)
+    return Arrivals(streams, replace(tasks, remarks=tuple(remarks)))
 
 
 def typical_tasks(scenario: Scenario) -> TaskList:
@@ -72,7 +76,25 @@ def _typical(part: P) -> P:
     return part.model_copy(update=found | ({"sigma": 0.0} if isinstance(part, Spread) else {}))
 
 
-def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:
+def stream_of(payload: Payload, scenario: Scenario, name: str, arrival_s: np.ndarray, users: tuple[str, ...],
+              index: np.ndarray | None = None, user: np.ndarray | None = None, parent: str | None = None,
+              n_jobs: int | None = None) -> Stream:
+    """Tasks that arrive at `arrival_s`, (n,), numbered `index`, owned by `users[user]`, keyed by a name.
+
+    parent: name that keys their parents; n_jobs: wins over the draw.
+    """
+    index = np.arange(len(arrival_s)) if index is None else index
+
+    def draw_tasks(places: slice) -> TaskList:
+        found = _tasks(payload, scenario, key_of(name), arrival_s[places], users, index[places],
+                       0 if user is None else user[places])
+        if n_jobs is not None:
+            found.rows["n_jobs"] = n_jobs
+        return found
+    return Stream(key_of(name), arrival_s, index, draw_tasks, None if parent is None else key_of(parent))
+
+
+def campaign_streams(campaign: Campaign, scenario: Scenario) -> list[Stream]:
     """Tasks of one campaign: the backlog at the start, then the arrivals.
 
     A campaign with a parent has as many as its parent, at the same times.
@@ -80,10 +102,9 @@ def campaign_tasks(campaign: Campaign, scenario: Scenario) -> TaskList:
     source = first_ancestor(campaign, scenario.workload.campaigns)
     waiting = source.backlog + round(source.tasks_per_s * source.backlog_time)
     times = poisson_times(source, source.tasks_per_s, scenario.duration, scenario.seed, key_of(source.name))
-    users = (campaign.username,)
-    parts = [_tasks(campaign, scenario, key_of(f"{campaign.name}{BACKLOG}"), np.zeros(waiting), users),
-             _tasks(campaign, scenario, key_of(campaign.name), times, users)]
-    return merged(parts)
+    return [stream_of(campaign, scenario, campaign.name + part, arrival_s, (campaign.username,),
+                      parent=None if campaign.parent is None else campaign.parent + part)
+            for part, arrival_s in ((BACKLOG, np.zeros(waiting)), ("", times))]
 
 
 def first_ancestor(campaign: Campaign, campaigns: Sequence[Campaign]) -> Campaign:
@@ -94,49 +115,32 @@ def first_ancestor(campaign: Campaign, campaigns: Sequence[Campaign]) -> Campaig
     return campaign
 
 
-def _name_parents(rows: np.ndarray, campaigns: Sequence[Campaign]) -> None:
-    """Give each task of a campaign with a parent the jeditaskid of the task of the same number of the parent."""
-    place = {luck: row for row, luck in enumerate(rows["luck"].tolist())}
-    for campaign in campaigns:
-        for part in ("", BACKLOG) if campaign.parent is not None else ():
-            own, parents = (keys(key_of(name + part), np.arange(len(rows))).tolist()
-                            for name in (campaign.name, campaign.parent or ""))
-            for child, parent in zip(own, parents, strict=True):
-                if child not in place:
-                    break
-                rows["parent"][place[child]] = rows["jeditaskid"][place[parent]]
-
-
-def user_tasks(activity: UserActivity, scenario: Scenario) -> TaskList:
+def user_streams(activity: UserActivity, scenario: Scenario) -> list[Stream]:
     """Tasks of one group of users: the backlog at the start, then the tasks of the active periods."""
     names = tuple(f"{activity.name}-{rank:04d}" for rank in range(1, activity.users + 1))
     waiting = np.zeros(round(activity.periods_per_s * activity.backlog_time))
-    key, backlog_key = key_of(activity.name), key_of(f"{activity.name}/backlog")
-    begins = poisson_times(activity, activity.periods_per_s, scenario.duration, scenario.seed, key)
-    _, user, index = bags(activity, waiting, scenario.seed, backlog_key)
-    parts = [_tasks(activity, scenario, backlog_key, np.zeros(len(user)), names, index, user)]
-    arrival, user, index = bags(activity, begins, scenario.seed, key)
+    name, backlog = activity.name, activity.name + BACKLOG
+    begins = poisson_times(activity, activity.periods_per_s, scenario.duration, scenario.seed, key_of(name))
+    _, user, index = bags(activity, waiting, scenario.seed, key_of(backlog))
+    found = [stream_of(activity, scenario, backlog, np.zeros(len(user)), names, index, user)]
+    arrival, user, index = bags(activity, begins, scenario.seed, key_of(name))
     order = np.argsort(arrival, kind="stable")
     order = order[arrival[order] < scenario.duration]
-    parts.append(_tasks(activity, scenario, key, arrival[order], names, index[order], user[order]))
-    return merged(parts)
+    return [*found, stream_of(activity, scenario, name, arrival[order], names, index[order], user[order])]
 
 
-def single_arrivals(scenario: Scenario) -> list[TaskList]:
-    """One list of one task for each incident `task_arrival` within the scenario; its `jobs` win over the draw."""
+def single_arrivals(scenario: Scenario) -> list[Stream]:
+    """One stream of one task for each incident `task_arrival` within the scenario; its `jobs` win over the draw."""
     campaigns = {campaign.name: campaign for campaign in scenario.workload.campaigns}
-    seen, lists = dict[str, int](), []
+    seen, found = dict[str, int](), []
     for incident in scenario.incidents:
         if incident.what != "task_arrival" or incident.at >= scenario.duration:
             continue
         campaign = campaigns[incident.campaign or ""]
         number = seen[campaign.name] = seen.get(campaign.name, -1) + 1
-        tasks = _tasks(campaign, scenario, key_of(f"{campaign.name}/incident"),
-                       np.array([incident.at]), (campaign.username,), np.array([number]))
-        if incident.jobs is not None:
-            tasks.rows["n_jobs"] = incident.jobs
-        lists.append(tasks)
-    return lists
+        found.append(stream_of(campaign, scenario, f"{campaign.name}/incident", np.array([float(incident.at)]),
+                               (campaign.username,), np.array([number]), n_jobs=incident.jobs))
+    return found
 
 
 def draw(spread: Spread, seed: int, key: int, index: np.ndarray, question: int) -> np.ndarray:

@@ -15,15 +15,16 @@ from simgrid_broker.schema.trace import TRACE_VOCABULARIES
 
 @dataclass(frozen=True)
 class TaskList:
-    """All tasks of a run, sorted by arrival.
+    """All tasks of a run, or those that arrive within a time, sorted by arrival.
 
-    rows: (n,) of `schema.TASKS`, jeditaskid 1..n; `share` is -1 unless the task names a leaf, `resource_type` and
-    `nucleus` are -1 unless given. Sites, leaf shares, resource types are numbered in the scenario's order.
-    replica_site: (n, N_REPLICAS) site that holds input, -1 = none; replica_fraction: (n, N_REPLICAS) part of the input
-    held there, 0 to 1. A task without input has no replicas. vocabularies: words of each vocabulary in `VOCABULARY_OF`.
-    remarks: what an importer could not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is on tape; None =
-    all are on disk. splitting: (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task has files.
-    trace: of `schema.TRACE`, what was recorded of the jobs of a trace; trace_words: words of its vocabularies.
+    rows: (n,) of `schema.TASKS`, with consecutive jeditaskids; `share` is -1 unless the task names a leaf,
+    `resource_type` and `nucleus` are -1 unless given. Sites, leaf shares, resource types are numbered in the scenario's
+    order. replica_site: (n, N_REPLICAS) site that holds input, -1 = none; replica_fraction: (n, N_REPLICAS) part of
+    the input held there, 0 to 1. A task without input has no replicas. vocabularies: words of each vocabulary in
+    `VOCABULARY_OF`. remarks: what an importer could not use. replica_tape: (n, N_REPLICAS) bool, whether a replica is
+    on tape; None = all are on disk. splitting: (n,) of `schema.SPLITTING`, how jobs are cut from files; None = no task
+    has files. trace: of `schema.TRACE`, what was recorded of the jobs of a trace; trace_words: words of its
+    vocabularies.
     """
 
     rows: np.ndarray
@@ -79,10 +80,10 @@ def no_replicas(n: int) -> tuple[np.ndarray, np.ndarray]:
     return np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
 
 
-def merged(parts: Sequence[TaskList]) -> TaskList:
+def merged(parts: Sequence[TaskList], first: int = 1) -> TaskList:
     """One list of all tasks: sorted by arrival, then by part and place in it; vocabularies united in that order.
 
-    At most one part stems from a trace.
+    first: jeditaskid of the first task. At most one part stems from a trace.
     """
     rows = np.concatenate([new_rows(0), *(part.rows for part in parts)])
     vocabularies = {}
@@ -94,22 +95,23 @@ def merged(parts: Sequence[TaskList]) -> TaskList:
         vocabularies[vocabulary] = tuple(numbers)
     order = np.argsort(rows["arrival_s"], kind="stable")
     rows = rows[order]
-    rows["jeditaskid"] = np.arange(1, len(rows) + 1)
+    rows["jeditaskid"] = first + np.arange(len(rows))
     site, fraction = no_replicas(0)
     site = np.concatenate([site, *(part.replica_site for part in parts)])[order]
     fraction = np.concatenate([fraction, *(part.replica_fraction for part in parts)])[order]
     tape = np.concatenate([site[:0] > 0, *(part.tape() for part in parts)])[order]
     splitting = np.concatenate([SPLITTING.empty(0), *(part.split() for part in parts)])[order]
     remarks = tuple(remark for part in parts for remark in part.remarks)
-    return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting, *_traced(parts, order))
+    return TaskList(rows, site, fraction, vocabularies, remarks, tape, splitting, *_traced(parts, order, first))
 
 
-def _traced(parts: Sequence[TaskList], order: np.ndarray) -> tuple[np.ndarray, Mapping[str, tuple[str, ...]]]:
+def _traced(parts: Sequence[TaskList], order: np.ndarray,
+            first: int) -> tuple[np.ndarray, Mapping[str, tuple[str, ...]]]:
     """Recorded jobs of the part that has any, under the numbers that their tasks get, and the words of their codes.
 
     order: (n,) place of each task among the parts put one behind the other.
     """
-    number, before = np.argsort(order) + 1, 0
+    number, before = np.argsort(order) + first, 0
     for part in parts:
         if len(part.trace):
             rows = part.trace.copy()

@@ -1,5 +1,7 @@
 """Builds a world from a scenario and its tasks."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
@@ -11,15 +13,15 @@ from simgrid_broker.names import (
     JOB_TYPE_OF_TESTS,
     LABELS_OF_TESTS,
     Cause,
-    TaskStatus,
 )
 from simgrid_broker.scenario.link_table import link_table
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
-from simgrid_broker.schema.tasks import AS_PRIORITY
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
+from simgrid_broker.world.task_rows import task_tables
 from simgrid_broker.world.transitions import allowed_moves
 from simgrid_broker.world.world import World
 
@@ -33,12 +35,14 @@ OUTBOX_ROWS = 131_072
 """Ended attempts and transfers that are kept before they must be written."""
 
 
-def build(scenario: Scenario, task_list) -> World:
+def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None = None) -> World:
     """World of a scenario at time 0: nothing runs, no task has arrived.
 
-    Raises ScenarioError if an incident is about a task that never comes.
+    task_list: the tasks that arrive first; arrival_s: of all tasks, (n_tasks,), ascending; default: there are no
+    others. Raises ScenarioError if an incident is about a task that never comes.
     """
-    only_tasks_that_come(scenario, task_list.rows["arrival_s"], task_list.vocabularies["task_names"])
+    only_tasks_that_come(scenario, task_list.rows["arrival_s"] if arrival_s is None else arrival_s,
+                         task_list.vocabularies["task_names"])
     grid = scenario.grid
     tables = _grid_tables(scenario)
     n_queues, n_shares = len(grid.queues), len(leaf_shares(scenario.shares_in_use))
@@ -47,9 +51,7 @@ def build(scenario: Scenario, task_list) -> World:
     made = arrays.Arrays(
         state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
         **tables,
-        tasks=_tasks(task_list), task_times=np.full((len(task_list.rows), len(TaskStatus)), np.nan),
-        replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
-        **_growing(int(tables["pools"]["cores"].sum())),
+        **task_tables(scenario, task_list), **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         newest_activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
         oldest=np.full(len(tables["pseudo_queues"]), -1, np.int32),
@@ -59,33 +61,11 @@ def build(scenario: Scenario, task_list) -> World:
         running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, arrays.N_STATUS), np.int32),
         user_cores=np.zeros(n_users, np.int32),
-        allowed=allowed_moves(), replica_tape=task_list.tape().astype(np.int8),
-        ram_levels=_ram_levels(len(task_list.rows)), retry_rules=no_retry_rules(),
-        scout_inputs=np.zeros(len(task_list.rows), np.int32),
-        splitting=task_list.split(),
-        input_loss=_input_loss(scenario, task_list), trace=task_list.trace,
+        allowed=allowed_moves(), retry_rules=no_retry_rules(), trace=task_list.trace,
     )
-    return World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
-
-
-def _tasks(task_list) -> np.ndarray:
-    """The tasks of a list at time 0, (n,) of TASKS: each was submitted with its priority, unless it says another.
-
-    Recorded jobs become input of their tasks when they are submitted.
-    """
-    rows, tasks = task_list.rows, task_list.rows.copy()
-    tasks["n_jobs"][task_list.trace["jeditaskid"] - 1] = 0
-    tasks["taskpriority"] = np.where(rows["taskpriority"] == AS_PRIORITY, rows["priority"], rows["taskpriority"])
-    return tasks
-
-
-def _input_loss(scenario: Scenario, task_list) -> np.ndarray:
-    """Lost and broken parts of the input of each task, (n_tasks,) of INPUT_LOSS, as its stream says."""
-    loss, names = np.zeros(len(task_list.rows), arrays.INPUT_LOSS), task_list.vocabularies["task_names"]
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
-        if stream.name in names:
-            loss[task_list.rows["name"] == names.index(stream.name)] = stream.lost_input, stream.broken_input
-    return loss
+    world = World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))
+    world.merges_output = merges_output(scenario, task_list)
+    return world
 
 
 def only_tasks_that_come(scenario: Scenario, arrival_s: np.ndarray, names: tuple[str, ...]) -> None:
@@ -161,7 +141,7 @@ def first_job_rows(total_cores: int) -> int:
     return max(FIRST_ROWS, total_cores * 5 // 4)
 
 
-def _settings(scenario: Scenario, vocabularies: dict[str, tuple[str, ...]]) -> np.ndarray:
+def _settings(scenario: Scenario, vocabularies: Mapping[str, tuple[str, ...]]) -> np.ndarray:
     agents, deployed = scenario.agents, scenario.edition == "deployed"
     labels, types = vocabularies["labels"], vocabularies["processing_types"]
 
@@ -199,19 +179,18 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         lessons=np.zeros(FIRST_ROWS, arrays.LESSON))
 
 
-def _ram_levels(n_tasks: int) -> np.ndarray:
-    """Nothing awaits another attempt, and no input was raised; (n_tasks, N_RAM_LEVELS)."""
-    levels = np.zeros((n_tasks, arrays.N_RAM_LEVELS), arrays.RAM_LEVEL)
-    levels["head"] = -1
-    return levels
-
-
 def no_retry_rules(n_classes: int = 1) -> np.ndarray:
     """What follows from failures if no rule says anything: another attempt; (n_classes, n_causes) of RETRY_RULE."""
     return np.zeros((n_classes, len(Cause)), arrays.RETRY_RULE)
 
 
-def vocabularies(scenario: Scenario, task_list, tables) -> dict[str, tuple[str, ...]]:
+def merges_output(scenario: Scenario, task_list: TaskList) -> bool:
+    """Whether any task may ask that its output is merged."""
+    work = scenario.workload
+    return bool(task_list.rows["mergeoutput"].any()) or any(each.mergeOutput for each in (*work.campaigns, *work.users))
+
+
+def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, tuple[str, ...]]:
     """Meaning of every kind of code in the tables."""
     queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
     sites = tuple(scenario.grid.sites)
@@ -219,7 +198,7 @@ def vocabularies(scenario: Scenario, task_list, tables) -> dict[str, tuple[str, 
                    for p in tables["pseudo_queues"])
     reassigned = [each.queue for each in scenario.incidents if each.command == "reassign" and each.queue]
     kinds = task_list.vocabularies["processing_types"]
-    if task_list.rows["mergeoutput"].any() and PMERGE not in kinds:
+    if merges_output(scenario, task_list) and PMERGE not in kinds:
         kinds = (*kinds, PMERGE)
     return dict(
         task_list.vocabularies, sites=sites, processing_types=kinds,

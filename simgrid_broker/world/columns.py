@@ -71,18 +71,22 @@ def move_input(world: World, row: int, site: int) -> None:
         arrays.replica_tape[row] = 0
 
 
-def lose_files(world: World, site: str, fraction: float) -> tuple[np.ndarray, np.ndarray]:
+def lose_files(world: World, site: str, fraction: float, tasks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Lose a fraction of the files at a site; returns the rows of the tasks concerned and what each had lost before.
+
+    tasks: rows of the tasks whose files are looked at.
 
     Tasks with all their input at another site as well lose none.
     """
     arrays = world.arrays
-    held = arrays.replica_site == world.vocabularies["sites"].index(site)
-    elsewhere = np.where(held | (arrays.replica_site < 0), 0, arrays.replica_fraction).max(axis=1)
-    rows = np.flatnonzero(held.any(axis=1) & (elsewhere < 1))
+    replica, part = arrays.replica_site[tasks], arrays.replica_fraction[tasks]
+    held = replica == world.vocabularies["sites"].index(site)
+    elsewhere = np.where(held | (replica < 0), 0, part).max(axis=1)
+    concerned = held.any(axis=1) & (elsewhere < 1)
+    rows = tasks[concerned]
     before = arrays.input_loss["lost"][rows].copy()
-    here = np.where(held, arrays.replica_fraction, 0).max(axis=1)
-    gone = fraction * np.minimum(1 - elsewhere[rows], here[rows])
+    here = np.where(held, part, 0).max(axis=1)
+    gone = fraction * np.minimum(1 - elsewhere[concerned], here[concerned])
     arrays.input_loss["lost"][rows] = 1 - (1 - before) * (1 - gone)
     return rows, before
 

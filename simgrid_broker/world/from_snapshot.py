@@ -110,7 +110,8 @@ def _task_list(snapshot: Snapshot) -> TaskList:
                                          for task in tasks]
     rows["frozen_s"][:len(tasks)] = [snapshot.time - task.frozen_for if task.frozen_for else np.nan for task in tasks]
     rows["status"][len(tasks):], rows["status"][len(claims):] = TaskStatus.RUNNING, TaskStatus.DONE
-    rows["parent"][list(parents)] = len(claims) + 1 + np.arange(len(parents))      # numbered by row, from 1
+    rows["jeditaskid"][len(tasks):] = max(numbers, default=0) + 1 + np.arange(len(rows) - len(tasks))
+    rows["parent"][list(parents)] = rows["jeditaskid"][len(claims):]
     for words in vocabularies.values():
         words.setdefault("", len(words))
     site, fraction, tape = _replicas(snapshot, sites, len(rows))

@@ -72,7 +72,7 @@ class Burden:
         if self.n == len(self.rows):
             self.rows = np.concatenate([self.rows, np.zeros(GROWTH, np.int64)])
             self.work = np.concatenate([self.work, np.zeros(GROWTH)])
-        work = self.whole[np.searchsorted(self.live, row)]
+        work = self.whole[self.live == row][0]
         self.rows[self.n], self.work[self.n] = row, work
         self.total[tasks["nucleus"][row]] += work
         self.n += 1

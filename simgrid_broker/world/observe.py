@@ -75,7 +75,8 @@ def task(world: World, row: int) -> views.Task:
     t = dict(zip(TASKS.dtype.names or (), values, strict=True))
     n_jobs, nucleus = t["n_jobs"] - t["n_finished"] - t["n_failed"], t["nucleus"]
     counted, at_once = counted_inputs(world, row, t), pieces_at_once(world.arrays, row)
-    parent = world.arrays.tasks[t["parent"] - 1] if t["parent"] > 0 else None
+    above = world.parent_of(row)
+    parent = None if above is None else world.arrays.tasks[above]
     named = words["preassigned"][t["preassigned"]]
     fields = dict(
         zip(NUMBERS, seen_numbers(values), strict=True),
@@ -296,7 +297,7 @@ def jobs_before_merging(arrays: Arrays) -> np.ndarray:
     jobs = arrays.jobs
     of_merging = (arrays.tasks["mergeoutput"] != 0)[jobs["task"]]
     rows = np.flatnonzero((jobs["panda_id"] > 0) & (jobs["n_chunks"] > 0) & of_merging)
-    return rows[np.lexsort((jobs["chunk"][rows], jobs["task"][rows]))]
+    return rows[np.lexsort((jobs["chunk"][rows], jobs["jeditaskid"][rows]))]
 
 
 def has_other_work(arrays: Arrays) -> np.ndarray:

@@ -128,8 +128,9 @@ def _common(world: World, statistics, row: int, task: dict) -> dict:
     plain = claims(SnapshotTask, task, words) | dict(luck=task["luck"])
     if task["taskpriority"] != task["priority"]:
         plain["taskpriority"] = task["taskpriority"]
-    if task["parent"] > 0:
-        plain["parent"] = claims(Chain, values_of(world.arrays.tasks, task["parent"] - 1), words)
+    parent = world.parent_of(row)
+    if parent is not None:
+        plain["parent"] = claims(Chain, values_of(world.arrays.tasks, parent), words)
     plain["next_jobs"] = dict(scout=bool(world.arrays.scout_inputs[row]))
     if types_at := statistics.types_at.get(task["jeditaskid"]):
         plain["next_jobs"]["resource_types"] = {

@@ -1,9 +1,12 @@
 """The world as Python holds it: arrays, vocabularies of their codes, and growth of tables."""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.views import JobInput, QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import Arrays
@@ -13,6 +16,10 @@ from simgrid_broker.world.told import Owed, ToldTask
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
+
+TASK_TABLES = ("tasks", "task_times", "replica_site", "replica_fraction", "replica_tape", "ram_levels", "scout_inputs",
+               "splitting", "input_loss")
+"""Tables with a row for each task."""
 
 FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions")}
 """Field of the state that counts the free rows of a table."""
@@ -25,7 +32,8 @@ class World:
     across a call; software: of each PanDA queue; places: their storages; network: the brokers' data on links. What only
     a snapshot says: told, inputs: by row of a task, fields of its view and its input; slots: rows of Harvester_Slots by
     PanDA queue; locked: names of candidates, or of their PanDA queues, that another broker holds; told_tasks, owed: of
-    tasks by row, and of nuclei.
+    tasks by row, and of nuclei. row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task;
+    blocks: the tasks that come after those; merges_output: whether any task, also of the blocks, may ask for merging.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -45,11 +53,20 @@ class World:
         self.locked: frozenset[str] = frozenset()
         self.told_tasks: dict[int, ToldTask] = {}
         self.owed: Owed | None = None
+        self.row_of = dict(zip(arrays.tasks["jeditaskid"].tolist(), range(len(arrays.tasks)), strict=True))
+        self.free_tasks: list[int] = []
+        self.blocks: Iterator[TaskList] = iter(())
+        self.merges_output = False
 
     @property
     def state(self) -> np.void:
         """Counters of the world, one row of `arrays.STATE`."""
         return self.arrays.state[0]
+
+    def parent_of(self, row: int) -> int | None:
+        """Row of the task that makes the input of a task, None without one."""
+        parent = int(self.arrays.tasks["parent"][row])
+        return self.row_of[parent] if parent > 0 else None
 
     def merge_rule(self, row: int) -> MergeRule:
         """The parameters of merging of a task's stream; the defaults if it has no stream."""
@@ -76,6 +93,11 @@ class World:
         for name in ("events", "far_events"):
             self._lengthen(name, state["n_events"] + state["total_cores"] - state["n_pilots"]
                            + 4 * len(self.arrays.transfers) + MARGIN)
+
+    def lengthen_tasks(self, wanted: int) -> None:
+        """Grow the tables of tasks to at least `wanted` rows; the new ones are to be cleared."""
+        for name in TASK_TABLES:
+            self._lengthen(name, wanted)
 
     def _grow(self, name: str, wanted: int) -> None:
         """At least double a table with row allocation, and its parallel arrays."""

@@ -73,9 +73,8 @@ def test_who_is_lifted_and_by_how_many_jobs(done, activated, expected):
 @pytest.mark.rule("user_caps.owners")
 def test_owners_are_users_and_users_of_named_groups():
     user, group = np.array([0, 1, 0, 1, 0]), np.array([1, 0, 0, 0, 1])       # group 0 has a name, group 1 has none
-    analysis = np.array([True, True, True, False, True])
-    owner, is_group = owners(user, group, np.array([True, False]), analysis)
-    assert owner.tolist() == [0, 2, 1, -1, 0] and is_group.tolist() == [False, True, True]
+    found = owners(user, group, np.array([True, False])).tolist()
+    assert found == [[0, -1], [1, 0], [0, 0], [1, 0], [0, -1]]
 
 
 @pytest.mark.rule("may_matter")

@@ -1,0 +1,115 @@
+"""Rows of tasks: a block of tasks that arrives takes those of tasks that are gone, and more if these are too few."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from simgrid_broker.names import TaskStatus
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
+from simgrid_broker.schema import SPLITTING
+from simgrid_broker.schema.tasks import AS_PRIORITY
+from simgrid_broker.world.arrays import INPUT_LOSS, N_RAM_LEVELS, RAM_LEVEL, Arrays
+from simgrid_broker.world.rows import pop_retry
+from simgrid_broker.world.world import World
+
+
+def task_tables(scenario: Scenario, task_list: TaskList) -> dict[str, np.ndarray]:
+    """The tables with a row for each task, as the tasks of a list are before they arrive, (n,) or (n, ...) each."""
+    n = len(task_list.rows)
+    return dict(
+        tasks=_as_submitted(task_list), task_times=np.full((n, len(TaskStatus)), np.nan),
+        replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
+        replica_tape=task_list.tape().astype(np.int8), ram_levels=_ram_levels(n), scout_inputs=np.zeros(n, np.int32),
+        splitting=task_list.split(), input_loss=_input_loss(scenario, task_list))
+
+
+def _as_submitted(task_list: TaskList) -> np.ndarray:
+    """The tasks of a list at time 0, (n,) of TASKS: each was submitted with its priority, unless it says another.
+
+    Recorded jobs become input of their tasks when they are submitted.
+    """
+    rows, tasks = task_list.rows, task_list.rows.copy()
+    tasks["n_jobs"][task_list.trace["jeditaskid"] - 1] = 0
+    tasks["taskpriority"] = np.where(rows["taskpriority"] == AS_PRIORITY, rows["priority"], rows["taskpriority"])
+    return tasks
+
+
+def _ram_levels(n_tasks: int) -> np.ndarray:
+    """Nothing awaits another attempt, and no input was raised; (n_tasks, N_RAM_LEVELS)."""
+    levels = np.zeros((n_tasks, N_RAM_LEVELS), RAM_LEVEL)
+    levels["head"] = -1
+    return levels
+
+
+def _input_loss(scenario: Scenario, task_list: TaskList) -> np.ndarray:
+    """Lost and broken parts of the input of each task, (n_tasks,) of INPUT_LOSS, as its stream says."""
+    loss, names = np.zeros(len(task_list.rows), INPUT_LOSS), task_list.vocabularies["task_names"]
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        if stream.name in names:
+            loss[task_list.rows["name"] == names.index(stream.name)] = stream.lost_input, stream.broken_input
+    return loss
+
+
+def _blank(scenario: Scenario) -> dict[str, np.ndarray]:
+    """One row of each table that no task uses: it has no status, number or replica."""
+    none = TaskList(new_rows(1), *no_replicas(1), {"task_names": ()}, splitting=SPLITTING.empty(1))
+    blank = task_tables(scenario, none)
+    blank["tasks"][:] = np.zeros((), blank["tasks"].dtype)
+    return blank
+
+
+def place(world: World, task_list: TaskList) -> np.ndarray:
+    """Put tasks that are about to arrive into free rows; returns these in order of arrival, (n,).
+
+    Tables grow if there are too few; then arrays that agents keep for each row are too short (`renewed`).
+    """
+    n = len(task_list.rows)
+    _make_room(world, n)
+    rows = np.array([world.free_tasks.pop() for _ in range(n)], np.int64)
+    for name, values in task_tables(world.scenario, task_list).items():
+        getattr(world.arrays, name)[rows] = values
+    world.row_of.update(zip(task_list.rows["jeditaskid"].tolist(), rows.tolist(), strict=True))
+    return rows
+
+
+def _make_room(world: World, wanted: int) -> None:
+    """Grow the tables until so many rows are free; lower rows are taken first."""
+    old, missing = len(world.arrays.tasks), wanted - len(world.free_tasks)
+    if missing > 0:
+        world.lengthen_tasks(old + missing)
+        new = np.arange(old, len(world.arrays.tasks))
+        _clear(world, new)
+        world.free_tasks[:0] = new[::-1].tolist()
+
+
+def _clear(world: World, rows: np.ndarray) -> None:
+    for name, values in _blank(world.scenario).items():
+        getattr(world.arrays, name)[rows] = values
+
+
+def give_back(world: World, rows: np.ndarray) -> None:
+    """Free the rows of tasks that are over and of which no job is alive; input that awaits an attempt is dropped."""
+    arrays = world.arrays
+    for row in rows[arrays.tasks["n_retry"][rows] > 0].tolist():
+        for level in np.flatnonzero(arrays.ram_levels["head"][row] >= 0).tolist():
+            while arrays.ram_levels["head"][row, level] >= 0:
+                pop_retry(arrays, row, level)
+    for jeditaskid in arrays.tasks["jeditaskid"][rows].tolist():
+        del world.row_of[jeditaskid]
+    _clear(world, rows)
+    world.free_tasks.extend(np.sort(rows)[::-1].tolist())
+
+
+def by_arrival(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+    """Rows of tasks in order of arrival, (n,)."""
+    return rows[np.argsort(arrays.tasks["jeditaskid"][rows])]
+
+
+def renewed(world: World, column: np.ndarray, rows: Sequence[int] | np.ndarray, blank: float) -> np.ndarray:
+    """An array with an element for each row of tasks, lengthened if need be, `blank` for the new tasks in `rows`."""
+    short = len(world.arrays.tasks) - len(column)
+    if short > 0:
+        column = np.concatenate([column, np.full((short, *column.shape[1:]), blank, column.dtype)])
+    column[rows] = blank
+    return column
