@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the generated parts of docs/: scenario.md, snapshot.md, states.md, tables.md, the rules in fidelity.md.
+"""Write the generated parts of docs/: scenario.md, snapshot.md, states.md, tables.md, parts of match.md, fidelity.md.
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only list outdated files; exit status 1 if there are any
@@ -15,10 +15,11 @@ from marked_tests import tests_of_rules
 
 from simgrid_broker.advice import editions_of, readers
 from simgrid_broker.cli.reference import broker_rules, recorded
-from simgrid_broker.cli.scenario_keys import parts, snapshot_parts
+from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section
 from simgrid_broker.dry_run.fields import OF_CANDIDATE, OF_DECISION
+from simgrid_broker.dry_run.match_answer import OF_MATCHING, OF_REQUEST, OF_TASK_QUEUE
 from simgrid_broker.gdpconfig import REGISTRY, GdpconfigKey
 from simgrid_broker.schema import RECORDED
 from simgrid_broker.world.states import MACHINES, Machine, Move
@@ -96,8 +97,10 @@ start of the scenario.
 def documents() -> dict[Path, str]:
     """Every generated document as it should be."""
     fidelity = DOCS / "fidelity.md"
+    match = DOCS / "match.md"
     return {DOCS / "scenario.md": scenario(), DOCS / "snapshot.md": snapshot(),
             DOCS / "states.md": states(), DOCS / "tables.md": tables(),
+            match: between_marks(match.read_text(encoding="utf-8"), matching()),
             fidelity: between_marks(fidelity.read_text(encoding="utf-8"), rules())}
 
 
@@ -116,6 +119,15 @@ def snapshot() -> str:
     json = [table(("field", "meaning"), list(rows.items()), code=(0,)) for rows in (OF_DECISION, OF_CANDIDATE)]
     return "\n".join([SNAPSHOT_HEAD, *(_markdown(part.section(), 2) for part in snapshot_parts()), JSON_HEAD, json[0],
                       "\n### candidates[] of a decision\n", json[1]])
+
+
+def matching() -> str:
+    """The keys and fields of docs/match.md."""
+    json = [(title, table(("field", "meaning"), list(rows.items()), code=(0,))) for title, rows in (
+        ("JSON of an answer", OF_MATCHING), ("requests[] of an answer", OF_REQUEST),
+        ("task_queues[] of a request", OF_TASK_QUEUE))]
+    return "\n".join([*(_markdown(part.section(), 2) for part in match_parts()),
+                      *(f"## {title}\n\n{rows}" for title, rows in json)])
 
 
 def states() -> str:

@@ -12,9 +12,9 @@ HOMES = {
     "read_run": "records", "Run": "records",
     "metrics": "",
     "write_report": "report", "write_comparison": "report", "terminal_summary": "report",
-    "broker": "dry_run", "broker_turn": "dry_run",
+    "broker": "dry_run", "broker_turn": "dry_run", "match": "dry_run",
     "broker_jobs": "policy.job_brokerage.broker", "broker_task": "policy.task_brokerage.broker",
-    "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors",
+    "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors", "RequestError": "errors",
     "InputFileError": "errors", "OutputError": "errors", "PluginError": "errors",
 }
 """Public names and their modules; empty for a package that is public itself."""

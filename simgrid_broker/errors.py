@@ -58,6 +58,12 @@ class SnapshotError(ScenarioError):
     about = "the snapshot"
 
 
+class RequestError(ScenarioError):
+    """The description of a resource, or a list of them, cannot be asked as written."""
+
+    about = "the requests"
+
+
 class InputFileError(_Problems):
     """A file that the scenario or the command line names (a CRIC dump, a trace, a run) cannot be used."""
 

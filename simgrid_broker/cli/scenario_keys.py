@@ -12,6 +12,7 @@ from pydantic_core import PydanticUndefined
 from simgrid_broker import units
 from simgrid_broker.cli.text import Section
 from simgrid_broker.policy.registry import BUILT_IN, names
+from simgrid_broker.scenario.dirac_snapshot import DiracRequest, DiracSnapshot
 from simgrid_broker.scenario.model import Policies, Scenario
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
@@ -61,6 +62,13 @@ def snapshot_parts() -> tuple[KeyedPart, ...]:
     """Every part of a snapshot that is not also in a scenario, outer ones first, all under the topic `snapshot`."""
     found = _inside(KeyedPart("snapshot", "", Snapshot, "snapshot"), parts())
     return tuple(replace(part, topic="snapshot") for part in found)
+
+
+def match_parts() -> tuple[KeyedPart, ...]:
+    """Every part of a snapshot of DIRAC's task queues and of requests to them, all under the topic `match`."""
+    found = [*_inside(KeyedPart("match", "", DiracSnapshot, "snapshot of task queues"), ()),
+             *_inside(KeyedPart("match", "", DiracRequest, "match request"), ())]
+    return tuple(replace(part, topic="match") for part in found)
 
 
 def _inside(outermost: KeyedPart, known: tuple[KeyedPart, ...]) -> list[KeyedPart]:

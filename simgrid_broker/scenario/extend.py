@@ -53,7 +53,7 @@ def _base(path: Path, name: str, asked: Problem) -> tuple[Draft, list[Problem]]:
 
 def _draft(path: Path, asked: Problem | None = None) -> tuple[Draft, list[Problem]]:
     """The draft in one file, and what is wrong with its YAML; `asked` is where the file was asked for."""
-    document = read_yaml(_text(path, asked), str(path))
+    document = read_yaml(text_of(path, asked), str(path))
     if not isinstance(document.values, dict):
         empty = Problem(str(path), None, "", None, "expected a mapping (lines of `key: value`) at the top")
         raise ScenarioError(document.problems or [empty])
@@ -61,7 +61,7 @@ def _draft(path: Path, asked: Problem | None = None) -> tuple[Draft, list[Proble
     return Draft(_relative_to(path.parent, document), {(): Origin("file", str(path)), **marks}), document.problems
 
 
-def _text(path: Path, asked: Problem | None) -> str:
+def text_of(path: Path, asked: Problem | None = None) -> str:
     """Text of a scenario file; raises ScenarioError if it cannot be read."""
     try:
         return read_bytes(path, MOST_BYTES).decode()

@@ -6,20 +6,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import simgrid_broker.scenario.locate as locate
-from simgrid_broker.errors import Problem, ScenarioError, SnapshotError
+from simgrid_broker.errors import Problem, RequestError, ScenarioError, SnapshotError
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.cross_checks import findings
+from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.expand_grid import SOURCES, expanded
-from simgrid_broker.scenario.extend import missing_files, read
-from simgrid_broker.scenario.locate import Assignment, Draft, Finding
+from simgrid_broker.scenario.extend import missing_files, read, text_of
+from simgrid_broker.scenario.locate import Assignment, Draft, Finding, Origin
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.rules_dirac import dirac_findings, request_findings
 from simgrid_broker.scenario.rules_snapshot import snapshot_findings
 from simgrid_broker.scenario.set_values import NoSuchKey, assigned, from_command_line, from_python, plain
 from simgrid_broker.scenario.snapshot import Snapshot
 from simgrid_broker.scenario.validate import Validation, validated
+from simgrid_broker.scenario.yaml_lines import read_yaml
 
 W = TypeVar("W", bound=Whole)
-FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {Scenario: findings, Snapshot: snapshot_findings}
+FINDINGS: dict[type[Whole], Callable[[Any], Iterable[Finding]]] = {
+    Scenario: findings, Snapshot: snapshot_findings, DiracSnapshot: dirac_findings, DiracRequests: request_findings}
 """Checks between the parts, by model."""
 
 
@@ -41,12 +45,37 @@ def load_scenario(path: str | Path, seed: int | None = None, until: float | str 
 
 def load_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> Snapshot:
     """The snapshot in a YAML or JSON file, checked; overrides and `extends` as of a scenario. Raises SnapshotError."""
+    return _snapshot(path, overrides, Snapshot)
+
+
+def load_dirac_snapshot(path: str | Path, overrides: Iterable[str] = ()) -> DiracSnapshot:
+    """The snapshot of DIRAC's task queues in a YAML or JSON file, as `load_snapshot`. Raises SnapshotError."""
+    return _snapshot(path, overrides, DiracSnapshot)
+
+
+def load_requests(path: str | Path) -> DiracRequests:
+    """The request, or list of requests, in a JSON or YAML file, checked. Raises RequestError."""
+    try:
+        document = read_yaml(text_of(Path(path)), str(path))
+    except ScenarioError as error:
+        raise RequestError(error.problems) from None
+    if document.problems:
+        raise RequestError(document.problems)
+    several = isinstance(document.values, list)
+    above = ("requests",) if several else ("requests", 0)
+    marks = {(*above, *key): Origin("file", str(path), line) for key, line in document.lines.items()}
+    values = {"requests": document.values if several else [document.values]}
+    return resolve(Draft(values, {(): Origin("file", str(path)), **marks}), DiracRequests)
+
+
+def _snapshot(path: str | Path, overrides: Iterable[str], model: type[W]) -> W:
+    """A snapshot of either kind."""
     try:
         draft, problems = read(Path(path))
     except ScenarioError as error:
         raise SnapshotError(error.problems) from None
     assignments = _assignments(overrides, problems)
-    return resolve(replace(draft, assignments=tuple(assignments)), Snapshot, problems)
+    return resolve(replace(draft, assignments=tuple(assignments)), model, problems)
 
 
 def _assignments(overrides: Iterable[str], problems: list[Problem]) -> list[Assignment]:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "scenarios"
 DATA = ROOT.parent / "shared" / "data"
 BASES = ("atlas.yaml", "shares_2018.yaml")
-SNAPSHOTS = ("snapshot.yaml",)
+SNAPSHOTS = ("snapshot.yaml", "dirac_snapshot.yaml")
 RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage.yaml", "gpu_campaign.yaml",
             "atlas_day.yaml", "atlas_week.yaml", "lcg_replay.yaml", "memory_retry.yaml", "work_queues.yaml",
             "task_commands.yaml", "network_weight.yaml", "fast_rebrokerage.yaml", "site_outage.yaml", "splitting.yaml",

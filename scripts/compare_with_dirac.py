@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Answer recorded cases of DIRAC's task-queue database with the deployed edition of `simgrid_broker.match`.
+
+    scripts/compare_with_dirac.py KIND --cases INPUTS.json --out RESULTS.json
+
+KIND is matching, state, queue or job. INPUTS is a list of cases, or an object with a list `cases`, as
+`compare.py KIND --dump-inputs --expand` writes them; RESULTS is a list of results as it reads them. A case is a
+snapshot and a request; what its format leaves to defaults of its own is filled in, and keys that DIRAC does not know
+are left out. Every decision is made by the installed package.
+"""
+
+import argparse
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from simgrid_broker import match
+from simgrid_broker.dry_run.match_answer import Matching, RequestAnswer
+from simgrid_broker.scenario.dirac_snapshot import DiracJob, DiracRequest, DiracSnapshot
+
+DEFAULTS = dict(Owner="user", OwnerGroup="group", CPUTime=100)
+"""Values of a job that a case does not give."""
+EVERY_CPU = 10**9
+"""CPUTime of a request that a case does not give."""
+ANY_REQUEST = dict(CPUTime=EVERY_CPU)
+
+
+def asked(case: dict[str, Any]) -> Matching:
+    """The answers to all requests of a case."""
+    jobs = [DEFAULTS | {key: value for key, value in job.items() if key in DiracJob.model_fields}
+            for job in case["jobs"]]
+    snapshot = {key: value for key, value in case.items() if key in DiracSnapshot.model_fields}
+    given = case.get("resource", ANY_REQUEST)
+    requests = [ANY_REQUEST | {key: value for key, value in request.items() if key in DiracRequest.model_fields}
+                for request in (given if isinstance(given, list) else [given])]
+    return match(snapshot | dict(jobs=jobs, edition="deployed"), requests)
+
+
+def matching(found: Matching) -> dict[str, Any]:
+    """The eligible task queues of each request, or its error."""
+    return dict(matching=[dict(error=each.error["type"]) if each.error else [queue.name for queue in each.matching]
+                          for each in found.requests])
+
+
+def state(found: Matching) -> dict[str, Any]:
+    """The jobs and the priority of each task queue."""
+    return dict(queues=[dict(jobs=list(jobs), priority=queue.priority) for queue, jobs in found.queues])
+
+
+def queue(found: Matching) -> dict[str, Any]:
+    """The probability of each task queue."""
+    answer, = found.requests
+    chances = {each.name: each.probability for each in answer.matching}
+    return dict(probabilities=chances | _without_job(answer))
+
+
+def job(found: Matching) -> dict[str, Any]:
+    """The probability of each job."""
+    answer, = found.requests
+    return dict(probabilities=dict(answer.jobs) | _without_job(answer))
+
+
+def _without_job(answer: RequestAnswer) -> dict[str, float]:
+    return {"error": 1.0} if answer.error else dict(answer.outcomes)
+
+
+KINDS = {kind.__name__: kind for kind in (matching, state, queue, job)}
+"""How the answers of each kind of case are written."""
+
+
+def answer_of(kind: str, case: dict[str, Any]) -> dict[str, Any]:
+    """The result of one case; one that fails has the text of its error instead, which is also printed."""
+    try:
+        found = asked(case)
+        grouped = [list(jobs) for _, jobs in found.queues]
+        return dict(name=case["name"], refused=list(found.refused), queues=grouped) | KINDS[kind](found)
+    except Exception as error:
+        traceback.print_exc()
+        return dict(name=case.get("name"), error=f"{type(error).__name__}: {error}")
+
+
+def main() -> int:
+    """Read cases and write their results; exit status 1 if a case failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--cases", type=Path, required=True, help="file with the cases")
+    parser.add_argument("--out", type=Path, required=True, help="file for the results")
+    options = parser.parse_args()
+    given = json.loads(options.cases.read_text())
+    found = [answer_of(options.kind, case) for case in (given["cases"] if isinstance(given, dict) else given)]
+    options.out.write_text(json.dumps(found))
+    return int(any("error" in one for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

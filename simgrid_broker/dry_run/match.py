@@ -1,0 +1,141 @@
+"""`match`: what DIRAC's matcher answers to a resource, with exact probabilities and drawn frequencies."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import simgrid_broker.dry_run.match_draws as draws_of
+from simgrid_broker.dry_run.match_answer import Matching, QueueAnswer, RequestAnswer
+from simgrid_broker.dry_run.match_input import MatchInput, remarks_on
+from simgrid_broker.errors import RequestError, SnapshotError
+from simgrid_broker.policy.dirac.conditions import Condition
+from simgrid_broker.policy.dirac.draw import job_chances, queue_chances, requested_job_chance
+from simgrid_broker.policy.dirac.matching import Failure, failures
+from simgrid_broker.policy.dirac.request import Malformed, Request, checked_request
+from simgrid_broker.policy.dirac.task_queues import TaskQueue
+from simgrid_broker.scenario import DiracRequests, DiracSnapshot, load_dirac_snapshot, load_requests
+
+NO_MATCH, ERROR = "no match", "error"
+"""DIRAC's answers to a resource that gets no job."""
+
+
+def match(snapshot: DiracSnapshot | Mapping[str, Any] | str | Path,
+          resource: DiracRequests | Mapping[str, Any] | Sequence[Mapping[str, Any]] | str | Path, draws: int = 0,
+          edition: str | None = None, report: bool | None = None, **overrides: object) -> Matching:
+    """The answers of DIRAC's matcher to a resource, or to each of several.
+
+    snapshot, resource: a file, what it holds as plain values, or loaded; draws: of each request, keyed by the seed;
+    edition: instead of the snapshot's; report: whether the resource is a pilot's report, instead of `raw_resource`;
+    overrides: values of the snapshot by dotted key. Raises SnapshotError and RequestError.
+    """
+    given, asked = inputs(lambda: _snapshot(snapshot, edition, report, overrides), resource)
+    prepared = MatchInput(given)
+    queues = [queue for queue in prepared.queues if queue.jobs]
+    answers = tuple(_answer(prepared, request.model_dump(exclude_unset=True), number, draws)
+                    for number, request in enumerate(asked.requests))
+    return Matching(given.name, given.edition, given.seed, draws, prepared.refused,
+                    len(prepared.queues.queues) - len(queues), remarks_on(prepared, asked),
+                    tuple((_described(queue, prepared), tuple(sorted(queue.jobs))) for queue in queues), answers)
+
+
+def inputs(read: Callable[[], DiracSnapshot], resource: Any) -> tuple[DiracSnapshot, DiracRequests]:
+    """The snapshot that `read` gives, and the requests; raises SnapshotError with what is wrong with either."""
+    try:
+        snapshot = read()
+    except SnapshotError as wrong:
+        try:
+            requests_of(resource)
+        except RequestError as too:
+            raise SnapshotError([*wrong.problems, *too.problems]) from None
+        raise
+    return snapshot, requests_of(resource)
+
+
+def requests_of(resource: Any) -> DiracRequests:
+    """Requests of a file, or of plain values; raises RequestError."""
+    if isinstance(resource, DiracRequests):
+        return resource
+    if isinstance(resource, (str, Path)):
+        return load_requests(resource)
+    return DiracRequests.from_dict({"requests": [resource] if isinstance(resource, Mapping) else list(resource)})
+
+
+def _snapshot(snapshot: Any, edition: str | None, report: bool | None, overrides: Mapping[str, object]) -> Any:
+    """A snapshot of a file or of plain values with other values."""
+    if isinstance(snapshot, (str, Path)):
+        snapshot = load_dirac_snapshot(snapshot)
+    elif not isinstance(snapshot, DiracSnapshot):
+        snapshot = DiracSnapshot.from_dict(snapshot)
+    values = dict(overrides) | {name: value for name, value in (("edition", edition), ("raw_resource", report))
+                                if value is not None}
+    return snapshot.with_values(values) if values else snapshot
+
+
+def _answer(prepared: MatchInput, given: Mapping[str, Any], number: int, draws: int) -> RequestAnswer:
+    """The answer to one request."""
+    asked, named_ce = prepared.request(given)
+    try:
+        request = checked_request(asked, prepared.edition.request_fields, prepared.sharing, named_ce=named_ce,
+                                  negative=prepared.snapshot.negative)
+    except Malformed as wrong:
+        return RequestAnswer(asked, error={"type": wrong.kind, "text": str(wrong)})
+    queues = list(prepared.queues)
+    failed = failures(queues, request, prepared.edition)
+    matching = [queue for queue, why in zip(queues, failed, strict=True) if why is None]
+    if "JobID" in request.values:
+        return _named_job(prepared, asked, request, queues, failed, matching, number, draws)
+    chances = dict(zip(map(id, matching), queue_chances(matching, prepared.edition), strict=True))
+    jobs = {job: chance * float(chances[id(queue)]) for queue in matching if chances[id(queue)]
+            for job, chance in job_chances(queue, prepared.edition).items()}
+    drawn = draws_of.jobs_drawn(matching, prepared.edition, prepared.snapshot.seed, number, draws)
+    return RequestAnswer(asked, None, _queues(prepared, queues, failed, chances, drawn if draws else None), jobs,
+                         {} if jobs else {NO_MATCH: 1.0}, _counted(drawn, NO_MATCH) if draws else None)
+
+
+def _named_job(prepared: MatchInput, asked: Mapping[str, Any], request: Request, queues: list[TaskQueue],
+               failed: list[Failure | None], matching: list[TaskQueue], number: int, draws: int) -> RequestAnswer:
+    """The answer to a request that names a job; source: DIRAC reference, 7.8."""
+    job, = request.values["JobID"]
+    holder = prepared.queues.of_job(job)
+    found = holder is not None and holder in matching
+    chance = requested_job_chance(holder, job) if holder is not None and found else 0.0
+    otherwise = NO_MATCH if not all(queue.jobs for queue in matching) or not matching else ERROR
+    drawn = draws_of.named_job_drawn(holder if found else None, job, prepared.snapshot.seed, number, draws)
+    return RequestAnswer(
+        asked, None, _queues(prepared, queues, failed, {id(holder): chance} if found else {}, drawn if draws else None),
+        {job: chance} if chance else {}, {otherwise: 1.0 - chance} if chance < 1 else {},
+        _counted(drawn, otherwise) if draws else None)
+
+
+def _counted(drawn: Sequence[tuple[TaskQueue, int] | None], otherwise: str) -> Counter:
+    """Number of draws of each job, and of those without one."""
+    return Counter(otherwise if found is None else found[1] for found in drawn)
+
+
+def _queues(prepared: MatchInput, queues: Sequence[TaskQueue], failed: Sequence[Failure | None],
+            chances: Mapping[int, float], drawn: Sequence[tuple[TaskQueue, int] | None] | None
+            ) -> tuple[QueueAnswer, ...]:
+    """Every task queue with jobs, with its chance or the condition that it fails."""
+    times = Counter(id(found[0]) for found in drawn or () if found is not None)
+    return tuple(_described(queue, prepared, None if why is None else _failed(why), float(chances.get(id(queue), 0.0)),
+                            None if drawn is None else times[id(queue)])
+                 for queue, why in zip(queues, failed, strict=True) if queue.jobs)
+
+
+def _described(queue: TaskQueue, prepared: MatchInput, failed: Mapping[str, Any] | None = None,
+               probability: float = 0.0, drawn: int | None = None) -> QueueAnswer:
+    return QueueAnswer(min(queue.jobs), len(queue.jobs), queue.identity.values(prepared.edition), queue.priority,
+                       failed, probability, drawn)
+
+
+def _failed(why: Failure) -> dict[str, Any]:
+    """A failed condition as JSON-compatible types."""
+    condition: Condition = why.condition
+    return {"condition": condition.name, "queue": _plain(why.queue), "request": _plain(why.request),
+            "reason": why.reason, "source": condition.source}
+
+
+def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: sorted(value) if isinstance(value, frozenset) else list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()}

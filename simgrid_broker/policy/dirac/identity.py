@@ -1,0 +1,110 @@
+"""The identity of a job's task queue: all jobs with identical requirements wait in one task queue."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from simgrid_broker.policy.dirac.edition import Edition
+
+DEFAULT_CPU_TIME = 86_400
+"""CPUTime of a job that gives none, s; source: DIRAC reference, section 2."""
+NOT_POOLED = ("Sites", "BannedSites")
+"""Fields that task queues of a pool may differ in, in addition to memory; source: DIRAC reference, 11.2."""
+
+
+class Refused(ValueError):
+    """A job that DIRAC does not insert; the text says why."""
+
+
+class Identity(NamedTuple):
+    """Requirements that all jobs of a task queue share.
+
+    single: values of `Edition.single`; cpu_time: CPU class, s; lists: values of `Edition.lists`, each a set, empty =
+    no requirement; min_ram, max_ram: MB, both 0 = no requirement.
+    """
+
+    single: tuple[str, ...]
+    cpu_time: int
+    lists: tuple[frozenset[str], ...]
+    min_ram: int = 0
+    max_ram: int = 0
+
+    def pool(self, edition: Edition) -> tuple:
+        """The identity without sites and memory, by which task queues are pooled."""
+        return (self.single, self.cpu_time, tuple(values for name, values in zip(edition.lists, self.lists, strict=True)
+                                                  if name not in NOT_POOLED))
+
+    def fields(self, edition: Edition) -> dict[str, Any]:
+        """All fields by the names under which conditions read them."""
+        return (dict(zip(edition.single, self.single, strict=True))
+                | dict(zip(edition.lists, self.lists, strict=True))
+                | {"CPUTime": self.cpu_time, "MinRAM": self.min_ram, "MaxRAM": self.max_ram})
+
+    def values(self, edition: Edition) -> dict[str, Any]:
+        """The identity by DIRAC's names, lists sorted; what is not required is left out."""
+        given = dict(zip(edition.single, self.single, strict=True)) | {"CPUTime": self.cpu_time}
+        found: dict[str, Any] = {name: value for name, value in given.items() if value != ""}
+        found |= {name: sorted(values) for name, values in zip(edition.lists, self.lists, strict=True) if values}
+        return found | {name: value for name, value in (("MinRAM", self.min_ram), ("MaxRAM", self.max_ram)) if value}
+
+
+def cpu_class(cpu_time: int, classes: Sequence[int]) -> int:
+    """Smallest class that is not below a CPU time, the largest for all above; source: DIRAC reference, section 3."""
+    return classes[min(bisect_left(classes, cpu_time), len(classes) - 1)]
+
+
+def identity_of(job: Mapping[str, Any], edition: Edition, classes: Sequence[int]) -> Identity:
+    """Identity of the task queue of a job; raises Refused for values of a wrong type and an impossible range of memory.
+
+    Source: DIRAC reference, section 2. A list of nothing but blanks is no requirement, as an empty one (DIRAC refuses
+    the job: quirk blank_list_refused); names are compared with their case (DIRAC's database ignores it: quirk
+    case_insensitive).
+    """
+    single = tuple(_text(job, name) for name in edition.single)
+    cpu_time = _whole(job, "CPUTime", DEFAULT_CPU_TIME)
+    lists = tuple(_set(job, name) for name in edition.lists)
+    memory = _memory(job) if edition.memory else (0, 0)
+    return Identity(single, cpu_class(cpu_time, classes), lists, *memory)
+
+
+def stored_priority(job: Mapping[str, Any]) -> int:
+    """Priority of a job as DIRAC stores it: fractions are cut; raises Refused for what is no number.
+
+    Source: DIRAC reference, section 4.
+    """
+    given = job.get("priority", 1)
+    try:
+        return int(given)
+    except (TypeError, ValueError, OverflowError):
+        raise Refused(f"priority {given!r} is not a number") from None
+
+
+def _text(job: Mapping[str, Any], name: str) -> str:
+    given = job.get(name, "" if name == "Setup" else None)
+    if not isinstance(given, str):
+        raise Refused(f"{name} is missing" if given is None else f"{name} {given!r} is not text")
+    return given
+
+
+def _whole(job: Mapping[str, Any], name: str, default: int) -> int:
+    given = job.get(name, default)
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise Refused(f"{name} {given!r} is not a whole number")
+    return given
+
+
+def _set(job: Mapping[str, Any], name: str) -> frozenset[str]:
+    given = job.get(name, ())
+    if not isinstance(given, (list, tuple)) or not all(isinstance(value, str) for value in given):
+        raise Refused(f"{name} {given!r} is not a list of names")
+    return frozenset(value.strip() for value in given) - {""}
+
+
+def _memory(job: Mapping[str, Any]) -> tuple[int, int]:
+    least, most = _whole(job, "MinRAM", 0), _whole(job, "MaxRAM", 0)
+    for name, value in (("MinRAM", least), ("MaxRAM", most)):
+        if value < 0:
+            raise Refused(f"{name} {value} is negative")
+    if 0 < most < least:
+        raise Refused(f"MinRAM {least} is above MaxRAM {most}")
+    return least, most

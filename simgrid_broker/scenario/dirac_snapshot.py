@@ -1,0 +1,137 @@
+"""What one match of DIRAC depends on: the jobs that wait, their groups and users, options, and the resources that ask.
+
+Jobs and requests have DIRAC's own names. Their values are read as they are written: what DIRAC refuses, it refuses in
+the match, by its own rules.
+"""
+
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+
+from simgrid_broker.errors import RequestError, ScenarioError, SnapshotError
+from simgrid_broker.scenario.base import Whole
+from simgrid_broker.schema.part import Part
+
+REQUIREMENT = "list of names; nothing = no requirement"
+
+
+class DiracJob(Part):
+    """A waiting job, or several alike, with its requirements."""
+
+    id: int = Field(ge=0, description="Number of the job; one that comes again moves it")
+    count: int = Field(1, ge=1, description="Number of jobs of the same requirements, numbered from `id` on")
+    priority: Any = Field(1, description="UserPriority; fractions are cut")
+    Owner: Any = Field(None, description="User who submitted it")
+    OwnerDN: Any = Field(None, description="Certificate name of the user, documented edition; default: that of Owner "
+                         "in `users`, or Owner")
+    OwnerGroup: Any = Field(None, description="Group with which it was submitted")
+    Setup: Any = Field("", description="Setup to which it was submitted, documented edition")
+    CPUTime: Any = Field(86400, description="CPU work, normalised s")
+    Sites: Any = Field((), description=f"Sites that can run it, {REQUIREMENT}")
+    BannedSites: Any = Field((), description=f"Sites that cannot run it, {REQUIREMENT}")
+    GridCEs: Any = Field((), description=f"CEs that can run it, {REQUIREMENT}")
+    Platforms: Any = Field((), description=f"Platforms that can run it, {REQUIREMENT}")
+    JobTypes: Any = Field((), description=f"Its types, deployed edition, {REQUIREMENT}")
+    Tags: Any = Field((), description=f"Tags that the resource must have, deployed edition, {REQUIREMENT}")
+    MinRAM: Any = Field(0, description="Memory that it needs, MB, deployed edition; 0 = no requirement")
+    MaxRAM: Any = Field(0, description="Memory that it can use, MB, deployed edition; part of the identity only")
+    LHCbPlatforms: Any = Field((), description="Platforms, documented edition; default: Platforms")
+    PilotTypes: Any = Field((), description=f"Types of pilots that it accepts, documented edition, {REQUIREMENT}")
+    SubmitPools: Any = Field((), description="Pools that submit pilots for it, documented edition; identity only")
+    GridMiddlewares: Any = Field((), description="Middleware for its pilots, documented edition; identity only")
+
+
+class DiracGroup(Part):
+    """A group of users."""
+
+    job_share: Any = Field(1000, description="JobShare, a whole number; anything else is read as 1000, as in DIRAC")
+    job_sharing: bool = Field(False, description="JOB_SHARING: its users run each other's jobs and share its share")
+    allow_background: bool = Field(False, description="AllowBackgroundTQs: jobs of priority 0 run if nothing else does")
+    vo: str = Field("", description="VO; a generic pilot serves all groups of its own")
+
+
+class DiracUser(Part):
+    """A user."""
+
+    DN: str = Field("", description="Certificate name; usage under it is that of the user")
+
+
+class DiracUsage(Part):
+    """Usage that share correctors see in one slice of time."""
+
+    span: int = Field(604800, ge=1, description="TimeSpan of the slice, s")
+    group: str = Field("", description="Group whose users' usage this is; empty = usage of groups")
+    data: dict[str, float] = Field(description="Usage by group or user; what is absent had none")
+
+
+class DiracSnapshot(Whole):
+    """Everything that a match depends on, except the request."""
+
+    error: ClassVar[type[ScenarioError]] = SnapshotError
+
+    name: str = Field("snapshot", min_length=1, description="Name, for the reader")
+    description: str = Field("", description="One sentence for the reader")
+    edition: Literal["documented", "deployed"] = Field(
+        "deployed", description="Matching of the page of 2009, or of the current code")
+    seed: int = Field(1, ge=0, description="Seed of the draws")
+    jobs: tuple[DiracJob, ...] = Field(description="Waiting jobs, in the order in which they were inserted")
+    groups: dict[str, DiracGroup] = Field(default_factory=dict, description="Groups; one that is not here has defaults")
+    users: dict[str, DiracUser] = Field(default_factory=dict, description="Users; one that is not here has no DN")
+    operations: dict[str, Any] = Field(default_factory=dict, description="Options below Operations; JobScheduling has "
+                                       "taskQueueCPUTimeIntervals, EnableSharesCorrection and "
+                                       "ShareCorrections")
+    history: tuple[DiracUsage, ...] = Field((), description="Usage that share correctors see")
+    negative: Any = Field(None, description="Negative condition, or a list of them, of all requests: {attribute: "
+                          "[values]}")
+    banned_sites: tuple[str, ...] = Field((), description="Sites that are not in use; a pilot of theirs gets test jobs")
+    raw_resource: bool = Field(False, description="Whether requests are reports of pilots, which DIRAC's Matcher "
+                               "translates first")
+    set_priorities: dict[str, float] = Field(default_factory=dict, description="Priority of the task queue of a job, "
+                                             "by its id, instead of the computed one")
+    after_recalculate_remove: tuple[int, ...] = Field((), description="Jobs that were taken after priorities were "
+                                                      "computed")
+
+
+class DiracCredentials(Part):
+    """Who a pilot belongs to."""
+
+    properties: tuple[str, ...] = Field((), description="GenericPilot, or none for a private pilot")
+    username: str = Field("", description="User of a private pilot")
+    group: str = Field("", description="Group of a private pilot")
+    VO: str = Field("", description="VO of a generic pilot")
+
+
+class DiracRequest(Part):
+    """The description of a resource that asks for a job, or with `raw_resource` the report of a pilot."""
+
+    CPUTime: Any = Field(None, description="CPU work that it can do, normalised s; required")
+    Owner: Any = Field(None, description="User whose jobs it takes, deployed edition")
+    OwnerDN: Any = Field(None, description="Certificate name of that user, documented edition; default: that of Owner")
+    OwnerGroup: Any = Field(None, description="Group, or groups, whose jobs it takes")
+    Setup: Any = Field(None, description="Setup, documented edition")
+    Site: Any = Field(None, description="Its site or sites; ANY or nothing: any")
+    GridCE: Any = Field(None, description="Its CE or CEs")
+    Platform: Any = Field(None, description="Its platform or platforms")
+    LHCbPlatform: Any = Field(None, description="Its platform, documented edition; default: Platform")
+    PilotType: Any = Field(None, description="Type of the pilot, documented edition")
+    JobType: Any = Field(None, description="Types of jobs that it takes, deployed edition")
+    Tag: Any = Field(None, description="Its tags, deployed edition")
+    RequiredTag: Any = Field(None, description="Tags that jobs must have, deployed edition")
+    MaxRAM: Any = Field(None, description="Memory that it offers, MB, deployed edition")
+    BannedSite: Any = Field(None, description="Jobs that name all of these sites are not taken, deployed edition")
+    BannedGridCE: Any = Field(None, description="The same for CEs")
+    BannedPlatform: Any = Field(None, description="The same for platforms")
+    BannedJobType: Any = Field(None, description="The same for job types")
+    BannedTag: Any = Field(None, description="The same for tags")
+    JobID: Any = Field(None, description="The job that is wanted")
+    NumberOfProcessors: Any = Field(None, description="Processors, in the report of a pilot")
+    WholeNode: Any = Field(None, description="Present in the report of a pilot on a whole node, with any value")
+    Credentials: DiracCredentials | None = Field(None, description="Who the pilot belongs to, in its report")
+
+
+class DiracRequests(Whole):
+    """The requests of a file: one, or a list of them."""
+
+    error: ClassVar[type[ScenarioError]] = RequestError
+
+    requests: tuple[DiracRequest, ...] = Field(description="Requests, each answered for itself")

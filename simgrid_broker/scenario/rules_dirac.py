@@ -1,0 +1,54 @@
+"""Rules between the parts of a snapshot of DIRAC's task queues."""
+
+from collections.abc import Iterator
+
+from simgrid_broker.errors import nearest
+from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
+from simgrid_broker.scenario.locate import Finding, Key
+
+
+def dirac_findings(snapshot: DiracSnapshot) -> Iterator[Finding]:
+    """Everything that is wrong between the parts of a snapshot."""
+    yield from unknown_jobs(snapshot)
+    yield from unreadable_conditions(snapshot)
+    yield from unreadable_options(snapshot)
+
+
+def request_findings(asked: DiracRequests) -> Iterator[Finding]:
+    """A list of requests has one at least."""
+    if not asked.requests:
+        yield Finding(("requests",), None, "at least one request is needed", depends_on=(("requests", 0),))
+
+
+def unknown_jobs(snapshot: DiracSnapshot) -> Iterator[Finding]:
+    """Jobs that are named elsewhere are among the jobs."""
+    known = {job.id + k for job in snapshot.jobs for k in range(job.count)}
+    named: list[tuple[Key, str]] = [(("set_priorities", number), number) for number in snapshot.set_priorities]
+    named += [(("after_recalculate_remove", k), str(job)) for k, job in enumerate(snapshot.after_recalculate_remove)]
+    for key, number in named:
+        if not number.isdecimal() or int(number) not in known:
+            yield Finding(key, number, "no job of the snapshot has this id", nearest(number, map(str, known)),
+                          of_absence=True)
+
+
+def unreadable_conditions(snapshot: DiracSnapshot) -> Iterator[Finding]:
+    """Negative conditions are mappings of attributes."""
+    given = snapshot.negative
+    for position, ban in enumerate(given if isinstance(given, list) else [given] if given is not None else []):
+        if not isinstance(ban, dict):
+            key = ("negative", position) if isinstance(given, list) else ("negative",)
+            yield Finding(key, ban, "expected a negative condition, {attribute: [values]}")
+
+
+def unreadable_options(snapshot: DiracSnapshot) -> Iterator[Finding]:
+    """Options that hold others are mappings."""
+    scheduling = snapshot.operations.get("JobScheduling", {})
+    if not isinstance(scheduling, dict):
+        yield Finding(("operations", "JobScheduling"), scheduling, "expected a mapping of options")
+        return
+    corrections = scheduling.get("ShareCorrections", {})
+    for key, value in ((("ShareCorrections",), corrections),
+                       (("ShareCorrections", "WMSHistory"),
+                        corrections.get("WMSHistory", {}) if isinstance(corrections, dict) else {})):
+        if not isinstance(value, dict):
+            yield Finding(("operations", "JobScheduling", *key), value, "expected a mapping of options")

@@ -1,0 +1,45 @@
+"""The script that answers cases of DIRAC's production code, on a case written here and on the recorded ones."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "scripts" / "compare_with_dirac.py"
+RECORDED = ROOT.parent / "shared" / "data" / "dirac_matches"
+CASE = dict(name="a", groups=dict(g=dict(job_share=900)), resource=[dict(Site="A"), dict(CPUTime="x"), dict(Site="B")],
+            jobs=[dict(id=1, OwnerGroup="g", Sites=["A"], Platform="unknown"), dict(id=2, OwnerGroup="g", priority=-1),
+                  dict(id=3, count=2, OwnerGroup="g", CPUTime=1000)])
+
+
+def answers(kind, cases, tmp_path):
+    """What the script writes for a list of cases, as a file."""
+    given, found = tmp_path / "inputs.json", tmp_path / "results.json"
+    given.write_text(json.dumps(cases))
+    subprocess.run([sys.executable, SCRIPT, kind, "--cases", given, "--out", found], check=True, cwd=ROOT)
+    return found
+
+
+def test_a_case_of_each_kind(tmp_path):
+    def answer(kind, **changed):
+        one, = json.loads(answers(kind, [CASE | changed], tmp_path).read_text())
+        return one
+    assert answer("matching") == dict(name="a", refused=[2], queues=[[1], [3, 4]],
+                                      matching=[[1, 3], dict(error="type"), [3]])
+    assert answer("state")["queues"] == [dict(jobs=[1], priority=450), dict(jobs=[3, 4], priority=450)]
+    assert answer("queue", resource={})["probabilities"] == pytest.approx({"1": 0.5, "3": 0.5})
+    assert answer("job", resource=dict(Site="B"))["probabilities"] == pytest.approx({"3": 0.5, "4": 0.5})
+    assert answer("job", resource=dict(CPUTime=1))["probabilities"] == {"no match": 1}
+
+
+@pytest.mark.skipif(not RECORDED.is_dir(), reason=f"the recorded cases are not in {RECORDED}")
+@pytest.mark.parametrize(("kind", "number"), [("matching", 141), ("state", 58), ("queue", 24), ("job", 18)])
+def test_all_recorded_cases_without_quirks_agree(kind, number, tmp_path):
+    score = [sys.executable, RECORDED / "compare.py", kind]
+    inputs = subprocess.run([*score, "--dump-inputs", "--expand"], check=True, capture_output=True, text=True)
+    found = answers(kind, json.loads(inputs.stdout), tmp_path)
+    scored = subprocess.run([*score, found], capture_output=True, text=True)
+    assert scored.returncode == 0 and f"{number} of {number} cases agree" in scored.stdout, scored.stdout
