@@ -74,13 +74,12 @@ EQUIVALENT: dict[tuple[str, str], str] = {
         "candidates of weight 0 are drawn before, as unused ones",
     ("policy.merging.places", "queue.astype(np.int64) << 32 -> queue.astype(np.int64) << 33"):
         "any shift that leaves room for the numbers of sub-datasets",
-    ("policy.pilots._need", "np.where(counted, status.core_target, 0) -> np.where(counted, status.core_target, 1)"):
+    ("policy.pilot_streaming._need",
+     "np.where(counted, status.core_target, 0) -> np.where(counted, status.core_target, 1)"):
         "0.4 of one core is no core",
-    ("policy.pilots._wanted", "np.asarray(status.meanrss) != 0 -> np.asarray(status.meanrss) != 1"):
+    ("policy.pilot_streaming._wanted", "np.asarray(status.meanrss) != 0 -> np.asarray(status.meanrss) != 1"):
         "no type needs so little memory, and without a fitting type none is held back",
-    ("policy.pilots._within_limit", "np.maximum(wanted, 1) -> np.maximum(wanted, 2)"):
-        "half a worker is rounded up to the number that is left",
-    ("policy.pilots.take_workers", "need[queue] <= 0 -> need[queue] < 0"):
+    ("policy.pilot_streaming.take_workers", "need[queue] <= 0 -> need[queue] < 0"):
         "without need a job takes only what waits, and leaves one waiting",
     ("policy.rebrokerage.jobs_to_take_back", "excess > 0 -> excess > 1"): "of one job too many none is taken",
     ("policy.retry_module.increased_deployed", "max(asked, 0) -> max(asked, 1)"):

@@ -446,6 +446,27 @@ WAITING_JOBS = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4
 
 
 @dataclass(frozen=True)
+class WorkerStatus:
+    """What Harvester sees of all queues at once before it submits workers.
+
+    mode, activated: (n_queues,), names.WorkerMode and activated jobs; status: (n_queues,) of names.QueueStatus;
+    limits: (n_queues,) of schema.harvester.HARVESTER; all others (n_queues, n_resource_types): workers asked for (by
+    the server, or of which the jobs were fetched), waiting and running ones, their cores and their memory, MB, 0 cores
+    = no such type. In pull mode workers are of one type, that of most cores and memory, and take jobs of all types.
+    """
+
+    mode: np.ndarray
+    status: np.ndarray
+    activated: np.ndarray
+    limits: np.ndarray
+    asked: np.ndarray
+    queued: np.ndarray
+    running: np.ndarray
+    cores: np.ndarray
+    memory: np.ndarray
+
+
+@dataclass(frozen=True)
 class PilotStatus:
     """What unified pilot streaming sees of all queues at once.
 
@@ -462,10 +483,9 @@ class PilotStatus:
     activated: np.ndarray
     share_order: np.ndarray
     score: int = 0                 # resource type of the worker that keeps an idle queue alive
-    workers_running: np.ndarray | None = None      # (n_queues,) workers that hold a slot; None = Harvester has no limit
-    queue_limit_ratio: np.ndarray | float = 0.4    # (n_queues,) nQueueLimitWorkerRatio, as a part
-    queue_limit_min: np.ndarray | int = 100        # (n_queues,) nQueueLimitWorkerMin
-    jobs: np.ndarray | None = None                 # (n,) of WAITING_JOBS; None = those of `activated`, of one priority
+    by_priority: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None   # jobs of queues and their shares, both
+    # (m,), as WAITING_JOBS in order of age; None = all jobs of a share and type have one priority
+    jobs: np.ndarray | None = None                 # (n,) of WAITING_JOBS; None = those of `activated`
     status: np.ndarray | int = QueueStatus.ONLINE  # (n_queues,) of names.QueueStatus
     core_target: np.ndarray | float = 0            # (n_queues,) ups_core_target, 0 = none
     running_of_type: np.ndarray | int = 0          # (n_queues, n_resource_types) workers that hold a slot

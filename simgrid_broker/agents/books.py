@@ -7,6 +7,7 @@ import numpy as np
 
 from simgrid_broker.agents.command_book import CommandBook
 from simgrid_broker.agents.decision_log import DecisionLog
+from simgrid_broker.agents.harvester import Harvester
 from simgrid_broker.agents.live_tasks import LiveTasks
 from simgrid_broker.agents.lost_files import LostFiles
 from simgrid_broker.agents.open_inputs import OpenInputs
@@ -51,6 +52,7 @@ class Books:
         self.commands = CommandBook(world)
         self.ledger = TaskLedger(world, fabric, self.commands.bring_back)
         self.open_inputs = OpenInputs(world)
+        self.harvester = Harvester(world)
         self.submissions = Submissions(world)
         self.retry_module = RetryModule(world, policies.edition)
         self.scouts = Scouts(world, fabric, policies, self.retry_module)

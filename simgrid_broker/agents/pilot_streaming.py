@@ -1,7 +1,7 @@
-"""The server's pilot streaming and Harvester's submitter: submits workers of each type to every batch system.
+"""The server's pilot streaming: says how many workers of each resource type every queue wants.
 
-Source: Global Shares paper, section 2.4; lifecycle reference, sections 5.3 and 5.4. Simplified: every queue is served
-in pull mode, and a queue that is not unified is treated as one with a single type of worker.
+Source: Global Shares paper, section 2.4; lifecycle reference, section 5.3. Simplified: a queue that is not unified and
+whose workflow is pull_ups is treated as one with a single type of worker.
 """
 
 from collections.abc import Mapping
@@ -9,46 +9,36 @@ from collections.abc import Mapping
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.policy.pilot_streaming import ignores_memory
 from simgrid_broker.policy.resource_types import is_high_memory
 from simgrid_broker.schema.queues import option_number
-from simgrid_broker.world.observe import pilot_status, worker_types
+from simgrid_broker.world.pilot_status import pilot_status
 
-NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
-"""Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
 HIGH_MEMORY = "HIMEM"
 """Name of the limit of all high-memory types together; source: formats reference, section 1.4."""
 IDLE_TYPE = "SCORE"
 """Resource type of the worker that keeps an idle queue alive; source: lifecycle reference, section 5.4."""
-LIMIT_RATIO, LIMIT_MIN = 40, 100
-"""nQueueLimitWorkerRatio (%) and nQueueLimitWorkerMin of ATLAS's template; source: formats reference, section 11."""
 
 
 def pilot_streaming(control: Control) -> Process:
-    """Submit workers."""
-    pseudo_queue_of, worker_cores = worker_types(control.arrays)
+    """Ask for workers."""
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
-    queues = control.world.scenario.grid.queues.values()
-    options = queue_limits(queues) | streaming_options(queues, control.world.scenario.resource_types)
+    queues, harvester = control.world.scenario.grid.queues.values(), control.books.harvester
+    options = streaming_options(queues, control.world.scenario.resource_types)
+
+    memory = memory_options(queues, control.world.scenario.resource_types) if control.edition == "deployed" else {}
 
     def stream() -> None:
-        status = pilot_status(control.arrays, pseudo_queue_of, worker_cores, options, score)
-        workers = control.policies.pilot_submission(status)
-        workers[np.isin(control.arrays.queues["status"], NO_WORKERS)] = 0
-        queue, kind = np.nonzero(workers)
-        control.fabric.submit_workers(pseudo_queue_of[queue, kind], workers[queue, kind], control.now)
+        status = pilot_status(control.arrays, harvester.types, options | memory, score, ignores_memory(control.cfg))
+        harvester.command(control.policies.pilot_submission(status))
     yield from control.every(control.periods.pilot_streaming, stream, "pilots")
 
 
-def queue_limits(queues) -> dict[str, np.ndarray]:
-    """Fraction of the running workers that may wait, and workers that may always wait, as columns of the view.
-
-    The `params` of a queue take precedence over its template (formats reference, section 11: production.pull_ups).
-    """
-    ratio = [queue.params.get("nQueueLimitWorkerRatio", LIMIT_RATIO) for queue in queues]
-    least = [queue.params.get("nQueueLimitWorkerMin", LIMIT_MIN) for queue in queues]
-    return dict(queue_limit_ratio=np.array(ratio, float) / 100, queue_limit_min=np.array(least, np.int64))
+def memory_options(queues, types: Mapping) -> dict[str, np.ndarray]:
+    """`meanrss` of the queues and the bound of memory of each type as columns of the view; deployed edition only."""
+    most = [np.inf if kind.maxrampercore is None else kind.maxrampercore for kind in types.values()]
+    return dict(meanrss=np.array([queue.meanrss for queue in queues]), most_memory=np.array(most))
 
 
 def streaming_options(queues, types: Mapping) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.policy import dispatch
 from simgrid_broker.policy.job_brokerage import editions as job_rules
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
-from simgrid_broker.policy.pilots import new_workers
+from simgrid_broker.policy.pilot_streaming import new_workers
 from simgrid_broker.policy.task_brokerage import editions as task_rules
 from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.throttle import Throttle, throttle

@@ -132,7 +132,8 @@ class Agents(Part):
     job_generator_lacking: Seconds = Field(60, ge=1, description="Time to the next cycle of a work queue that made "
                                            "as many jobs as allowed")
     setupper: Seconds = Field(30, ge=1, description="Period of setting up pending jobs")
-    pilot_streaming: Seconds = Field(300, ge=1, description="Period of deciding how many pilots are needed by type")
+    pilot_streaming: Seconds = Field(300, ge=1, description="Period in which the server asks for workers of each type")
+    harvester_submitter: Seconds = Field(60, ge=1, description="Period in which Harvester submits workers")
     adder: Seconds = Field(60, ge=1, description="Period of processing ended payloads")
     post_processor: Seconds = Field(60, ge=1, description="Period of ending tasks with nothing left")
     watch_dog: Seconds = Field(300, ge=1, description="Period of checking tasks on hold")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from simgrid_broker.names import BareNucleus, QueueStatus
+from simgrid_broker.names import BareNucleus, QueueStatus, WorkerMode
 from simgrid_broker.schema.attribute import attribute, columns_of, derived, text
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.named import LeafName, ResourceTypeName, SiteName, StorageName
@@ -78,6 +78,13 @@ def standby_slots(queue: "Queue") -> Iterator[tuple[str, str | None, str | None,
             yield part, None, None, 0
 
 
+def worker_mode(workflow: str | None) -> WorkerMode:
+    """How workers come to the jobs of a queue with this workflow; source: lifecycle reference, section 5.1."""
+    if (workflow or "").startswith("push"):
+        return WorkerMode.PUSH
+    return WorkerMode.STREAMING if workflow == "pull_ups" else WorkerMode.PULL
+
+
 def flag(key: str, description: str, seen: str = "") -> Any:
     """A column that is 1 if a queue has an option."""
     return derived(lambda queue: has_option(queue, key), description, source=f"CRIC catchall {key}", seen=seen)
@@ -118,7 +125,9 @@ class Queue(Part):
     type: Literal["unified", "production", "analysis"] = Field("unified", description="Work that may come here")
     capability: Literal["ucore", "mcore", "score"] = Field("ucore", description="ucore = unified: slots of any size, "
                                                            "one candidate for each resource type")
-    workflow: str | None = Field("pull_ups", description="How workers come to jobs; all are simulated as pull")
+    workflow: str | None = Field("pull_ups", description="How workers come to jobs: pull_ups = pilot streaming, by the "
+                                 "server's order; pull or none = by Harvester's count of activated jobs; push, "
+                                 "push_noheartbeat = one worker for each job, which is fetched first")
     resource_type: str = Field("GRID", description="Kind of infrastructure, for the tagging of shares")
     corecount: int = attribute(8, "Cores of a multi-core slot; capability score: 1 unless it is given", ge=0,
                                le=MOST_CORES_OF_JOB, dtype="i2", unit="cores", zero=1, seen="i4",
@@ -172,6 +181,8 @@ class Queue(Part):
                                             "CPU level, such as x86-64-v3")
 
     unified = derived(lambda queue: queue.capability == "ucore", "1 if capability is ucore", seen="?")
+    worker_mode = derived(lambda queue: worker_mode(queue.workflow), "0 streaming, 1 pull, 2 push",
+                          source="CRIC workflow")
     pull_ups = derived(lambda queue: queue.unified and queue.workflow == "pull_ups",
                        "1 if unified and its workflow is pull_ups", seen="?")
     production = derived(lambda queue: queue.type in PRODUCTION_TYPES or has_option(queue, "grandly_unified"),

@@ -1,6 +1,6 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import isnan, nan
 from operator import itemgetter
 from typing import Any
@@ -15,7 +15,7 @@ from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.world import loads
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import account_of, of_shares
+from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
 from simgrid_broker.world.places import RAW
 from simgrid_broker.world.world import World
@@ -324,30 +324,3 @@ def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCoun
             defined += numbers[DEFINED] + int(placed[kind])
             waiting += numbers[WAITING]
     return views.WorkQueueCounts(running, not_running, defined, waiting)
-
-
-def worker_types(arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
-    """Pseudo-queue and cores of workers, (n_queues, n_types), -1 and 0 = none; type 0 where queues are not unified."""
-    shape = arrays.counts.shape[0], arrays.counts.shape[2]
-    numbers, cores = np.full(shape, -1, np.int64), np.zeros(shape, np.int64)
-    pseudo = arrays.pseudo_queues
-    column = np.maximum(pseudo["resource_type"], 0)
-    numbers[pseudo["queue"], column] = np.arange(len(pseudo))
-    cores[pseudo["queue"], column] = pseudo["corecount"]
-    return numbers, cores
-
-
-def pilot_status(arrays: Arrays, pseudo_queue_of: np.ndarray, worker_cores: np.ndarray, options: Mapping,
-                 score: int = 0) -> views.PilotStatus:
-    """View of all queues for pilot streaming; options: columns of the view; score: resource type for idle queues."""
-    pseudo, present = arrays.pseudo_queues, pseudo_queue_of >= 0
-    queued = np.where(present, pseudo["n_submitted"][pseudo_queue_of], 0)
-    running = np.where(present, pseudo["n_running"][pseudo_queue_of], 0)
-    activated = of_shares(arrays.counts[..., ACTIVATED].copy(), len(arrays.hs06_milli))
-    plain = arrays.queues["unified"] == 0
-    activated[plain, :, 0] = activated[plain].sum(axis=2)
-    return views.PilotStatus(
-        workers_running=running.sum(axis=1), running_of_type=running, status=arrays.queues["status"].copy(),
-        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * worker_cores).sum(axis=1),
-        cores_queued=(queued * worker_cores).sum(axis=1), workers_queued=queued, worker_cores=worker_cores,
-        activated=activated, share_order=arrays.share_order.copy(), score=score, **options)

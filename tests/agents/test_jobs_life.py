@@ -8,17 +8,19 @@ from builders import Bench, S, Stage, T, everyone, put_job, scenario
 
 from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.copy_archive import copy_archive
+from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_generator import job_generator
-from simgrid_broker.agents.pilot_streaming import NO_WORKERS, pilot_streaming, queue_limits
+from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.names import Cause
+from simgrid_broker.policy.worker_adjuster import NO_WORKERS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import PilotStatus
-from simgrid_broker.world.observe import pilot_status, worker_types
+from simgrid_broker.world.pilot_status import pilot_status, worker_types
 
 GENERATION = (task_source, task_refiner, statistics, job_generator, setupper)
 USERS = dict(label="user")
@@ -191,7 +193,7 @@ def mixed_bench() -> Bench:
 
 
 def test_workers_by_queue_and_type():
-    numbers, cores = worker_types(mixed_bench().arrays)
+    numbers, cores, _ = worker_types(mixed_bench().arrays)
     assert numbers.tolist() == [[0, 1, 2, 3], [4, -1, -1, -1], [5, -1, -1, -1]]
     assert cores.tolist() == [[1, 8, 1, 8], [1, 0, 0, 0], [4, 0, 0, 0]]
 
@@ -201,7 +203,7 @@ def test_what_pilot_streaming_sees():
     put_job(bench, S.ACTIVATED, queue=0, pseudo_queue=1, resource_type=1)
     put_job(bench, S.ACTIVATED, queue=2, pseudo_queue=5, resource_type=3)
     bench.fabric.submit_workers([1, 5], [200, 3], 0.0)
-    status = pilot_status(bench.arrays, *worker_types(bench.arrays), queue_limits(bench.scenario.grid.queues.values()))
+    status = pilot_status(bench.arrays, worker_types(bench.arrays), {})
     assert status.activated[0, 0].tolist() == [0, 1, 0, 0]
     assert status.activated[1:, 0, 0].tolist() == [0, 1]           # a plain queue has one type of worker, the first
     assert status.cores_running.tolist() == [8 * 125, 0, 0]        # the site is full
@@ -212,12 +214,12 @@ def test_what_pilot_streaming_sees():
 def submitted_by(decide, queues=MIXED, jobs=()) -> list[int]:
     """Workers that wait at each pseudo-queue after one cycle of pilot streaming with a policy of its own."""
     plan = scenario({"HERE": dict(cores=0)}, queues, resource_types=FOUR_TYPES)
-    stage = Stage((pilot_streaming,), plan, {})
+    stage = Stage((pilot_streaming, harvester_submitter), plan, {})
     for columns in jobs:
-        put_job(stage, S.ACTIVATED, **columns)
+        put_activated(stage.arrays, put_job(stage, S.ACTIVATED, **columns))
     if decide:
         stage.control.policies.pilot_submission = decide
-    stage.run(301.0)
+    stage.run(361.0)
     return stage.arrays.pseudo_queues["n_submitted"].tolist()
 
 
@@ -227,7 +229,8 @@ def submitted_by(decide, queues=MIXED, jobs=()) -> list[int]:
     pytest.param({"ups_core_target": 1520}, [101, 65, 0, 0, 1, 1], id="cores that count as running"),
 ])
 def test_options_of_a_queue_for_pilot_streaming(params, workers):
-    queues = MIXED | {"U": MIXED["U"] | dict(params={"nQueueLimitWorkerMin": 9999} | params)}
+    free = {"nQueueLimitWorkerMin": 9999, "maxNewWorkersPerCycle": 9999}
+    queues = MIXED | {"U": MIXED["U"] | dict(params=free | params)}
     assert submitted_by(None, queues, [dict(queue=0, pseudo_queue=kind, resource_type=kind) for kind in (0, 1)
                                        for _ in range(100)]) == workers
 

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.agents.adder import adder
+from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.merger import merger
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
@@ -24,7 +25,8 @@ from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.world import World
 
 S = JobStatus
-LIFE = (task_source, task_refiner, statistics, adder, post_processor, merger, job_generator, setupper, pilot_streaming)
+LIFE = (task_source, task_refiner, statistics, adder, post_processor, merger, job_generator, setupper, pilot_streaming,
+        harvester_submitter)
 TASK = dict(label="user", mergeoutput=1, output_bytes_per_job=1e8, n_jobs=6)
 
 
@@ -151,7 +153,8 @@ def test_without_a_queue_output_waits_and_brokerage_looks_again_after_a_while():
 
 
 def test_a_merge_job_some_of_whose_input_is_gone_is_killed():
-    stage = Merging(None, None, TASK | dict(max_attempt=1), agents=[a for a in LIFE if a is not pilot_streaming])
+    without_workers = [a for a in LIFE if a not in (pilot_streaming, harvester_submitter)]
+    stage = Merging(None, None, TASK | dict(max_attempt=1), agents=without_workers)
     stage.broker(0)
     stage.until(lambda statuses: (statuses == S.ACTIVATED).sum() == 6)
     stage.workers(6)

@@ -5,6 +5,7 @@ import pytest
 from builders import S, Stage, T, scenario
 
 from simgrid_broker.agents.adder import adder
+from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
@@ -24,7 +25,8 @@ from simgrid_broker.world.states import TASK
 from simgrid_broker.world.task_transitions import set_status
 
 ALL = (timeline, statistics, task_source, task_commando, task_refiner, task_broker, adder, post_processor, watch_dog,
-       job_generator, setupper, pilot_streaming)
+       job_generator, setupper, pilot_streaming,
+        harvester_submitter)
 LONG = dict(label="user", n_jobs=20, work_hs06s_per_event=36_000.0)
 """An analysis task of 20 jobs of an hour each at eight slots: made within minutes, at work for three hours."""
 

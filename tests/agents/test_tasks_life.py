@@ -8,6 +8,7 @@ from builders import Stage, T, everyone, scenario
 
 from simgrid_broker.agents import control
 from simgrid_broker.agents.adder import adder
+from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_generator import hold, job_generator
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
@@ -250,7 +251,8 @@ def test_final_status(n_finished, n_failed, status):
 
 
 def test_a_task_goes_all_its_way():
-    agents = (task_source, task_refiner, task_broker, adder, post_processor, job_generator, setupper, pilot_streaming)
+    agents = (task_source, task_refiner, task_broker, adder, post_processor, job_generator, setupper, pilot_streaming,
+        harvester_submitter)
     stage = Stage(agents, None, dict(n_jobs=20))
     stage.run(7200.0)
     assert stage.task() == "done"

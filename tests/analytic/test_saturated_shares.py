@@ -5,6 +5,7 @@ import pytest
 from builders import Stage, scenario
 from queueing import assert_mean
 
+from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.sampler import sampler
 from simgrid_broker.agents.statistics import statistics
@@ -31,7 +32,7 @@ def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, site=400, refresh_s=1
     plan = scenario({"HERE": dict(cores=site)}, queues, shares=shares, seed=seed, duration=hours * HOUR,
                     resource_types=types or dict(SCORE=dict(mincore=1, maxcore=1)),
                     agents=dict(statistics=refresh_s, pilot_streaming=120, sampler=600))
-    stage = Stage((statistics, pilot_streaming, sampler), plan, *said)
+    stage = Stage((statistics, pilot_streaming, harvester_submitter, sampler), plan, *said)
     for leaf, (number, queue, _) in enumerate(jobs):
         stage.submit(number, task=leaf, queue=queue)
     stage.run(hours * HOUR)

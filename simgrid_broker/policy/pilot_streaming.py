@@ -1,11 +1,14 @@
-"""Unified pilot streaming: the workers that every queue should get by resource type; source: Global Shares paper,
-section 2.4; lifecycle reference, sections 5.3 and 5.4."""
+"""Unified pilot streaming: the workers that the server asks Harvester for, by queue and resource type.
+
+Source: Global Shares paper, section 2.4; lifecycle reference, section 5.3.
+"""
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.gdpconfig import meanrss
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.views import WAITING_JOBS, PilotStatus
+from simgrid_broker.views import WAITING_JOBS, Gdpconfig, PilotStatus
 
 QUEUED_PART = 0.4
 """Target of waiting cores as a fraction of the running ones."""
@@ -13,20 +16,65 @@ MIN_SLOTS_QUEUED, MIN_SLOTS_NEEDED = 75, 5
 """Least number of waiting slots, and of slots requested if there are jobs for them."""
 
 
-def new_workers(status: PilotStatus) -> np.ndarray:
-    """Workers to submit, (n_queues, n_resource_types) int64.
+def ignores_memory(cfg: Gdpconfig) -> bool:
+    """Whether gdpconfig turns the comparison with `meanrss` off."""
+    return bool(cfg.value(meanrss.IGNORE_MEANRSS))
 
-    Jobs are walked by share, in the order of shares, and by priority, then by type in the order of the table. A job
-    takes a worker of its type that already waits, if there is one; otherwise cores are taken from the need, until it
-    is met. A type that ran out gets what it lacks and one more; a queue without any gets one worker of the type
-    `status.score` (or its first type) as a keep-alive. Harvester then limits how many may wait.
+
+def new_workers(status: PilotStatus) -> np.ndarray:
+    """Workers to ask for, (n_queues, n_resource_types) int64.
+
+    Jobs are walked by share, in the order of shares, and by priority. A job takes a worker of its type that already
+    waits, if there is one; otherwise cores are taken from the need, until it is met. A type that ran out gets what it
+    lacks and one more; a queue without any gets one worker of the type `status.score` (or its first type) as a
+    keep-alive.
     """
     waiting, cores = (np.array(numbers, np.int64, order="C") for numbers in (
         status.workers_queued, status.worker_cores))
-    jobs = status.jobs if status.jobs is not None else jobs_of_counts(status.activated)
-    take_workers(_in_order(jobs, status.share_order), waiting, np.where(_wanted(status), cores, 0), _need(status))
+    wanted, need = np.where(_wanted(status), cores, 0), _need(status)
+    take_workers(_in_order(_jobs(status, wanted, need), status.share_order), waiting, wanted, need)
     lacking = np.where(waiting < 0, 1 - waiting, 0)
-    return _within_limit(_keep_alive(lacking, cores, status.score), status)
+    return _keep_alive(lacking, cores, status.score)
+
+
+def _jobs(status: PilotStatus, cores: np.ndarray, need: np.ndarray) -> np.ndarray:
+    """Activated jobs, (n,) of WAITING_JOBS; their priorities are looked up only where they change the answer.
+
+    That is in the share in which the need of a queue is met, if it has jobs of several types: of the shares before it
+    all jobs get workers, of those behind it none.
+    """
+    if status.jobs is not None:
+        return status.jobs
+    counted = np.array(status.activated)
+    if status.by_priority is None:
+        return jobs_of_counts(counted)
+    share = np.full(len(need), -1)
+    last_share(counted, np.asarray(status.share_order), np.array(status.workers_queued, np.int64), cores, need, share)
+    queue = np.flatnonzero(share >= 0)
+    share = share[queue]
+    counted[queue, share] = 0
+    return np.concatenate([jobs_of_counts(counted), status.by_priority(queue, share)])
+
+
+@compiled
+def last_share(activated, order, waiting, cores, need, found):
+    """Write the share in which the need of each queue is met to `found`, if several of its types have jobs.
+
+    activated: (n_queues, n_shares, n_types) jobs; waiting: workers without a job, which is changed; found: (n_queues,).
+    """
+    for queue in range(len(need)):
+        left = need[queue]
+        for share in order:
+            n_types = 0
+            for kind in range(cores.shape[1]):
+                number = activated[queue, share, kind]
+                if number > 0 and cores[queue, kind] > 0:
+                    n_types += 1
+                    left -= cores[queue, kind] * max(number - max(waiting[queue, kind] - 1, 0), 0)
+                    waiting[queue, kind] -= number
+            if left <= 0:
+                found[queue] = share if n_types > 1 else -1
+                break
 
 
 def jobs_of_counts(activated: np.ndarray) -> np.ndarray:
@@ -60,24 +108,6 @@ def _wanted(status: PilotStatus) -> np.ndarray:
     fitting = status.most_memory <= np.reshape(status.meanrss, (-1, 1))
     too_high = np.reshape(too_high, (-1, 1)) & fitting.any(axis=1, keepdims=True)
     return below & (fitting | ~too_high)
-
-
-def _within_limit(workers: np.ndarray, status: PilotStatus) -> np.ndarray:
-    """`workers` scaled down, type by type, to Harvester's limit of waiting workers, (n_queues, n_types).
-
-    At most `queue_limit_ratio` of the running workers may wait, or `queue_limit_min` if that is more; the
-    largest remainders are rounded up. Source: lifecycle reference, section 5.4; formats reference, section 11.
-    """
-    if status.workers_running is None:
-        return workers
-    limit = np.maximum((status.workers_running * status.queue_limit_ratio).astype(np.int64), status.queue_limit_min)
-    room = np.maximum(limit - status.workers_queued.sum(axis=1), 0)
-    wanted = workers.sum(axis=1)
-    exact = workers * (np.minimum(room, wanted) / np.maximum(wanted, 1))[:, None]
-    scaled = np.floor(exact + 1e-9).astype(np.int64)
-    left = np.minimum(room, wanted) - scaled.sum(axis=1)
-    rank = np.argsort(np.argsort(scaled - exact, axis=1, kind="stable"), axis=1, kind="stable")
-    return scaled + (rank < left[:, None])
 
 
 def _need(status: PilotStatus) -> np.ndarray:

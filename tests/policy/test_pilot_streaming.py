@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.policy.pilots import new_workers
+from simgrid_broker.policy.pilot_streaming import new_workers
 from simgrid_broker.views import WAITING_JOBS, PilotStatus
 
 pytestmark = pytest.mark.rule("new_workers")
@@ -151,24 +153,49 @@ def test_all_queues_at_once_equal_each_alone(n_queues, n_shares, n_types, seed):
     assert (view.workers_queued == before).all()
 
 
-@pytest.mark.parametrize(("running", "queued", "submitted"), [
-    pytest.param(0, 0, 100, id="an idle queue may have the least number waiting"),
-    pytest.param(0, 99, 1, id="one below the limit"),
-    pytest.param(0, 100, 0, id="at the limit"),
-    pytest.param(1000, 100, 300, id="a busy queue may have a part of its running workers waiting"),
-    pytest.param(1000, 500, 0, id="over the limit"),
+def test_priorities_are_looked_up_only_where_they_change_the_answer():
+    asked = []
+
+    def by_priority(queue, share):
+        asked.append((queue.tolist(), share.tolist()))
+        return np.array([(0, 1, 1, 9, 99), (0, 1, 0, 1, 9999)], WAITING_JOBS)
+    view = replace(status([[100, 0], [9999, 99], [9999, 9999]]), by_priority=by_priority)
+    assert new_workers(view).tolist() == [[101, 64]]                # 500 cores are left for the second share
+    assert asked == [([0], [1])]                                    # the first gets all, the third nothing
+
+
+@pytest.mark.parametrize("activated", [
+    pytest.param([[9999, 0], [9, 9]], id="the need is met by a share with one type"),
+    pytest.param([[9, 9], [5, 5]], id="all jobs of all shares get workers"),
 ])
-def test_harvester_limits_the_workers_that_wait(running, queued, submitted):
-    plenty = PilotStatus(
-        corecount=np.array([8]), cores_running=np.array([running]), cores_queued=np.array([0]),
-        workers_queued=np.array([[queued, 0]]), worker_cores=np.array([[1, 8]]),
-        activated=np.array([[[5000, 5000]]]), share_order=np.array([0]), workers_running=np.array([running]))
-    assert new_workers(plenty).sum() == submitted
+def test_priorities_do_not_matter_where(activated):
+    def by_priority(queue, share):
+        assert not len(queue)
+        return np.zeros(0, WAITING_JOBS)
+    view = status(activated)
+    assert new_workers(replace(view, by_priority=by_priority)).tolist() == new_workers(view).tolist()
 
 
-def test_types_are_scaled_alike_where_harvester_limits():
-    both = PilotStatus(
-        corecount=np.array([8]), cores_running=np.array([0]), cores_queued=np.array([0]),
-        workers_queued=np.array([[0, 0]]), worker_cores=np.array([[1, 1]]), activated=np.array([[[199, 199]]]),
-        share_order=np.array([0]), workers_running=np.array([0]))
-    assert new_workers(both).tolist() == [[50, 50]]
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 5), st.integers(1, 4), st.integers(1, 4), st.integers(0, 10**6))
+def test_looking_up_some_priorities_equals_knowing_all(n_queues, n_shares, n_types, seed):
+    rng = np.random.default_rng(seed)
+    kept = rng.random((n_queues, n_shares, n_types, 3)) < 0.4
+    place = np.argwhere(kept)
+    jobs = np.zeros(len(place), WAITING_JOBS)
+    for column, values in zip(("queue", "share", "resource_type", "priority"), place.T, strict=True):
+        jobs[column] = values
+    jobs["number"] = rng.choice([1, 30, 200], len(place))
+    activated = np.zeros((n_queues, n_shares, n_types), int)
+    np.add.at(activated, tuple(place.T[:3]), jobs["number"])
+
+    def by_priority(queue, share):
+        chosen = {*zip(queue.tolist(), share.tolist(), strict=True)}
+        return jobs[[(row["queue"], row["share"]) in chosen for row in jobs]]
+    view = PilotStatus(
+        corecount=rng.choice([1, 8], n_queues), cores_running=rng.integers(0, 5000, n_queues),
+        cores_queued=rng.integers(0, 900, n_queues), workers_queued=rng.integers(0, 40, (n_queues, n_types)),
+        worker_cores=rng.choice([0, 1, 8, 16], (n_queues, n_types)), activated=activated,
+        share_order=rng.permutation(n_shares))
+    found = new_workers(replace(view, by_priority=by_priority))
+    assert found.tolist() == new_workers(replace(view, jobs=jobs)).tolist()

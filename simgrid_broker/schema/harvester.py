@@ -1,0 +1,102 @@
+"""Harvester's limits of each PanDA queue: columns that follow from the queue's options and from a template.
+
+Options are keys of CRIC's `params`, which win over the template (formats reference, section 11).
+"""
+
+from collections.abc import Mapping
+from math import inf, nan
+
+from simgrid_broker.names import WorkerMode
+from simgrid_broker.schema.column import Column, Table
+from simgrid_broker.schema.queues import Queue, option_number
+
+MANY = 999_999
+"""ATLAS's way to write that there is no limit."""
+
+TEMPLATES: Mapping[str, Mapping[str, float]] = {
+    "production.push": dict(nQueueLimitJobRatio=40, nQueueLimitJobMin=100, nQueueLimitJobMax=MANY,
+                            nQueueLimitWorker=MANY, maxWorkers=MANY, maxNewWorkersPerCycle=100),
+    "production.pull": dict(nQueueLimitWorkerRatio=40, nQueueLimitWorkerMin=100, nQueueLimitWorker=1000,
+                            maxWorkers=100_000, maxNewWorkersPerCycle=50),
+    "production.pull_ups": dict(nQueueLimitWorkerRatio=40, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=MANY,
+                                maxWorkers=MANY, maxNewWorkersPerCycle=150),
+    "analysis.push": dict(nQueueLimitJobRatio=50, nQueueLimitJobMin=100, nQueueLimitJobMax=1000,
+                          nQueueLimitWorker=MANY, maxWorkers=MANY, maxNewWorkersPerCycle=100),
+    "analysis.pull": dict(nQueueLimitWorkerRatio=100, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=500,
+                          maxWorkers=MANY, maxNewWorkersPerCycle=100),
+    "analysis.pull_ups": dict(nQueueLimitWorkerRatio=60, nQueueLimitWorkerMin=100, nQueueLimitWorkerMax=500,
+                              maxWorkers=MANY, maxNewWorkersPerCycle=50),
+}
+"""ATLAS's templates by type of the queue and mode; source: formats reference, section 11."""
+
+TEMPLATE_MODES = {WorkerMode.PUSH: "push", WorkerMode.PULL: "pull", WorkerMode.STREAMING: "pull_ups"}
+
+
+def template(queue: Queue) -> Mapping[str, float]:
+    """The template of a queue, by its type and workflow."""
+    return TEMPLATES[f"{'analysis' if queue.type == 'analysis' else 'production'}.{TEMPLATE_MODES[queue.worker_mode]}"]
+
+
+def option(queue: Queue, key: str) -> float:
+    """Value of an option of a queue, or of its template; NaN if neither has it."""
+    return option_number(queue, key, template(queue).get(key, nan))
+
+
+def ceiling(queue: Queue, what: str) -> float:
+    """Most workers or jobs that may wait: the option nQueueLimit<what> or ...Max, the lesser where both are written.
+
+    Where the queue writes neither, its template's; without any `maxWorkers` for workers, and no limit for jobs. Source:
+    lifecycle reference, sections 5.4 and 5.5.
+    """
+    keys = (f"nQueueLimit{what}", f"nQueueLimit{what}Max")
+    own = [number for key in keys if (number := option_number(queue, key, nan)) == number]
+    last = option(queue, "maxWorkers") if what == "Worker" else inf
+    return min(own or [template(queue).get(key, inf) for key in keys if key in template(queue)] or [last])
+
+
+def least(queue: Queue, what: str, each: float) -> float:
+    """Cores or MB that may always wait: the option, or the least number of workers, of one core and 1000 MB each."""
+    return option_number(queue, f"nQueueLimit{what}Min", option(queue, f"nQueueLimit{what[:6]}Min") * each)
+
+
+def _limit(name: str, key: str, unit: str, description: str, value=None) -> Column:
+    return Column(name, "f8", unit, f"Harvester {key}", description, of=value or (lambda queue: option(queue, key)))
+
+
+HARVESTER = Table("harvester", "one PanDA queue as Harvester is configured for it", (
+    _limit("queued_most", "nQueueLimitWorker", "workers", "Most workers that may wait",
+           lambda queue: ceiling(queue, "Worker")),
+    _limit("queued_ratio", "nQueueLimitWorkerRatio", "%", "Workers that may wait for 100 running ones; NaN = no ratio"),
+    _limit("queued_least", "nQueueLimitWorkerMin", "workers", "Workers that may wait however few are running"),
+    _limit("cores_most", "nQueueLimitWorkerCores", "cores", "Most cores of waiting workers",
+           lambda queue: option_number(queue, "nQueueLimitWorkerCores", inf)),
+    _limit("cores_ratio", "nQueueLimitWorkerCoresRatio", "%", "Cores that may wait for 100 cores of running workers"),
+    _limit("cores_least", "nQueueLimitWorkerCoresMin", "cores", "Cores that may wait however few are running",
+           lambda queue: least(queue, "WorkerCores", 1)),
+    _limit("memory_most", "nQueueLimitWorkerMemory", "MB", "Most memory of waiting workers",
+           lambda queue: option_number(queue, "nQueueLimitWorkerMemory", inf)),
+    _limit("memory_ratio", "nQueueLimitWorkerMemoryRatio", "%", "Memory that may wait for 100 MB of running workers"),
+    _limit("memory_least", "nQueueLimitWorkerMemoryMin", "MB", "Memory that may wait however little is in use",
+           lambda queue: least(queue, "WorkerMemory", 1000)),
+    _limit("most_workers", "maxWorkers", "workers", "Most workers that wait or run"),
+    _limit("new_per_cycle", "maxNewWorkersPerCycle", "workers", "Most workers that are submitted in one cycle"),
+    _limit("new_at_first", "nNewWorkers", "workers", "Workers asked for before the server asks; NaN = none"),
+    _limit("jobs_most", "nQueueLimitJob", "jobs", "Most jobs to be kept fetched", lambda queue: ceiling(queue, "Job")),
+    _limit("jobs_ratio", "nQueueLimitJobRatio", "%", "Jobs to be kept fetched for 100 running ones; NaN = no ratio"),
+    _limit("jobs_least", "nQueueLimitJobMin", "jobs", "Jobs to be kept fetched however few are running"),
+    _limit("job_cores_most", "nQueueLimitJobCores", "cores", "Cores of fetched jobs at which none are fetched",
+           lambda queue: option_number(queue, "nQueueLimitJobCores", inf)),
+    _limit("job_cores_ratio", "nQueueLimitJobCoresRatio", "%", "The same for 100 cores of running jobs"),
+    _limit("job_cores_least", "nQueueLimitJobCoresMin", "cores", "The same however few are running",
+           lambda queue: option_number(queue, "nQueueLimitJobCoresMin", 0)),
+))
+"""Source: lifecycle reference, sections 5.4 and 5.5; formats reference, sections 1.4 and 11."""
+
+LIMITS = ("nQueueLimitWorker", "nQueueLimitWorkerMax", "nQueueLimitWorkerMin", "nQueueLimitWorkerCores",
+          "nQueueLimitWorkerCoresMin", "nQueueLimitWorkerMemory", "nQueueLimitWorkerMemoryMin", "maxWorkers",
+          "maxNewWorkersPerCycle", "nNewWorkers", "nQueueLimitJob", "nQueueLimitJobMax", "nQueueLimitJobMin",
+          "nQueueLimitJobCores", "nQueueLimitJobCoresMin")
+"""Options of a queue that limit workers, jobs, cores or memory: at least one worker."""
+
+RATIOS = tuple(f"nQueueLimit{what}Ratio" for what in ("Worker", "WorkerCores", "WorkerMemory", "Job", "JobCores"))
+"""Options of a queue in percent of what runs."""

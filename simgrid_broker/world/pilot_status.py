@@ -1,0 +1,123 @@
+"""Makes the views of pilot streaming and of Harvester from the tables of the world."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import JobStatus, WorkerMode
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.groups import of_shares
+
+ACTIVATED = int(JobStatus.ACTIVATED)
+
+
+class WorkerTypes(NamedTuple):
+    """Workers of each queue by resource type, (n_queues, n_types) each; type 0 where queues are not unified."""
+
+    pseudo_queue: np.ndarray       # -1 = the queue has no such type
+    cores: np.ndarray              # 0 = the same
+    memory: np.ndarray             # MB
+
+
+def worker_types(arrays: Arrays) -> WorkerTypes:
+    """The workers that the queues of a world may have."""
+    shape = arrays.counts.shape[0], arrays.counts.shape[2]
+    found = WorkerTypes(np.full(shape, -1, np.int64), np.zeros(shape, np.int64), np.zeros(shape))
+    pseudo = arrays.pseudo_queues
+    place = pseudo["queue"], np.maximum(pseudo["resource_type"], 0)
+    found.pseudo_queue[place] = np.arange(len(pseudo))
+    found.cores[place], found.memory[place] = pseudo["corecount"], pseudo["worker_mb"]
+    return found
+
+
+def by_type(arrays: Arrays, types: WorkerTypes, column: str) -> np.ndarray:
+    """A column of the pseudo-queues, (n_queues, n_types); 0 where a queue has no such type."""
+    return np.where(types.pseudo_queue >= 0, arrays.pseudo_queues[column][types.pseudo_queue], 0)
+
+
+def mean_memory(types: WorkerTypes, workers: np.ndarray) -> np.ndarray:
+    """Memory per core that workers, (n_queues, n_types), have asked for, MB, (n_queues,); NaN without workers."""
+    cores = (workers * types.cores).sum(axis=1)
+    return np.where(cores > 0, (workers * types.memory).sum(axis=1) / np.maximum(cores, 1), np.nan)
+
+
+def pilot_status(arrays: Arrays, types: WorkerTypes, options: Mapping, score: int = 0,
+                 ignore_meanrss: bool = False) -> views.PilotStatus:
+    """View of all queues for pilot streaming; options: columns of the view; score: resource type for idle queues."""
+    queued, running = by_type(arrays, types, "n_submitted"), by_type(arrays, types, "n_running")
+    activated = of_shares(arrays.counts[..., ACTIVATED].copy(), len(arrays.hs06_milli))
+    plain = arrays.queues["unified"] == 0
+    activated[plain, :, 0] = activated[plain].sum(axis=2)
+    return views.PilotStatus(
+        running_of_type=running, status=arrays.queues["status"].copy(),
+        corecount=arrays.queues["corecount"].astype(np.int64), cores_running=(running * types.cores).sum(axis=1),
+        cores_queued=(queued * types.cores).sum(axis=1), workers_queued=queued, worker_cores=types.cores,
+        activated=activated, share_order=arrays.share_order.copy(), score=score,
+        by_priority=jobs_by_priority(arrays, types), mean_memory=mean_memory(types, queued + running),
+        mean_memory_running=mean_memory(types, running), ignore_meanrss=ignore_meanrss, **options)
+
+
+def jobs_by_priority(arrays: Arrays, types: WorkerTypes) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Function that gives the activated jobs of queues and their shares, (m,) each, as WAITING_JOBS in order of age."""
+    def look_up(queue: np.ndarray, share: np.ndarray) -> np.ndarray:
+        pair, kind = np.nonzero(types.pseudo_queue[queue] >= 0)
+        queue, share = queue[pair], share[pair]
+        pseudo_queue = types.pseudo_queue[queue, kind]
+        number = arrays.counts[..., ACTIVATED].sum(axis=(1, 2), dtype=np.int64)[queue].sum()
+        found = np.zeros(number, views.WAITING_JOBS)
+        oldest, stack = np.zeros(number, np.int64), np.zeros(number + 1, np.int64)
+        n = 0
+        for place in zip(queue.tolist(), share.tolist(), kind.tolist(), pseudo_queue.tolist(), strict=True):
+            n = count_by_priority(arrays, *place, found, oldest, stack, n)
+        return found[:n][np.argsort(oldest[:n], kind="stable")]
+    return look_up
+
+
+@compiled
+def count_by_priority(world: Arrays, queue, share, kind, pseudo_queue, found, oldest, stack, n):
+    """Add the activated jobs of a pseudo-queue and share to `found` from row `n` on, a row for each priority.
+
+    oldest: smallest PandaID of each row; stack: room for as many jobs. Returns the rows in use.
+    """
+    first, height = n, 0
+    root = world.activated[pseudo_queue, share]
+    if root >= 0:
+        stack[0], height = root, 1
+    while height > 0:
+        height -= 1
+        job = world.jobs[stack[height]]
+        place = first
+        while place < n and found[place]["priority"] != job["priority"]:
+            place += 1
+        row = found[place]
+        if place == n:
+            row["queue"], row["share"], row["resource_type"], row["priority"] = queue, share, kind, job["priority"]
+            row["number"], oldest[place] = 0, job["panda_id"]
+            n += 1
+        row["number"] += 1
+        oldest[place] = min(oldest[place], job["panda_id"])
+        for following in (job["child"], job["sibling"]):
+            if following >= 0:
+                stack[height] = following
+                height += 1
+    return n
+
+
+def worker_status(arrays: Arrays, types: WorkerTypes, limits: np.ndarray, asked: np.ndarray, status: np.ndarray,
+                  activated: np.ndarray) -> views.WorkerStatus:
+    """View of all queues for Harvester; status and activated jobs are as old as its caches."""
+    return views.WorkerStatus(
+        mode=arrays.queues["worker_mode"].copy(), status=status, activated=activated, limits=limits, asked=asked,
+        queued=by_type(arrays, types, "n_submitted"), running=by_type(arrays, types, "n_running"), cores=types.cores,
+        memory=types.memory)
+
+
+def activated_of_pull(arrays: Arrays) -> np.ndarray:
+    """Activated jobs of the queues in pull mode, (n_queues,); 0 for the others."""
+    found = np.zeros(len(arrays.queues), np.int64)
+    pull = np.flatnonzero(arrays.queues["worker_mode"] == WorkerMode.PULL)
+    found[pull] = arrays.counts[pull, :, :, ACTIVATED].sum(axis=(1, 2))
+    return found

@@ -1,0 +1,97 @@
+"""Harvester's limits on the workers of a queue, at their boundaries."""
+
+import numpy as np
+import pytest
+
+from simgrid_broker.names import QueueStatus
+from simgrid_broker.policy.worker_adjuster import NO_WORKERS, workers_to_submit
+from simgrid_broker.schema.harvester import HARVESTER
+from simgrid_broker.schema.queues import Queue
+from simgrid_broker.views import WorkerStatus
+
+pytestmark = pytest.mark.rule("workers_to_submit")
+FREE = dict(nQueueLimitWorker=9999, nQueueLimitWorkerMin=9999, maxNewWorkersPerCycle=9999)
+"""Options with which no limit is met."""
+
+
+def workers(asked=(0, 0), queued=(0, 0), running=(0, 0), cores=(1, 8), memory=(2000, 16_000), workflow="pull_ups",
+            activated=0, status=QueueStatus.ONLINE, type="unified", **params) -> list[int]:
+    """New workers of one queue by type."""
+    queue = Queue(atlas_site="HERE", workflow=workflow, type=type, params=params)
+    view = WorkerStatus(
+        mode=np.array([queue.worker_mode]), status=np.array([status]), activated=np.array([activated]),
+        limits=HARVESTER.filled((queue,), {}), asked=np.array([asked]), queued=np.array([queued]),
+        running=np.array([running]), cores=np.array([cores]), memory=np.array([memory], float))
+    return workers_to_submit(view)[0].tolist()
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    pytest.param(dict(asked=(5, 7)), [5, 7], id="as many as the server asks for"),
+    pytest.param(dict(asked=(5, 7), queued=(3, 3)), [5, 7], id="on top of those that wait"),
+    pytest.param(dict(asked=(0, 0), queued=(3, 3)), [0, 0], id="none if it asks for none"),
+    pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=12), [5, 7], id="the limit is just enough"),
+    pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=11), [5, 6], id="one less: larger remainders are rounded up"),
+    pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=11, queued=(0, 10)), [1, 0], id="a type near the limit"),
+    pytest.param(dict(asked=(5, 7), nQueueLimitWorkerMin=11, queued=(0, 11)), [0, 0], id="at the limit"),
+    pytest.param(dict(asked=(50, 0), running=(100, 0), nQueueLimitWorkerMin=1), [40, 0], id="a part of the running"),
+    pytest.param(dict(asked=(50, 0), running=(99, 0), nQueueLimitWorkerMin=1), [39, 0], id="rounded down"),
+    pytest.param(dict(asked=(50, 0), running=(100, 0), nQueueLimitWorkerMin=1, nQueueLimitWorkerRatio=45), [45, 0],
+                 id="another ratio"),
+    pytest.param(dict(asked=(50, 0), running=(1000, 0), nQueueLimitWorkerMin=1, nQueueLimitWorker=30), [30, 0],
+                 id="a fixed ceiling"),
+    pytest.param(dict(asked=(50, 0), running=(1000, 0), nQueueLimitWorkerMin=1, nQueueLimitWorkerMax=30), [30, 0],
+                 id="its other name"),
+    pytest.param(dict(asked=(50, 0), nQueueLimitWorkerMin=40, nQueueLimitWorker=30), [30, 0],
+                 id="the ceiling holds for the least number, too"),
+    pytest.param(dict(asked=(9, 9), running=(5, 5), maxWorkers=11), [1, 0], id="one worker is left in all"),
+    pytest.param(dict(asked=(9, 9), running=(5, 6), maxWorkers=11), [0, 0], id="none is left"),
+    pytest.param(dict(asked=(9, 3), maxNewWorkersPerCycle=4), [2, 2], id="in a cycle: types in proportion, cut before"),
+    pytest.param(dict(asked=(9, 3)) | FREE | dict(maxNewWorkersPerCycle=12), [9, 3], id="all in one cycle"),
+    pytest.param(dict(asked=(900, 300)) | FREE, [750, 250], id="1000 of a queue in any cycle"),
+    pytest.param(dict(asked=(200, 0)), [100, 0], id="the template: 100 may wait"),
+    pytest.param(dict(asked=(200, 0), running=(500, 0)), [150, 0], id="the template: 150 in a cycle"),
+    pytest.param(dict(asked=(200, 0), running=(500, 0), type="analysis"), [50, 0], id="analysis has another template"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCores=12, queued=(0, 1)), [4, 1],
+                 id="cores: what is left, rounded up to workers"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCores=8, queued=(0, 1)), [0, 0], id="no cores left"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerCoresRatio=50, nQueueLimitWorkerCoresMin=1, running=(0, 2)),
+                 [8, 1], id="cores in proportion to those in use"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerMemory=16_000, queued=(0, 0)), [8, 1], id="memory"),
+    pytest.param(dict(asked=(9, 9), nQueueLimitWorkerMemoryRatio=50, nQueueLimitWorkerMin=3), [2, 1],
+                 id="memory that may wait: 1000 MB for each worker that may"),
+    pytest.param(dict(asked=(9, 9), cores=(0, 8)), [0, 9], id="a queue without a type"),
+])
+def test_streaming(options, expected):
+    assert workers(**options) == expected
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    pytest.param(dict(activated=30), [0, 30], id="one worker a job, of the largest slot"),
+    pytest.param(dict(activated=30, queued=(0, 10)), [0, 20], id="less those that wait"),
+    pytest.param(dict(activated=10, queued=(0, 10)), [0, 0], id="all have one"),
+    pytest.param(dict(activated=0), [0, 1], id="one without any job"),
+    pytest.param(dict(activated=0, running=(0, 5)), [0, 1], id="one waits even if others run"),
+    pytest.param(dict(activated=0, queued=(0, 1)), [0, 0], id="but not two"),
+    pytest.param(dict(activated=70), [0, 50], id="the template: 50 in a cycle"),
+    pytest.param(dict(activated=500, maxNewWorkersPerCycle=999), [0, 100], id="the template: 100 may wait"),
+    pytest.param(dict(activated=9999, maxNewWorkersPerCycle=9999, running=(0, 9000)), [0, 1000],
+                 id="the template: 1000 at most"),
+    pytest.param(dict(activated=5, asked=(7, 7)), [0, 5], id="what the server asks for is not read"),
+    pytest.param(dict(activated=5, cores=(8, 8), memory=(9, 8)), [5, 0], id="of equal cores the most memory"),
+    pytest.param(dict(activated=5, cores=(8, 8), memory=(8, 8)), [5, 0], id="of equal memory the first"),
+])
+def test_pull(options, expected):
+    assert workers(workflow="pull", **options) == expected
+
+
+@pytest.mark.parametrize(("options", "expected"), [
+    pytest.param(dict(asked=(3, 4), activated=99), [3, 4], id="one for each fetched job"),
+    pytest.param(dict(asked=(300, 0)), [100, 0], id="the template: 100 in a cycle"),
+])
+def test_push(options, expected):
+    assert workers(workflow="push", **options) == expected
+
+
+@pytest.mark.parametrize("status", list(QueueStatus))
+def test_status_of_the_queue(status):
+    assert workers(asked=(1, 1), status=status) == ([0, 0] if status in NO_WORKERS else [1, 1])

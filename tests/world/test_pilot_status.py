@@ -1,0 +1,56 @@
+"""What pilot streaming and Harvester see of the queues."""
+
+import numpy as np
+import pytest
+from builders import Bench, S, put_job, scenario
+
+from simgrid_broker.fabric.activated import put_activated
+from simgrid_broker.world.pilot_status import activated_of_pull, mean_memory, pilot_status, worker_types
+
+TYPES = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000), MCORE=dict(mincore=2, maxrampercore=2000))
+QUEUES = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8, maxrss=16_000),
+          "S": dict(atlas_site="HERE", capability="score", workflow="pull", maxrss=3000)}
+SCORE, MCORE, PLAIN = range(3)
+
+
+def bench(*jobs) -> Bench:
+    """A unified and a single-core queue; jobs: pseudo-queue, share and priority of activated jobs."""
+    shares = [dict(name="A", value=1), dict(name="B", value=1)]
+    stage = Bench(scenario({"HERE": dict(cores=100)}, QUEUES, resource_types=TYPES, shares=shares), {}, dict(share=1))
+    for number, share, priority in jobs:
+        queue, kind = (1, 0) if number == PLAIN else (0, number)
+        row = put_job(stage, S.ACTIVATED, queue=queue, pseudo_queue=number, resource_type=kind, share=share, task=share,
+                      priority=priority)
+        put_activated(stage.arrays, row)
+    return stage
+
+
+@pytest.mark.parametrize(("jobs", "expected"), [
+    pytest.param([], [], id="no jobs"),
+    pytest.param([(SCORE, 0, 5)] * 3, [(SCORE, 5, 3)], id="jobs of one type and priority are one row"),
+    pytest.param([(SCORE, 0, 5), (SCORE, 0, 7), (SCORE, 0, 5)], [(SCORE, 5, 2), (SCORE, 7, 1)], id="priorities"),
+    pytest.param([(MCORE, 0, 5), (SCORE, 0, 5)], [(MCORE, 5, 1), (SCORE, 5, 1)], id="types: the oldest job first"),
+    pytest.param([(SCORE, 0, 5), (MCORE, 0, 5), (SCORE, 0, 5)], [(SCORE, 5, 2), (MCORE, 5, 1)], id="and once only"),
+    pytest.param([(SCORE, 1, 5), (PLAIN, 0, 5), (SCORE, 0, 6)], [(SCORE, 6, 1)], id="of this queue and share alone"),
+])
+def test_activated_jobs_by_priority(jobs, expected):
+    arrays = bench(*jobs).arrays
+    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0]), np.array([0]))
+    assert [(row["resource_type"], row["priority"], row["number"]) for row in found] == expected
+
+
+def test_a_heap_with_many_jobs_is_counted_in_full():
+    arrays = bench(*[(SCORE, 0, priority % 7) for priority in range(500)]).arrays
+    found = pilot_status(arrays, worker_types(arrays), {}).by_priority(np.array([0, 0]), np.array([0, 1]))
+    assert found["number"].sum() == 500 and sorted(found["priority"]) == list(range(7))
+
+
+def test_mean_memory_of_workers():
+    types = worker_types(bench().arrays)
+    assert types.memory.tolist() == [[2000, 16_000], [3000, 0]]
+    assert mean_memory(types, np.array([[8, 1], [0, 0]])).tolist() == pytest.approx([2000, np.nan], nan_ok=True)
+    assert mean_memory(types, np.array([[0, 0], [2, 0]])).tolist() == pytest.approx([np.nan, 3000], nan_ok=True)
+
+
+def test_jobs_that_harvester_counts():
+    assert activated_of_pull(bench((SCORE, 0, 1), (PLAIN, 0, 1), (PLAIN, 1, 1)).arrays).tolist() == [0, 2]
