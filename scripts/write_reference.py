@@ -61,7 +61,7 @@ brokerage. `simgrid-broker broker` and `simgrid_broker.broker` make one decision
 (`record.snapshots`). `grid`, `shares`, `resource_types`, `gdpconfig` and `policies` are as in a
 [scenario](scenario.md), as is the notation of quantities; storages have their space at that moment. A snapshot can
 extend other files as a scenario can, and its grid can be read from CRIC's files. Omitted values are 0 or unknown.
-Unknown keys are errors.
+Unknown keys are errors; keys that no rule reads, or none of the edition, are remarked with the reason.
 
 The input of a task is said in short, as one fraction of bytes and files at each site, or exactly, file by file with the
 replicas of its datasets. All tasks of one share and priority with remaining work at a nucleus count as one. A snapshot

@@ -17,11 +17,17 @@ from simgrid_broker.policy.registry import BUILT_IN
 from simgrid_broker.policy.task_brokerage import question as of_tasks
 from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
 from simgrid_broker.prospects import work_that_no_queue_takes
-from simgrid_broker.scenario import Scenario, cross_checks, find
+from simgrid_broker.scenario import Scenario, Snapshot, cross_checks, find
+from simgrid_broker.scenario.unread_keys import unread_keys
 
 
-def remarks(scenario: Scenario) -> tuple[str, ...]:
-    """Warnings about legal but suspicious settings, and remarks from the importers; one sentence each."""
+def remarks(scenario: Scenario | Snapshot) -> tuple[str, ...]:
+    """Warnings about legal but suspicious settings, and remarks from the importers; one sentence each.
+
+    Of a snapshot, keys that no rule reads.
+    """
+    if isinstance(scenario, Snapshot):
+        return (*map(str, unread_keys(scenario)), *settings_without_effect(scenario.scenario()))
     return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario))
 
 

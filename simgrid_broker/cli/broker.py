@@ -49,7 +49,7 @@ def broker(
     from simgrid_broker.dry_run import broker as decide
     given = loaded_snapshot(snapshot, edition, settings)
     answer = decide(given, task)
-    show_settings_without_effect(given)
+    show_remarks(given)
     if as_json:
         typer.echo(json.dumps(answer.to_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
@@ -59,10 +59,10 @@ def broker(
             typer.echo("\n" + text)
 
 
-def show_settings_without_effect(snapshot: "Snapshot") -> None:
-    """Print to stderr which keys of gdpconfig nothing reads, or nothing in the edition of the snapshot."""
-    from simgrid_broker.advice import settings_without_effect
-    for remark in settings_without_effect(snapshot.scenario()):
+def show_remarks(snapshot: "Snapshot") -> None:
+    """Print to stderr which keys nothing reads, or nothing in the edition of the snapshot."""
+    from simgrid_broker.advice import remarks
+    for remark in remarks(snapshot):
         typer.echo(paragraph(f"note: {remark}"), err=True)
 
 

@@ -7,7 +7,14 @@ import numpy as np
 
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.policy.availability import Endpoint, Terms, found_at
-from simgrid_broker.policy.input_chunk import MOST_FILES, MOST_FILES_OF_MERGING, Cut, LargestJob, largest_job
+from simgrid_broker.policy.input_chunk import (
+    MOST_FILES,
+    MOST_FILES_OF_MERGING,
+    Cut,
+    LargestJob,
+    largest_job,
+    mib,
+)
 from simgrid_broker.policy.task_brokerage.outputs import NO_STORAGE, matching, wanted
 from simgrid_broker.policy.task_brokerage.replicas import input_of_nuclei
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
@@ -24,7 +31,9 @@ BYTES = {"kB": KIB, "MB": MIB, "GB": GIB}
 def tell(world: World, row: int, task: SnapshotTask, cfg: Gdpconfig) -> None:
     """Keep what a task of a snapshot says for the views of the brokers."""
     job = largest_job(task.datasets, cut_of(task)) if task.datasets else None
-    world.told[row] = fields_of(world, task) | ({} if job is None else of_job(task, job))
+    world.told[row] = fields_of(world, task) | ({} if job is None else of_job(job))
+    if task.outdiskcount is not None:
+        world.told[row]["output_bytes_per_job"] = output_bytes(task, usual_job(world, row) if job is None else job)
     if task.datasets:
         heavy = task.iointensity > cfg.value(jobbroker.IO_INTENSITY_CUTOFF) and not task.inputPreStaging
         terms = Terms(task.next_jobs.merging, not heavy)
@@ -90,14 +99,24 @@ def cut_of(task: SnapshotTask) -> Cut:
     return Cut(split.nFilesPerJob, split.nEventsPerJob, split.nMaxFilesPerJob or MOST_FILES)
 
 
-def of_job(task: SnapshotTask, job: LargestJob) -> dict:
+def usual_job(world: World, row: int) -> LargestJob:
+    """A job of a task whose input is not said file by file: its files are of one size."""
+    seen = observe.task(world, row)
+    n_files = max(seen.n_files_per_job, 1)
+    size = seen.input_bytes_per_job
+    return LargestJob(size, n_files * mib(size / n_files), int(seen.n_events_per_job))
+
+
+def of_job(job: LargestJob) -> dict:
     """Fields of the view of a task that follow from the size of its jobs."""
-    found = dict(n_events_per_job=job.events, input_bytes_per_job=job.bytes, primary_mib=job.primary_mib)
-    if task.outdiskcount is not None:
-        by_event = "PerEvent" in task.outdiskunit
-        unit = next((size for word, size in BYTES.items() if task.outdiskunit.startswith(word)), 1)
-        found["output_bytes_per_job"] = task.outdiskcount * unit * (job.events if by_event else job.primary_mib)
-    return found
+    return dict(n_events_per_job=job.events, input_bytes_per_job=job.bytes, primary_mib=job.primary_mib)
+
+
+def output_bytes(task: SnapshotTask, job: LargestJob) -> float:
+    """Output of a job by `outdiskcount`, for each of its events or each MiB of its primary input."""
+    by_event = "PerEvent" in task.outdiskunit
+    unit = next((size for word, size in BYTES.items() if task.outdiskunit.startswith(word)), 1)
+    return (task.outdiskcount or 0.0) * unit * (job.events if by_event else job.primary_mib)
 
 
 def fields_of(world: World, task: SnapshotTask) -> dict:
@@ -118,7 +137,7 @@ def fields_of(world: World, task: SnapshotTask) -> dict:
     if task.cputimeunit is not None:
         small = task.cputimeunit.startswith("m")
         found |= dict(cputimeunit=task.cputimeunit, cputime=task.cputime / (1000 if small else 1) or nan)
-    if task.ipStack:
+    if task.ipStack and "#" not in task.ipConnectivity:
         found["ipconnectivity"] = f"{task.ipConnectivity}#{task.ipStack}"
     if jobs.premerge is not None:
         idle = -1.0 if jobs.premerge.input_idle is None else jobs.premerge.input_idle

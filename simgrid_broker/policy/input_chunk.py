@@ -66,10 +66,15 @@ def events_of(file: InputFile) -> int:
 
 
 def effective_mib(file: InputFile) -> float:
-    """Size of a file in proportion to the events that jobs read, MiB; an unknown size counts 1 MiB."""
+    """Size of a file in proportion to the events that jobs read, MiB."""
     size = file.bytes
     if size and file.events and file.first_event is not None and file.last_event is not None:
         size = int(size * (file.last_event - file.first_event + 1) / file.events)
+    return mib(size)
+
+
+def mib(size: float) -> float:
+    """Size of a file, MiB; an unknown one counts as 1 MiB."""
     return size / MIB if size else 1.0
 
 

@@ -12,6 +12,7 @@ from simgrid_broker.scenario.hopeless import (
     data_slower_than_the_run,
     endpoints_without_use,
     jobs_longer_than_the_run,
+    links_that_always_fail,
     more_cores_than_slots,
     nuclei_without_space,
     queue_of_nothing,
@@ -198,4 +199,4 @@ LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
     software_unknown,
     more_cores_than_slots, queue_of_nothing, slot_memory_larger_than_site, storage_without_room, run_too_short,
     jobs_longer_than_the_run, data_slower_than_the_run, contradicting_incidents, closed_too_soon, nuclei_without_space,
-    closed_storages, endpoints_without_use, words_without_meaning)
+    closed_storages, endpoints_without_use, words_without_meaning, links_that_always_fail)

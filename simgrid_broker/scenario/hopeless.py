@@ -56,6 +56,19 @@ def closed_storages(scenario: Scenario) -> Iterator[str]:
             yield f"No storage is open to {activity}, so that brokers refuse what needs it."
 
 
+def links_that_always_fail(scenario: Scenario) -> Iterator[str]:
+    """Failure rates of links of 1: each attempt at a transfer fails, until none is left."""
+    links = scenario.grid.links
+    rates: dict[str, float | None] = {"default": links.default.failure_rate}
+    rates |= {f"by_tier.{tier}": ends.failure_rate for tier, ends in links.by_tier.items()}
+    rates |= {f"by_site.{site}": ends.failure_rate for site, ends in links.by_site.items()}
+    rates |= {f"pairs[{place}]": link.failure_rate for place, link in enumerate(links.pairs)}
+    for place, rate in rates.items():
+        if rate == 1:
+            key = f"grid.links.{place}.failure_rate"
+            yield str(scenario.origin(key).problem(key, rate, "every attempt at a transfer fails"))
+
+
 def endpoints_without_use(scenario: Scenario) -> Iterator[str]:
     """Endpoints of queues that are neither read nor written, listed twice, or not the first default."""
     for name, queue in scenario.grid.queues.items():

@@ -98,7 +98,7 @@ def _of_dataset(key: tuple, dataset: DatasetOfTask) -> Iterator[Finding]:
 
 
 def unread_keys(snapshot: Snapshot) -> Iterator[Finding]:
-    """Keys of tasks are read by the broker that is asked."""
+    """Keys of tasks are read by the broker that is asked; others that do nothing are remarked (`unread_keys`)."""
     for number, task in snapshot.tasks.items():
         if task.next_jobs.u is not None and task.broker == JOB_BROKERAGE:
             yield Finding(("tasks", number, "next_jobs", "u"), task.next_jobs.u, "only task brokerage draws a nucleus")

@@ -39,6 +39,15 @@ class JobNumbers(Part):
     transferring: int = Field(0, ge=0, description="Jobs that await the transfer of their output")
 
 
+BROKERAGES = {"job_brokerage", "task_brokerage"}
+"""Kinds of policies that are asked on a snapshot."""
+COUNTED_STATUSES = ("defined", "assigned", "activated", "starting", "running", "transferring")
+"""Statuses of the jobs that brokers count."""
+NOT_COUNTED = tuple(name for name in JobNumbers.model_fields
+                    if name not in ("queue", "share", "resource_type", *COUNTED_STATUSES))
+"""Statuses of PanDA's statistics that no rule reads."""
+
+
 class PlacedJobs(Part):
     """Jobs that JEDI has made for a PanDA queue since it last read the statistics."""
 

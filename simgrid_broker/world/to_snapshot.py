@@ -9,6 +9,7 @@ import numpy as np
 
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
+from simgrid_broker.scenario.snapshot import BROKERAGES, COUNTED_STATUSES
 from simgrid_broker.schema.grid import LINK_NUMBERS
 from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import UNKNOWN
@@ -36,7 +37,7 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
     plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at,
                  edition=scenario.edition, seed=scenario.seed,
                  gdpconfig=laid_over(scenario.gdpconfig, changes) | changes,
-                 policies=scenario.policies.model_dump(exclude_defaults=True),
+                 policies=scenario.policies.model_dump(include=BROKERAGES, exclude_defaults=True),
                  resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
                  shares=[_said(share) for share in world.shares], grid=_grid(world))
     return plain | dict(
@@ -71,7 +72,8 @@ def _jobs(world: World, statistics) -> list[dict]:
         numbers = counts[queue, share, kind, list(COUNTED)].tolist()
         rows.append(dict(queue=words["queues"][queue], share=words["shares"][share],
                          resource_type=words["resource_types"][kind],
-                         **{status.word: number for status, number in zip(COUNTED, numbers, strict=True) if number}))
+                         **{status.word: number for status, number in zip(COUNTED, numbers, strict=True)
+                            if number and status.word in COUNTED_STATUSES}))
     return rows
 
 

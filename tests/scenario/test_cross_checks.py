@@ -363,6 +363,10 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
         {"storage": "CERN-PROD_DATADISK", "read": False, "write": False}], id="an endpoint for nothing"),
     pytest.param("endpoints_without_use", (*GRID, "queues", "CERN", "endpoints"), [
         {"storage": "CERN-PROD_DATADISK"}] * 2, id="an endpoint twice"),
+    pytest.param("links_that_always_fail", (*GRID, "links", "default"), {"failure_rate": 1},
+                 id="links that always fail"),
+    pytest.param("links_that_always_fail", (*GRID, "links", "by_tier"), {1: {"failure_rate": "100%"}},
+                 id="a tier that nothing can leave or reach"),
     pytest.param("closed_storages", (*GRID, "storages"), {"CERN-PROD_DATADISK": {
         "site": "CERN-PROD", "total": "10 PB", "free": "1 PB", "read_wan": "OFF"}}, id="nothing sends files"),
     pytest.param("closed_too_soon", ("incidents",), [
