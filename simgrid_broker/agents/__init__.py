@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from simgrid_broker.agents.adder import adder
+from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
 from simgrid_broker.agents.contents_feeder import contents_feeder
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.copy_archive import copy_archive
@@ -16,6 +17,7 @@ from simgrid_broker.agents.priority_massage import priority_massage
 from simgrid_broker.agents.production_watch_dog import production_watch_dog
 from simgrid_broker.agents.sampler import sampler
 from simgrid_broker.agents.setupper import setupper
+from simgrid_broker.agents.share_order import share_order
 from simgrid_broker.agents.snapshots import snapshots
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_broker import task_broker
@@ -30,9 +32,10 @@ Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""
 
 AGENTS: tuple[Agent, ...] = (
-    timeline, network_metrics, statistics, task_source, trace_source, task_commando, task_refiner, contents_feeder,
-    task_broker, adder, post_processor, watch_dog, production_watch_dog, copy_archive, priority_massage, merger,
-    job_generator, setupper, pilot_streaming, harvester_submitter, sampler, snapshots)
+    timeline, network_metrics, share_tree_cache, gdpconfig_cache, statistics, share_order, task_source, trace_source,
+    task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor, watch_dog, production_watch_dog,
+    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, harvester_submitter,
+    sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 

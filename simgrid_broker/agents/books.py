@@ -1,7 +1,7 @@
 """Books: what agents remember together, beyond the tables of the world."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -37,12 +37,20 @@ class Recorder(Protocol):
         """Keep a snapshot for `broker`."""
 
 
+class Usage(NamedTuple):
+    """Power in use by each leaf share, HS06, (n_shares,), and when it was counted, s."""
+
+    taken_at: float
+    hs06: np.ndarray
+
+
 class Books:
     """Live tasks, decisions, commands, and the memory of agents that several of them read.
 
     planned_merges: gives the merge jobs that wait for brokerage; ended: rows of tasks that are over and recorded;
     newcomers: functions of the rows that a block of tasks takes, which forget the tasks that were there before;
-    n_broken: tasks without a row any more that fitted no share or resource type.
+    n_broken: tasks without a row any more that fitted no share or resource type; usage: of the
+    shares, as old as the statistics.
     """
 
     def __init__(self, world: World, fabric: Fabric, policies: Policies, recorder: Recorder):
@@ -58,6 +66,7 @@ class Books:
         self.scouts = Scouts(world, fabric, policies, self.retry_module)
         self.series = Series(world)
         self.lost_files = LostFiles(world)
+        self.usage = Usage(0.0, np.zeros(len(world.arrays.hs06_milli)))
         self.planned_merges: Callable[[], Sequence[PlannedMerge]] = tuple
         fabric.retry_module = self.retry_module.learn
         self.ended: list[int] = []

@@ -31,9 +31,18 @@ class Policies:
         self.task_rules: TaskBrokerage = rules_of("task_brokerage", self.task_brokerage)[self.edition]
         self.changes: dict[str, object] = {}
         self.cfg = Gdpconfig(in_force({}))
-        self._in_force = in_force
+        self._in_force, self._loaded = in_force, dict[str, object]()
 
     def set_config(self, name: str, value: object) -> None:
         """Change one key of gdpconfig from now on."""
+        self.write_config(name, value)
+        self.load_config()
+
+    def write_config(self, name: str, value: object) -> None:
+        """Change one key of gdpconfig in the database, of which agents learn when they load it again."""
         self.changes[name] = value
-        self.cfg = Gdpconfig(self._in_force(self.changes))
+
+    def load_config(self) -> None:
+        """Load gdpconfig as it is in the database."""
+        if self.changes != self._loaded:
+            self.cfg, self._loaded = Gdpconfig(self._in_force(self.changes)), dict(self.changes)

@@ -65,7 +65,7 @@ class ProductionWatchDog:
             self._pause(rows)
 
     def _boost(self, rows: np.ndarray) -> None:
-        """Give tasks that are nearly done, and their jobs, priority 900 and the share Express."""
+        """Give tasks that are nearly done, and their jobs, running ones as well, priority 900 and the share Express."""
         control, tasks = self.control, self.control.arrays.tasks
         n_over = tasks["n_finished"][rows] + tasks["n_failed"][rows]
         n_jobs = rules.all_jobs(tasks["n_jobs"][rows], *self._read(rows))
@@ -79,7 +79,7 @@ class ProductionWatchDog:
         if len(low):
             control.fabric.set_priority(low, rules.BOOST_PRIORITY, jobs)
         if len(slow):
-            control.fabric.set_share(slow, self.express, jobs)
+            control.fabric.set_share(slow, self.express, jobs, running=True)
 
     def _read(self, rows: np.ndarray) -> tuple[np.ndarray, ...]:
         """Jobs made of tasks, pieces of their input read for them, and whether jobs are cut from files, (n,) each."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.world.columns import set_activity, set_queue_status
-from simgrid_broker.world.share_tree import share_tree, with_value
+from simgrid_broker.world.share_tree import with_value
 
 
 def timeline(control: Control) -> Process:
@@ -35,10 +35,9 @@ def queue_status(control: Control, incident) -> None:
 
 
 def share_target(control: Control, incident) -> None:
-    """Change the value of a share; its siblings keep theirs, so their fractions change."""
+    """Change the value of a share in the database; its siblings keep theirs, so their fractions change."""
     world = control.world
     world.shares = with_value(world.shares, incident.share, float(incident.value))
-    world.tree = share_tree(world.shares)
 
 
 def task_priority(control: Control, incident) -> None:
@@ -49,11 +48,11 @@ def task_priority(control: Control, incident) -> None:
 
 
 def task_share(control: Control, incident) -> None:
-    """Move tasks and their jobs to another share."""
+    """Move tasks and their jobs to another share, running ones if that is asked for."""
     share = control.world.vocabularies["shares"].index(incident.share)
     for row in control.books.commands.change(incident, control.now):
         control.books.ledger.changes(row)
-        control.fabric.set_share([row], share)
+        control.fabric.set_share([row], share, running=bool(incident.running))
 
 
 def storage_status_ends(control: Control, incident) -> None:
@@ -68,7 +67,7 @@ EFFECTS: dict[str, Callable] = {
     "file_loss": lambda control, incident: control.books.lost_files.lose(incident),
     "site_outage": lambda control, incident: control.fabric.site_goes_down(_site(control, incident.site), control.now),
     "link_outage": lambda control, incident: control.fabric.link_goes_down(*_link(control, incident), control.now),
-    "gdpconfig": lambda control, incident: control.policies.set_config(incident.key, incident.value),
+    "gdpconfig": lambda control, incident: control.policies.write_config(incident.key, incident.value),
     "storage_status": lambda control, incident: set_activity(
         control.world, incident.storage, incident.activity, incident.status),       # transfers and jobs continue
     "task_command": lambda control, incident: control.books.commands.give(incident, control.now)}

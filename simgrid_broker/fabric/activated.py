@@ -98,7 +98,7 @@ def next_beside(nodes, root, row):
 
 
 @compiled
-def rank(world: Arrays, job):
+def dispatch_rank(world: Arrays, job):
     """Rank of a job among those of its share: the weighted sum of the columns that the order of dispatch names."""
     settings = world.settings[0]
     first = URGENT if settings["urgent_first"] and job["processing_type"] == settings["urgent"] else 0
@@ -115,7 +115,7 @@ def put_activated(world: Arrays, row):
     jobs = world.jobs
     job = jobs[row]
     job["child"] = job["sibling"] = job["previous"] = -1
-    job["rank"] = rank(world, job)
+    job["rank"] = dispatch_rank(world, job)
     queue, share = job["pseudo_queue"], job["share"]
     newest = world.newest_activated[queue, share]
     if newest >= 0 and comes_before(jobs, newest, row):

@@ -13,6 +13,11 @@ S = JobStatus
 ACTIVATED, THROTTLED, SENT, STARTING = map(int, (S.ACTIVATED, S.THROTTLED, S.SENT, S.STARTING))
 RUNNING, HOLDING, PENDING, DEFINED, ASSIGNED = map(int, (S.RUNNING, S.HOLDING, S.PENDING, S.DEFINED, S.ASSIGNED))
 
+RETAGGED = S.PENDING, S.DEFINED, S.ASSIGNED, S.WAITING, S.ACTIVATED
+"""Statuses of the jobs that follow their task to another share; source: lifecycle reference, section 1.2."""
+RETAGGED_RUNNING = (*RETAGGED, S.STARTING, S.RUNNING)
+"""Statuses of the jobs that do so if that is asked for; jobs in the others keep their share in any case."""
+
 GIVEN_UP = np.dtype([("chunk", "i4"), ("attempt", "i4"), ("old_panda_id", "i8"), ("failures", "i4"),
                      ("attempt_limit", "i4"), ("ram_level", "i4"), ("n_chunks", "i4")])
 """Consecutive input pieces that exhausted their attempts, with the state carried into the next attempt."""

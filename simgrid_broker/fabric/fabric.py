@@ -217,9 +217,14 @@ class Fabric:
         for name in RANKED:
             settings[f"rank_by_{name}"] = weights.get(name, 0)
 
-    def serve_shares(self, order: np.ndarray, ranks: np.ndarray) -> None:
-        """Set the order of shares, most under-served first, and their ranks in dispatch, (n_shares,) each."""
+    def serve_shares(self, order: np.ndarray, ranks: np.ndarray, sloppy_fraction: float | None = None) -> None:
+        """Set the order of shares, most under-served first, and their ranks in dispatch, (n_shares,) each.
+
+        sloppy_fraction: part of the requests served by age alone; default: unchanged.
+        """
         arrays = self.world.arrays
+        if sloppy_fraction is not None:
+            arrays.settings[0]["sloppy_fraction"] = sloppy_fraction
         arrays.share_order[:], arrays.share_rank[:] = order, ranks
         arrays.shares_by_rank[:] = order[np.argsort(ranks[order], kind="stable")]
 
@@ -229,11 +234,14 @@ class Fabric:
         arrays.tasks["priority"][task_rows] = priority
         commands.set_priority(arrays, commands.jobs_of(arrays, task_rows, among=jobs), priority)
 
-    def set_share(self, task_rows, share: int, jobs=None) -> None:
-        """Change the share of tasks and of their live jobs; jobs: as for `set_priority`."""
-        arrays = self.world.arrays
+    def set_share(self, task_rows, share: int, jobs=None, running: bool = False) -> None:
+        """Change the share of tasks and of their jobs that have not started, or of running and starting ones, too.
+
+        jobs: as for `set_priority`.
+        """
+        arrays, statuses = self.world.arrays, commands.RETAGGED_RUNNING if running else commands.RETAGGED
         arrays.tasks["share"][task_rows] = share
-        commands.set_share(arrays, commands.jobs_of(arrays, task_rows, among=jobs), share)
+        commands.set_share(arrays, commands.jobs_of(arrays, task_rows, *statuses, among=jobs), share)
 
     def try_again(self, task_row: int, given_up) -> None:
         """Queue pieces of a task's input that were given up, (k,) of `commands.GIVEN_UP`, for another attempt."""

@@ -10,6 +10,7 @@ from simgrid_broker.gdpconfig import jobdispatch, meanrss
 from simgrid_broker.names import RANKED, TEST_SHARE
 from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy.shares import share_order
+from simgrid_broker.units import DAY
 from simgrid_broker.views import Gdpconfig, ShareTree
 
 
@@ -19,16 +20,21 @@ class DispatchOrder:
 
     by_share: False = shares do not count; rank: whole weights of columns of a job (of RANKED), added up; the sum must
     stay below 2**30; share_order: function of the share tree and the HS06 in use by leaf, (n_leaves,), that gives the
-    leaves in the order in which pilots look for jobs, called at each refresh of the statistics. Raises PluginError for
-    a column that is not in RANKED or a weight that is not a whole number.
+    leaves in the order in which pilots look for jobs, called at each refresh of the statistics; half_life_s: time after
+    which past use counts half in that HS06, 0 = only present use counts. Raises PluginError for a column that is not in
+    RANKED, a weight that is not a whole number, and a half-life that is not a time.
     """
 
     name: str
     by_share: bool = True
     rank: Mapping[str, int] = field(default_factory=lambda: {"priority": 1})
     share_order: Callable[[ShareTree, np.ndarray], np.ndarray] = share_order
+    half_life_s: float = 0.0
 
     def __post_init__(self) -> None:
+        if not 0 <= self.half_life_s < np.inf:
+            raise PluginError(f"dispatch order {self.name!r}: half_life_s: {self.half_life_s!r} is not a time from 0 s "
+                              "up")
         for column, weight in self.rank.items():
             if column not in RANKED or not isinstance(weight, int):
                 raise PluginError(f"dispatch order {self.name!r}: rank {column!r}: {weight!r} is not a whole weight of "
@@ -51,6 +57,14 @@ PRIORITY = DispatchOrder("priority", by_share=False)
 """Priority, then age, whatever the share."""
 AGE = DispatchOrder("age", by_share=False, rank={})
 """First come, first served."""
+FAIR_SHARE = DispatchOrder("fair_share", half_life_s=DAY)
+"""As global_shares, but by the use of the past days, each of which counts half as much as the next."""
+LONGEST_FIRST = DispatchOrder("longest_first", by_share=False, rank={"maxwalltime": 1})
+"""The job that claims most wall time, whatever share and priority."""
+SHORTEST_FIRST = DispatchOrder("shortest_first", by_share=False, rank={"maxwalltime": -1})
+"""The job that claims least wall time, whatever share and priority."""
+ORDERS = {order.name: order for order in (GLOBAL_SHARES, PRIORITY, AGE, FAIR_SHARE, LONGEST_FIRST, SHORTEST_FIRST)}
+"""Orders of the package by name."""
 
 
 def share_ranks(tree: ShareTree, order: np.ndarray, edition: str) -> np.ndarray:

@@ -26,7 +26,7 @@ GROUP = "simgrid_broker.policies"
 """Group of entry points that offer policies."""
 
 BUILT_IN: dict[str, dict[str, Any]] = {
-    "dispatch_order": {order.name: order for order in (dispatch.GLOBAL_SHARES, dispatch.PRIORITY, dispatch.AGE)},
+    "dispatch_order": dispatch.ORDERS,
     "pilot_submission": {"unified_pilot_streaming": new_workers}, "throttle": {"job_throttler": throttle},
     "job_brokerage": {"production": broker_jobs}, "task_brokerage": {"production": broker_task}}
 """The package's own policies by kind and name."""

@@ -42,6 +42,16 @@ def share_order(tree: ShareTree, hs06_by_leaf: np.ndarray) -> np.ndarray:
     return np.array(ordered, np.int64)
 
 
+def decayed(past: np.ndarray, hs06_by_leaf: np.ndarray, elapsed_s: float, half_life_s: float) -> np.ndarray:
+    """Mean use of the shares, (n_shares,), in which the past counts half as much with each half-life; 0 s = no past.
+
+    past: the mean `elapsed_s` ago; since then the use was `hs06_by_leaf`. It is the fair share of batch systems, for
+    example HTCondor's PRIORITY_HALFLIFE; PanDA's shares are of the present use alone (Global Shares paper, 2.1).
+    """
+    kept = 0.5 ** (elapsed_s / half_life_s) if half_life_s > 0 else 0.0
+    return kept * past + (1 - kept) * hs06_by_leaf
+
+
 def _sums(tree: ShareTree, hs06_by_leaf: np.ndarray) -> list[float]:
     """HS06 at each node; parents come before their children, so iterating backwards sums upwards."""
     sums = [0.0] * len(tree.parent)

@@ -100,7 +100,10 @@ class Incident(Part):
     site: SiteName | None = Field(None, description="Site with an outage, or that loses files")
     source: SiteName | None = Field(None, description="Source of the link with an outage")
     destination: SiteName | None = Field(None, description="Destination of the link")
-    share: ShareName | None = Field(None, description="Share that gets another value, or to which a task goes")
+    share: ShareName | None = Field(None, description="Share that gets another value, or to which a task goes with its "
+                                    "jobs that have not started")
+    running: bool | None = Field(None, description="Whether running and starting jobs of the task also go to the "
+                                 "share; default: they stay")
     value: Any = Field(None, description="New value of the share or of the gdpconfig key")
     key: str | None = Field(None, description="gdpconfig key, as KEY or component.KEY")
     task: int | str | None = Field(None, description="jeditaskid, counted from 1 in order of arrival, or the name of "
@@ -149,6 +152,12 @@ class Agents(Part):
     copy_archive: Seconds = Field(2400, ge=1, description="Period of applying the timeout rules")
     priority_massage: Seconds = Field(360, ge=1, description="Period of applying caps on running jobs of users")
     statistics: Seconds = Field(60, ge=1, description="Period of the statistics that brokers read")
+    share_order: Seconds = Field(10, ge=1, description="Age up to which a server keeps its order of the shares, made "
+                                 "from these statistics")
+    share_tree: Seconds = Field(3600, ge=1, description="Period of loading the share tree: a changed target is known "
+                                "after that time at the latest")
+    gdpconfig: Seconds = Field(3600, ge=1, description="Period of loading gdpconfig: a changed key is known after that "
+                               "time at the latest")
     network_metrics: Seconds = Field(3600, ge=1, description="Period of averaging the throughput of links for brokers; "
                                      "queued files are counted with the statistics")
     own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "
@@ -161,7 +170,10 @@ class Agents(Part):
 class Policies(Part):
     """Names of the policies in use, from the package or from entry points."""
 
-    dispatch_order: str = Field("global_shares", description="Which activated job a pilot gets")
+    dispatch_order: str = Field("global_shares", description="Which activated job a pilot gets: global_shares (PanDA's "
+                                "order), fair_share (the same by use of the past days), priority, age (first come, "
+                                "first served), longest_first, shortest_first (by claimed wall time), or one of your "
+                                "own")
     pilot_submission: str = Field("unified_pilot_streaming", description="How many pilots each queue gets")
     throttle: str = Field("job_throttler", description="How many jobs a work queue makes in a cycle")
     job_brokerage: str = Field("production", description="Queues that the jobs of a task may go to, and their weights")

@@ -22,7 +22,7 @@ READS = {
     "task_arrival": (("campaign",), ("jobs",)),
     "storage_status": (("storage", "activity", "status"), ("until",)),
     "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs")),
-    "task_share": (("task", "share"), ()),
+    "task_share": (("task", "share"), ("running",)),
     "file_loss": (("site", "fraction"), ("until",)),
 }
 """Required and optional fields of each kind of incident."""

@@ -28,18 +28,19 @@ FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "sub
 class World:
     """Arrays of a run with their scenario, share tree and vocabularies.
 
-    shares, tree: currently in force, incidents may change them; arrays: replaced when a table grows, so never keep it
-    across a call; software: of each PanDA queue; places: their storages; network: the brokers' data on links. What only
-    a snapshot says: told, inputs: by row of a task, fields of its view and its input; slots: rows of Harvester_Slots by
-    PanDA queue; locked: names of candidates, or of their PanDA queues, that another broker holds; told_tasks, owed: of
-    tasks by row, and of nuclei. row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task;
-    blocks: the tasks that come after those; merges_output: whether any task, also of the blocks, may ask for merging.
+    shares: as operators set them, which incidents change; loaded_tree: the tree as processes know it; tree: with the
+    values in force; arrays: replaced when a table grows, so never keep it across a call; software: of each PanDA queue;
+    places: their storages; network: the brokers' data on links. What only a snapshot says: told, inputs: by row of a
+    task, fields of its view and its input; slots: rows of Harvester_Slots by PanDA queue; locked: names of candidates,
+    or of their PanDA queues, that another broker holds; told_tasks, owed: of tasks by row, and of nuclei. row_of:
+    row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come after
+    those; merges_output: whether any task, also of the blocks, may ask for merging.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
         self.arrays = arrays
         self.scenario = scenario
-        self.tree = tree
+        self.tree = self.loaded_tree = tree
         self.shares = scenario.shares_in_use
         self.vocabularies = vocabularies
         self.queues_version = 0

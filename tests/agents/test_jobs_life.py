@@ -12,6 +12,7 @@ from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.setupper import setupper
+from simgrid_broker.agents.share_order import share_order
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
@@ -132,12 +133,40 @@ def test_statistics_are_as_old_as_their_period():
 
 def test_statistics_put_the_most_under_served_share_first():
     shares = [dict(name="A", value=1), dict(name="B", value=1), dict(name="C", value=2)]
-    stage = Stage((statistics,), scenario(shares=shares))
+    stage = Stage((statistics, share_order), scenario(shares=shares))
     put_job(stage, S.RUNNING, share=0, hs06_milli=10_000)
     stage.arrays.hs06_milli[:] = 10_000, 0, 30_000
     stage.arrays.running_cores[:] = 0
-    stage.run(61.0)
+    stage.run(71.0)
     assert stage.arrays.share_order.tolist() == [1, 0, 2]
+
+
+@pytest.mark.rule("ShareOrder.look")
+def test_the_order_is_made_from_usage_as_old_as_the_statistics():
+    shares = [dict(name="A", value=1), dict(name="B", value=1)]
+    stage = Stage((statistics, share_order), scenario(shares=shares, agents=dict(statistics=600, share_order=10)))
+    stage.run(611.0)
+    counted_s = stage.control.books.usage.taken_at
+    stage.arrays.hs06_milli[:] = 10_000, 0
+    orders = {}
+    for now in (counted_s + 599, counted_s + 611):
+        stage.run(now)
+        orders[now - counted_s] = stage.arrays.share_order.tolist()
+    assert orders == {599: [0, 1], 611: [1, 0]}
+
+
+@pytest.mark.rule("decayed")
+def test_fair_share_counts_past_use():
+    shares = [dict(name="A", value=1), dict(name="B", value=1)]
+    orders = {}
+    for name in ("global_shares", "fair_share"):
+        stage = Stage((statistics, share_order), scenario(shares=shares, policies=dict(dispatch_order=name)))
+        stage.arrays.hs06_milli[:] = 90_000, 10_000
+        stage.run(12 * HOUR)
+        stage.arrays.hs06_milli[:] = 40_000, 60_000
+        stage.run(13 * HOUR)
+        orders[name] = stage.arrays.share_order.tolist()
+    assert orders == {"global_shares": [0, 1], "fair_share": [1, 0]}
 
 
 @pytest.mark.parametrize(("edition", "task", "first"), [
@@ -146,8 +175,8 @@ def test_statistics_put_the_most_under_served_share_first():
     pytest.param("deployed", dict(processing_type="urgent"), 0, id="the code asks shares of them, too"),
 ])
 def test_dispatch_knows_whether_urgent_jobs_go_first(edition, task, first):
-    stage = Stage((statistics,), scenario(edition=edition), task)
-    stage.run(61.0)
+    stage = Stage((share_order,), scenario(edition=edition), task)
+    stage.run(1.0)
     assert stage.arrays.settings["urgent_first"][0] == first
 
 

@@ -238,14 +238,20 @@ def test_reassign_to_a_queue():
     assert set(stage.arrays.jobs["queue"][stage.live()]) == {1}
 
 
-def test_a_task_and_its_jobs_go_to_another_share():
+@pytest.mark.parametrize(("running", "kept"), [(None, {S.RUNNING}), (True, set())],
+                         ids=["running jobs stay", "running jobs go, too"])
+@pytest.mark.rule("set_share")
+def test_a_task_and_its_jobs_go_to_another_share(running, kept):
     shares = [dict(name="A", value=1), dict(name="B", value=1)]
-    plan = scenario(shares=shares, incidents=[dict(at=1800, what="task_share", task=1, share="B")])
+    plan = scenario(shares=shares, incidents=[dict(at=1800, what="task_share", task=1, share="B", running=running)])
     stage = Stage(ALL, plan, LONG | dict(n_jobs=20, share=0))
     stage.run(1799.0)
     assert set(stage.arrays.jobs["share"][stage.live()]) == {0}
     stage.run(1801.0)
-    assert set(stage.arrays.jobs["share"][stage.live()]) == {1} and stage.arrays.tasks["share"][0] == 1
+    jobs = stage.arrays.jobs[stage.live()]
+    assert {int(status) for status in jobs["status"]} == {S.RUNNING, S.ACTIVATED}
+    assert {int(status) for status in jobs["status"][jobs["share"] == 0]} == kept
+    assert stage.arrays.tasks["share"][0] == 1
     stage.check()
     stage.run(10 * 3600.0)
     assert stage.task() == "done"

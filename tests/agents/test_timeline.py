@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from builders import Stage, scenario, two_sites
 
+from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
+from simgrid_broker.agents.share_order import share_order
 from simgrid_broker.agents.timeline import EFFECTS, timeline
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.rules_work import READS
 
 
-def stage_with(*incidents, plan=scenario, **others) -> Stage:
-    """A world in which only the timeline is awake."""
-    return Stage((timeline,), plan(incidents=list(incidents), **others), dict(priority=5), dict(priority=6))
+def stage_with(*incidents, plan=scenario, awake=(), **others) -> Stage:
+    """A world in which only the timeline is awake, and the agents named."""
+    return Stage((timeline, *awake), plan(incidents=list(incidents), **others), dict(priority=5), dict(priority=6))
 
 
 def test_every_kind_of_incident_has_an_effect():
@@ -78,20 +80,35 @@ def test_a_share_gets_another_target():
     shares = [dict(name="A", value=1), dict(name="B", value=1, children=[dict(name="C", value=1),
                                                                         dict(name="D", value=1)])]
     stage = stage_with(dict(at=10, what="share_target", share="C", value=3),
-                       dict(at=20, what="share_target", share="A", value=3), shares=shares)
+                       dict(at=20, what="share_target", share="A", value=3), shares=shares,
+                       agents=dict(share_tree=1, share_order=1), awake=(share_tree_cache, share_order))
     found = []
-    for now in (9.0, 11.0, 21.0):
+    for now in (9.0, 13.0, 23.0):
         stage.run(now)
         found.append(stage.world.tree.value[stage.world.tree.leaves].tolist())
     assert np.allclose(found, [[50, 25, 25], [50, 37.5, 12.5], [75, 18.75, 6.25]])
 
 
+@pytest.mark.rule("share_tree_cache")
+def test_the_share_tree_is_loaded_on_its_period():
+    shares = [dict(name="A", value=1), dict(name="B", value=1)]
+    stage = stage_with(dict(at=3650, what="share_target", share="A", value=3), shares=shares,
+                       awake=(share_tree_cache, share_order))
+    known = []
+    for now in (3651.0, 7260.0):                           # loaded once in the first hour, and an hour later
+        stage.run(now)
+        known.append(stage.world.tree.value[1])
+    assert known == [50, 75]
+
+
+@pytest.mark.rule("gdpconfig_cache")
 def test_a_key_of_gdpconfig_gets_another_value():
     stage = stage_with(dict(at=10, what="gdpconfig", key="jobbroker.NQUEUED_SAT_CAP", value=7),
-                       dict(at=20, what="gdpconfig", key="jobbroker.MAX_PRIO_TO_BOOTSTRAP", value=9))
+                       dict(at=20, what="gdpconfig", key="jobbroker.MAX_PRIO_TO_BOOTSTRAP", value=9),
+                       agents=dict(gdpconfig=1), awake=(gdpconfig_cache,))
     keys = [jobbroker.NQUEUED_SAT_CAP, jobbroker.MAX_PRIO_TO_BOOTSTRAP]
     found = []
-    for now in (9.0, 11.0, 21.0):
+    for now in (9.0, 12.0, 22.0):
         stage.run(now)
         found.append([stage.control.cfg.value(key) for key in keys])
     assert found == [[150, 150], [7, 150], [7, 9]]           # a change stays when the next one comes

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, put_job, scenario
 
+from simgrid_broker.agents.caches import gdpconfig_cache
 from simgrid_broker.agents.copy_archive import copy_archive, overdue
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.names import Cause
@@ -148,7 +149,8 @@ def test_in_the_code_changes_of_status_do_not_make_a_job_younger(limit, created,
 
 def defined_job(*incidents, edition="documented"):
     """A stage with one defined job that the timeline and copyArchive look after."""
-    stage = Stage((timeline, copy_archive), scenario(edition=edition, incidents=list(incidents)), {})
+    plan = scenario(edition=edition, incidents=list(incidents), agents=dict(gdpconfig=60))
+    stage = Stage((timeline, gdpconfig_cache, copy_archive), plan, {})
     put_job(stage, S.DEFINED)
     stage.arrays.tasks["n_alive"][0] = stage.arrays.tasks["next_chunk"][0] = 1
     stage.arrays.job_times[stage.live(), S.PENDING] = 0.0
@@ -178,8 +180,9 @@ def test_a_queue_that_is_paused_for_a_while_delays_the_rules():
 
 def test_a_workflow_gets_a_heartbeat_of_its_own_while_the_simulation_runs():
     plan = scenario(queues={"HERE": dict(atlas_site="HERE", workflow="push"), "PULL": dict(atlas_site="HERE")},
-                    incidents=[dict(at=HOUR, what="gdpconfig", key="HEARTBEAT_TIMEOUT_push", value=12)])
-    stage = Stage((timeline, copy_archive), plan, {})
+                    incidents=[dict(at=HOUR, what="gdpconfig", key="HEARTBEAT_TIMEOUT_push", value=12)],
+                    agents=dict(gdpconfig=60))
+    stage = Stage((timeline, gdpconfig_cache, copy_archive), plan, {})
     for queue in (0, 1):
         put_job(stage, S.RUNNING, queue=queue, pseudo_queue=queue)
     stage.arrays.tasks["n_alive"][0] = 2

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from builders import S, Stage, T, everyone, put_job, scenario
 
+from simgrid_broker.agents.caches import gdpconfig_cache
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.priority_massage import priority_massage
 from simgrid_broker.agents.rebrokerage import piled_up
@@ -16,8 +17,8 @@ from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.work_queues import JobNumbers
 from simgrid_broker.world.work_queues import aligned_queues
 
-GENERATION = (timeline, task_source, task_refiner, statistics, job_generator, setupper)
-FAST = dict(task_refiner=10)
+GENERATION = (timeline, gdpconfig_cache, task_source, task_refiner, statistics, job_generator, setupper)
+FAST = dict(task_refiner=10, gdpconfig=60)
 TWO_TYPES = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
 HPC = dict(name="HPC", function="Resource", order=1, criteria="workingGroup = 'HPC'")
 EVGENSIMUL = dict(name="evgensimul", order=2, criteria="processingType IN (:p1,:p2)", variables="p1:evgen,p2:simul",
@@ -144,7 +145,7 @@ def test_users_take_turns_as_a_key_says_from_the_moment_it_is_set():
     later = [dict(at=1000, what="gdpconfig", key="GROUPBYATTR_All", value="userName")]
     tasks = [dict(n_jobs=30, user="busy", label="managed", status=int(T.READY)) for _ in range(60)]
     tasks.append(dict(n_jobs=30, user="small", label="managed"))
-    agents = (timeline, statistics, job_generator, setupper)
+    agents = (timeline, gdpconfig_cache, statistics, job_generator, setupper)
     stage = stage_of(*tasks, agents=agents, incidents=later, gdpconfig={"NQUEUELIMIT_All": 100_000, "NTASKS_All": 10})
     stage.control.books.live_tasks.add(range(61))
     stage.arrays.tasks["status"] = int(T.READY)

@@ -8,6 +8,7 @@ from queueing import assert_mean
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.sampler import sampler
+from simgrid_broker.agents.share_order import share_order
 from simgrid_broker.agents.statistics import statistics
 
 HOUR = 3600.0
@@ -31,8 +32,9 @@ def used(shares, seed, jobs, queues=ONE_QUEUE, types=None, site=400, refresh_s=1
                  work_spread=0.6, resource_type=int(cores > 1)) for leaf, (number, _, cores) in enumerate(jobs)]
     plan = scenario({"HERE": dict(cores=site)}, queues, shares=shares, seed=seed, duration=hours * HOUR,
                     resource_types=types or dict(SCORE=dict(mincore=1, maxcore=1)),
-                    agents=dict(statistics=refresh_s, pilot_streaming=120, sampler=600))
-    stage = Stage((statistics, pilot_streaming, harvester_submitter, sampler), plan, *said)
+                    agents=dict(statistics=refresh_s, share_order=min(refresh_s, 10.0), pilot_streaming=120,
+                                sampler=600))
+    stage = Stage((statistics, share_order, pilot_streaming, harvester_submitter, sampler), plan, *said)
     for leaf, (number, queue, _) in enumerate(jobs):
         stage.submit(number, task=leaf, queue=queue)
     stage.run(hours * HOUR)

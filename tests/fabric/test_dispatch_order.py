@@ -5,6 +5,7 @@ import pytest
 from builders import Bench, S, scenario
 
 from simgrid_broker.fabric.commands import jobs_of, jobs_of_each
+from simgrid_broker.policy.dispatch import ORDERS
 
 pytestmark = pytest.mark.rule("get_job", "best_job", "best_of_first_share", "best_of_all_shares", "is_sloppy",
                               "comes_before")
@@ -78,6 +79,23 @@ def test_a_share_of_the_first_rank_is_served_with_the_first_share(said, expected
 ])
 def test_orders_that_leave_something_out(settings, expected):
     bench = bench_of(("B", 1), ("B", 9), ("A", 5), ("C", 1), **settings or dict(share=True))
+    assert served(bench) == expected
+
+
+@pytest.mark.rule("dispatch_rank")
+@pytest.mark.parametrize(("name", "expected"), [
+    pytest.param("longest_first", [3, 1, 2, 0], id="longest first, a job without limit above all"),
+    pytest.param("shortest_first", [0, 2, 1, 3], id="shortest first; of equal ones the oldest"),
+    pytest.param("age", [0, 1, 2, 3], id="first come, first served"),
+    pytest.param("priority", [3, 0, 1, 2], id="priority alone"),
+])
+def test_orders_of_the_package(name, expected):
+    claims = [dict(cputime=100.0), dict(cputime=900.0), dict(cputime=200.0), dict(priority=900)]
+    bench = Bench(scenario({"HERE": dict(cores=64)}), *(dict(cpuefficiency=100) | claim for claim in claims))
+    order = ORDERS[name]
+    bench.fabric.dispatch_by(order.by_share, 0.0, **order.rank)
+    for task in range(4):
+        bench.submit(task=task)
     assert served(bench) == expected
 
 

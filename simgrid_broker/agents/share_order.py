@@ -1,0 +1,50 @@
+"""Order of the shares in dispatch, from usage as old as the statistics; lifecycle reference, section 1.3."""
+
+import numpy as np
+
+from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.policy.dispatch import share_ranks, sloppy_fraction, urgent_first
+from simgrid_broker.policy.shares import decayed, values_in_use
+from simgrid_broker.world.work_queues import stretchable_nodes
+
+
+def share_order(control: Control) -> Process:
+    """Set the order of dispatch, then order the shares again whenever what is known of them has changed."""
+    order = control.policies.dispatch_order
+    control.fabric.dispatch_by(order.by_share, sloppy_fraction(control.cfg, control.edition),
+                               urgent_first(order, control.edition),
+                               order.by_share and control.edition == "deployed", **order.rank)
+    yield from control.every(control.periods.share_order, ShareOrder(control).look, "share_order")
+
+
+class ShareOrder:
+    """Remembers from what the order was made, and past usage where the order of dispatch counts it."""
+
+    def __init__(self, control: Control):
+        self.control = control
+        self.stretchable = stretchable_nodes(control.world)
+        self.made_of: tuple[object, ...] = ()
+        self.usage, self.usage_s = np.zeros(len(control.arrays.hs06_milli)), 0.0
+
+    def look(self) -> None:
+        """Order the shares if usage, tree or gdpconfig were loaded since this was last done."""
+        control, world, known = self.control, self.control.world, self.control.books.usage
+        made_of = known, world.loaded_tree, control.cfg
+        if len(self.made_of) and all(one is other for one, other in zip(made_of, self.made_of, strict=True)):
+            return
+        self.made_of = made_of
+        world.tree = world.loaded_tree
+        if self.stretchable is not None:
+            world.tree = values_in_use(world.tree, leaves_with_tasks(control), self.stretchable)
+        order = control.policies.dispatch_order
+        self.usage = decayed(self.usage, known.hs06, known.taken_at - self.usage_s, order.half_life_s)
+        self.usage_s = known.taken_at
+        shares = order.shares(world.tree, self.usage)
+        control.fabric.serve_shares(shares, share_ranks(world.tree, shares, control.edition),
+                                    sloppy_fraction(control.cfg, control.edition))
+
+
+def leaves_with_tasks(control: Control) -> np.ndarray:
+    """Shares with live tasks, which make their queues active (JEDI TWiki, shares)."""
+    shares = np.unique(control.arrays.tasks["share"][control.books.live_tasks.rows])
+    return shares[shares >= 0]
