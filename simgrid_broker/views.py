@@ -314,6 +314,11 @@ class Locality(NamedTuple):
     inputs: tuple[InputDataset, ...] = ()
 
 
+SOURCE = np.dtype([("site", "i4"), ("part", "f8"), ("missing", "f8"), ("lan", "?"), ("wan", "?"), ("tape", "?")])
+"""A replica of a task's input: its part of the files, 0 to 1, how many it lacks, what may be read from it, and whether
+it is on tape."""
+
+
 @dataclass(frozen=True)
 class JobInput:
     """Input of a task's jobs: its replicas, (site, part, whether on tape) each, and the datasets.

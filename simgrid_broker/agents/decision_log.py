@@ -3,19 +3,19 @@
 The figures behind a verdict are computed only for the decisions whose candidates are recorded.
 """
 
-from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker import luck
 from simgrid_broker.agents.broker_rules import in_order, rules_behind
 from simgrid_broker.agents.policies import Policies
+from simgrid_broker.agents.watch import chooses, keeps, watch_of
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.schema.series import CANDIDATES, DECISIONS, FACTORS, REFUSALS, STEPS
 from simgrid_broker.views import KEPT, Task, Verdict
 from simgrid_broker.world.counts import candidates_left, tally_refusals
+from simgrid_broker.world.task_rows import renewed
 from simgrid_broker.world.world import World
 
 MADE, RECORDED = range(2)
@@ -31,39 +31,6 @@ class Steps(NamedTuple):
     ranks: np.ndarray
 
 
-class Unplaced:
-    """Chooses a few decisions without a candidate, also of the tasks that wait longest.
-
-    Of each kind of decision and share, at most `most` that are the first such decision about a task, and as many that
-    are the 2nd, 4th, 8th, ...; tasks that have had a job are left out.
-    """
-
-    def __init__(self, world: World, most: int):
-        self.world, self.most = world, most
-        self.n_failed: dict[tuple[int, int], int] = {}
-        self.n_chosen: Counter[tuple[int, int, int]] = Counter()
-
-    def chooses(self, kind: DecisionKind, task: Task, verdict: Verdict) -> bool:
-        """Whether the candidates of a decision, to be asked about each, are recorded."""
-        about = int(kind), task.jeditaskid
-        if not self.most or len(verdict.order) or self._had_a_job(task):
-            self.n_failed.pop(about, None)
-            return False
-        number = self.n_failed[about] = self.n_failed.get(about, 0) + 1
-        group = int(kind), task.share, number
-        if number & (number - 1) or self.n_chosen[group] == self.most:
-            return False
-        self.n_chosen[group] += 1
-        return True
-
-    def _had_a_job(self, task: Task) -> bool:
-        return bool(self.world.arrays.tasks["n_attempts"][self.world.row_of[task.jeditaskid]])
-
-    def forget_the_rest(self) -> None:
-        """Forget decisions about tasks that are not there any more."""
-        self.n_failed = {about: number for about, number in self.n_failed.items() if about[1] in self.world.row_of}
-
-
 class DecisionLog:
     """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share.
 
@@ -74,10 +41,8 @@ class DecisionLog:
 
     def __init__(self, world: World, policies: Policies):
         record = world.scenario.record
-        self.world, self.policies, self.seed = world, policies, world.scenario.seed
-        self.of_decisions, self.of_candidates = max(record.decisions, record.candidates), record.candidates
-        self.wanted, self.unplaced = record.tasks, Unplaced(world, record.unplaced)
-        self.whole = {task for task in record.tasks if isinstance(task, int)}
+        self.world, self.policies = world, policies
+        self.wanted, self.watch = record.tasks, watch_of(world)
         pseudo = world.arrays.pseudo_queues
         self.groups = np.stack([pseudo["queue"], pseudo["pool"]]).astype(np.int64)
         self.furthest = np.empty((2, max(len(world.arrays.queues), len(world.arrays.sites))), np.int64)
@@ -97,8 +62,9 @@ class DecisionLog:
         """Look out for tasks that are about to arrive if all about them is to be recorded."""
         words, tasks = self.world.vocabularies["task_names"], self.world.arrays.tasks
         codes = [words.index(task) for task in self.wanted if isinstance(task, str)]
-        self.whole.update(tasks["jeditaskid"][rows][np.isin(tasks["name"][rows], codes)].tolist() if codes else ())
-        self.unplaced.forget_the_rest()
+        named = tasks["jeditaskid"][rows][np.isin(tasks["name"][rows], codes)]
+        self.watch = self.watch.with_arrays(whole=np.union1d(self.watch.whole, named) if codes else self.watch.whole,
+                                            failed=renewed(self.world, self.watch.failed, rows, 0))
 
     def add(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
             candidates: np.ndarray | None = None) -> None:
@@ -108,14 +74,22 @@ class DecisionLog:
         counts = self.counts(kind, task.share, steps, candidates is None)
         groups = self.groups if candidates is None else np.stack([candidates, candidates])
         tally_refusals(counts[None], 0, verdict.refused_by, groups, steps.ranks, self.furthest)
-        self.record(kind, now, task, verdict, n_jobs, offset, candidates)
+        whole, kept = self._keeps(kind, task, len(verdict.order) > 0)
+        if kept:
+            self._add_decision(kind, now, task, verdict, n_jobs, offset, candidates)
+        if whole:
+            self.add_candidates(kind, verdict, offset, candidates)
 
-    def record(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int = 0,
-               candidates: np.ndarray | None = None) -> None:
-        """Record one decision that is counted, if the scenario asks for it; arguments as for `add`."""
-        whole = self.unplaced.chooses(kind, task, verdict) or self._keeps(self.of_candidates, task)
-        if not whole and not self._keeps(self.of_decisions, task):
-            return
+    def _keeps(self, kind: DecisionKind, task: Task, found: bool) -> tuple[bool, bool]:
+        """Whether a decision is recorded with its candidates, and whether it is recorded at all."""
+        arrays, record = self.world.arrays, self.watch.record[0]
+        whole = (chooses(arrays, self.watch, int(kind), self.world.row_of[task.jeditaskid], found)
+                 or keeps(arrays, self.watch, record["of_candidates"], task.jeditaskid, task.luck))
+        return whole, whole or keeps(arrays, self.watch, record["of_decisions"], task.jeditaskid, task.luck)
+
+    def _add_decision(self, kind: DecisionKind, now: float, task: Task, verdict: Verdict, n_jobs: int, offset: int,
+                      candidates: np.ndarray | None) -> None:
+        """Record a decision without its candidates."""
         best, weight = -1, np.nan
         if len(verdict.order):
             first = int(verdict.order[0])
@@ -126,9 +100,6 @@ class DecisionLog:
             now, self.n_decisions, kind, task.jeditaskid, task.share, task.resource_type, len(verdict.refused_by),
             len(verdict.order), n_jobs, best, weight)
         self.numbers[RECORDED] += 1
-        if whole:
-            about = np.arange(len(verdict.refused_by)) if candidates is None else candidates
-            self._add_candidates(verdict, self.steps(kind, verdict.tags), offset + about)
 
     @property
     def n_decisions(self) -> int:
@@ -145,24 +116,17 @@ class DecisionLog:
         if self.numbers[RECORDED] == len(self.room):
             self.room = np.concatenate([self.room, np.zeros_like(self.room)])
 
-    def keeps(self, task: Task) -> tuple[bool, bool]:
-        """Whether decisions about a task are recorded whatever they are, and their candidates."""
-        return self._keeps(self.of_decisions, task), self._keeps(self.of_candidates, task)
-
-    def _keeps(self, fraction: float, task: Task) -> bool:
-        """Whether decisions about a task belong to a fraction of all; larger fractions include smaller ones."""
-        if fraction >= 1 or task.jeditaskid in self.whole:
-            return True
-        return fraction > 0 and bool(luck.uniforms(self.seed, "decision_record", task.luck) < fraction)
-
     def steps(self, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:
         """Codes and places of the rules behind `tags`; a policy of another package may have others than the edition."""
         if (kind, tags) not in self.known:
             self.known[kind, tags] = steps_behind(self.world, self.policies, kind, tags)
         return self.known[kind, tags]
 
-    def _add_candidates(self, verdict: Verdict, steps: Steps, codes: np.ndarray) -> None:
-        """Keep every candidate of a verdict with its figures; codes: (n,) of the vocabulary `brokered`."""
+    def add_candidates(self, kind: DecisionKind, verdict: Verdict, offset: int = 0,
+                       candidates: np.ndarray | None = None) -> None:
+        """Keep every candidate of the last decision with its figures; arguments as for `add`."""
+        steps = self.steps(kind, verdict.tags)
+        codes = offset + (np.arange(len(verdict.refused_by)) if candidates is None else candidates)
         rows = CANDIDATES.empty(len(codes))
         rows["decision"], rows["candidate"] = self.n_decisions, codes
         rows["tag"], rows["criterion"] = steps.tags[verdict.refused_by], steps.criteria[verdict.refused_by]

@@ -7,14 +7,15 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.decision_log import MADE, RECORDED
-from simgrid_broker.agents.work_queues import CHANGING
+from simgrid_broker.agents.job_slots import fill, is_current
+from simgrid_broker.agents.task_kinds import ONE_TASK, UNKNOWN, kind_of
+from simgrid_broker.agents.watch import chooses
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import most_jobs
-from simgrid_broker.schema import TASKS
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.columns import thaw
 from simgrid_broker.world.counts import place_block, tally_refusals
@@ -22,9 +23,10 @@ from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
 
 OVER, PREPARE, READ, COUNT, ASK, LOOK, START, HOLD, GROW = range(9)
-"""Why a cycle returns: it is over; a task must be put into the tables, or what is known of its share and nucleus;
-refusals of a share are counted for the first time; Python must make the jobs; a decision may be recorded; a task
-starts; a task without a queue is put on hold; the room for orders or decisions is too small."""
+"""Why a cycle returns: it is over; a task of an unknown kind must be described; what is known of its share and nucleus
+must be read; refusals of a share are counted for the first time; Python must make the jobs; a decision is recorded with
+its candidates; a task starts; a task without a queue is put on hold; there is no room for more tasks, orders or
+decisions."""
 BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 """Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
 that were placed, at its end."""
@@ -37,25 +39,15 @@ CYCLE = np.dtype([
     ("now_s", "f8"), ("by_type", "?"),       # by_type: brokers count the jobs of a task's resource type alone
     ("n_files", "i8"), ("reads_more", "?"),  # of the selection of the work queue
     ("asks", "?"),                   # whether Python is asked for every decision
-    ("watches", "?"),                # whether decisions without a candidate may be recorded
     ("left", "i8"),                  # jobs that may still be made
     ("next", "i8"),                  # where to go on, number of the task, of its levels of ramCount that are done
     ("task", "i8"), ("n_levels", "i8"), ("level", "i8"),
+    ("n_slots", "i8"), ("kind", "i8"),       # slots in use; kind of the task in hand if Python has described it
     ("most", "i8"), ("made", "i8"), ("refused_by", "i8"),    # of the task in hand
     ("wanted", "i8"), ("slot", "i8"), ("block", "i8"), ("n_blocks", "i8"), ("n_best", "i8"), ("placed", "i8"),
     ("n_orders", "i8"),              # since Python last took them
 ])
 """State of a cycle."""
-
-SLOT = np.dtype([
-    ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
-    *((name, TASKS.dtype[name]) for name in CHANGING), ("changes", "i8"),    # of the task when its view was made
-    ("has_input", "?"), ("files_per_job", "f8"),
-    ("recorded", "?"), ("whole", "?"),       # whether decisions about the task are recorded, with their candidates
-    ("failed", "?"),                 # whether the last one found no candidate
-])
-"""A task at a level of ramCount in the tables of the brokerage."""
-
 
 class Desk(Bundle):
     """What a cycle reads and writes beside the tables of world and brokerage.
@@ -65,7 +57,7 @@ class Desk(Bundle):
     """
 
     state: np.ndarray              # (1,) of CYCLE
-    slots: np.ndarray              # (n_slots,) of SLOT
+    slots: np.ndarray              # (n_slots,) of `job_slots.SLOT`
     slot_of: np.ndarray            # (n_tasks, N_RAM_LEVELS), -1 = none
     changes: np.ndarray            # (n_tasks,)
     asks: np.ndarray               # (n_tasks,), whether Python is asked about a task
@@ -97,7 +89,7 @@ def decide(tables, row):
 
 
 @compiled
-def go_on(world, tables, desk, rows):
+def go_on(world, tables, desk, sight, kinds, watch, rows):
     """Go on with a cycle over the tasks in `rows` until it is over or Python must act; returns why."""
     state = desk.state[0]
     while True:
@@ -107,16 +99,18 @@ def go_on(world, tables, desk, rows):
             begin_task(world, state, rows[state["task"]])
         row = rows[state["task"]]
         if state["next"] == NEXT:
-            reason = find_level(world, tables, desk, state, row)
+            reason = find_level(world, tables, desk, sight, kinds, watch, state, row)
             if reason != OVER:
                 return reason
         if state["next"] == DECIDE:
             state["n_best"] = decide(tables, state["slot"])
             draw(world, tables, desk, state)
-            if may_be_chosen(world, desk, state):
-                return LOOK
-            if desk.slots[state["slot"]]["recorded"]:
+            seen = desk.slots[state["slot"]]
+            whole = chooses(world, watch, JOB_BROKERAGE, row, state["n_best"] > 0) or seen["whole"]
+            if whole or seen["recorded"]:
                 record(tables, desk, state)
+            if whole:
+                return LOOK
         if state["next"] == SUBMIT:
             if submit(world, tables, desk, state, row):
                 return START
@@ -138,7 +132,7 @@ def begin_task(world, state, row):
 
 
 @compiled
-def find_level(world, tables, desk, state, row):
+def find_level(world, tables, desk, sight, kinds, watch, state, row):
     """Find the next level of ramCount of a task that wants jobs, raised levels first; returns what Python must do."""
     if state["n_levels"] == N_RAM_LEVELS:
         state["next"] = END
@@ -152,10 +146,10 @@ def find_level(world, tables, desk, state, row):
     if state["asks"] or desk.asks[row] or is_cut(world, row):
         state["n_levels"] += 1
         return ASK
-    slot = desk.slot_of[row, level]
-    state["slot"] = slot
-    if slot < 0 or not is_current(world, tables, desk, state, row, slot):
-        return PREPARE
+    reason = find_slot(world, tables, desk, sight, kinds, watch, state, row)
+    if reason != OVER:
+        return reason
+    slot = state["slot"]
     if not (desk.load_known[tables.asked[slot]["load"]] and desk.ways_known[tables.asked[slot]["link"]]):
         return READ
     if not desk.is_counted[world.tasks[row]["share"]]:
@@ -171,21 +165,24 @@ def find_level(world, tables, desk, state, row):
 
 
 @compiled
-def is_current(world, tables, desk, state, row, slot):
-    """Whether a slot shows the task as it is."""
-    task, seen, asked = world.tasks[row], desk.slots[slot], tables.asked[slot]
-    return (seen["priority"] == task["priority"] and seen["nucleus"] == task["nucleus"]
-            and seen["ramcount"] == task["ramcount"] and seen["cputime"] == task["cputime"]
-            and seen["share"] == task["share"] and seen["preassigned"] == task["preassigned"]
-            and seen["changes"] == desk.changes[row] and asked["load"] == load_row(world, tables, desk, state, slot))
-
-
-@compiled
-def load_row(world, tables, desk, state, slot):
-    """Row of the statistics of a task's account, as `Snapshot.load_row`."""
-    n_types = desk.placed_by_type.shape[1]
-    kind = 1 + tables.task[slot]["resource_type"] % n_types if state["by_type"] else 0
-    return account_of(world, desk.slots[slot]["task"]) * (1 + n_types) + kind
+def find_slot(world, tables, desk, sight, kinds, watch, state, row):
+    """Find the slot of a task at a level of ramCount, and fill it if it does not show the task as it is."""
+    level = state["level"]
+    slot = state["slot"] = desk.slot_of[row, level]
+    if slot >= 0 and state["kind"] == UNKNOWN and is_current(world, tables, desk, state, row, slot):
+        return OVER
+    kind = state["kind"] if state["kind"] == ONE_TASK else kind_of(world, kinds, row, level)
+    if kind == UNKNOWN:
+        return PREPARE
+    if slot < 0:
+        if state["n_slots"] == len(desk.slots):
+            return GROW
+        slot = state["slot"] = desk.slot_of[row, level] = state["n_slots"]
+        state["n_slots"] += 1
+        desk.slots[slot]["task"], desk.slots[slot]["level"] = row, level
+    fill(world, tables, desk, sight, kinds, watch, slot, kind)
+    state["kind"] = UNKNOWN
+    return OVER
 
 
 @compiled
@@ -224,15 +221,6 @@ def draw(world, tables, desk, state):
             place = tables.refused_by[k]
             if desk.ranks[place] > last:
                 last, state["refused_by"] = desk.ranks[place], place
-
-
-@compiled
-def may_be_chosen(world, desk, state):
-    """Whether the decision log is asked: it records candidates of some tasks, and some that never had a job."""
-    seen, found = desk.slots[state["slot"]], state["n_best"] > 0
-    watched = state["watches"] and world.tasks[seen["task"]]["n_attempts"] == 0 and (seen["failed"] or not found)
-    seen["failed"] = not found
-    return seen["whole"] or watched
 
 
 @compiled

@@ -142,9 +142,9 @@ class Generator:
 
         A task with input that finds no queue goes on hold. Files count as the jobs that they typically make.
         """
-        control, tables, acts = self.control, self.tables, self.acts
-        state = tables.begin(control.now, left, rule)
-        while (reason := tables.go_on(control.arrays, tables.tables, tables.desk, rows)) != job_cycle.OVER:
+        tables, acts = self.tables, self.acts
+        state = tables.begin(self.control.now, left, rule)
+        while (reason := tables.go_on(rows)) != job_cycle.OVER:
             acts[reason](rows, state, rule)
         return int(state["left"])
 
@@ -157,12 +157,10 @@ class Generator:
     def _count(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         self.tables.count(int(self.control.arrays.tasks["share"][rows[state["task"]]]))
 
-    def _look(self, _: np.ndarray, state: np.void, __: Selection) -> None:
-        """Record the decision in hand."""
-        task, verdict = self.tables.verdict()
-        self.control.books.decisions.record(DecisionKind.JOB_BROKERAGE, self.control.now, task, verdict,
-                                            int(state["placed"]))
-        self.tables.renew()
+    def _look(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+        """Record the candidates of the decision in hand."""
+        verdict = self.tables.verdict(int(rows[state["task"]]), int(state["level"]))
+        self.control.books.decisions.add_candidates(DecisionKind.JOB_BROKERAGE, verdict)
 
     def _start(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         self._set_running(int(rows[state["task"]]))

@@ -7,25 +7,25 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
-from simgrid_broker.agents.job_cycle import CYCLE, SLOT, Desk, decide, go_on
-from simgrid_broker.agents.work_queues import CHANGING, WorkQueues
+from simgrid_broker.agents.job_cycle import CYCLE, Desk, decide, go_on
+from simgrid_broker.agents.job_slots import SLOT
+from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
+from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.compiled import compiled_with
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.policy.job_brokerage.broker import (
     MAX_CANDIDATES,
     NO_PARTS,
-    ask_about_input,
     broker_jobs,
     prepare,
     verdict_of,
 )
-from simgrid_broker.policy.job_brokerage.completeness import readable
 from simgrid_broker.policy.job_brokerage.decide import ASKED, Question, Tables, room
 from simgrid_broker.policy.job_brokerage.question import TASK
 from simgrid_broker.policy.job_brokerage.selection import PLACE
 from simgrid_broker.policy.task_selection import Selection
 from simgrid_broker.schema.tasks import N_REPLICAS
-from simgrid_broker.views import Task, Verdict
+from simgrid_broker.views import Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
 from simgrid_broker.world.groups import account_of
@@ -64,24 +64,24 @@ class JobTables:
 
     tables: Tables
     desk: Desk
-    tasks: list[Any]
 
     def __init__(self, control: Control, work_queues: WorkQueues):
         self.control, self.work_queues = control, work_queues
         self.brokerage = control.policies.job_rules
         self.asks = control.policies.job_brokerage is not broker_jobs
-        self.go_on: Callable[..., int] = compiled_with(go_on, decide=decide if self.asks else self.brokerage.decide)
+        self._go_on: Callable[..., int] = compiled_with(go_on, decide=decide if self.asks else self.brokerage.decide)
         self.state = np.zeros(1, CYCLE)
         self.state[0]["by_type"] = control.edition == "deployed"
-        self.state[0]["asks"], self.state[0]["watches"] = self.asks, control.books.decisions.unplaced.most > 0
+        self.state[0]["asks"], self.state[0]["kind"] = self.asks, UNKNOWN
+        self.kinds = TaskKinds(self.brokerage, control.arrays.tasks)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
         self.apart = np.zeros(n_tasks, bool)                # tasks with other resource types at some queues
-        self.orders, self.n_slots = np.zeros(FIRST_ORDERS, ORDERED), 0
+        self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
         self.replica_site, self.replica_part = np.full((n, N_REPLICAS), -1, np.int32), np.zeros((n, N_REPLICAS))
-        self.replica_tape, self.tasks = np.zeros((n, N_REPLICAS), bool), [None] * n
+        self.replica_tape = np.zeros((n, N_REPLICAS), bool)
         self.known: tuple[Any, Any, Any] = None, None, None
         control.books.newcomers.append(self.forget)
         self.renew()
@@ -92,6 +92,7 @@ class JobTables:
         self.slots["task"][slots[slots >= 0]] = -1
         self.slot_of = renewed(self.control.world, self.slot_of, rows, -1)
         self.apart = renewed(self.control.world, self.apart, rows, False)
+        self.kinds.renew(self.control.arrays.tasks)
         self._bundle()
 
     def renew(self) -> None:
@@ -133,33 +134,45 @@ class JobTables:
         self.orders[state["n_orders"]] = values
         state["n_orders"] += 1
 
+    def go_on(self, rows: np.ndarray) -> int:
+        """Go on with a cycle, as `job_cycle.go_on`."""
+        control = self.control
+        return self._go_on(control.arrays, self.tables, self.desk, control.world.sight, self.kinds.tables,
+                           control.books.decisions.watch, rows)
+
     def prepare(self, row: int, level: int) -> None:
-        """Put a task at a level of ramCount, and the numbers of its share and nucleus, into the tables."""
-        task, parts = self.work_queues.view(row, level)
-        slot = int(self.slot_of[row, level])
-        if slot < 0 or self.tasks[slot] is not task:
-            slot = self._slot(row, level) if slot < 0 else slot
-            self._fill(slot, row, level, task, parts)
-        self.read(row, slot)
+        """Describe a task at a level of ramCount, and with it its kind."""
+        control, brokers = self.control, self.control.brokers
+        task, _ = self.work_queues.view(row, level)
+        known = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
+        first, weight = self.first.table, self.weight.table
+        rows = self.first.row_of(known.first), self.weight.row_of(known.static_weight)
+        self.state[0]["kind"] = self.kinds.add(control.arrays, row, level, known, rows)
+        if first is not self.first.table or weight is not self.weight.table:
+            self._bundle()
 
     def read(self, row: int, slot: int) -> None:
         """Put the numbers of a task's share, and the ways to its nucleus, into the tables."""
-        control, task, asked = self.control, self.tasks[slot], self.asked[slot]
-        kind = task.resource_type if self.state[0]["by_type"] else None
-        asked["load"] = loads.load_row(control.world, control.brokers.snapshot, account_of(control.arrays, row), kind)
-        asked["link"] = observe.way_row(control.world, task.nucleus)
+        control, task = self.control, self.record[slot]
+        kind = int(task["resource_type"]) if self.state[0]["by_type"] else None
+        loads.load_row(control.world, control.brokers.snapshot, account_of(control.arrays, row), kind)
+        observe.way_row(control.world, int(task["nucleus"]))
 
-    def verdict(self) -> tuple[Task, Verdict]:
-        """The decision in hand, which shares the columns of the tables."""
+    def verdict(self, row: int, level: int) -> Verdict:
+        """The decision in hand, about a task at a level of ramCount, which shares the columns of the tables."""
         slot, n_best = int(self.state[0]["slot"]), int(self.state[0]["n_best"])
-        task = self.tasks[slot]
-        return task, verdict_of(self.brokerage, Question(self.tables, slot), n_best, task, self.control.brokers.queues)
+        task, _ = self.work_queues.view(row, level)
+        return verdict_of(self.brokerage, Question(self.tables, slot), n_best, task, self.control.brokers.queues)
 
     def grow(self) -> None:
-        """Make room for the next orders and decisions."""
+        """Make room for the next tasks, orders and decisions."""
+        state = self.state[0]
+        if state["n_slots"] == len(self.slots):
+            self._compress()
         self.control.books.decisions.make_room()
-        more = max(len(self.orders), int(self.state[0]["n_blocks"]))
-        self.orders = np.concatenate([self.orders, np.zeros(more, ORDERED)])
+        if state["n_orders"] + state["n_blocks"] >= len(self.orders):
+            more = max(len(self.orders), int(state["n_blocks"]))
+            self.orders = np.concatenate([self.orders, np.zeros(more, ORDERED)])
         self._bundle()
 
     def take_orders(self) -> np.ndarray:
@@ -168,54 +181,21 @@ class JobTables:
         self.state[0]["n_orders"] = 0
         return taken
 
-    def _fill(self, slot: int, row: int, level: int, task: Task, parts) -> None:
-        """Put a task into a slot."""
-        control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
-        known = brokers.cache.of_task(prepare, self.brokerage, task, brokers.queues, control.cfg)
-        self.tasks[slot], self.record[slot] = task, known.task[0]
-        asked, seen = self.asked[slot], self.slots[slot]
-        first, weight = self.first.table, self.weight.table
-        asked["parts"], asked["writable"], asked["readable"] = -1, True, True
-        asked["first"], asked["weight"] = self.first.row_of(known.first), self.weight.row_of(known.static_weight)
-        asked["somewhere"] = parts is not None and observe.lies_somewhere(parts)
-        ask_about_input(asked, readable(() if parts is None else parts.inputs, task, control.cfg))
-        self.replica_site[slot] = -1
-        for k, (site, part, is_tape) in enumerate(() if parts is None else parts.replicas):
-            self.replica_site[slot, k], self.replica_part[slot, k], self.replica_tape[slot, k] = site, part, is_tape
-        seen["task"], seen["level"], seen["has_input"] = row, level, parts is not None
-        seen["files_per_job"] = task.n_files_per_job
-        for name in CHANGING:
-            seen[name] = control.arrays.tasks[name][row]
-        seen["changes"] = control.books.scouts.changes[row]
-        seen["recorded"], seen["whole"] = log.keeps(task)
-        seen["failed"] = (int(DecisionKind.JOB_BROKERAGE), task.jeditaskid) in log.unplaced.n_failed
-        if first is not self.first.table or weight is not self.weight.table:
-            self._bundle()
-
-    def _slot(self, row: int, level: int) -> int:
-        """A free slot for a task; those of tasks that are over are taken back first."""
-        if self.n_slots == len(self.slots):
-            self._compress()
-        slot = self.slot_of[row, level] = self.n_slots
-        self.n_slots += 1
-        return int(slot)
-
     def _compress(self) -> None:
         """Keep the slots of live tasks, and make room for twice as many if they are more than half."""
-        kept = np.flatnonzero(np.isin(self.slots["task"][:self.n_slots], self.control.books.live_tasks.rows))
-        self.slot_of[:], self.n_slots = -1, len(kept)
+        kept = np.flatnonzero(np.isin(self.slots["task"], self.control.books.live_tasks.rows))
+        self.slot_of[:], self.state[0]["n_slots"] = -1, len(kept)
         n = max(FIRST_SLOTS, 2 * len(kept), len(self.slots))
         for name in SLOT_TABLES:
             old = getattr(self, name)
             new = np.zeros((n, *old.shape[1:]), old.dtype)
             new[:len(kept)] = old[kept]
             setattr(self, name, new)
-        self.tasks = [self.tasks[slot] for slot in kept.tolist()] + [None] * (n - len(kept))
         self.slot_of[self.slots["task"][:len(kept)], self.slots["level"][:len(kept)]] = np.arange(len(kept))
-        self._bundle()
 
     def _forget(self) -> None:
-        self.slot_of[:], self.n_slots = -1, 0
+        self.slot_of[:], self.state[0]["n_slots"] = -1, 0
+        self.kinds.forget(self.control.arrays.tasks)
 
     def _bundle(self) -> None:
         """Gather the tables again."""

@@ -18,8 +18,8 @@ from simgrid_broker.world.queued_work import QueuedWork, queued_work
 from simgrid_broker.world.work_queues import AlignedQueue
 
 NOTHING = np.zeros(0, np.int64)
-CHANGING = ("priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
-"""Columns of a task that may change while brokers know it."""
+CHANGING = ("jeditaskid", "priority", "nucleus", "ramcount", "cputime", "share", "preassigned")
+"""Columns of a task that may change while brokers know it, or that another task in its row has."""
 PRIORITY_AGE_S, WALLTIME_AGE_S = 60.0, 300.0
 """Greatest age of the highest priority and of the wall time of queued jobs, s; lifecycle reference, 1.3 and 2.4."""
 

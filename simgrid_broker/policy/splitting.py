@@ -104,7 +104,7 @@ def job_limits(task: Task, splitting: Splitting, queues: Queues, number: int, ed
     nGBPerJob; the deployed edition counts at least 1500 MB and adds them to nGBPerJob.
     """
     copies = not estimates.is_read_directly(task.is_merging, estimates.reads_lan(task), queues.records[number])
-    offset = estimates.work_space_bytes(task, edition)
+    offset = estimates.work_space_bytes(task.workdisk_bytes, edition == "deployed")
     size, least = size_limit(task, splitting, queues.maxwdir_mb[number] * MIB, copies, offset, edition)
     given_s = splitting.maxWalltime * 3600 or math.inf
     by_work = estimates.counts_hs06(task)
@@ -134,7 +134,7 @@ def files_limit(task: Task, splitting: Splitting) -> float:
 def size_limit(task: Task, splitting: Splitting, maxwdir_bytes: float, copies: bool, offset: float,
                edition: str) -> tuple[float, float]:
     """Most input, output and work space of a job together, and the least that output counts as, bytes (L9)."""
-    least = float(estimates.MIN_OUTPUT_BYTES["deployed"])
+    least = estimates.MIN_OUTPUT_DEPLOYED
     n_gb = splitting.nGBPerJob or ng_for_target(splitting, offset, edition)
     if n_gb and edition == "documented":
         return n_gb * 1e9, MIN_OUTPUT_TWIKI_BYTES
@@ -156,7 +156,7 @@ def ng_for_target(splitting: Splitting, offset: float, edition: str) -> float:
     """
     if not splitting.tgtMaxOutputForNG or not splitting.output_per_event:
         return 0.0
-    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, estimates.MIN_OUTPUT_BYTES["deployed"])
+    unit, reserve = (1e9, 0.0) if edition == "documented" else (GIB, estimates.MIN_OUTPUT_DEPLOYED)
     output = splitting.tgtMaxOutputForNG * unit
     bytes_per_event = (splitting.bytes + splitting.secondary_ratio * splitting.secondary_bytes) / splitting.events
     whole = output + output / splitting.output_per_event * bytes_per_event + offset - reserve

@@ -152,13 +152,14 @@ def fill_piece(world: Arrays, task_row, piece, retry, record):
     record["boundary"] = boundary_of(world.splitting[task_row], piece)
 
 
-def pieces_at_once(arrays: Arrays, task_row: int) -> int:
+@compiled
+def pieces_at_once(world: Arrays, task_row):
     """Number of pieces in the smallest job of a task: nFilesPerJob, else 1.
 
     Source: lifecycle reference, section 2.6 (precedence).
     """
-    split = arrays.splitting[task_row]
-    return 1 if split["neventsperjob"] else max(1, int(split["nfilesperjob"]))
+    split = world.splitting[task_row]
+    return 1 if split["neventsperjob"] else max(1, np.int64(split["nfilesperjob"]))
 
 
 def jobs_to_come(arrays: Arrays, task_row: int) -> float:

@@ -8,7 +8,8 @@ import numpy as np
 from simgrid_broker import luck, views
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
-from simgrid_broker.world.observe import PASSES, counted_inputs
+from simgrid_broker.world.observe import counted_inputs
+from simgrid_broker.world.seen_tasks import PASSES
 from simgrid_broker.world.world import World
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)

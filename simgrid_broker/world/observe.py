@@ -1,8 +1,6 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
-from collections.abc import Iterable
 from math import isnan, nan
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -12,12 +10,12 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
-from simgrid_broker.units import MB, MIB
 from simgrid_broker.world import loads
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
-from simgrid_broker.world.input_files import inputs_to_use, pieces_at_once
+from simgrid_broker.world.input_files import inputs_to_use
 from simgrid_broker.world.places import RAW
+from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, see_one, see_sources
 from simgrid_broker.world.world import World
 
 S = JobStatus
@@ -26,19 +24,6 @@ ACTIVITIES_OF = ("read_lan", "write_wan"), ("write_lan", "read_wan")
 RUNNING, ASSIGNED, ACTIVATED, STARTING, DEFINED, WAITING = map(int, (
     S.RUNNING, S.ASSIGNED, S.ACTIVATED, S.STARTING, S.DEFINED, S.WAITING))
 READY, RUNNING_TASK, SCOUTING = int(TaskStatus.READY), int(TaskStatus.RUNNING), int(TaskStatus.SCOUTING)
-PASSES = {"documented": np.array([True, False, False]), "deployed": np.array([True, False, True])}
-"""Whether an activity of a storage is open, by value of `read_wan_off` and the like: if ON, or (D2) if anything but OFF
-and TEST."""
-BYTES_OF_MB = {"documented": MB, "deployed": MIB}
-"""Bytes of an MB of workDiskCount; source: brokerage reference, 8.2."""
-NUMBERS = [name for name, column in views.TASK_FIELDS.items() if column.seen in ("i8", "f8")]
-FLAGS = [(name, column.name) for name, column in views.TASK_FIELDS.items() if column.seen == "?"]
-WORDS = [(name, column.name, column.codes or "") for name, column in views.TASK_FIELDS.items() if column.seen == "U"]
-"""Fields of `views.Task` with the columns that they show, and for words the vocabulary."""
-CLAIMS = [name for name, column in views.TASK_FIELDS.items() if column.unknown]
-"""Fields in which NaN takes the place of a stored 0."""
-seen_numbers = itemgetter(*(TASKS.columns.index(views.TASK_FIELDS[name]) for name in NUMBERS))
-"""The values of `NUMBERS` from those of a row."""
 PRIORITY_BITS = 33
 """More bits than a priority has, sign included."""
 HALF = 1 << PRIORITY_BITS - 1
@@ -71,20 +56,16 @@ def values_of(table: np.ndarray, row: int) -> dict:
 
 def task(world: World, row: int) -> views.Task:
     """A task as the brokers may know it; where jobs are cut from files, with the smallest job."""
-    values, words = world.arrays.tasks[row].item(), world.vocabularies
-    t = dict(zip(TASKS.dtype.names or (), values, strict=True))
-    n_jobs, nucleus = t["n_jobs"] - t["n_finished"] - t["n_failed"], t["nucleus"]
-    counted, at_once = counted_inputs(world, row, t), pieces_at_once(world.arrays, row)
+    sight, words = world.sight, world.vocabularies
+    see_one(world.arrays, sight, row)
+    fields = dict(zip(SEEN.names or (), sight.task.item(), strict=True))
+    t = dict(zip(TASKS.dtype.names or (), world.arrays.tasks[row].item(), strict=True))
+    counted, n_jobs = counted_inputs(world, row, t), t["n_jobs"] - t["n_finished"] - t["n_failed"]
     above = world.parent_of(row)
     parent = None if above is None else world.arrays.tasks[above]
     named = words["preassigned"][t["preassigned"]]
-    fields = dict(
-        zip(NUMBERS, seen_numbers(values), strict=True),
-        gshare=words["shares"][t["share"]], n_jobs=n_jobs, is_scout=bool(world.arrays.scout_inputs[row]),
-        n_events_per_job=at_once * t["n_events_per_job"], n_files_per_job=at_once * t["n_input_files"],
-        input_bytes_per_job=at_once * t["input_bytes_per_job"],
-        output_bytes_per_job=at_once * t["output_bytes_per_job"],
-        workdisk_bytes=t["workdiskcount_mb"] * BYTES_OF_MB[world.scenario.edition],
+    fields |= dict(
+        gshare=words["shares"][t["share"]], n_jobs=n_jobs,
         total_input_bytes=float(round(counted * t["input_bytes_per_job"])),
         total_input_files=round(counted * t["n_input_files"]), taskpriority=t["taskpriority"],
         parent_nucleus=-1 if parent is None else int(parent["nucleus"]),
@@ -92,14 +73,13 @@ def task(world: World, row: int) -> views.Task:
         frozen_for_s=0.0 if isnan(t["frozen_s"]) else float(world.state["now_s"]) - t["frozen_s"],
         preassigned=tuple(words["queues"].index(name) for name in named.split(",")) if named else (),
         jumbo_events=t["n_events_per_job"] * n_jobs if t["n_jumbo_jobs"] else -1,
-        cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent",
-        nucleus_bare=int(world.arrays.sites["bare_nucleus"][nucleus]) if nucleus >= 0 else 0)
+        cputimeunit="" if t["walltime_s_per_mib"] > 0 else "HS06sPerEvent")
     for name in CLAIMS:
-        fields[name] = fields[name] or nan
-    for name, column in FLAGS:
-        fields[name] = t[column] != 0
-    for name, column, codes in WORDS:
-        fields[name] = words[codes][t[column]]
+        if isnan(fields[name]):
+            fields[name] = nan                                # one object, which equals itself in a view
+    for name in WORDS:
+        column = views.TASK_FIELDS[name]
+        fields[name] = words[column.codes or ""][t[column.name]]
     if world.told:
         fields |= world.told.get(row, {})
     return views.Task.of(fields)
@@ -238,13 +218,15 @@ def replicas(world: World, row: int) -> list[tuple[int, float, int]]:
 
 def job_input(world: World, row: int) -> views.JobInput | None:
     """The input of a task whose jobs read something that lies somewhere, else None."""
-    arrays = world.arrays
     if row in world.inputs:
         return world.inputs[row]
-    if arrays.tasks["input_bytes_per_job"][row] <= 0 or arrays.replica_site[row].max() < 0:
+    n, sites = see_sources(world.arrays, world.sight, row), world.vocabularies["sites"]
+    found = world.sight.sources[:n].tolist()
+    if not found:
         return None
-    found = tuple(replicas(world, row))
-    return views.JobInput(found, (_dataset(world, row, found),), world.places.site)
+    sources = tuple(views.Source(sites[site], part, missing, lan, wan) for site, part, missing, lan, wan, _ in found)
+    return views.JobInput(tuple((site, part, tape) for site, part, _, _, _, tape in found),
+                          (views.InputDataset("input", sources),), world.places.site)
 
 
 def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
@@ -255,25 +237,11 @@ def datasets(world: World, row: int) -> tuple[views.InputDataset, ...]:
 
 def input_at(world: World, site: int) -> views.JobInput:
     """Input all of which lies on disk at one site."""
-    return views.JobInput(((site, 1.0, False),), (views.InputDataset("input", (_source(world, site, 1.0, 0.0),)),),
-                          world.places.site)
-
-
-def _dataset(world: World, row: int, found: Iterable[tuple[int, float, int]]) -> views.InputDataset:
-    """The input of a task as one dataset with its replicas."""
-    task = world.arrays.tasks[row]
-    files = float(task["n_input_files"]) * float(task["n_jobs"])
-    return views.InputDataset("input", tuple(_source(world, site, part, (1 - part) * files)
-                                             for site, part, _ in found))
-
-
-def _source(world: World, site: int, part: float, missing: float) -> views.Source:
-    """A replica at a site; a site without storage lets everyone read."""
-    arrays, passes = world.arrays, PASSES[world.scenario.edition]
-    storage = arrays.sites["storage"][site]
-    lan, wan = (storage < 0 or bool(passes[arrays.storages[f"{activity}_off"][storage]])
+    storage, passes = world.arrays.sites["storage"][site], PASSES[world.scenario.edition]
+    lan, wan = (storage < 0 or bool(passes[world.arrays.storages[f"{activity}_off"][storage]])
                 for activity in ("read_lan", "read_wan"))
-    return views.Source(world.vocabularies["sites"][site], part, missing, lan, wan)
+    source = views.Source(world.vocabularies["sites"][site], 1.0, 0.0, lan, wan)
+    return views.JobInput(((site, 1.0, False),), (views.InputDataset("input", (source,)),), world.places.site)
 
 
 def locality(task: views.Task, parts: views.JobInput | None, n_jobs: int) -> views.Locality | None:

@@ -12,6 +12,7 @@ from simgrid_broker.views import JobInput, QueueSoftware, ShareTree
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.places import Places
+from simgrid_broker.world.seen_tasks import Sight, sight_of
 from simgrid_broker.world.told import Owed, ToldTask
 
 MARGIN = 1024
@@ -58,6 +59,7 @@ class World:
         self.free_tasks: list[int] = []
         self.blocks: Iterator[TaskList] = iter(())
         self.merges_output = False
+        self._seen: tuple[np.ndarray, Sight] | None = None
 
     @property
     def state(self) -> np.void:
@@ -68,6 +70,13 @@ class World:
         """Row of the task that makes the input of a task, None without one."""
         parent = int(self.arrays.tasks["parent"][row])
         return self.row_of[parent] if parent > 0 else None
+
+    @property
+    def sight(self) -> Sight:
+        """The table of tasks as brokers see it."""
+        if self._seen is None or self._seen[0] is not self.arrays.tasks:
+            self._seen = self.arrays.tasks, sight_of(self.arrays.tasks, self.scenario.edition)
+        return self._seen[1]
 
     def merge_rule(self, row: int) -> MergeRule:
         """The parameters of merging of a task's stream; the defaults if it has no stream."""

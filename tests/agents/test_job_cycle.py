@@ -7,6 +7,12 @@ import pytest
 
 from simgrid_broker import load_scenario, simulate
 from simgrid_broker.agents import job_tables
+from simgrid_broker.agents.job_slots import is_current
+from simgrid_broker.compiled import uncompiled
+from simgrid_broker.engine import Simulation
+from simgrid_broker.policy.job_brokerage.completeness import readable
+from simgrid_broker.policy.job_brokerage.question import DERIVED, KEYS, PLAIN, SAID, TERMS, JobCase, task_record
+from simgrid_broker.world import observe
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 CANDIDATES = {"record.candidates": 0.3}
@@ -38,3 +44,46 @@ def test_a_compiled_cycle_leaves_the_same_rows(file, changes, edition, tmp_path,
     for name, rows in compiled[0].items():
         assert str(rows) == str(asked[0][name]), name           # NaN is equal to NaN here
     assert compiled[0]["jobs.parquet"]
+
+
+@pytest.fixture
+def kept(monkeypatch):
+    """Tables of job generation that a run makes."""
+    found, make = [], job_tables.JobTables.__init__
+
+    def keep(tables, *about):
+        make(tables, *about)
+        found.append(tables)
+    monkeypatch.setattr(job_tables.JobTables, "__init__", keep)
+    return found
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+@pytest.mark.parametrize(("file", "hours"), [("quickstart", 2), ("memory_retry", 8), ("scouts", 1)])
+def test_a_slot_shows_a_task_as_python_sees_it(file, hours, edition, tmp_path, kept):
+    plan = load_scenario(SCENARIOS / f"{file}.yaml").with_values({"edition": edition, "duration": hours * 3600,
+                                                                 "warm_up": 0})
+    run = Simulation(plan, tmp_path)
+    run.run()
+    (tables,), control = kept, run.control
+    columns = [name for name, _ in (*PLAIN, *SAID, *DERIVED)] + [*KEYS, *TERMS[edition]]
+    slots = tables.slots[:tables.state[0]["n_slots"]].tolist()
+    shown = 0
+    for slot, (row, level, *_) in enumerate(slots):
+        if not uncompiled(is_current)(control.arrays, tables.tables, tables.desk, tables.state[0], row, slot):
+            continue
+        shown += 1
+        task, parts = tables.work_queues.view(row, level)
+        record, asked = task_record(task, control.cfg, edition)[0], tables.asked[slot]
+        assert str([tables.record[slot][name] for name in columns]) == str([record[name] for name in columns])
+        first = control.brokers.cache.first_refusals(tables.brokerage.funnel, JobCase(
+            task, control.brokers.queues, edition))
+        assert tables.first.table[asked["first"]].tolist() == first.tolist()
+        found = readable(() if parts is None else parts.inputs, task, control.cfg)
+        assert (asked["incomplete"], asked["best_part"], asked["no_remote_source"]) == (
+            found.failure != "", found.best_part, not found.remotely)
+        held = [each for each in zip(*(getattr(tables, f"replica_{name}")[slot].tolist()
+                                       for name in ("site", "part", "tape")), strict=True) if each[0] >= 0]
+        assert held == ([] if parts is None else list(parts.replicas))
+        assert asked["somewhere"] == (parts is not None and observe.lies_somewhere(parts))
+    assert shown >= 10

@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
+from simgrid_broker.compiled import uncompiled
 from simgrid_broker.policy.job_brokerage import backlog
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.question import is_express
+from simgrid_broker.policy.job_brokerage.question import is_express, task_record
 
 EDITIONS = ("documented", "deployed")
 
@@ -200,8 +201,8 @@ def test_express_work_has_no_cap(fields):
 @pytest.mark.parametrize(("priority", "documented", "deployed"), [(999, False, False), (1000, True, False),
                                                                   (1001, True, True)])
 def test_d4_from_which_priority_work_is_express(priority, documented, deployed):
-    urgent = task(currentpriority=priority)
-    assert (is_express(urgent, "documented"), is_express(urgent, "deployed")) == (documented, deployed)
+    records = [task_record(task(currentpriority=priority), cfg(edition), edition)[0] for edition in EDITIONS]
+    assert [bool(uncompiled(is_express)(record)) for record in records] == [documented, deployed]
 
 
 @pytest.mark.rule("deployed_numbers")

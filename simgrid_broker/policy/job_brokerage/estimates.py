@@ -7,17 +7,16 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import ANY_CORES, COMPENSATION
-from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 from simgrid_broker.units import MIB
 from simgrid_broker.views import Task
 
-MIN_OUTPUT_BYTES = {"documented": 1.5e9, "deployed": 1500 * MIB}
-"""Least output that is counted; source: PanDA brokerage documentation, disk usage; brokerage reference, section 8.2."""
+MIN_OUTPUT, MIN_OUTPUT_DEPLOYED = 1.5e9, 1500.0 * MIB
+"""Least output that is counted, bytes; source: PanDA brokerage documentation, disk usage; brokerage reference, 8.2."""
 MIN_WORKDISK_BYTES = 300e6
 """Least work space that is counted; source: PanDA brokerage documentation, disk usage (300 MB)."""
-WORKDISK_MARGIN_MIB = 300
+WORKDISK_MARGIN_BYTES = 300.0 * MIB
 """Added to the work space in the deployed edition; source: brokerage reference, section 8.2."""
-MIN_MERGE_MB = 2000
+MIN_MERGE_MB = 2000.0
 """Least memory of merge jobs whose mergeRamCount is known; source: brokerage reference, section 8.1."""
 HS06_UNITS = ("HS06sPerEvent", "HS06sPerEventFixed", "mHS06sPerEvent", "mHS06sPerEventFixed")
 """Values of cpuTimeUnit with which cpuTime counts; here it is in HS06 s, whatever the prefix; source: section 8.3."""
@@ -25,54 +24,58 @@ HS06_UNITS = ("HS06sPerEvent", "HS06sPerEventFixed", "mHS06sPerEvent", "mHS06sPe
 
 # ---- of a task -----------------------------------------------------------------------------------------------------
 
-def of_task(task: Task, edition: str) -> dict:
-    """Everything that the estimates read of a task: columns of `question.TASK`, as an edition estimates them."""
-    deployed = edition == "deployed"
-    per_core = counts_per_core(task, edition)
-    return dict(
-        ram_mb=memory_asked_mb(task), ram_per_core=per_core,
-        base_ram_mb=0.0 if deployed and not per_core else task.baseramcount,
-        scratch_bytes=max(MIN_OUTPUT_BYTES[edition], task.output_bytes_per_job) + work_space_bytes(task, edition),
-        single_core=task.corecount in (ANY_CORES, 1) and not task.event_service, reads_lan=reads_lan(task),
-        counts_hs06=counts_hs06(task), walltime_is_known=walltime_is_known(task),
-        wants_a_day=wants_a_day(task) if deployed else not walltime_is_known(task), **_work_of_jobs(task))
+@compiled
+def of_task(task):
+    """Fill in everything that the estimates read of a task, as its edition estimates it; task: of `question.TASK`."""
+    task["ram_mb"], task["ram_per_core"] = memory_asked_mb(task), counts_per_core(task)
+    task["base_ram_mb"] = 0.0 if task["deployed"] and not task["ram_per_core"] else task["baseramcount"]
+    task["scratch_bytes"] = (max(MIN_OUTPUT_DEPLOYED if task["deployed"] else MIN_OUTPUT, task["output_bytes_per_job"])
+                             + work_space_bytes(task["workdisk_bytes"], task["deployed"]))
+    task["single_core"] = task["corecount"] in (ANY_CORES, 1) and not task["any_event_service"]
+    task["walltime_is_known"] = walltime_is_known(task)
+    task["wants_a_day"] = wants_a_day(task) if task["deployed"] else not task["walltime_is_known"]
+    _work_of_jobs(task)
 
 
-def _work_of_jobs(task: Task) -> dict:
-    """Work of a job as usual, and of the shortest and the longest where the number of events is chosen.
+@compiled
+def _work_of_jobs(task):
+    """Fill in the work of a job as usual, and of the shortest and the longest where the number of events is chosen.
 
     The longest run of events is here that of one job, up to maxEventsPerJob. Source: brokerage reference, section 8.3.
     """
-    usual = work(task, task.n_events_per_job)
-    if math.isnan(task.min_granularity) or not counts_hs06(task):
-        return dict(usual_work=usual, least_work=usual, most_work=usual)
-    run = min(task.n_events_per_job, task.max_events_per_job)
-    return dict(usual_work=usual, least_work=work(task, task.min_granularity),
-                most_work=work(task, max(task.min_granularity, run)))
+    least = most = task["n_events_per_job"]
+    if task["counts_hs06"] and not math.isnan(task["min_granularity"]):
+        least = task["min_granularity"]
+        most = max(least, min(task["n_events_per_job"], task["max_events_per_job"]))
+    task["usual_work"] = work(task, task["n_events_per_job"])
+    task["least_work"], task["most_work"] = work(task, least), work(task, most)
 
 
-def memory_asked_mb(task: Task) -> float:
+@compiled
+def memory_asked_mb(task):
     """Figure from which the memory of a job is estimated, MB, in ramUnit: mergeRamCount for merge jobs, else ramCount.
 
     NaN = unknown. Source: brokerage reference, section 8.1; the documentation does not speak of merge jobs.
     """
-    if not task.is_merging or math.isnan(task.mergeramcount):
-        return task.ramcount
-    known = MIN_MERGE_MB if math.isnan(task.ramcount) else max(task.ramcount, MIN_MERGE_MB)
-    return max(task.mergeramcount, known)
+    if not task["is_merging"] or math.isnan(task["mergeramcount"]):
+        return task["ramcount"]
+    known = MIN_MERGE_MB if math.isnan(task["ramcount"]) else max(task["ramcount"], MIN_MERGE_MB)
+    return max(task["mergeramcount"], known)
 
 
-def counts_per_core(task: Task, edition: str) -> bool:
+@compiled
+def counts_per_core(task):
     """Whether it is per core: mergeRamCount is of a whole job, in the deployed edition every figure of merge jobs."""
-    of_job = task.is_merging and (edition == "deployed" or not math.isnan(task.mergeramcount))
-    return task.ramunit in PER_CORE_UNITS and not of_job
+    of_job = task["is_merging"] and (task["deployed"] or not math.isnan(task["mergeramcount"]))
+    return task["unit_per_core"] and not of_job
 
 
-def work_space_bytes(task: Task, edition: str) -> float:
-    """Work space of a job: max(300 MB, work space), in the deployed edition with a margin if it is defined (D50)."""
-    if edition == "documented":
-        return float(np.fmax(MIN_WORKDISK_BYTES, task.workdisk_bytes))
-    return 0.0 if math.isnan(task.workdisk_bytes) else float(task.workdisk_bytes + WORKDISK_MARGIN_MIB * MIB)
+@compiled
+def work_space_bytes(said, deployed):
+    """Work space of a job: max(300 MB, work space), in the deployed edition with a margin if it is said (D50)."""
+    if math.isnan(said):
+        return 0.0 if deployed else MIN_WORKDISK_BYTES
+    return said + WORKDISK_MARGIN_BYTES if deployed else max(MIN_WORKDISK_BYTES, said)
 
 
 def counts_hs06(task: Task) -> bool:
@@ -85,38 +88,44 @@ def reads_lan(task: Task) -> bool:
     return task.allowinputlan != "" and not task.uselocalio
 
 
-def walltime_is_known(task: Task) -> bool:
+@compiled
+def walltime_is_known(task):
     """Whether the wall time of a job can be estimated."""
-    return not math.isnan(task.cputime if counts_hs06(task) else task.walltime_s_per_mib)
+    return not math.isnan(task["cputime"] if task["counts_hs06"] else task["walltime_s_per_mib"])
 
 
-def input_mib(task: Task) -> float:
+@compiled
+def input_mib(task):
     """Input of a job, MiB; files of unknown size count 1 MiB each. Source: brokerage reference, 0.4 (A_eff)."""
-    if not math.isnan(task.primary_mib):
-        return task.primary_mib
-    return task.input_bytes_per_job / MIB if task.input_bytes_per_job else float(max(task.n_files_per_job, 1))
+    if not math.isnan(task["primary_mib"]):
+        return task["primary_mib"]
+    if task["input_bytes_per_job"] != 0:
+        return task["input_bytes_per_job"] / MIB
+    return float(max(task["n_files_per_job"], 1))
 
 
-def work(task: Task, n_events: float) -> float:
+@compiled
+def work(task, n_events):
     """CPU work of a job of `n_events` as the task claims it, HS06 s; without a CPU time in HS06 s wall time x cores, s.
 
     NaN = unknown. The events of an event service task are shared by its consumers, and tried several times.
     Source: brokerage reference, section 8.3.
     """
-    need = task.cputime * n_events if counts_hs06(task) else task.walltime_s_per_mib * input_mib(task)
-    if task.event_service and not task.job_cloning:
-        need = need / (task.n_es_consumers * (task.max_attempt_es + 1))
+    need = task["cputime"] * n_events if task["counts_hs06"] else task["walltime_s_per_mib"] * input_mib(task)
+    if task["event_service"]:
+        need = need / (task["n_es_consumers"] * (task["max_attempt_es"] + 1))
     return need
 
 
-def wants_a_day(task: Task) -> bool:
+@compiled
+def wants_a_day(task):
     """Whether the deployed edition requires a day although the jobs are no scouts; source: brokerage reference, 8.3.
 
     It does for merge jobs, for tasks without wall time and units, and without a usable CPU time.
     """
-    says_nothing = math.isnan(task.walltime_s_per_mib) and not (task.walltimeunit or task.cputimeunit)
-    unusable = task.cputimeunit != "" and not (counts_hs06(task) and walltime_is_known(task))
-    return task.is_merging or says_nothing or unusable
+    says_nothing = math.isnan(task["walltime_s_per_mib"]) and not task["says_unit"]
+    unusable = task["says_cputimeunit"] and not (task["counts_hs06"] and walltime_is_known(task))
+    return task["is_merging"] or says_nothing or unusable
 
 
 # ---- of a candidate ------------------------------------------------------------------------------------------------

@@ -1,16 +1,18 @@
 """What job brokerage is asked: the case of static rules, the records of compiled ones, and how they are filled."""
 
 from dataclasses import dataclass
-from math import isnan
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from struct import Struct
 from typing import NamedTuple
 
 import numpy as np
 
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
 from simgrid_broker.gdpconfig import core, jobbroker
 from simgrid_broker.names import EXPRESS_PRIORITY, EXPRESS_TYPE
 from simgrid_broker.policy.job_brokerage import estimates
+from simgrid_broker.policy.resource_types import PER_CORE_UNITS
 from simgrid_broker.views import TASK_FIELDS, Gdpconfig, Queues, Task
 
 STAY = -1
@@ -25,14 +27,15 @@ The JEDI TWiki takes the weight from a table of clouds that it does not print.
 
 TERMS = {
     "documented": dict(
-        starting_counts=False, all_output_counts=True, pilots_required=True, sharing_counts=False, whole_mb=False,
-        day_is_scaled=False, asks_for_sources=False, assigned_offset=0, files_per_weight=300, least_queued_weight=1,
-        weight_above_50=1.7, week_required=False, nucleus_has_weight=False, local_only_refuses=False, NW_ACTIVE=True,
-        NW_QUEUE_IMPORTANCE=0.5, mb_per_gb=1000),
+        deployed=False, express_priority=EXPRESS_PRIORITY["documented"], starting_counts=False, all_output_counts=True,
+        pilots_required=True, sharing_counts=False, whole_mb=False, day_is_scaled=False, asks_for_sources=False,
+        assigned_offset=0, files_per_weight=300, least_queued_weight=1, weight_above_50=1.7, week_required=False,
+        nucleus_has_weight=False, local_only_refuses=False, NW_ACTIVE=True, NW_QUEUE_IMPORTANCE=0.5, mb_per_gb=1000),
     "deployed": dict(
-        starting_counts=True, all_output_counts=False, pilots_required=False, sharing_counts=True, whole_mb=True,
-        day_is_scaled=True, asks_for_sources=True, assigned_offset=1, least_queued_weight=-np.inf,
-        weight_above_50=1.6, week_required=True, nucleus_has_weight=True, local_only_refuses=True, mb_per_gb=1024),
+        deployed=True, express_priority=EXPRESS_PRIORITY["deployed"], starting_counts=True, all_output_counts=False,
+        pilots_required=False, sharing_counts=True, whole_mb=True, day_is_scaled=True, asks_for_sources=True,
+        assigned_offset=1, least_queued_weight=-np.inf, weight_above_50=1.6, week_required=True,
+        nucleus_has_weight=True, local_only_refuses=True, mb_per_gb=1024),
 }
 """Columns of TASK in which rules of both editions differ; an edition may set one of KEYS for good, without its key.
 
@@ -47,26 +50,35 @@ the placeholders of a family. files_per_weight: files that lower the queued weig
 
 PLAIN = [*((name, column.seen) for name, column in TASK_FIELDS.items()
            if column.seen != "U" and name != "event_service"),
-         ("is_scout", "?"), ("is_merging", "?"), ("nucleus_bare", "i4"), ("input_bytes_per_job", "f8")]
+         ("is_scout", "?"), ("is_merging", "?"), ("nucleus_bare", "i4"), ("n_events_per_job", "f8"),
+         ("n_files_per_job", "f8"), ("input_bytes_per_job", "f8"), ("output_bytes_per_job", "f8"),
+         ("workdisk_bytes", "f8"), ("primary_mib", "f8"), ("mergeramcount", "f8")]
 """Columns that hold fields of the task unchanged; event service has another meaning here."""
+
+SAID = [
+    ("event_service", "?"),          # except job cloning
+    ("any_event_service", "?"),
+    ("urgent", "?"), ("label_test", "?"),       # the processing type is `urgent`; `test` is in the prodSourceLabel
+    ("unit_per_core", "?"), ("reads_lan", "?"), ("counts_hs06", "?"),
+    ("says_cputimeunit", "?"), ("says_unit", "?"),                     # the latter of either time
+    ("jumbo", "?"),                  # it makes jumbo jobs, and
+    ("jumbo_apart", "?"),            # queues for jumbo jobs take no other jobs of the task
+]
+"""Columns that follow from the words of a task."""
 
 DERIVED = [
     ("express", "?"), ("has_nucleus", "?"),
     ("t1value", "f8"),               # factor of queues at the nucleus
-    ("event_service", "?"),
     ("stays_at_nucleus", "?"),       # t1Weight keeps the task there (D72)
-    ("label_test", "?"),             # `test` is in the prodSourceLabel
     ("ram_mb", "f8"), ("ram_per_core", "?"), ("base_ram_mb", "f8"),    # of a job or a core of it; NaN = unknown
-    ("scratch_bytes", "f8"), ("single_core", "?"), ("reads_lan", "?"), ("counts_hs06", "?"), ("walltime_is_known", "?"),
+    ("scratch_bytes", "f8"), ("single_core", "?"), ("walltime_is_known", "?"),
     ("usual_work", "f8"), ("least_work", "f8"), ("most_work", "f8"),   # of a job; the last two where events are chosen
-    ("jumbo", "?"),                  # it makes jumbo jobs, and
-    ("jumbo_apart", "?"),            # queues for jumbo jobs take no other jobs of the task
     ("wants_a_day", "?"),            # needs queues of 24 h though it does not scout
 ]
-"""Columns that follow from the task and the edition."""
+"""Columns that follow from others, as `derive` fills them in."""
 
 TASK = np.dtype([
-    *PLAIN, *DERIVED,
+    *PLAIN, *SAID, *DERIVED,
     ("total_bytes", "f8"), ("total_files", "f8"),
     ("hint", "?"),                   # asked by the task brokerage: can jobs of the task run there at all?
     ("single", "?"), ("listed", "?"),     # PanDA's flags of pre-assigned queues, which the deployed edition spares
@@ -76,6 +88,8 @@ TASK = np.dtype([
     *((name, "?" if entry.type == "bool" else "f8") for name, entry in KEYS.items()),
     ("nucleus_writable", "?"), ("nucleus_readable", "?"), ("nucleus_queued_files", "f8"),     # of the task's nucleus
     # TERMS, in which the editions differ:
+    ("deployed", "?"),               # it is the deployed edition
+    ("express_priority", "f8"),      # from which on a task is express (D4)
     ("starting_counts", "?"),        # starting jobs count beside activated or running ones (D20, D55)
     ("all_output_counts", "?"),      # output backlog: of all jobs, and near the nucleus as well
     ("pilots_required", "?"),        # whatever the task and numSlots
@@ -103,10 +117,9 @@ NUMBERS = np.dtype([
 ])
 """A candidate's job numbers as an edition counts them, its parts of the input, and its weight."""
 
-OWN = Struct("=" + "".join(np.dtype(kind).char for _, kind in PLAIN + DERIVED).replace("l", "q"))
-"""The columns of a row that differ from task to task; the others come from gdpconfig or are filled in later."""
-plain_values, derived_values = (get(*(name for name, _ in columns))
-                                for get, columns in ((attrgetter, PLAIN), (itemgetter, DERIVED)))
+OWN = Struct("=" + "".join(np.dtype(kind).char for _, kind in PLAIN + SAID).replace("l", "q"))
+"""The columns of a row that come from the task; the others from gdpconfig, from these, or from each decision."""
+plain_values = attrgetter(*(name for name, _ in PLAIN))
 
 
 class Candidate(NamedTuple):
@@ -139,41 +152,61 @@ class JobCase:
 
 def task_record(task: Task, cfg: Gdpconfig, edition: str) -> np.ndarray:
     """The record of a task under gdpconfig, (1,) of TASK; its input is filled in with every decision."""
-    own = OWN.pack(*plain_values(task), *derived_values(_of_task(task, edition)))
+    own = OWN.pack(*plain_values(task), *_said(task))
     rest = cfg.once(_of_config, task.prodsourcelabel, task.gshare, edition)
-    return np.frombuffer(bytearray(own + rest), TASK)                   # np.array takes five times as long
+    record = np.frombuffer(bytearray(own + rest), TASK)                 # np.array takes five times as long
+    derive(Records(task=record), 0)
+    return record
 
 
-def is_express(task: Task, edition: str) -> bool:
+class Records(Bundle):
+    """Records of tasks, (n,) of TASK."""
+
+    task: np.ndarray
+
+
+@compiled
+def derive(tables, row):
+    """Fill in the columns DERIVED of a record of `tables.task`."""
+    task = tables.task[row]
+    task["express"], task["has_nucleus"] = is_express(task), task["nucleus"] >= 0
+    task["t1value"] = t1_value(task)
+    stays = task["t1weight"] < 0 if task["deployed"] else task["t1weight"] == STAY
+    task["stays_at_nucleus"] = stays and not task["is_merging"]
+    estimates.of_task(task)
+
+
+@compiled
+def is_express(task):
     """Whether a task is express: processing type urgent, or priority 1000 or, in the deployed edition, above (D4)."""
-    return task.processingtype == EXPRESS_TYPE or task.currentpriority >= EXPRESS_PRIORITY[edition]
+    return task["urgent"] or task["currentpriority"] >= task["express_priority"]
 
 
-def t1_value(task: Task, edition: str) -> float:
+@compiled
+def t1_value(task):
     """The task's t1Weight as a factor: that given, or one for heavy input and output (D22), raised by priority (D21).
 
     A negative one restricts queues and is worth 1. The deployed edition raises that of scouts, but not of event
     service.
     Source: JEDI TWiki, T1 weight; brokerage reference, P5 and P22.
     """
-    deployed = edition == "deployed"
-    high = task.currentpriority >= T1_BOOST_PRIORITY
-    boosted = (not task.event_service or task.job_cloning) and (high or task.is_scout) if deployed else high
-    above = task.iointensity > HEAVY_IO if deployed else task.iointensity >= HEAVY_IO
-    heavy = above and not isnan(task.iointensity)
-    value = max(task.t1weight, 1) if task.t1weight else (T1_OF_HEAVY_IO if heavy else 1)
+    boosted, intensity = task["currentpriority"] >= T1_BOOST_PRIORITY, task["iointensity"]
+    if task["deployed"]:
+        boosted = not task["event_service"] and (boosted or task["is_scout"])
+    heavy = intensity > HEAVY_IO if task["deployed"] else intensity >= HEAVY_IO          # NaN, unknown, is neither
+    value = T1_OF_HEAVY_IO if heavy else 1
+    if task["t1weight"] != 0:
+        value = max(task["t1weight"], 1)
     return max(value, T1_BOOST) if boosted else value
 
 
-def _of_task(task: Task, edition: str) -> dict[str, float]:
-    """The columns DERIVED."""
-    stays = task.t1weight < 0 if edition == "deployed" else task.t1weight == STAY
-    return dict(express=is_express(task, edition),
-                jumbo=task.jumbo_events >= 0, jumbo_apart=task.jumbo_events >= 0 and not task.jumbo_chunk,
-                has_nucleus=task.nucleus >= 0, label_test="test" in task.prodsourcelabel,
-                t1value=t1_value(task, edition), event_service=task.event_service and not task.job_cloning,
-                stays_at_nucleus=stays and not task.is_merging,
-                **estimates.of_task(task, edition))
+def _said(task: Task) -> tuple[bool, ...]:
+    """The columns SAID."""
+    unit, jumbo = task.cputimeunit, task.jumbo_events >= 0
+    return (task.event_service and not task.job_cloning, task.event_service, task.processingtype == EXPRESS_TYPE,
+            "test" in task.prodsourcelabel, task.ramunit in PER_CORE_UNITS, estimates.reads_lan(task),
+            estimates.counts_hs06(task), unit != "", bool(task.walltimeunit or unit), jumbo,
+            jumbo and not task.jumbo_chunk)
 
 
 def _of_config(cfg: Gdpconfig, prodsourcelabel: str, gshare: str, edition: str) -> bytes:

@@ -1,0 +1,121 @@
+"""Kinds of tasks: what brokers know of a task beside its numbers is the same for all tasks of a kind.
+
+Two tasks are of a kind if all their words are the same, and all else that static rules of job brokerage look at.
+"""
+
+import numpy as np
+
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
+from simgrid_broker.policy.job_brokerage.broker import Prepared
+from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
+from simgrid_broker.policy.job_brokerage.question import TASK
+from simgrid_broker.schema import TASKS
+from simgrid_broker.views import TASK_FIELDS
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.seen_tasks import WORDS, offset_of
+
+UNKNOWN, ONE_TASK = -1, 0
+"""Kinds: Python has to describe the task; it has just done so, and for this task alone."""
+ROOM, N_HEADS = 1024, 4096
+"""Most kinds, which are all forgotten when they are used up; places among which their keys are spread."""
+PRIME = 1_000_003
+OTHERS = {"gshare": "share", "preassigned": "preassigned"}
+"""Fields of a task that are no column of its sheet, and the columns from which they follow."""
+MARKED = {"is_scout", "cputimeunit"}
+"""Fields that follow from the mark of a task."""
+CONSTANT = {"is_merging", "premerge", "mergecorecount", "mergeramcount", "job_cloning", "jumbo_events", "jumbo_chunk",
+            "walltimeunit"}
+"""Fields that are the same for all tasks of which kinds are known."""
+
+KIND = np.dtype([("first", "i4"), ("weight", "i4")])
+"""Rows of the tables of first refusals and of static weights."""
+
+
+class Kinds(Bundle):
+    """The kinds known so far."""
+
+    raw: np.ndarray                # (n_tasks, bytes of a row), the table of tasks
+    places: np.ndarray             # (n_bytes,), bytes of a row in which tasks of one kind are equal
+    heads: np.ndarray              # (N_HEADS,) kinds by their keys, UNKNOWN = none
+    keys: np.ndarray               # (ROOM, 1 + n_bytes), the mark and these bytes
+    known: np.ndarray              # (ROOM,) of KIND
+    templates: np.ndarray          # (ROOM,) of TASK: the record of one task of the kind
+
+
+@compiled
+def kind_of(world: Arrays, kinds, row, level):
+    """Kind of the task in a row; UNKNOWN for inputs at a raised level of ramCount, and for tasks with jumbo jobs."""
+    if level > 0 or world.tasks[row]["n_jumbo_jobs"] > 0:
+        return UNKNOWN
+    return kinds.heads[head_of(world, kinds, row)]
+
+
+@compiled
+def head_of(world: Arrays, kinds, row):
+    """Where in `heads` the kind of a task is, or belongs."""
+    mark = (1 if world.scout_inputs[row] != 0 else 0) + (2 if world.tasks[row]["walltime_s_per_mib"] > 0 else 0)
+    code = np.int64(mark)
+    for k in range(len(kinds.places)):
+        code = (code * 31 + np.int64(kinds.raw[row, kinds.places[k]])) % PRIME
+    place = code % len(kinds.heads)
+    while kinds.heads[place] != UNKNOWN and not is_of(kinds, kinds.heads[place], row, mark):
+        place = (place + 1) % len(kinds.heads)
+    return place
+
+
+@compiled
+def is_of(kinds, kind, row, mark):
+    """Whether a task is of a kind."""
+    if kinds.keys[kind, 0] != mark:
+        return False
+    for k in range(len(kinds.places)):
+        if kinds.keys[kind, 1 + k] != kinds.raw[row, kinds.places[k]]:
+            return False
+    return True
+
+
+class TaskKinds:
+    """The kinds of the tasks of a run under one brokerage; tables: what is known of them."""
+
+    def __init__(self, brokerage: JobBrokerage, tasks: np.ndarray):
+        asked = {field for rule in (*brokerage.funnel.static, *brokerage.static_factors)
+                 for field in rule.rule.static or ()}
+        self.are_known = asked <= {*TASK_FIELDS, *OTHERS, *MARKED, *CONSTANT}
+        columns = {*(TASK_FIELDS[name].name for name in (*WORDS, *(asked & TASK_FIELDS.keys()))),
+                   *OTHERS.values(), "uselocalio", "eventservice"}
+        places = [offset_of(TASKS.dtype, name) + byte
+                  for name in sorted(columns) for byte in range(TASKS.dtype[name].itemsize)]
+        self.places = np.array(places, np.int64)
+        self.forget(tasks)
+
+    def forget(self, tasks: np.ndarray) -> None:
+        """Forget all kinds; tasks: the table."""
+        self.n = 1
+        self.tables = Kinds(
+            raw=raw_of(tasks), places=self.places, heads=np.full(N_HEADS, UNKNOWN, np.int32),
+            keys=np.zeros((ROOM, 1 + len(self.places)), np.uint8), known=np.zeros(ROOM, KIND),
+            templates=np.zeros(ROOM, TASK))
+
+    def renew(self, tasks: np.ndarray) -> None:
+        """Look at another table of tasks from now on."""
+        self.tables = self.tables.with_arrays(raw=raw_of(tasks))
+
+    def add(self, arrays: Arrays, row: int, level: int, prepared: Prepared, rows: tuple[int, int]) -> int:
+        """Describe a task, and all of its kind if it has one; rows: as in KIND. Returns the kind."""
+        kind, tables = ONE_TASK, self.tables
+        if self.are_known and level == 0 and not arrays.tasks["n_jumbo_jobs"][row]:
+            if self.n == ROOM:
+                tables.heads[:], self.n = UNKNOWN, 1
+            kind, self.n = self.n, self.n + 1
+            place = head_of(arrays, tables, row)
+            tables.heads[place] = kind
+            tables.keys[kind, 0] = bool(arrays.scout_inputs[row]) + 2 * (arrays.tasks["walltime_s_per_mib"][row] > 0)
+            tables.keys[kind, 1:] = tables.raw[row, self.places]
+        tables.known[kind], tables.templates[kind] = rows, prepared.task[0]
+        return kind
+
+
+def raw_of(tasks: np.ndarray) -> np.ndarray:
+    """The bytes of a table, (rows, bytes of a row)."""
+    return tasks.view(np.uint8).reshape(len(tasks), tasks.dtype.itemsize)
