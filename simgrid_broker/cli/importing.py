@@ -1,4 +1,4 @@
-"""`import`: external files converted to a grid that a scenario can extend."""
+"""`import`: external files converted to a grid, or to another part of a scenario, that a scenario can extend."""
 
 from pathlib import Path
 from typing import Annotated
@@ -22,10 +22,25 @@ Examples:
   simgrid-broker import swf LCG-2005-1.swf.gz -o scenarios/lcg_partitions.yaml
 """
 
-Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Grid file to write, YAML; an "
+SHARES_EXAMPLES = """\b
+Examples:
+  simgrid-broker import shares global_shares.json -o scenarios/shares.yaml
+  simgrid-broker import shares global_shares.json --types resource_types.json --slots slots.json -o shares.yaml
+"""
+GDPCONFIG_EXAMPLES = """\b
+Examples:
+  simgrid-broker import gdpconfig config.json -o scenarios/gdpconfig.yaml
+"""
+HARVESTER_EXAMPLES = """\b
+Examples:
+  simgrid-broker import harvester panda_queueconfig.json --grid scenarios/grid.yaml -o scenarios/limits.yaml
+"""
+
+Output = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="File to write, YAML; an "
                                       "existing file is replaced.", show_default=False)]
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Convert external files to a grid.")
+app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Convert external files to a grid, or to "
+                  "another part of a scenario.")
 
 
 @app.command(epilog=CRIC_EXAMPLES)
@@ -70,6 +85,53 @@ def swf(
     grid, others, remarks = read_swf_grid(trace)
     write_grid(grid, output, remarks, others)
     show_written(output, remarks)
+
+
+@app.command(epilog=SHARES_EXAMPLES)
+def shares(
+    table: Annotated[Path, typer.Argument(help="PanDA's global shares, JSON: rows of the table, or a printed tree.",
+                                          show_default=False)],
+    output: Output,
+    types: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows of PanDA's resource types, JSON.",
+                                               show_default=False)] = None,
+    slots: Annotated[Path | None, typer.Option(metavar="FILE", help="Rows of Harvester's slots, JSON.",
+                                               show_default=False)] = None,
+) -> None:
+    """Convert global shares, resource types and slots to a part of a scenario, and list unused entries."""
+    from simgrid_broker.scenario.importers import read_shares
+    show_part(output, *read_shares(table, types, slots))
+
+
+@app.command(epilog=GDPCONFIG_EXAMPLES)
+def gdpconfig(
+    table: Annotated[Path, typer.Argument(help="Rows of PanDA's table config, JSON.", show_default=False)],
+    output: Output,
+) -> None:
+    """Convert gdpconfig to a part of a scenario, and list unused keys."""
+    from simgrid_broker.scenario.importers import read_gdpconfig
+    show_part(output, *read_gdpconfig(table))
+
+
+@app.command(epilog=HARVESTER_EXAMPLES)
+def harvester(
+    config: Annotated[Path, typer.Argument(help="Harvester's queue configuration, JSON.", show_default=False)],
+    output: Output,
+    grid: Annotated[Path, typer.Option(metavar="FILE", help="Scenario, or grid written by `import`, with the queues.",
+                                       show_default=False)],
+) -> None:
+    """Convert Harvester's limits to options of the queues of a grid, and list unused settings."""
+    from simgrid_broker.scenario import load_scenario
+    from simgrid_broker.scenario.importers import read_harvester
+    show_part(output, *read_harvester(config, load_scenario(grid).grid.queues))
+
+
+def show_part(output: Path, part: dict, remarks: list[str]) -> None:
+    """Write a part of a scenario; print the remarks and the path."""
+    from simgrid_broker.scenario.importers import write_part
+    write_part(part, output, remarks)
+    for remark in remarks:
+        typer.echo(paragraph(f"- {remark}", "  "))
+    typer.echo(f"\nWritten: {output}. Use it in a scenario with `extends: [..., {output.name}]`.")
 
 
 def show_written(output: Path, remarks: list[str]) -> None:

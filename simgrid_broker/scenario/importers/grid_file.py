@@ -33,7 +33,7 @@ LONGEST_LINE = 6
 
 WIDTH = 110
 
-VERBATIM = ("params",)
+VERBATIM = ("params", "gdpconfig", "resource_types")
 """Keys whose inner values have no units."""
 
 
@@ -65,9 +65,15 @@ def write_grid(grid: Mapping, path: Path, remarks: Sequence[str], others: Mappin
     write_whole(path, head(remarks) + body)
 
 
-def head(remarks: Sequence[str]) -> str:
+def write_part(part: Mapping, path: Path, remarks: Sequence[str]) -> None:
+    """Write a part of a scenario, a dict of YAML shape, that cannot be run alone; otherwise as `write_grid`."""
+    body = yaml.dump(with_units(part), Dumper=_Dumper, sort_keys=False, width=10**6, allow_unicode=False)
+    write_whole(path, head(remarks, "A part of a scenario") + body)
+
+
+def head(remarks: Sequence[str], what: str = "A grid") -> str:
     """The comment at the head of the file."""
-    lines = ["A grid written by simgrid_broker; a scenario uses it with `extends:`."]
+    lines = [f"{what} written by simgrid_broker; a scenario uses it with `extends:`."]
     for remark in remarks:
         plain = " ".join("".join(sign if sign.isprintable() else " " for sign in remark).split())
         lines += textwrap.wrap(plain, WIDTH, initial_indent="- ", subsequent_indent="  ", break_long_words=False,
