@@ -23,6 +23,7 @@ from typing import Any
 
 from benchmark_cases import atlas, commands, sizes
 from benchmark_cases.handover import handover
+from benchmark_cases.matching import dirac
 from benchmark_cases.measures import HOUR
 from benchmark_cases.slots import Feed, busy_cores, fabric
 from benchmark_cases.timeouts import timeouts
@@ -35,11 +36,13 @@ COMMANDS: dict[str, Callable[..., dict]] = {
 
 CASES: dict[str, Callable[..., dict]] = {
     "fabric": fabric, "busy_cores": busy_cores, "decision": atlas.decision, "timeouts": timeouts, "handover": handover,
+    "dirac": dirac,
     "whole_run_atlas": lambda: atlas.whole_run(6), "whole_run_atlas_2d": lambda: atlas.whole_run(48), **COMMANDS}
 
 BUDGETS = {
     ("fabric", "ratio_to_simpy"): "at least 165", ("busy_cores", "cost_ratio"): "at most 1.6",
     ("decision", "median_us_uncached"): "at most 300", ("timeouts", "median_ms"): "at most 50",
+    ("dirac", "median_us"): "at most 50",
     ("whole_run_atlas", "ratio_to_simpy"): "at least 11", ("whole_run_atlas_2d", "ratio_to_simpy"): "at least 11",
     ("whole_run_atlas", "decision_us"): "at most 100",
     ("minimal", "cpu_seconds"): "at most 3", ("first_run", "ratio_to_against"): "at most 0.5 of 1e0ff5c",

@@ -47,6 +47,11 @@ def test_the_timeout_rules_find_the_jobs_that_are_too_old(benchmark):
     assert found["found"] == -(-found["jobs"] // 1000)
 
 
+def test_the_matcher_finds_jobs_among_many_and_leaves_as_many(benchmark):
+    found = benchmark.dirac(n_queues=50, n_jobs=500, n_matches=120)
+    assert found["jobs_waiting"] == 500 and found["found_percent"] > 50 and found["median_us"] > 0
+
+
 def test_the_handover_case_measures_a_bundle_and_a_named_tuple(benchmark):
     found = benchmark.handover(n_arrays=50, n_calls=50, n_inner=50)
     assert set(found) == {f"{kind}_{figure}" for kind in ("bundle", "tuple")

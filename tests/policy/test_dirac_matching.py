@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from simgrid_broker.policy.dirac.acceptance import Acceptance
 from simgrid_broker.policy.dirac.edition import cpu_classes
 from simgrid_broker.policy.dirac.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.policy.dirac.identity import Refused, cpu_class, identity_of
@@ -310,6 +311,16 @@ def test_a_richer_resource_never_loses_a_task_queue(job, request_, more):
 def test_a_job_without_requirements_matches_wherever_one_with_them_does(job, request_):
     if failed(job, request_) is None:
         assert failed(dict(CPUTime=1), request_) is None
+
+
+@pytest.mark.rule("acceptance.Acceptance.of")
+@given(st.lists(JOBS, max_size=4), st.lists(REQUESTS, min_size=1, max_size=4))
+def test_requests_that_are_known_in_advance_are_answered_alike(jobs, requests):
+    asked = [checked_request(request | dict(CPUTime=10**6), DEPLOYED.request_fields) for request in requests]
+    acceptance = Acceptance(DEPLOYED, asked)
+    for job in jobs:
+        found = acceptance.of(identity(**job)).tolist()
+        assert found == [failed(job, request | dict(CPUTime=10**6)) is None for request in requests]
 
 
 @given(JOBS, REQUESTS)

@@ -1,0 +1,156 @@
+"""DIRAC's draw of a task queue: of those that match, the one with the smallest U/p, without a look at all of them.
+
+Numbers U/p are walked in ascending order until the first one belongs to a task queue that matches. Task queues lie in
+bins by CPU class and by a power of four that is not below their priority p, the top of the bin. In a bin of n, of which
+some are done, the next number of a uniform draw on (0, 1/top) follows from those before, and belongs to any of those
+that are left; it is accepted with probability p/top, which makes it a draw of U/p below 1/top, and otherwise U/p lies
+beyond 1/top. The law is exactly that of a number for each task queue. Source: DIRAC reference, sections 9 and 14.
+"""
+
+import math
+
+import numpy as np
+
+from simgrid_broker.bundle import Bundle
+from simgrid_broker.compiled import compiled
+from simgrid_broker.luck import STREAMS, uniform
+
+N_BINS, LEAST_POWER = 24, -6
+"""Bins of a CPU class, and the power of four that is the top of the first."""
+LOG_4 = math.log(4.0)
+DIRAC_QUEUE = STREAMS["dirac_queue"]
+
+TASK_QUEUE = np.dtype([
+    ("priority", "f8"),
+    ("cpu_class", "i4"),             # number of its CPU class, ascending
+    ("n_jobs", "i4"),                # jobs that wait in it
+    ("head", "i4"), ("tail", "i4"),  # rows of the oldest and the newest of them, -1 = none
+    ("bin", "i4"), ("place", "i4"),  # where it lies, -1 = nowhere: no job waits in it
+])
+"""A task queue in draws."""
+WALK = np.dtype([("key", "f8"), ("top", "f8"), ("bin", "i4"), ("left", "i4")])
+"""How far a draw has come in a bin."""
+
+
+class Lottery(Bundle):
+    """Task queues in draws, (n,), and requests of n_kinds kinds."""
+
+    task_queues: np.ndarray
+    accepts: np.ndarray            # (n_kinds, n), whether a task queue matches a kind of request, CPU time apart
+    n_open: np.ndarray             # (n_kinds,), task queues in the draw that do
+    drawable: np.ndarray           # (n_classes * N_BINS, n), the task queues of each bin
+    n_drawable: np.ndarray         # (n_classes * N_BINS,)
+    walks: np.ndarray              # (n_classes * N_BINS,) of WALK, room for a draw
+
+
+def new_lottery(n: int, n_kinds: int, n_classes: int) -> Lottery:
+    """A lottery without task queues, with room for `n`."""
+    task_queues = np.zeros(n, TASK_QUEUE)
+    for name in ("head", "tail", "bin", "place"):
+        task_queues[name] = -1
+    bins = n_classes * N_BINS
+    return Lottery(task_queues=task_queues, accepts=np.zeros((n_kinds, n), bool), n_open=np.zeros(n_kinds, np.int32),
+                   drawable=np.empty((bins, n), np.int32), n_drawable=np.zeros(bins, np.int32),
+                   walks=np.zeros(bins, WALK))
+
+
+@compiled
+def bin_of(queue):
+    """Bin of a task queue by its CPU class and priority."""
+    power = int(math.ceil(math.log(queue["priority"]) / LOG_4 - 1e-9)) - LEAST_POWER
+    return queue["cpu_class"] * N_BINS + min(max(power, 0), N_BINS - 1)
+
+
+@compiled
+def enter_draw(lottery, number):
+    """Put a task queue into the draw."""
+    queue = lottery.task_queues[number]
+    where = bin_of(queue)
+    queue["bin"], queue["place"] = where, lottery.n_drawable[where]
+    lottery.drawable[where, queue["place"]] = number
+    lottery.n_drawable[where] += 1
+    for kind in range(len(lottery.n_open)):
+        lottery.n_open[kind] += lottery.accepts[kind, number]
+
+
+@compiled
+def leave_draw(lottery, number):
+    """Take a task queue out of the draw."""
+    queue = lottery.task_queues[number]
+    where, last = queue["bin"], lottery.n_drawable[queue["bin"]] - 1
+    swap(lottery, where, queue["place"], last)
+    lottery.n_drawable[where] = last
+    queue["bin"] = queue["place"] = -1
+    for kind in range(len(lottery.n_open)):
+        lottery.n_open[kind] -= lottery.accepts[kind, number]
+
+
+@compiled
+def set_priority(lottery, number, priority):
+    """Change the priority of a task queue, in the draw or not."""
+    queue = lottery.task_queues[number]
+    drawn = queue["bin"] >= 0
+    if drawn:
+        leave_draw(lottery, number)
+    queue["priority"] = priority
+    if drawn:
+        enter_draw(lottery, number)
+
+
+@compiled
+def swap(lottery, where, one, other):
+    """Exchange two places of a bin."""
+    first, second = lottery.drawable[where, one], lottery.drawable[where, other]
+    lottery.drawable[where, one], lottery.drawable[where, other] = second, first
+    lottery.task_queues[first]["place"], lottery.task_queues[second]["place"] = other, one
+
+
+@compiled
+def drawn_queue(lottery, kind, first_class, last_class, seed, a, b):
+    """Task queue that a request of a kind draws from the classes first_class to last_class - 1; -1 = none matches.
+
+    a, b: key of the draw.
+    """
+    if lottery.n_open[kind] == 0:
+        return -1
+    n_draws, n_walks, best, best_key = 0, 0, -1, np.inf
+    for where in range(first_class * N_BINS, last_class * N_BINS):
+        if lottery.n_drawable[where] > 0:
+            walk = lottery.walks[n_walks]
+            walk["bin"], walk["left"], walk["key"] = where, lottery.n_drawable[where], 0.0
+            walk["top"] = 4.0 ** (where % N_BINS + LEAST_POWER)
+            step(walk, uniform(seed, DIRAC_QUEUE, a, b, n_draws))
+            n_walks += 1
+            n_draws += 1
+    while True:
+        nearest = -1
+        for k in range(n_walks):
+            if lottery.walks[k]["key"] < best_key and (
+                    nearest < 0 or lottery.walks[k]["key"] < lottery.walks[nearest]["key"]):
+                nearest = k
+        if nearest < 0:
+            return best
+        walk = lottery.walks[nearest]
+        pick = int(uniform(seed, DIRAC_QUEUE, a, b, n_draws) * walk["left"])
+        number, walk["left"] = lottery.drawable[walk["bin"], pick], walk["left"] - 1
+        swap(lottery, walk["bin"], pick, walk["left"])
+        if lottery.accepts[kind, number]:
+            part = lottery.task_queues[number]["priority"] / walk["top"]
+            luck = uniform(seed, DIRAC_QUEUE, a, b, n_draws + 1)
+            if luck < part:
+                return number
+            beyond = (1.0 + (luck - part) / (1.0 - part) * (1.0 / part - 1.0)) / walk["top"]
+            if beyond < best_key:
+                best, best_key = number, beyond
+        step(walk, uniform(seed, DIRAC_QUEUE, a, b, n_draws + 2))
+        n_draws += 3
+
+
+@compiled
+def step(walk, luck):
+    """Go on to the next number of a bin: the smallest of those that are left, all uniform between here and 1/top."""
+    if walk["left"] == 0:
+        walk["key"] = np.inf
+        return
+    rest = 1.0 - walk["key"] * walk["top"]
+    walk["key"] += rest * -math.expm1(math.log(luck) / walk["left"]) / walk["top"]
