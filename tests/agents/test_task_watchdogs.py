@@ -11,7 +11,7 @@ from simgrid_broker.agents.production_watch_dog import ProductionWatchDog, produ
 from simgrid_broker.agents.task_commando import task_commando
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
-from simgrid_broker.agents.watch_dog import watch_dog
+from simgrid_broker.agents.watch_dog import patience, watch_dog
 from simgrid_broker.policy.task_watchdogs import (
     all_jobs,
     failures_of_files,
@@ -255,6 +255,14 @@ def test_l17_a_task_is_throttled_and_released(edition, others, throttled):
 def test_d61_deployed_tasks_of_high_priority_come_back_earlier(label, priority, waits_s):
     assert pending_for_s(label, priority, 3600.0, "deployed") == waits_s
     assert pending_for_s(label, priority, 3600.0, "documented") == 3600
+
+
+@pytest.mark.rule("watch_dog.patience")
+@pytest.mark.parametrize(("label", "waits_s"), [("managed", 3600), ("test", 3600), ("user", 60), ("panda", 60)])
+def test_analysis_has_a_time_of_its_own_in_pending(label, waits_s):
+    periods = SimpleNamespace(pending_analysis=60.0, pending_production=3600.0)
+    control = SimpleNamespace(periods=periods, edition="documented")
+    assert patience(control, label, np.array([950])).tolist() == [waits_s]
 
 
 @pytest.mark.rule("watch_dog.reactivate", "watch_dog.patience")

@@ -119,6 +119,12 @@ def test_what_a_queue_finds(said, storages, expected):
     assert at(storages, data=dataset(1, 1, **said)) == expected
 
 
+@pytest.mark.parametrize("said", [dict(type="pseudo_input"), dict(constituent=True)],
+                         ids=["without files", "a part of a container"])
+def test_datasets_that_are_not_read_do_not_count(said):
+    assert at((0,), data=dataset(1, replicas={"DISK": Replica(files=1)}), other=dataset(1, 1, **said)) == (1, 1)
+
+
 def search(reads=((0,),), **datasets):
     """What queues find that read these storages, file by file and with CVMFS."""
     return found_at(datasets, [DISK, TAPE, CACHE], reads, [True] * len(reads), BY_FILE)

@@ -64,7 +64,7 @@ def test_zero_share_is_asked_of_every_queue():
 @pytest.mark.parametrize(("corecount", "queue", "refuses"), [
     pytest.param(1, 1, False, id="one core at a single-core queue"),
     pytest.param(1, 0, False, id="one core at a queue without a number"),
-    pytest.param(1, 8, True, id="one core at a multi-core queue"),
+    pytest.param(1, 2, True, id="one core at two"), pytest.param(1, 8, True, id="one core at a multi-core queue"),
     pytest.param(8, 1, True, id="eight cores at a single-core queue"),
     pytest.param(8, 2, False, id="eight cores at any multi-core queue"),
     pytest.param(2, 1, True, id="two cores at a single-core queue"),
@@ -73,6 +73,13 @@ def test_zero_share_is_asked_of_every_queue():
 ])
 def test_core_count(corecount, queue, refuses):
     assert refused(c.core_count_mismatch, task(corecount=corecount), corecount=queue) is refuses
+
+
+@pytest.mark.rule("core_count_mismatch")
+@pytest.mark.parametrize(("corecount", "limit"), [(1, 1), (8, 8), (0, np.nan)])
+def test_cores_that_a_refusal_names(corecount, limit):
+    asks = task(corecount=corecount, is_scout=True)
+    assert np.isclose(answer_about_one(c.core_count_mismatch, asks, corecount=1)[2], limit, equal_nan=True)
 
 
 @pytest.mark.rule("core_count_mismatch")

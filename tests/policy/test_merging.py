@@ -129,6 +129,7 @@ TYPES = (SimpleNamespace(mincore=1, maxcore=1, minrampercore=None, maxrampercore
     pytest.param(3000, 0, (3000, None), 7, id="memory"),
     pytest.param(0, 1, (nan, 1), 0, id="a single core"),
     pytest.param(3000, 8, (3000, 8), 1, id="both"),
+    pytest.param(7119, 8, (7119, 8), 1, id="as much memory as the type has, and none beside it"),
 ])
 def test_what_a_merge_job_asks_for(ramcount, cores, asked, resource_type):
     whole = task(corecount=2, resource_type=7, ramcount=500.0, cputime=9.0, walltime_s_per_mib=3.0)
@@ -136,8 +137,9 @@ def test_what_a_merge_job_asks_for(ramcount, cores, asked, resource_type):
     found = merge_task(whole, given, outputs(3, files=2, size=5.0, events=4), Premerge(1, 0.0, 0.0), TYPES)
     assert (found.mergeramcount, found.mergecorecount) == pytest.approx(asked, nan_ok=True)
     assert (found.corecount, found.resource_type) == (2, resource_type)
+    assert found.baseramcount == 0
     assert all(map(isnan, (found.ramcount, found.cputime, found.walltime_s_per_mib)))
-    assert (found.n_files_per_job, found.input_bytes_per_job, found.n_events_per_job) == (6, 15, 12)
+    assert (found.n_jobs, found.n_files_per_job, found.input_bytes_per_job, found.n_events_per_job) == (1, 6, 15, 12)
 
 
 @pytest.mark.parametrize(("status", "other_work", "merges", "expected"), [

@@ -48,6 +48,15 @@ def test_the_best_replica_counts(files, expected):
     assert held(main=dataset(**files)) == (*expected, 100, 100)
 
 
+@pytest.mark.parametrize(("n_files", "expected"), [
+    pytest.param(1, (1, 1, 1), id="a complete replica on disk is all that counts"),
+    pytest.param(0, (1, 2, 0), id="none is complete without files"),
+])
+def test_replicas_of_different_sizes(n_files, expected):
+    replicas = {"DISK": Replica(files=n_files, bytes=GB), "TAPE": Replica(files=n_files, bytes=2 * GB)}
+    assert held(main=DatasetOfTask(n_files=n_files, replicas=replicas))[:3] == expected
+
+
 @pytest.mark.parametrize(("on_master", "expected"), [
     pytest.param(False, (110, 110, 110, 150, 150), id="all datasets"),
     pytest.param(True, (100, 100, 100, 100, 100), id="taskBrokerOnMaster: the primary one alone"),
@@ -72,6 +81,13 @@ def test_datasets_that_task_brokerage_looks_at(name, is_counted):
     assert not counted({name: dataset().model_copy(update={"type": "pseudo_input"})}, False)
 
 
+@pytest.mark.parametrize(("n_files", "missing"), [
+    pytest.param(1, "", id="a dataset of one file"), pytest.param(0, NAME, id="a dataset without files is nowhere"),
+])
+def test_the_smallest_complete_replica(n_files, missing):
+    assert input_of_nuclei({NAME: dataset(n_files, FAR=n_files)}, False, ENDPOINTS, [HERE]).missing == missing
+
+
 @pytest.mark.parametrize(("files", "constituents", "missing"), [
     pytest.param(dict(FAR=100), (), "", id="complete elsewhere"),
     pytest.param(dict(FAR=99), (), NAME, id="a file is missing"),
@@ -93,13 +109,20 @@ def test_without_a_count_of_its_own_a_replica_has_that_of_the_dataset():
     assert held(main=one) == (4, 4, 4, 10, 10)
 
 
-STORAGES = [("CERN_SCRATCHDISK", "SCRATCHDISK"), ("CERN_DATADISK", "DATADISK"), ("CERN_MCTAPE", "MCTAPE")]
+def test_a_dataset_of_unknown_size():
+    assert held(main=DatasetOfTask()) == (0, 0, 0, 0, 0)
+    assert held(main=DatasetOfTask(replicas={"DISK": Replica(files=4)})) == (0, 0, 4, 0, 0)
+
+
+STORAGES = [("CERN_SCRATCHDISK", "SCRATCHDISK"), ("CERN_DATADISK", "DATADISK"), ("CERN_MCTAPE", "MCTAPE"),
+            ("CERN", "ATLASDISK")]
 
 
 @pytest.mark.parametrize(("token", "place"), [
     pytest.param("ATLASDATADISK", 1, id="by type"), pytest.param("CERN_MCTAPE", 2, id="by name"),
     pytest.param("CERN_.*DISK", 0, id="the first that an expression matches"),
     pytest.param("ATLASMISSINGDISK", -1, id="no such type"),
+    pytest.param("ATLASATLASDISK", 3, id="ATLAS at the beginning of a token does not count, nor does it twice"),
 ])
 def test_storage_of_a_token(token, place):
     assert matching(token, STORAGES) == place

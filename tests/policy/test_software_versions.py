@@ -87,6 +87,7 @@ def test_platforms_match_as_a_whole():
     assert not covers("x86_64", "x86_64-el9-gcc13-opt") and not covers("X86.*", "x86_64")
 
 
+@pytest.mark.rule("patterns.starts", "patterns.covers")
 @pytest.mark.parametrize(("text", "position"), [
     ("(", 0), ("*", 0), ("[", 0), ("[[", 0), ("ab)", 2), ("(?P<a>", 0), ("a{99999999999}", -1),
 ])

@@ -1,11 +1,14 @@
 """The steps of task brokerage one after the other: what is left, groups that are lifted, and the weight."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from policy_builders import cfg, nuclei, task
 
 from simgrid_broker.policy.funnel import Funnel, Liftable
 from simgrid_broker.policy.rule import candidate_criterion, candidate_factor, criterion
+from simgrid_broker.policy.task_brokerage import compose
 from simgrid_broker.policy.task_brokerage.broker import run_brokerage
 from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
 from simgrid_broker.views import KEPT
@@ -23,6 +26,22 @@ def refuses(tag, *sites, **description):
 def asked_of(*steps, n=4, factors=()):
     """The verdict of these steps about n nuclei."""
     return run_brokerage(TaskBrokerage("documented", Funnel(steps), factors), task(), nuclei(n), cfg(), 0.5)
+
+
+@pytest.mark.parametrize("compiled_rules", [(), (0,), (1,), (0, 1)], ids=["none", "the first", "the second", "both"])
+def test_a_decision_is_compiled_if_all_its_rules_are(monkeypatch, compiled_rules):
+    rules = refuses("-a"), refuses("-b")
+    for place in compiled_rules:
+        rules[place].py_func = rules[place]
+    def plain():
+        """What is compiled of the frame."""
+    begin = partial(plain)
+    begin.py_func, begin.__name__ = plain, "plain"
+    monkeypatch.setattr(compose, "FRAME", (begin,))
+    monkeypatch.setattr(compose, "function_of", lambda text, known: known)
+    known = compose.composed(Funnel(rules), ())
+    is_compiled = len(compiled_rules) == 2
+    assert (known["compiled"] is compose.compiled, known["plain"] is begin) == (is_compiled, is_compiled)
 
 
 def test_the_first_refusal_counts():

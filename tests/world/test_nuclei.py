@@ -10,7 +10,8 @@ from simgrid_broker.policy.task_brokerage.question import task_record
 from simgrid_broker.scenario import in_force
 from simgrid_broker.views import Gdpconfig
 from simgrid_broker.world import observe
-from simgrid_broker.world.nuclei import Burden, candidates, claimed_work, nuclei, output_on_the_way
+from simgrid_broker.world.nuclei import COMPLETE, Burden, candidates, claimed_work, nuclei, output_on_the_way, work_left
+from simgrid_broker.world.told import ToldTask
 
 pytestmark = pytest.mark.rule("world.nuclei.candidates", "work_left", "output_on_the_way", "world.nuclei.fill",
                               "has_complete_replica")
@@ -45,6 +46,12 @@ def seen(bench, row=0, rows=()):
 ])
 def test_candidates(task, queues, sites):
     assert candidates(bench_of(task, **queues).world, 0).tolist() == sites
+
+
+def test_t1_the_first_site_may_be_a_satellite_that_the_task_names():
+    plan = scenario({"A": dict(nucleus=False), "B": {}}, {name: dict(atlas_site=name) for name in "AB"},
+                    {"B": dict(site="B")})
+    assert candidates(Bench(plan, dict(nucleus=0)).world, 0).tolist() == [1, 0]
 
 
 def test_nuclei_as_the_broker_sees_them():
@@ -140,6 +147,34 @@ def test_t2_a_complete_replica(replicas, complete):
     assert seen(bench).complete_replica is complete
 
 
+@pytest.mark.parametrize(("size", "complete"), [(0.0, True), (1.0, False)])
+def test_t2_input_without_bytes_is_complete(size, complete):
+    assert seen(bench_of(dict(replicas={0: 0.5}, input_bytes_per_job=size))).complete_replica is complete
+
+
+@pytest.mark.parametrize("part", [1.0, COMPLETE])
+def test_t2_a_complete_replica_at_the_first_storage(part):
+    bench = bench_of(dict(replicas={0: part}, input_bytes_per_job=1.0))
+    assert seen(bench).complete_replica
+    bench.arrays.storages["read_wan_off"][0] = 1
+    assert not seen(bench).complete_replica
+
+
+def test_work_that_a_snapshot_says():
+    bench = Bench(None, *[dict(n_events_per_job=2, cputime=5.0)] * 3)
+    bench.world.told_tasks.update({0: ToldTask(), 1: ToldTask(work_hs06s=7.0)})
+    assert work_left(bench.world, np.arange(3), np.array([3, 3, 3])).tolist() == [30, 7, 30]
+
+
+def test_the_first_transfer_may_be_output():
+    bench = Bench(two_sites(), dict(output_bytes_per_job=7.0, nucleus=0))
+    bench.submit(1, queue=1)
+    bench.workers(1, queue=1)
+    bench.run(1000.0)
+    bench.collect()
+    assert [numbers.tolist() for numbers in output_on_the_way(bench.world)] == [[1, 0], [7, 0]]
+
+
 def test_output_on_its_way():
     bench = Bench(two_sites(), dict(n_jobs=3, output_bytes_per_job=7.0, nucleus=0, input_bytes_per_job=5.0,
                                     replicas={0: 1.0}))
@@ -167,8 +202,8 @@ def test_work_that_burdens_a_nucleus(status, counts):
 
 
 def test_work_of_a_task_that_claims_nothing():
-    tasks = Bench(None, dict(n_events_per_job=2), dict(n_events_per_job=2, cputime=5.0)).arrays.tasks
-    assert claimed_work(tasks, np.array([0, 1]), np.array([3, 3])).tolist() == [3 * 2 * 300.0, 3 * 2 * 5.0]
+    tasks = Bench(None, dict(n_events_per_job=2), dict(n_events_per_job=2, cputime=1.0)).arrays.tasks
+    assert claimed_work(tasks, np.array([0, 1]), np.array([3, 3])).tolist() == [3 * 2 * 300.0, 3 * 2 * 1.0]
 
 
 def assigned(bench, burden, row, nucleus):
