@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from simgrid_broker import luck
 from simgrid_broker.agents import AGENTS, Agent, start_agents
 from simgrid_broker.agents.broker_rules import all_criteria, all_factors, all_reasons, all_tags, criteria_in_order
 from simgrid_broker.agents.control import Control
@@ -20,7 +21,7 @@ from simgrid_broker.agents.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.records import Run, RunWriter, new_run_folder, read_run, write_manifest, write_snapshot
+from simgrid_broker.records import EndedJobs, Run, RunWriter, new_run_folder, read_run, write_manifest, write_snapshot
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.synthetic import arrivals
@@ -65,6 +66,7 @@ class Simulation:
         self.scenario, self.folder, self.validate = scenario, Path(folder), validate
         self.timings = {"started": time.perf_counter()}
         self.counters = {"jobs": 0, "transfers": 0, "tasks": 0}
+        self.ended = EndedJobs()
         coming = arrivals(scenario)
         blocks = coming.blocks()
         tasks = next(blocks)
@@ -106,8 +108,17 @@ class Simulation:
         """Record rows unless `record` turns the table off; its fractions choose rows before they come here."""
         if name in self.counters:
             self.counters[name] += len(rows)
+        if name == "jobs" and times is not None and self.scenario.record.jobs < 1:
+            self.writer.write("ended", self.ended.add(rows, times))
+            chosen = self._in_sample(rows)
+            rows, times = rows[chosen], times[chosen]
         if getattr(self.scenario.record, name, True) is not False:
             self.writer.write(name, rows, times)
+
+    def _in_sample(self, jobs: np.ndarray) -> np.ndarray:
+        """Which attempts have a row, (n,) bool: all at an input of a task, or none."""
+        task = self.world.arrays.tasks["luck"][jobs["task"]]
+        return luck.uniforms(self.scenario.seed, "job_record", task, jobs["chunk"]) < self.scenario.record.jobs
 
     def __enter__(self):
         write_manifest(self.folder, self._manifest("running"))
@@ -140,6 +151,7 @@ class Simulation:
         """Record live rows, take the last sample, and check the invariants."""
         self.fabric.empty_outboxes()
         arrays = self.world.arrays
+        self.writer.write("ended", self.ended.open)
         self.counters |= {f"{name}_ended": self.counters[name] for name in ("jobs", "transfers")}
         for rows, times in unfinished_jobs(arrays, self.env.now):
             self.write("jobs", rows, times)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import end_times, selected_jobs, window_of
+from simgrid_broker.metrics.window import end_times, ended_in, part_of_jobs, selected_jobs, window_of
 from simgrid_broker.records import JOB_END_TIMES, Run
 
 NOWHERE = "(no attempt yet)"
@@ -16,6 +16,11 @@ NOWHERE = "(no attempt yet)"
 def attempts(run: Run) -> pd.DataFrame:
     """Attempts that ended in the window; dimensions attempt (number) and outcome (finished, or the cause)."""
     window, counts = window_of(run), Counter[tuple[int, str]]()
+    if part_of_jobs(run) < 1:
+        ended = ended_in(run, window)
+        ended["outcome"] = np.where(ended.status == "finished", "finished", ended.cause)
+        table = ended.groupby(["attempt", "outcome"]).jobs.sum().reset_index()
+        return tidy(table, ["attempt", "outcome"], {"jobs": "jobs"}, window)
     for rows in run.batches("jobs", ["attempt", "status", "cause", *JOB_END_TIMES]):
         ended = rows[window.holds(end_times(rows))]
         outcome = np.where(ended.status == "finished", "finished", ended.cause.astype(object))
@@ -29,7 +34,7 @@ def rebrokerage(run: Run) -> pd.DataFrame:
     """Queue of the next attempt at the input of jobs that the server closed in the window.
 
     Dimensions source and destination (queues; NOWHERE without a next attempt) and cause; metric moves, jobs, largest
-    first.
+    first: of those that have a row.
     """
     window = window_of(run)
     closed = selected_jobs(run, ["panda_id", "queue", "cause", "status", "closed_s"],

@@ -5,7 +5,16 @@ import pandas as pd
 
 from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import RUN_TIMES, end_times, run_times, selected_jobs, window_of
+from simgrid_broker.metrics.window import (
+    RUN_TIMES,
+    Window,
+    end_times,
+    ended_in,
+    part_of_jobs,
+    run_times,
+    selected_jobs,
+    window_of,
+)
 from simgrid_broker.names import Cause
 from simgrid_broker.records import Run
 from simgrid_broker.units import HOUR
@@ -31,13 +40,23 @@ def failures(run: Run) -> pd.DataFrame:
     lost_wait_hours: from creation until the start of the payload, or until the end of a job that never started.
     """
     window = window_of(run)
+    if part_of_jobs(run) < 1:
+        ended = ended_in(run, window)
+        ended = ended[ended.status.isin(LOST)].assign(lost_core_hours=ended.run_core_s / HOUR,
+                                                      lost_wait_hours=ended.wait_s / HOUR)
+        return _by_cause(ended, window)
     jobs = selected_jobs(run, ["status", "cause", "corecount", "walltime_s", "pending_s", *RUN_TIMES],
                          lambda rows: rows.status.isin(LOST) & window.holds(end_times(rows)))
     ran = np.where(jobs.cause == SILENT, jobs.walltime_s, run_times(jobs))
     waited = np.where(np.isnan(jobs.running_s), end_times(jobs), jobs.running_s) - jobs.pending_s
-    lost = pd.DataFrame({"jobs": 1, "lost_core_hours": np.nan_to_num(ran) * jobs.corecount / HOUR,   # NaN = never ran
-                         "lost_wait_hours": np.nan_to_num(waited) / HOUR})
-    table = lost.groupby([jobs.status, jobs.cause]).sum().reset_index()
+    return _by_cause(pd.DataFrame({
+        "status": jobs.status, "cause": jobs.cause, "jobs": 1,
+        "lost_core_hours": np.nan_to_num(ran) * jobs.corecount / HOUR,                      # NaN = never ran
+        "lost_wait_hours": np.nan_to_num(waited) / HOUR}), window)
+
+
+def _by_cause(lost: pd.DataFrame, window: Window) -> pd.DataFrame:
+    table = lost.groupby(["status", "cause"])[[*UNITS]].sum().reset_index()
     table = table.sort_values(["jobs", "cause"], ascending=[False, True])
     return tidy(table, ["status", "cause"], UNITS, window)
 

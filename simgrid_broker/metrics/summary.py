@@ -12,7 +12,7 @@ from simgrid_broker.metrics.shares import share_deviation
 from simgrid_broker.metrics.tidy import tidy, wide
 from simgrid_broker.metrics.usage import core_capacity
 from simgrid_broker.metrics.waiting import waiting_times
-from simgrid_broker.metrics.window import Window, end_times, window_of
+from simgrid_broker.metrics.window import Window, end_times, ended_in, part_of_jobs, window_of
 from simgrid_broker.names import JobStatus
 from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.units import HOUR
@@ -25,13 +25,18 @@ ALIVE = tuple(status.word for status in JobStatus if status.word not in JOB_END_
 def jobs_by_status(run: Run) -> pd.DataFrame:
     """Jobs that ended in the window by final status, then jobs alive at the end by status; dimensions status, state.
 
-    state: ended or alive. A killed run has no rows of jobs that were alive.
+    state: ended or alive. A killed run has no rows of jobs that were alive; if jobs are a sample, the numbers of those
+    alive are scaled up.
     """
-    window = window_of(run)
+    window, part = window_of(run), part_of_jobs(run)
     counts = Counter[str]()
     for rows in run.batches("jobs", ["status", *JOB_END_TIMES]):
         is_final = rows.status.isin(JOB_END_WORDS)
         counts.update(rows.status[~is_final | window.holds(end_times(rows))].value_counts().to_dict())
+    if part < 1:
+        all_ended = ended_in(run, window).groupby("status").jobs.sum().to_dict()
+        counts = Counter({status: round(n / part) for status, n in counts.items()}
+                         | {status: all_ended.get(status, 0) for status in JOB_END_WORDS})
     table = pd.DataFrame([(status, "ended", counts[status]) for status in JOB_END_WORDS]
                          + [(status, "alive", counts[status]) for status in ALIVE if counts[status]],
                          columns=["status", "state", "jobs"])

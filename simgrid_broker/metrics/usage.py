@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window
+from simgrid_broker.metrics.window import Window, part_of_jobs
 from simgrid_broker.records import JOB_END_TIMES, JOB_END_WORDS, Run
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
@@ -46,12 +46,16 @@ def jobs_over_time(run: Run) -> pd.DataFrame:
 def throughput(run: Run, most_bins: int = 100) -> pd.DataFrame:
     """Jobs that ended per hour by final status over time; dimensions time_s (start of the bin), bin_s and status."""
     end = run.end_s
-    width = next((width for width in BINS_S if end / width <= most_bins), BINS_S[-1])
+    sampled = part_of_jobs(run) < 1
+    width = next((width for width in BINS_S if end / width <= most_bins and (width >= HOUR or not sampled)), BINS_S[-1])
     edges = np.arange(0, max(end, width) + width, width)[:-1]
     last = min(edges[-1] + width, max(end, width))                     # the end of the run may cut the last bin
     lengths = np.diff([*edges, last])
     counts = np.zeros((len(JOB_END_WORDS), len(edges)))
-    for rows in run.batches("jobs", JOB_END_TIMES):
+    if sampled:
+        counts += [np.histogram(rows.time_s, [*edges, last], weights=rows.jobs)[0]
+                   for rows in (run.ended[run.ended.status == status] for status in JOB_END_WORDS)]
+    for rows in () if sampled else run.batches("jobs", JOB_END_TIMES):
         counts += [np.histogram(rows[column].dropna(), [*edges, last])[0] for column in JOB_END_TIMES]
     table = pd.DataFrame({"time_s": np.tile(edges, len(JOB_END_WORDS)), "bin_s": np.tile(lengths, len(JOB_END_WORDS)),
                           "status": np.repeat(JOB_END_WORDS, len(edges)),

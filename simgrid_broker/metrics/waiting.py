@@ -10,13 +10,15 @@ import pandas as pd
 from simgrid_broker.metrics.censored import Waits
 from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
-from simgrid_broker.metrics.window import Window, end_times, window_of
+from simgrid_broker.metrics.window import Window, end_times, part_of_jobs, window_of
 from simgrid_broker.records import JOB_END_TIMES, Run
 from simgrid_broker.units import HOUR
 
 QUANTILES = (5, 25, 50, 75, 95)
 
 KM_QUANTILES = (50, 95)
+
+COUNTS = ["started", "still_waiting", "taken_back"]
 
 ARRIVAL_BINS = 8
 
@@ -32,7 +34,8 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     Dimension `by`, if any. Metrics: wait_mean and wait_p05 ... wait_p95, h, over the `started` jobs. These exclude the
     longest waits, hence also: still_waiting, jobs activated but not started at the end, with their median wait so far,
     and taken_back, activated jobs that ended in the window without running. With both of them: wait_km_p50 and
-    wait_km_p95, h, Kaplan-Meier estimates, and wait_little, h, the mean number waiting over the rate of starts.
+    wait_km_p95, h, Kaplan-Meier estimates, and wait_little, h, the mean number waiting over the rate of starts. If jobs
+    are a sample, numbers of jobs are scaled up.
     """
     window = window_of(run)
     pieces: dict[str, dict[str, list]] = {}
@@ -46,23 +49,24 @@ def waiting_times(run: Run, by: str | None = "share") -> pd.DataFrame:
     if by is None:
         pieces.setdefault("all", {})
     table = pd.DataFrame([_figures(hours) for hours in pieces.values()], columns=list(UNITS))
+    table[COUNTS] = np.rint(table[COUNTS] / (part_of_jobs(run) or 1)).astype(np.int64)
     if by is None:
         return tidy(table, [], UNITS, window)
     table.insert(0, by, list(pieces))
-    return tidy(table[table[["started", "still_waiting", "taken_back"]].any(axis=1)], [by], UNITS, window)
+    return tidy(table[table[COUNTS].any(axis=1)], [by], UNITS, window)
 
 
 def first_jobs(run: Run) -> pd.DataFrame:
     """Time from the arrival of tasks to the start of their first job, by work queue, task stream and arrival.
 
     Dimensions work_queue, name (task stream), arrived (start of a bin of an eighth of the run, h). Metrics: came and
-    started, tasks; wait_p50 of the started tasks, h. Empty without tasks of work queues.
+    started, tasks; wait_p50 of the started tasks, h. Empty without tasks of work queues, and if jobs are a sample.
     """
     tasks = run.table("tasks", ["jeditaskid", "name", "work_queue", "arrival_s"])
     tasks = tasks[tasks.work_queue.notna()].astype({"work_queue": object, "name": object})
     units = {"came": "tasks", "started": "tasks", "wait_p50": "h"}
     dimensions = ["work_queue", "name", "arrived"]
-    if not len(tasks):
+    if not len(tasks) or part_of_jobs(run) < 1:
         return tidy(pd.DataFrame(columns=[*dimensions, *units]), dimensions, units, "the whole run")
     jobs = run.table("jobs", ["jeditaskid", "running_s"])
     started = tasks.jeditaskid.map(jobs.groupby("jeditaskid").running_s.min())

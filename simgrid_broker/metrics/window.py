@@ -44,6 +44,17 @@ def window_of(run: Run) -> Window:
     return Window(float(run.manifest["warm_up_s"]), run.end_s)
 
 
+def part_of_jobs(run: Run) -> float:
+    """Fraction of the jobs that have a row."""
+    return float(run.manifest["scenario"]["record"]["jobs"])
+
+
+def ended_in(run: Run, window: Window) -> pd.DataFrame:
+    """Hourly sums of all attempts that ended in the hours that begin in the window, names as text."""
+    rows = run.ended[window.holds(run.ended.time_s) & (run.ended.time_s < window.end_s)]
+    return rows.astype({name: object for name, kind in rows.dtypes.items() if kind == "category"})
+
+
 def selected_jobs(run: Run, columns: Sequence[str], wanted: Callable[[pd.DataFrame], np.ndarray]) -> pd.DataFrame:
     """Columns of the job rows for which the mask `wanted(rows)` holds, names as text; read in batches."""
     pieces = [rows[wanted(rows)] for rows in run.batches("jobs", columns)]

@@ -54,6 +54,7 @@ class Run:
         return float(np.nan_to_num(np.fmin(last_end, last_sample)))
 
     jobs = _loaded("jobs")
+    ended = _loaded("ended")
     tasks = _loaded("tasks")
     splitting = _loaded("splitting")
     trace = _loaded("trace")

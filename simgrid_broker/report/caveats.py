@@ -1,6 +1,15 @@
 """Warnings that limit how far the figures of a run can be trusted, read from its manifest and tables."""
 
-from simgrid_broker.metrics import USED, drifting, reach, tasks_without_place, wide, window_of, with_labels
+from simgrid_broker.metrics import (
+    USED,
+    drifting,
+    part_of_jobs,
+    reach,
+    tasks_without_place,
+    wide,
+    window_of,
+    with_labels,
+)
 from simgrid_broker.names import DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.report.words import number, spoken
@@ -23,6 +32,10 @@ def warnings_of(run: Run) -> tuple[str, ...]:
     if window.length_s <= 0:
         warnings.append(f"The run has no data after its warm-up of {format_seconds(window.start_s)}: "
                      "figures over the window are empty, and curves show the warm-up only.")
+    if 0 < (part := part_of_jobs(run)) < 1:
+        warnings.append(f"{100 * part:.3g} % of the jobs have a row (record.jobs). Failures, statuses, attempts and "
+                        "throughput count all jobs, hour by hour; waiting times are those of the sample, their numbers "
+                        "of jobs scaled up; rebrokerage, memory retries and jobs cut from files count the sample.")
     if run.manifest["status"] == "complete":
         warnings += [*_tasks_without_place(run), *_drift(run)]
     warnings += [_command_ignored(command) for command in run.manifest.get("commands", ())

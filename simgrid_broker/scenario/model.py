@@ -183,7 +183,9 @@ class Policies(Part):
 class Record(Part):
     """What a run writes."""
 
-    jobs: bool = Field(True, description="One row per job attempt")
+    jobs: bool | Fraction = Field(1.0, description="Fraction of the inputs of tasks, such as 1%, of which all job "
+                                  "attempts are written, a row each; true = all, false = none; unless all, also the "
+                                  "hourly sums of all attempts (`ended`)")
     transfers: bool = Field(True, description="One row per transfer")
     decisions: Fraction = Field(1, description="Fraction of decisions that is written, chosen by task")
     candidates: Fraction = Field(0, description="Fraction of decisions whose candidates are all written with the "

@@ -161,6 +161,13 @@ def snapshot_after_the_end(scenario: Scenario) -> Iterator[Finding]:
                           f"must be before the end of the run, {scenario.duration:.15g} s")
 
 
+def sample_of_a_trace(scenario: Scenario) -> Iterator[Finding]:
+    """Recorded and simulated jobs are compared job by job."""
+    if scenario.workload.trace is not None and 0 < scenario.record.jobs < 1:
+        yield Finding(("record", "jobs"), scenario.record.jobs, "must be 1 with a trace, whose jobs are compared with "
+                      "the recorded ones, or 0")
+
+
 def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
     """An outage ends after it began."""
     for position, incident in enumerate(scenario.incidents):
@@ -170,4 +177,4 @@ def incident_ends_too_early(scenario: Scenario) -> Iterator[Finding]:
 
 WORK_RULES = (warm_up_too_long, load_without_work, too_many_tasks, incident_fields, incident_status,
               incident_on_link_to_itself, incident_values, incident_after_the_end, incident_ends_too_early,
-              snapshot_after_the_end, parents_of_campaigns, queues_of_work, *COMMAND_RULES)
+              snapshot_after_the_end, sample_of_a_trace, parents_of_campaigns, queues_of_work, *COMMAND_RULES)

@@ -11,7 +11,7 @@ from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
 from simgrid_broker.schema.trace import TRACE, TRACE_STATUS
 
 RECORDED = {
-    "jobs": JOBS, "tasks": TASKS, "splitting": SPLITTING, "trace": TRACE, "transfers": TRANSFERS,
+    "jobs": JOBS, "ended": series.ENDED, "tasks": TASKS, "splitting": SPLITTING, "trace": TRACE, "transfers": TRANSFERS,
     "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "steps": series.STEPS,
     "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
     "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES,

@@ -60,6 +60,24 @@ STORAGE_SERIES = Table("storages", "one DDM endpoint at one sample", _sampled(
     Column("deleted_bytes", "f8", "bytes", OURS, "Expired data deleted since the start"),
 ))
 
+ENDED = Table("ended", "all job attempts of one kind that ended in one hour; only if jobs are a sample", (
+    Column("time_s", "f8", "s", OURS, "Begin of the hour"),
+    Column("queue", "i2", "", "PanDA jobsArchived4 computingSite", "PanDA queue", codes="queues"),
+    Column("share", "i2", "", "PanDA jobsArchived4 gshare", "Global share (leaf)", codes="shares"),
+    Column("processing_type", "i2", "", "PanDA jobsArchived4 processingType", "Kind of payload",
+           codes="processing_types"),
+    Column("status", "i2", "", "PanDA jobsArchived4 jobStatus", "Final status", codes="job_status"),
+    Column("cause", "i2", "", "PanDA error codes", "Why the attempts ended as they did", codes="cause"),
+    Column("attempt", "i2", "", "PanDA jobsArchived4 attemptNr", "Attempt number of the input, counted from 1"),
+    Column("jobs", "i8", "jobs", OURS, "Attempts"),
+    Column("core_s", "f8", "core s", OURS, "Wall time x cores"),
+    Column("hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot"),
+    Column("run_core_s", "f8", "core s", OURS, "Run time of the payload x cores; of a job with lost heartbeat up "
+           "to the last one"),
+    Column("wait_s", "f8", "s", OURS, "From creation until the start of the payload, or until the end of attempts that "
+           "never started"),
+))
+
 DECISIONS = Table("decisions", "one decision of a broker", _sampled(
     Column("decision", "i8", "", OURS, "Number of the decision, counted from 1"),
     Column("kind", "i2", "", OURS, "Task or job brokerage", codes="decision_kind"),

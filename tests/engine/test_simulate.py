@@ -33,8 +33,8 @@ def run(minimal, tmp_path_factory):
     return simulate(minimal, folder=tmp_path_factory.mktemp("minimal") / "run", validate=True)
 
 
-USED = [name for name in RECORDED if name not in ("splitting", "trace")]
-"""Tables that have rows in any run; those only where jobs are cut from files or recorded."""
+USED = [name for name in RECORDED if name not in ("ended", "splitting", "trace")]
+"""Tables that have rows in any run; those only where jobs are a sample, cut from files, or recorded."""
 
 
 def digests(folder) -> dict[str, str]:

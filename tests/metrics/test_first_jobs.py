@@ -16,7 +16,8 @@ JOBS = pd.DataFrame(dict(jeditaskid=[1, 1, 2], running_s=[1800.0, 3600.0, 7200.0
 
 def run(tasks):
     tables = {"tasks": tasks, "jobs": JOBS}
-    return SimpleNamespace(end_s=8 * 3600.0, table=lambda name, columns: tables[name][columns].copy())
+    return SimpleNamespace(end_s=8 * 3600.0, manifest={"scenario": {"record": {"jobs": 1.0}}},
+                           table=lambda name, columns: tables[name][columns].copy())
 
 
 def test_by_queue_stream_and_hour_of_arrival():
