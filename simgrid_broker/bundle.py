@@ -50,15 +50,22 @@ class Bundle:
         return {name: getattr(self, name) for name in type(self).__annotations__}
 
     def with_arrays(self, **changes: np.ndarray) -> Self:
-        """The same with some arrays replaced."""
-        return type(self)(**self.arrays() | changes)
+        """The same with some arrays replaced; what compiled code reads of the others is not worked out again."""
+        made, known = type(self)(**self.arrays() | changes), vars(self)
+        if "words" in known and all(array.ndim == known[name].ndim and array.dtype == known[name].dtype
+                                    for name, array in changes.items()):
+            words, kind = self.words.copy(), self._numba_type_
+            for name, array in changes.items():
+                place = kind.fields[name][1]
+                words[place:place + FIXED_WORDS + 2 * array.ndim] = words_of(array)
+            vars(made).update(words=words, _numba_type_=kind)
+        return made
 
     @cached_property
     def words(self) -> np.ndarray:
         """What compiled code reads: for each array the words of Numba's struct of an array, one array behind the other.
         """
-        return np.array([word for array in self.arrays().values() for word in
-                         (0, 0, array.size, array.itemsize, array.ctypes.data, *array.shape, *array.strides)], np.int64)
+        return np.array([word for array in self.arrays().values() for word in words_of(array)], np.int64)
 
     @cached_property
     def address(self) -> int:
@@ -69,6 +76,11 @@ class Bundle:
     def _numba_type_(self) -> "BundleType":              # by this name Numba looks for it, before all else
         return bundle_type(type(self).__name__, tuple(
             (name, array.dtype, array.ndim) for name, array in self.arrays().items()))
+
+
+def words_of(array: np.ndarray) -> tuple[int, ...]:
+    """The words of Numba's struct of an array."""
+    return 0, 0, array.size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *array.strides
 
 
 class BundleType(types.Type):

@@ -58,6 +58,7 @@ def test_what_compiled_code_writes_is_in_the_arrays():
 
 def test_a_longer_array_is_seen_at_once():
     ours = shelf()
+    assert look(ours, 0, 0) == 0.5 + 3.0 + 3 + 3
     longer = ours.with_arrays(rows=np.zeros(7, ROW))
     assert look(longer, 6, 0) == 0.0 + 3.0 + 7 + 3
     assert look(ours, 0, 0) == 0.5 + 3.0 + 3 + 3, "the old one is as it was"
@@ -65,7 +66,9 @@ def test_a_longer_array_is_seen_at_once():
 
 def test_bundles_of_other_arrays_are_of_another_type():
     assert numba.typeof(shelf()) is numba.typeof(shelf())
-    assert numba.typeof(shelf()) != numba.typeof(shelf().with_arrays(grid=np.zeros(3)))
+    ours = shelf()
+    look(ours, 0, 0)
+    assert numba.typeof(ours) != numba.typeof(ours.with_arrays(grid=np.zeros(3)))
 
 
 @pytest.mark.parametrize("arrays, said", [

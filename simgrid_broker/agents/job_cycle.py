@@ -21,6 +21,7 @@ from simgrid_broker.world.columns import thaw
 from simgrid_broker.world.counts import place_block, tally_refusals
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
+from simgrid_broker.world.places import fill_ways
 
 OVER, PREPARE, READ, COUNT, ASK, LOOK, START, HOLD, GROW = range(9)
 """Why a cycle returns: it is over; a task of an unknown kind must be described; what is known of its share and nucleus
@@ -67,6 +68,13 @@ class Desk(Bundle):
     nuclei: np.ndarray
     waiting: np.ndarray
     ways_known: np.ndarray
+    links: np.ndarray              # these as `NetworkMetrics.table`, and in `Places.ways`
+    output_site: np.ndarray
+    mapped: np.ndarray
+    unmapped: np.ndarray
+    inside: np.ndarray
+    sharing: np.ndarray
+    near_known: np.ndarray
     numbers: np.ndarray
     room: np.ndarray
     counts: np.ndarray             # `DecisionLog.of_jobs`
@@ -150,7 +158,7 @@ def find_level(world, tables, desk, sight, kinds, watch, state, row):
     if reason != OVER:
         return reason
     slot = state["slot"]
-    if not (desk.load_known[tables.asked[slot]["load"]] and desk.ways_known[tables.asked[slot]["link"]]):
+    if not (desk.load_known[tables.asked[slot]["load"]] and knows_ways(world, tables, desk, slot)):
         return READ
     if not desk.is_counted[world.tasks[row]["share"]]:
         return COUNT
@@ -183,6 +191,16 @@ def find_slot(world, tables, desk, sight, kinds, watch, state, row):
     fill(world, tables, desk, sight, kinds, watch, slot, kind)
     state["kind"] = UNKNOWN
     return OVER
+
+
+@compiled
+def knows_ways(world, tables, desk, slot):
+    """Whether the ways to the nucleus of a task are known, or else what they follow from; if so they are filled in."""
+    nucleus = tables.asked[slot]["link"]
+    if not desk.ways_known[nucleus] and desk.near_known[nucleus]:
+        fill_ways(desk.links, nucleus, desk, world.queues, tables.link, desk.waiting)
+        desk.ways_known[nucleus] = True
+    return desk.ways_known[nucleus]
 
 
 @compiled

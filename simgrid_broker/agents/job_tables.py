@@ -104,13 +104,15 @@ class JobTables:
             self.first, self.weight = Rows(n, np.int16), Rows(n, float)
         if queues is not brokers.queues or read is not cfg:
             self._forget()
-        elif snapshot is brokers.snapshot and self.desk.room is self.control.books.decisions.room:
-            return
-        self.apart[:] = False
-        row_of = self.control.world.row_of
-        self.apart[[row_of[task] for task in brokers.snapshot.types_at if task in row_of]] = self.state[0]["by_type"]
+        if snapshot is not brokers.snapshot:
+            self.apart[:] = False
+            self.apart[[self.control.world.row_of[jeditaskid] for jeditaskid in brokers.snapshot.types_at]] = (
+                self.state[0]["by_type"])
         self.known = brokers.snapshot, brokers.queues, cfg
-        self._bundle()
+        if queues is not brokers.queues or read is not cfg:
+            self._bundle()
+        elif snapshot is not brokers.snapshot or self.desk.room is not self.control.books.decisions.room:
+            self._renew_statistics()
 
     def begin(self, now: float, left: int, rule: Selection) -> np.void:
         """Begin a cycle that may make `left` jobs; returns its state."""
@@ -200,19 +202,33 @@ class JobTables:
     def _bundle(self) -> None:
         """Gather the tables again."""
         control, brokers, log = self.control, self.control.brokers, self.control.books.decisions
-        queues, snapshot, network = brokers.queues, brokers.snapshot, control.world.network
-        nuclei, n = observe.stores_known(control.world, snapshot), len(self.orders)
+        queues, network, places, n = brokers.queues, control.world.network, control.world.places, len(self.orders)
+        nuclei = observe.stores_known(control.world, brokers.snapshot)
         steps = log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
         self.tables = Tables(
             asked=self.asked, task=self.record, replica_site=self.replica_site, replica_part=self.replica_part,
-            replica_tape=self.replica_tape, **self.brokerage.order._asdict(), queues=queues.records, load=snapshot.load,
-            link=network.ways, store=snapshot.store, parts=NO_PARTS, first=self.first.table,
-            static_weight=self.weight.table, **room(len(queues.records), MAX_CANDIDATES))
+            replica_tape=self.replica_tape, **self.brokerage.order._asdict(), queues=queues.records,
+            load=brokers.snapshot.load, link=network.ways, store=brokers.snapshot.store, parts=NO_PARTS,
+            first=self.first.table, static_weight=self.weight.table,
+            **room(len(queues.records), MAX_CANDIDATES, len(self.brokerage.candidate_factors)))
         self.desk = Desk(
             state=self.state, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
-            changes=control.books.scouts.changes, placed=snapshot.placed, placed_by_type=snapshot.placed_by_type,
-            load_known=snapshot.load_known, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
-            numbers=log.numbers, room=log.room, counts=log.of_jobs, is_counted=log.is_counted, groups=log.groups,
-            ranks=steps.ranks, furthest=log.furthest, keys=luck.keys_of(queues.names), chosen=np.empty(n, np.int64),
-            sizes=np.empty(n, np.int64), uniforms=np.empty((n, MAX_CANDIDATES)), places=np.empty(MAX_CANDIDATES, PLACE),
-            orders=self.orders)
+            changes=control.books.scouts.changes, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
+            links=network.table, **places.ways(), numbers=log.numbers, counts=log.of_jobs, is_counted=log.is_counted,
+            groups=log.groups, ranks=steps.ranks, furthest=log.furthest, keys=luck.keys_of(queues.names),
+            chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, MAX_CANDIDATES)),
+            places=np.empty(MAX_CANDIDATES, PLACE), orders=self.orders, **self._statistics())
+
+    def _statistics(self) -> dict[str, np.ndarray]:
+        """The tables of the desk that come with the statistics, and the room for decisions."""
+        snapshot = self.control.brokers.snapshot
+        return dict(placed=snapshot.placed, placed_by_type=snapshot.placed_by_type, load_known=snapshot.load_known,
+                    room=self.control.books.decisions.room)
+
+    def _renew_statistics(self) -> None:
+        """Take over new statistics."""
+        snapshot = self.control.brokers.snapshot
+        nuclei = observe.stores_known(self.control.world, snapshot)
+        assert snapshot.store is not None
+        self.tables = self.tables.with_arrays(load=snapshot.load, store=snapshot.store)
+        self.desk = self.desk.with_arrays(nuclei=nuclei, **self._statistics())

@@ -6,10 +6,12 @@ from functools import cached_property
 import numpy as np
 
 from simgrid_broker import views
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.world.arrays import Arrays
 
+ONLINE = int(QueueStatus.ONLINE)
 DATADISK = "DATADISK"
 """Type of the storages whose status production brokerage asks for; source: brokerage reference, 2.5."""
 DEFAULT_SCOPE = "default"
@@ -25,8 +27,9 @@ class Places:
 
     site: that owns the queue; output: storage that takes output unless a job says otherwise, -1 = none; mapped: whether
     the site of that storage is known; output_site: that site, for a queue without storages its own. told: whether the
-    queue lists its storages. reads, writes: storages of input and output, in their order. around: of each nucleus that
-    was asked about, the queues of `near` whatever their status.
+    queue lists its storages. reads, writes: storages of input and output, in their order. inside, sharing: of each
+    nucleus that was asked about, (n_sites + 1, n_queues), the queues of `near` whatever their status; the last row, no
+    nucleus, has none. near_known: (n_sites + 1,), whether it was asked about.
     """
 
     def __init__(self, arrays: Arrays, grid):
@@ -48,8 +51,9 @@ class Places:
         self.mapped = ~self.told | (self.output >= 0)
         site = np.append(arrays.storages["site"], -1)[self.output]
         self.output_site = np.where(site >= 0, site, self.site)
-        self.nowhere = np.zeros(len(self.site), bool)
-        self.around: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        self.inside, self.sharing = np.zeros((2, len(arrays.sites) + 1, len(self.site)), bool)
+        self.near_known = np.zeros(len(arrays.sites) + 1, bool)
+        self.near_known[-1] = True
 
     def map_output(self, site_of: Mapping[int, int]) -> None:
         """Take the site of the output from a mapping, queue to site, instead of the storages; other queues have none.
@@ -77,10 +81,14 @@ class Places:
 
         These have the type of the first queue, or are unified. status: of the queues. Source: brokerage reference, 2.2.
         """
-        if nucleus not in self.around:
-            self.around[nucleus] = self._around(nucleus)
-        inside, sharing = self.around[nucleus]
-        return inside, sharing & (status == QueueStatus.ONLINE)
+        self.learn(nucleus)
+        return self.inside[nucleus], self.sharing[nucleus] & (status == QueueStatus.ONLINE)
+
+    def learn(self, nucleus: int) -> None:
+        """Work out which queues are near a nucleus."""
+        if not self.near_known[nucleus]:
+            self.inside[nucleus], self.sharing[nucleus] = self._around(nucleus)
+            self.near_known[nucleus] = True
 
     def _around(self, nucleus: int) -> tuple[np.ndarray, np.ndarray]:
         """`near` whatever the status of the queues."""
@@ -92,29 +100,45 @@ class Places:
         alike = views.same_type(first, self.production, self.analysis)
         return inside, ~inside & alike & np.isin(self.output, self.reads[first]) & (self.output >= 0)
 
+    def ways(self) -> dict[str, np.ndarray]:
+        """What the ways of output follow from, beside the links, as `fill_ways` reads it."""
+        return dict(output_site=self.output_site, mapped=self.mapped, unmapped=UNMAPPED, inside=self.inside,
+                    sharing=self.sharing, near_known=self.near_known)
+
     def fill_ways(self, nucleus: int, table: np.ndarray, arrays: Arrays, ways: np.ndarray, waiting: np.ndarray) -> None:
         """Fill the rows of a nucleus, -1 = none, in `ways` and `waiting`, as in `network_metrics.NetworkMetrics`."""
-        inside, sharing = (self.nowhere, self.nowhere) if nucleus < 0 else self.near(nucleus, arrays.queues["status"])
-        fill_ways(table, nucleus, self.output_site, self.mapped, UNMAPPED, inside, sharing, ways, waiting)
+        self.learn(nucleus)
+        fill_ways(table, nucleus, Near(**self.ways()), arrays.queues, ways, waiting)
+
+
+class Near(Bundle):
+    """What the ways of output follow from; fields as in `Places`, unmapped: (1,), the way of one that is not known."""
+
+    output_site: np.ndarray
+    mapped: np.ndarray
+    unmapped: np.ndarray
+    inside: np.ndarray
+    sharing: np.ndarray
+    near_known: np.ndarray
 
 
 @compiled
-def fill_ways(table, nucleus, output_site, mapped, unmapped, inside, sharing, ways, waiting):
+def fill_ways(table, nucleus, near, queues, ways, waiting):
     """Fill ways[nucleus], (n_queues,) of `views.LINK`, and waiting[nucleus], files of all sites, express apart.
 
-    table: records of links, [destination, source]; unmapped: (1,), that of a queue whose storage is not known; inside,
-    sharing: (n_queues,), as `Places.near`.
+    table: records of links, [destination, source]; near: with the arrays of `Near`; queues: the table.
     """
     waiting[nucleus, 0] = waiting[nucleus, 1] = 0.0
     for site in range(table.shape[1]):
         waiting[nucleus, 0] += table[nucleus, site]["queued_files"]
         waiting[nucleus, 1] += table[nucleus, site]["queued_express"]
-    for queue in range(len(output_site)):
-        if mapped[queue]:
-            ways[nucleus, queue] = table[nucleus, output_site[queue]]
+    for queue in range(len(near.output_site)):
+        if near.mapped[queue]:
+            ways[nucleus, queue] = table[nucleus, near.output_site[queue]]
         else:
-            ways[nucleus, queue] = unmapped[0]
+            ways[nucleus, queue] = near.unmapped[0]
         if nucleus >= 0:
             way = ways[nucleus, queue]
-            way["in_nucleus"], way["sharing"] = inside[queue], sharing[queue]
-            way["at_nucleus"] = output_site[queue] == nucleus and mapped[queue]
+            way["in_nucleus"] = near.inside[nucleus, queue]
+            way["sharing"] = near.sharing[nucleus, queue] and queues[queue]["status"] == ONLINE
+            way["at_nucleus"] = near.output_site[queue] == nucleus and near.mapped[queue]

@@ -73,7 +73,7 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
         asked=asked, task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
         load=stats.load[None], link=stats.link[None], store=stats.store, parts=parts_of(locality),
         first=known.first[None], static_weight=known.static_weight[None],
-        **room(len(queues.records), MAX_CANDIDATES)), 0)
+        **room(len(queues.records), MAX_CANDIDATES, len(brokerage.candidate_factors))), 0)
 
 
 def ask_about_input(asked: np.void, found: Readable) -> None:

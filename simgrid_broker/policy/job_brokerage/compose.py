@@ -43,30 +43,32 @@ def numbers_refusal({arguments}, first, tables, hint, k):
 
 
 @compiled
-def weight({arguments}):
-    """Product of the factors of a candidate."""
-    return {factors}
+def weight({arguments}, tables, k):
+    """Product of the factors of a candidate, which are noted."""
+{factors}
+    return {product}
 
 
 @compiled
 def decision(tables, row):
     """Refuse, weigh and rank the candidates of a question; returns the number of candidates in `tables.best`."""
-    asked, task, numbers = tables.asked[row], tables.task[row], tables.numbers[0]
+    asked, task = tables.asked[row], tables.task[row]
     hint = 1 if asked["hint"] else 0
     order = tables.orders[hint]
     best_class, last_class = 127, -1
     begin(tables, row)
     for k in range(len(tables.queues)):
-        first, queue = tables.first[asked["first"], k], tables.queues[k]
+        first, queue, tables.weighed[k] = tables.first[asked["first"], k], tables.queues[k], False
         if first > order["least"]:
             place = queue["queue"]
             load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
-            store = tables.store[place]
+            store, numbers = tables.store[place], tables.numbers[k]
             take_input(tables, row, queue, numbers)
             first = refusal({arguments}, first, tables, hint, k)
             if first > order["least_numbers"] and not hint:
                 count({arguments})
-                numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments})
+                numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments}, tables, k)
+                tables.weighed[k] = True
                 first = numbers_refusal({arguments}, first, tables, hint, k)
 {choice}
         note(tables, order["never"], k, first)
@@ -99,7 +101,9 @@ def composed(criteria: Sequence[Callable], numbers_criteria: Sequence[Callable],
     text = TEXT.format(
         arguments=ARGUMENTS, calls="\n".join(calls),
         refusals="\n".join(_refusals(names[:n], 0)), numbers_refusals="\n".join(_refusals(names[n:n_all], n)),
-        factors=" * ".join(f"{name}({ARGUMENTS})" for name in names[n_all:n_all + len(factors)]) or "1.0",
+        factors="\n".join(f"    f{i} = tables.factors[{i}, k] = {name}({ARGUMENTS})"
+                          for i, name in enumerate(names[n_all:n_all + len(factors)])),
+        product=" * ".join(f"f{i}" for i in range(len(factors))) or "1.0",
         choice="" if choice is None else CHOICE.format(name=names[-1], arguments=ARGUMENTS))
     is_compiled = all(hasattr(rule, "py_func") for rule in (*asked, count))
     frame = FRAME if is_compiled else [getattr(function, "py_func", function) for function in FRAME]

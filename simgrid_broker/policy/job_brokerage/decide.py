@@ -54,7 +54,7 @@ class Tables(Bundle):
     asked, task and the replicas belong together; orders, ranks and later: of an ordinary question and of a hint. The
     result has a column for each candidate, (n,): refused_by, the index of the criterion, or behind them of the place in
     RANKING, KEPT = none; value and limit, what a rule about one candidate compared when it refused; weight, backlog and
-    cap, 0 where refused; classes, of those that reached the choice.
+    cap, 0 where refused; classes, of those that reached the choice. Of those `weighed`: numbers, and factors.
     """
 
     asked: np.ndarray              # (n_asked,) of ASKED
@@ -79,7 +79,9 @@ class Tables(Bundle):
     weight: np.ndarray
     backlog: np.ndarray
     cap: np.ndarray
-    numbers: np.ndarray            # (1,) of NUMBERS, of the candidate in hand
+    numbers: np.ndarray            # (n,) of NUMBERS
+    weighed: np.ndarray            # (n,), whether a candidate came as far as its weight
+    factors: np.ndarray            # (n_factors, n), of the weight: those about one candidate
     kept: np.ndarray               # (n,), candidates without a refusal
     classes: np.ndarray
     best: np.ndarray               # (most,), the best candidates, best first
@@ -92,19 +94,20 @@ class Question(NamedTuple):
     row: int
 
 
-def room(n: int, most: int) -> dict[str, np.ndarray]:
+def room(n: int, most: int, n_factors: int) -> dict[str, np.ndarray]:
     """Columns of `Tables` for the result of a decision about `n` candidates, of which at most `most` are used."""
     weight, backlog, cap = np.zeros((3, n))
-    numbers, kept, classes = workspace(n)
+    kept, classes = workspace(n)
     value, limit = np.empty((2, n))
     return dict(refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight, backlog=backlog, cap=cap,
-                numbers=numbers, kept=kept, classes=classes, best=np.empty(most, np.int64))
+                numbers=np.empty(n, NUMBERS), weighed=np.zeros(n, bool), factors=np.empty((n_factors, n)), kept=kept,
+                classes=classes, best=np.empty(most, np.int64))
 
 
 @cache
-def workspace(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Buffers shared by all decisions about `n` candidates: numbers, kept and classes."""
-    return np.zeros(1, NUMBERS), np.empty(n, np.int32), np.empty(n, np.int8)
+def workspace(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Buffers shared by all decisions about `n` candidates: kept and classes."""
+    return np.empty(n, np.int32), np.empty(n, np.int8)
 
 
 @compiled
@@ -160,7 +163,7 @@ def note(tables, never, k, first):
     tables.refused_by[k] = first
     tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
     if first == never:
-        numbers = tables.numbers[0]
+        numbers = tables.numbers[k]
         tables.weight[k], tables.backlog[k], tables.cap[k] = numbers["weight"], numbers["backlog"], numbers["cap"]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.policy.job_brokerage.decide import LOW_WEIGHT, TOO_QUIET, Question, take_input
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
-from simgrid_broker.policy.job_brokerage.network import network_weight
+from simgrid_broker.policy.job_brokerage.network import network, network_weight
 from simgrid_broker.policy.job_brokerage.question import NUMBERS, Candidate, JobCase
 from simgrid_broker.policy.rule import Answer, CriterionFunction
 from simgrid_broker.views import KEPT, Figures
@@ -94,20 +94,42 @@ def _ask_all(rule: CriterionFunction, case: JobCase, rows: np.ndarray, known: Fi
 def _split(brokerage: JobBrokerage, case: JobCase, question: Question, rows: np.ndarray, refused_by: np.ndarray,
            known: Figures) -> None:
     """The factors and numbers of candidates `rows`."""
+    tables, n = question.tables, case.n_candidates
+    _weigh(brokerage, question, rows[~tables.weighed[rows]])
     for rule in brokerage.static_factors:
-        known.factors[rule.rule.name][rows] = np.broadcast_to(rule(case), case.n_candidates)[rows]
+        known.factors[rule.rule.name][rows] = np.broadcast_to(rule(case), n)[rows]
     begins = {tag: place for place, tag in reversed(list(enumerate(brokerage.tags)))}
+    for rule, factor in zip(brokerage.candidate_factors, tables.factors, strict=True):
+        before = (refused_by[rows] >= 0) & (refused_by[rows] < begins.get(rule.rule.before, 0))
+        known.factors[rule.rule.name][rows] = np.where(before, np.nan, factor[rows])
+    for name, column in NUMBERS_TOLD.items():
+        known.numbers[name][rows] = tables.numbers[column][rows]
+    product = np.ones(len(rows))
+    for multipliers in known.factors.values():
+        product *= np.where(np.isnan(multipliers[rows]), 1.0, multipliers[rows])
+    known.numbers["weight"][rows] = product
+    task = tables.task[question.row]
+    known.numbers["jumbo"][rows] = task["jumbo"] & tables.queues["use_jumbo_jobs"][rows]
+    if task["has_nucleus"]:
+        known.numbers["network weight"][rows] = _network_weights(brokerage, question, rows)
+
+
+def _weigh(brokerage: JobBrokerage, question: Question, rows: np.ndarray) -> None:
+    """Fill in the numbers and factors of candidates that a decision did not weigh."""
+    tables = question.tables
     for k in rows.tolist():
         seen = candidate(brokerage, question, k)
-        for rule in brokerage.candidate_factors:
-            if not 0 <= refused_by[k] < begins.get(rule.rule.before, 0):
-                known.factors[rule.rule.name][k] = rule(*seen)
-        for name, column in NUMBERS_TOLD.items():
-            known.numbers[name][k] = seen.numbers[column]
-        known.numbers["weight"][k] = math.prod(column[k] for column in known.factors.values() if column[k] == column[k])
-        known.numbers["jumbo"][k] = bool(seen.task["jumbo"] and seen.queue["use_jumbo_jobs"])
-        if seen.task["has_nucleus"]:
-            known.numbers["network weight"][k] = network_weight(seen.task, seen.link)
+        tables.numbers[k], tables.weighed[k] = seen.numbers, True
+        tables.factors[:, k] = [rule(*seen) for rule in brokerage.candidate_factors]
+
+
+def _network_weights(brokerage: JobBrokerage, question: Question, rows: np.ndarray) -> np.ndarray:
+    """The network weight of weighed candidates, also where it is no factor of their weight, (k,)."""
+    tables, row = question
+    task, link, queues = tables.task[row], tables.link[tables.asked[row]["link"]], tables.queues["queue"]
+    if task["NW_ACTIVE"] and network in brokerage.candidate_factors:
+        return tables.factors[brokerage.candidate_factors.index(network)][rows]
+    return np.array([network_weight(task, link[queues[k]]) for k in rows.tolist()], float)
 
 
 def _rank(brokerage: JobBrokerage, question: Question, ranked: np.ndarray, known: Figures) -> None:

@@ -52,7 +52,8 @@ class Hints:
         self.tables = Tables(
             asked=asked, task=np.zeros(1, TASK), **NO_REPLICAS, **brokerage.order._asdict(),
             queues=queues.records[self.about], load=stats.load, link=stats.link[None], store=stats.store,
-            parts=NO_PARTS, first=np.empty((1, n), np.int16), static_weight=np.ones((1, n)), **room(n, 1))
+            parts=NO_PARTS, first=np.empty((1, n), np.int16), static_weight=np.ones((1, n)),
+            **room(n, 1, len(brokerage.candidate_factors)))
         self.task, self.asked = self.tables.task.view(RAW), self.tables.asked[0]
 
     def ask(self, task: Task, inputs: tuple[InputDataset, ...] = (), load: int = 0) -> None:
