@@ -85,7 +85,7 @@ def simulated(simulate: Callable[..., "Run"], scenario: "Scenario", folder: Path
     try:
         with watched(progress.compiling) if progress else nullcontext():
             result = simulate(scenario, folder=folder, validate=validate,
-                              progress=with_pages(progress, scenario.duration) if pages.report else progress)
+                              progress=with_pages(progress, scenario.duration, pages) if pages.report else progress)
     except (SimgridBrokerError, MemoryError) as error:
         if is_begun(folder):
             error.add_note(f"Complete results are kept in {folder}.")

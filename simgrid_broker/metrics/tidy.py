@@ -41,14 +41,14 @@ def wide(table: pd.DataFrame, *metrics: str) -> pd.DataFrame:
         metrics = tuple(table.metric.unique())
     else:
         metrics = tuple(table.metric.cat.categories)
-    row = table.groupby(dims, sort=False, observed=True, dropna=False).ngroup().to_numpy() if dims else np.zeros(
-        len(table), np.int64)
+    row, firsts = np.zeros(len(table), np.int64), table[:1]
+    if dims:
+        row = table.groupby(dims, sort=False, observed=True, dropna=False).ngroup().to_numpy()
+        firsts = table[~table.duplicated(dims)]
     column = pd.Index(metrics).get_indexer(table.metric)
-    firsts = table[dims][~table.duplicated(dims)] if dims else None
-    n_rows = len(firsts) if firsts is not None else 1
     if len(np.unique(row * len(metrics) + column)) < len(table):
         raise ValueError("a metric has two values for one combination of dimensions")
-    values = np.full((len(metrics), n_rows), np.nan)
+    values = np.full((len(metrics), len(firsts)), np.nan)
     values[column, row] = table.value
     figures = dict(zip(metrics, values, strict=True))
     return pd.DataFrame({name: firsts[name].array for name in dims} | figures)

@@ -25,8 +25,9 @@ from simgrid_broker.report.canvas import (
     rows_axis,
     widen,
 )
+from simgrid_broker.report.colours import categories
 from simgrid_broker.report.lettering import fitted, height, widest, width
-from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS, categories
+from simgrid_broker.report.palette import BASE, INK, OTHERS, RUN_COLOURS
 from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import HOUR, MINUTE, format_seconds
 

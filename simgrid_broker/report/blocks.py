@@ -2,8 +2,34 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
 
 import pandas as pd
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What all time axes of a run share: where they begin, s, and the incidents marked on them."""
+
+    start_s: float = 0.0
+    incidents: tuple[tuple[float, str], ...] = ()
+
+
+NO_MARKS = Marks()
+
+
+def drawn_by(name: str, **options: Any) -> Callable:
+    """The function `module.function` of this package with some options, imported when it draws: only then is Matplotlib
+    needed.
+    """
+    return partial(_draw, name, options)
+
+
+def _draw(name: str, options: dict, table: pd.DataFrame, axes: Any) -> Any:
+    module, _, function = name.partition(".")
+    return getattr(import_module(f"{__package__}.{module}"), function)(table, axes, **options)
 
 
 @dataclass(frozen=True)

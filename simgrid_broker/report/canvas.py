@@ -2,7 +2,6 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal, cast
 
 import numpy as np
@@ -16,6 +15,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from PIL import Image
 
+from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.lettering import POINTS, fitted, height, widest, width
 from simgrid_broker.report.palette import FAINT, INK
 from simgrid_broker.units import DAY, HOUR, MINUTE
@@ -34,17 +34,6 @@ LONGEST_MARK = 3.2
 MOST_MARKS = 8
 LEAST_DISTANCE = 0.05
 """Part of the time axis below which two incidents have one label."""
-
-
-@dataclass(frozen=True)
-class Marks:
-    """What all time axes of a run share: where they begin, s, and the incidents marked on them."""
-
-    start_s: float = 0.0
-    incidents: tuple[tuple[float, str], ...] = ()
-
-
-NO_MARKS = Marks()
 
 
 def png(draw, table, size: tuple[float, float], panels: tuple[int, int] = (1, 1)) -> bytes:

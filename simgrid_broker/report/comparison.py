@@ -9,15 +9,11 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.metrics.tree import Tree
 from simgrid_broker.records import Run, write_whole
-from simgrid_broker.report.bars import pair_bars, waiting_pair
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
-from simgrid_broker.report.canvas import Marks
+from simgrid_broker.report.blocks import Block, Marks, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
 from simgrid_broker.report.page import page
 from simgrid_broker.report.pictures import plots_of, save_plots
-from simgrid_broker.report.series import overlaid
-from simgrid_broker.report.share_figures import compliance_pair
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken
 
 MOST_DIFFERENCES = 40
@@ -126,7 +122,8 @@ def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
     figures = table[table.metric.isin(columns) & (table.share.map(level) > 0)]
     rows = _side_by_side(figures, ["share"], columns)
     return Section("shares", "Global shares", (
-        plot_or_note(Plot("shares", "Delivered power by share", delivered, compliance_pair,
+        plot_or_note(Plot("shares", "Delivered power by share", delivered,
+                          drawn_by("share_figures.compliance_pair"),
                           "Circle: A; diamond: B; black mark: target in B. Compliance improves where the diamond is "
                           "closer to the mark than the circle.", (10, 1.1 + 0.27 * max(len(delivered), 3))),
                      "no job was running."),
@@ -140,7 +137,7 @@ def _curves(run_a: Run, run_b: Run, marks: Marks) -> Section:
     cores = _both(run_a, run_b, lambda run: metrics.running_cores(run).groupby("time_s").value.sum().reset_index())
     queued = _both(run_a, run_b, _queued)
     blocks = [plot_or_note(Plot(name, title, table[table.time_s >= marks.start_s],
-                                partial(overlaid, ylabel=label, marks=marks), reading, (10, 3.4)),
+                                drawn_by("series.overlaid", ylabel=label, marks=marks), reading, (10, 3.4)),
                            "there is no sample.") for name, title, table, label, reading in (
         ("running_cores", "Running cores", cores, "running cores", "Cores of all running jobs."),
         ("queued_jobs", "Queued jobs", queued, "queued jobs", "Defined, assigned, activated and starting jobs."))]
@@ -157,7 +154,7 @@ def _waiting(run_a: Run, run_b: Run, table: pd.DataFrame) -> Section:
     both = _both(run_a, run_b, metrics.waiting_times)
     columns = {"wait_p50": "Median, h", "wait_p95": "95 %, h", "still_waiting": "Still waiting"}
     return Section("waiting", "Waiting times", (
-        plot_or_note(Plot("waiting", "Waiting time by share", both, waiting_pair,
+        plot_or_note(Plot("waiting", "Waiting time by share", both, drawn_by("bars.waiting_pair"),
                           "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to "
                           "75 %, mark median.", (10, 1.2 + 0.36 * max(both.share.nunique(), 3))),
                      "no job started to run."),
@@ -170,7 +167,7 @@ def _life(tables: Mapping[str, pd.DataFrame]) -> Section:
     drawn = drawn.assign(cause=drawn.cause.map(spoken), value=drawn.changed)
     blocks: list[Block] = [plot_or_note(Plot(
         "rules", "Timeout rules and rebrokerage", drawn,
-        partial(pair_bars, by="cause", xlabel="jobs ended in the window"),
+        drawn_by("bars.pair_bars", by="cause", xlabel="jobs ended in the window"),
         "Jobs ended by each rule: pairs of bars, A above B, largest first.",
         (10, 1.0 + 0.32 * max(len(drawn), 3))), "no rule ended a job in either run.")]
     for name, title, by, columns in LIFE:
@@ -201,7 +198,7 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
         drawn = table[table.metric.isin(["running_cores", "refusals", "jobs"])]
         drawn = drawn.groupby(by, sort=False)[["base", "changed"]].sum().reset_index()
         drawn["value"] = drawn.changed
-        blocks.append(plot_or_note(Plot(name, title, drawn, partial(pair_bars, by=by, xlabel=label),
+        blocks.append(plot_or_note(Plot(name, title, drawn, drawn_by("bars.pair_bars", by=by, xlabel=label),
                                         "Pairs of bars, A above B, largest first.",
                                         (10, 1.0 + 0.32 * min(15, max(len(drawn), 3)))), "no values in either run."))
     for name, title, dimensions, columns in REST:

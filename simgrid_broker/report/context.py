@@ -7,8 +7,7 @@ import pandas as pd
 from simgrid_broker.metrics import Window, window_of
 from simgrid_broker.metrics.tree import Tree, share_tree
 from simgrid_broker.records import Run
-from simgrid_broker.report.canvas import Marks
-from simgrid_broker.report.palette import share_colours
+from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.words import spoken
 
 INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
@@ -17,7 +16,7 @@ INCIDENT_OBJECTS = ("task", "queue", "site", "share", "key", "campaign")
 
 @dataclass(frozen=True)
 class Context:
-    """A run with its window, time-axis marks, share tree and colours of the leaf shares.
+    """A run with its window, time-axis marks, share tree and the leaf shares below each share at its top.
 
     Time axes begin with the window, or with the run if that ended within its warm-up.
     """
@@ -26,7 +25,7 @@ class Context:
     window: Window
     marks: Marks
     tree: Tree
-    colours: dict[str, str]
+    groups: dict[str, list[str]]
 
     def over_time(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a series that lie on the time axes."""
@@ -41,7 +40,7 @@ def context(run: Run) -> Context:
         groups.setdefault(tree.names[tree.top_of(leaf)], []).append(tree.names[leaf])
     window = window_of(run)
     marks = Marks(window.start_s if window.length_s else 0.0, incidents(run))
-    return Context(run, window, marks, tree, share_colours(groups))
+    return Context(run, window, marks, tree, groups)
 
 
 def incidents(run: Run) -> tuple[tuple[float, str], ...]:

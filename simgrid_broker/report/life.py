@@ -1,15 +1,11 @@
 """Report sections on the lifecycle of tasks and jobs: progress, attempts, timeouts and rebrokerage."""
 
-from functools import partial
-
 import pandas as pd
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.report.bars import cause_bars, heat_map, stacked_bars
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context
-from simgrid_broker.report.series import gantt
 from simgrid_broker.report.words import spoken
 
 MOST_ROWS = 20
@@ -30,7 +26,7 @@ def progress(view: Context) -> Section:
               if n_shown < total else " All tasks of the run.")
     return Section("tasks", "Tasks", (
         plot_or_note(Plot(
-            "task_phases", "Phases of tasks", phases, partial(gantt, end_s=run.end_s, marks=view.marks),
+            "task_phases", "Phases of tasks", phases, drawn_by("series.gantt", end_s=run.end_s, marks=view.marks),
             "Rows: tasks in order of arrival; colours: phases; marks: ends. Only the last entry into each status is "
             "recorded, so an earlier stay counts towards the preceding phase." + choice,
             (10, 1.3 + 0.19 * max(n_shown, 5))),
@@ -74,12 +70,12 @@ def attempts(view: Context) -> Section:
     losses = metrics.rule_losses(view.run)
     blocks: list[Block] = [plot_or_note(Plot(
         "attempts", "Attempts by number and outcome", shown,
-        partial(stacked_bars, rows="attempt", parts="outcome", xlabel="attempts that ended in the window"),
+        drawn_by("bars.stacked_bars", rows="attempt", parts="outcome", xlabel="attempts that ended in the window"),
         "Attempt number of each job at its input, and its outcome: finished, or the cause of its end.",
         (10, 1.1 + 0.28 * min(15, max(shown.attempt.nunique(), 3)))), "no attempt ended in the window.")]
     n_rows = max(losses.groupby(["status", "cause"]).ngroups, 3)
     blocks.append(plot_or_note(Plot(
-        "timeouts", "Timeout rules and rebrokerage", losses, partial(cause_bars, metrics=COSTS),
+        "timeouts", "Timeout rules and rebrokerage", losses, drawn_by("bars.cause_bars", metrics=COSTS),
         "Jobs ended by each rule (failed: counts as a failure; closed: the input is brokered again), core-hours that "
         "they had used, and hours from their creation until they started to run or were ended.",
         (10, 0.9 + 0.28 * n_rows), (1, len(COSTS))), "no rule ended a job in the window."))
@@ -95,7 +91,7 @@ def _moves(view: Context) -> list[Block]:
     drawn = totals[totals.source.isin(largest[0]) & totals.destination.isin(largest[1])]
     blocks: list[Block] = [plot_or_note(Plot(
         "rebrokerage", "Moves from queue to queue", drawn,
-        partial(heat_map, rows="source", columns="destination", order=list(largest[1]),
+        drawn_by("bars.heat_map", rows="source", columns="destination", order=list(largest[1]),
                 label="withdrawn jobs: queue that they left (rows), queue of the next attempt (columns)"),
         "Queue of the next attempt at the input of jobs that the server closed; each row sums to the jobs withdrawn "
         f"from that queue. At most {MOST_ROWS} queues each way.",

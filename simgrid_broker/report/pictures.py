@@ -9,12 +9,13 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import IO, NamedTuple
 
 from simgrid_broker.records import write_whole
 from simgrid_broker.report.blocks import Plot, Section
-from simgrid_broker.report.canvas import png
 
 FEWEST = 6
 """Smallest number of plots for each process, below which starting one takes longer than it saves."""
@@ -38,6 +39,7 @@ def save_plots(plots: Sequence[Plot], folder: Path, steps: Callable[[Iterable], 
 
 def drawn(plots: Sequence[Plot], steps: Callable[[Iterable], Iterable] = iter) -> list[bytes]:
     """PNG of each plot; steps: wraps the plots, to show progress."""
+    _canvas()                                                 # before there are children, which would import it each
     turns = _turns(len(plots))
     children = list(_children(plots, turns, min(_cores(), len(plots) // FEWEST) - 1))
     done = {}
@@ -57,7 +59,12 @@ class _Child(NamedTuple):
 
 
 def _picture(plot: Plot) -> bytes:
-    return png(plot.draw, plot.table, plot.size, plot.panels)
+    return _canvas().png(plot.draw, plot.table, plot.size, plot.panels)
+
+
+def _canvas() -> ModuleType:
+    """What draws, which alone needs Matplotlib."""
+    return import_module("simgrid_broker.report.canvas")
 
 
 def _cores() -> int:

@@ -1,11 +1,8 @@
 """Blocks of the report about a replayed trace: recorded against simulated waiting times."""
 
-from functools import partial
-
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
-from simgrid_broker.report.bars import waiting_pair
-from simgrid_broker.report.blocks import Block, Note, Plot, TableBlock
+from simgrid_broker.report.blocks import Block, Note, Plot, TableBlock, drawn_by
 from simgrid_broker.report.context import Context
 
 MOST_GROUPS = 15
@@ -47,7 +44,7 @@ def _waits(view: Context, by: str) -> list[Block]:
                + more)
     return [
         Plot(f"recorded_waits_{by}", f"Recorded and simulated waiting time by {word}",
-             shown.rename(columns={"source": "run"}), partial(waiting_pair, by=by, xlabel=SUBMITTED_TO_START),
+             shown.rename(columns={"source": "run"}), drawn_by("bars.waiting_pair", by=by, xlabel=SUBMITTED_TO_START),
              f"Line 5 to 95 %, box 25 to 75 %, mark median. {reading}", (10, 1.4 + 0.4 * shown[by].nunique())),
         TableBlock(f"Recorded and simulated waiting time by {word}: figures", wide(shown),
                    f"{reading} Not started: jobs with a recorded wait that did not start before the end of the run.")]

@@ -9,8 +9,7 @@ import pandas as pd
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
 from simgrid_broker.records import Run, write_whole
-from simgrid_broker.report.bars import cause_bars, heat_map, link_bars, stacked_bars, waiting_boxes
-from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, plot_or_note
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
 from simgrid_broker.report.context import Context, context
 from simgrid_broker.report.life import attempts, progress
 from simgrid_broker.report.overview import configuration, overview
@@ -18,11 +17,9 @@ from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.replay import replay
-from simgrid_broker.report.series import lines, panels, stacked, stacked_rates
-from simgrid_broker.report.share_figures import PANEL_COLUMNS, compliance_tree, delivered_stack, share_panels
 from simgrid_broker.report.words import spoken
 
-MOST_PANELS = 24
+MOST_PANELS, PANEL_COLUMNS = 24, 4
 MOST_ROWS = 20
 LEAST_PERCENT = 2.0
 """Smallest span of an axis of used storage, %."""
@@ -36,21 +33,23 @@ def shares(view: Context) -> Section:
     shown = _largest(compliance, view)
     n_rows = -(-len(shown) // PANEL_COLUMNS)
     nothing = "there is no sample with running jobs."
-    left_out = f" The {len(shown)} largest of {len(view.tree.leaves)} shares." if len(shown) < len(view.colours) else ""
+    n_leaves = len(view.tree.leaves)
+    left_out = f" The {len(shown)} largest of {n_leaves} shares." if len(shown) < n_leaves else ""
     return Section("shares", "Global shares", (
         plot_or_note(Plot(
             "shares_stacked", "Delivered power by share", leaves[leaves.metric != "activated"],
-            partial(delivered_stack, colours=view.colours, marks=view.marks),
+            drawn_by("share_figures.delivered_stack", groups=view.groups, marks=view.marks),
             "Layers: fraction of all power in use delivered to each leaf share; column at the right: targets in the "
             "same order, so equal thickness means compliance.",
-            (10, max(5.4, 0.17 * len(view.colours)))), nothing, "delivered"),
+            (10, max(5.4, 0.17 * n_leaves))), nothing, "delivered"),
         plot_or_note(Plot(
             "shares_panels", "Delivered against target, share by share", leaves[leaves.share.isin(shown)],
-            partial(share_panels, shares=shown, colours=view.colours, marks=view.marks),
+            drawn_by("share_figures.share_panels", shares=shown, groups=view.groups, marks=view.marks),
             "Coloured: delivered power; dashed: target; grey: no work was waiting, so the share could not use more."
             + left_out, (10, 0.4 + 1.45 * n_rows), (n_rows, PANEL_COLUMNS)), nothing, "delivered"),
         plot_or_note(Plot(
-            "shares_tree", "Compliance at every level of the tree", compliance, compliance_tree,
+            "shares_tree", "Compliance at every level of the tree", compliance,
+            drawn_by("share_figures.compliance_tree"),
             "A dot in the grey band is a share within 10 % of its target, shown on the left as a bar ending near its "
             "black mark; shares are indented below their parents. The columns give the mean absolute deviation of "
             "delivered from target power, and the % of samples with work waiting that are within 10 % of the target.",
@@ -83,14 +82,15 @@ def _compliance_table(compliance: pd.DataFrame) -> Block:
 def cores(view: Context) -> Section:
     """Running cores by share, by site and by resource type."""
     capacity = metrics.core_capacity(view.run)
-    about: dict[str, tuple[str, dict]] = {
-        "share": ("Running cores by share", dict(order=list(view.colours), colours=view.colours)),
-        "site": ("Running cores by site", dict(most=12)), "resource_type": ("Running cores by resource type", {})}
+    about: dict[str, tuple[str, Callable]] = {
+        "share": ("Running cores by share", partial(drawn_by, "share_figures.running_cores", groups=view.groups)),
+        "site": ("Running cores by site", partial(drawn_by, "series.stacked", by="site", most=12)),
+        "resource_type": ("Running cores by resource type", partial(drawn_by, "series.stacked", by="resource_type"))}
     blocks = [plot_or_note(Plot(
         f"cores_by_{by}", title, view.over_time(metrics.running_cores(view.run, by)),
-        partial(stacked, by=by, ylabel="running cores", marks=view.marks, capacity=capacity, **more),
+        draw(ylabel="running cores", marks=view.marks, capacity=capacity),
         "Layers: cores of running jobs; dashed line: all cores of the scenario's batch systems."),
-        "there is no sample.") for by, (title, more) in about.items()]
+        "there is no sample.") for by, (title, draw) in about.items()]
     return Section("cores", "Running cores", tuple(blocks))
 
 
@@ -100,13 +100,13 @@ def jobs(view: Context) -> Section:
     return Section("jobs", "Jobs over time", (
         plot_or_note(Plot(
             "jobs_over_time", "Queued and running jobs", view.over_time(metrics.jobs_over_time(view.run)),
-            partial(stacked, by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
+            drawn_by("series.stacked", by="state", ylabel="jobs", marks=view.marks, colours=STATE_COLOURS,
                     order=list(metrics.STATES)),
             "Jobs of the whole grid by state; other queued: defined or starting. A growing activated layer means that "
             "work arrives faster than slots become free."), "there is no sample."),
         plot_or_note(Plot(
             "throughput", "Jobs that ended", rates[rates.value > 0] if not rates.value.any() else rates,
-            partial(stacked_rates, by="status", ylabel="jobs per hour", colours=STATUS_COLOURS,
+            drawn_by("series.stacked_rates", by="status", ylabel="jobs per hour", colours=STATUS_COLOURS,
                     marks=view.marks),
             "Rate at which attempts ended in each time bin, by final status.", (10, 3.4)),
             "no job ended.")))
@@ -119,7 +119,7 @@ def waiting(view: Context) -> Section:
     shown = table[table.share.isin(started.share[started.started > 0])]
     frame = wide(table) if len(table) else pd.DataFrame()
     blocks: list[Block] = [plot_or_note(Plot(
-        "waiting", "Waiting time by share", shown, waiting_boxes,
+        "waiting", "Waiting time by share", shown, drawn_by("bars.waiting_boxes"),
         "From activated to running, for jobs that started in the window: line 5 to 95 %, box 25 to 75 %, mark median; "
         "the time axis is logarithmic above one minute. Jobs still waiting at the end, or withdrawn before start, are "
         "not in the boxes; their numbers are at the right.",
@@ -157,7 +157,7 @@ def brokerage(view: Context) -> Section:
 
 def _refused(name: str, title: str, table: pd.DataFrame, xlabel: str, reading: str) -> Block:
     return plot_or_note(Plot(
-        name, title, table, partial(stacked_bars, rows="candidate", parts="rule", xlabel=xlabel), reading,
+        name, title, table, drawn_by("bars.stacked_bars", rows="candidate", parts="rule", xlabel=xlabel), reading,
         (10, 1.1 + 0.25 * min(15, max(table.candidate.nunique(), 3)))), "no candidate was refused.")
 
 
@@ -165,7 +165,7 @@ def _funnel(view: Context) -> Block:
     table = _named(view, metrics.brokerage_funnel(view.run))
     return plot_or_note(Plot(
         "brokerage_funnel", "Job brokerage: candidates left after each rule", table,
-        partial(heat_map, rows="share", columns="rule", order=_rules_in_order(view),
+        drawn_by("bars.heat_map", rows="share", columns="rule", order=_rules_in_order(view),
                 label="candidates left, mean over the decisions of the share"),
         "Pseudo-queues left after each rule (PanDA's log tag), left to right in PanDA's order; rules without a refusal "
         "are omitted. The last column is the number of candidates that jobs were distributed over.",
@@ -176,7 +176,7 @@ def _rates(view: Context) -> Block:
     table = _named(view, metrics.refusal_rates(view.run, most=MOST_ROWS))
     return plot_or_note(Plot(
         "refusal_rates", "Job brokerage: queues by rule", table,
-        partial(heat_map, rows="candidate", columns="rule", order=_rules_in_order(view),
+        drawn_by("bars.heat_map", rows="candidate", columns="rule", order=_rules_in_order(view),
                 label="% of the decisions on the queue"),
         "How often each rule refused the last resource type of a queue; +use: no rule refused it. Each row sums to "
         "100 %. Online queues, those where most cores were lost first. Details: `simgrid-broker explain RUN --why-not "
@@ -208,11 +208,11 @@ def data(view: Context) -> Section:
     blocks: list[Block] = [
         plot_or_note(Plot(
             "traffic", "Traffic of all links", view.over_time(metrics.traffic_series(view.run)),
-            partial(panels, metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
+            drawn_by("series.panels", metrics={"rate": "GB/s", "queued_files": "files queued"}, marks=view.marks),
             "Above: bytes delivered per second since the previous sample; below: files waiting or in transfer.",
             (10, 4.2), (2, 1)), "there was no transfer."),
         plot_or_note(Plot(
-            "links", "Busiest links", links, link_bars,
+            "links", "Busiest links", links, drawn_by("bars.link_bars"),
             "Bar: mean use of capacity in the window; mark: busiest sample; right: volume moved.",
             (10, 1.1 + 0.25 * min(15, max(links.groupby(["source", "destination"]).ngroups, 3)))),
             "there was no transfer in the window.")]
@@ -222,7 +222,7 @@ def data(view: Context) -> Section:
         blocks.append(TableBlock("Transfers that ended in the window", wide(moved)))
     blocks.append(plot_or_note(Plot(
         "storages", "Fullest storages", view.over_time(metrics.storage_series(view.run)),
-        partial(lines, by="storage", ylabel="used (% of the size)", marks=view.marks, least=LEAST_PERCENT),
+        drawn_by("series.lines", by="storage", ylabel="used (% of the size)", marks=view.marks, least=LEAST_PERCENT),
         "Used fraction of each DDM endpoint, for the eight that are fullest at the end."), "no storage was sampled."))
     if len(storage):
         blocks.append(TableBlock("Storages at the end", wide(storage).head(MOST_ROWS)))
@@ -235,7 +235,7 @@ def failures(view: Context) -> Section:
     n_rows = max(table.groupby(["status", "cause"]).ngroups, 3)
     blocks: list[Block] = [plot_or_note(Plot(
         "failures", "Failures by cause", table,
-        partial(cause_bars, metrics=(("jobs", "attempts"), ("lost_core_hours", "lost core-hours"))),
+        drawn_by("bars.cause_bars", metrics=(("jobs", "attempts"), ("lost_core_hours", "lost core-hours"))),
         "Attempts that ended in the window without finishing, and the core-hours that they had used.",
         (10, 0.9 + 0.28 * n_rows), (1, 2)), "every attempt that ended in the window finished.")]
     if len(table):

@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from simgrid_broker.metrics import FINAL_TASK, phase_of, wide
+from simgrid_broker.report.blocks import NO_MARKS, Marks
 from simgrid_broker.report.canvas import (
-    NO_MARKS,
     SIDE,
-    Marks,
     blocks,
     dress,
     gaps,
@@ -27,7 +26,8 @@ from simgrid_broker.report.canvas import (
     time_axis,
     value_axis,
 )
-from simgrid_broker.report.palette import INK, OTHERS, PHASE_COLOURS, RUN_COLOURS, categories
+from simgrid_broker.report.colours import categories
+from simgrid_broker.report.palette import INK, OTHERS, PHASE_COLOURS, RUN_COLOURS
 from simgrid_broker.report.words import spoken
 
 MOST_LAYERS = 20

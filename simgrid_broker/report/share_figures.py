@@ -1,6 +1,7 @@
 """Plots of delivered power against target power, by share."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -8,11 +9,14 @@ from matplotlib.axes import Axes
 
 import simgrid_broker.report.canvas as canvas
 from simgrid_broker.metrics import NEAR, wide
-from simgrid_broker.report.canvas import NO_MARKS, Marks
+from simgrid_broker.report.blocks import NO_MARKS, Marks
+from simgrid_broker.report.colours import share_colours
 from simgrid_broker.report.lettering import POINTS, fitted, width
 from simgrid_broker.report.palette import INK, RUN_COLOURS
+from simgrid_broker.report.series import stacked
 
-PANEL_COLUMNS = 4
+Groups = Mapping[str, Sequence[str]]
+"""Leaf shares by the share at the top of the tree that they are below."""
 COLUMN = 0.015, 0.05
 """Sides of the column of targets behind the end of the time axis, parts of its width."""
 TITLE = 8.5
@@ -23,8 +27,9 @@ RATIO_LIMIT = 2.0
 """Largest ratio of delivered to target power that is drawn to scale."""
 
 
-def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str], marks: Marks = NO_MARKS) -> Axes:
+def delivered_stack(table: pd.DataFrame, axes: Axes, groups: Groups, marks: Marks = NO_MARKS) -> Axes:
     """Delivered power of the leaves over time, % of all power in use, beside a column of their targets."""
+    colours = share_colours(groups)
     shares = [name for name in colours if (table.share == name).any()]
     values = _by_time(table, "delivered", shares).fillna(0.0)
     targets = _by_time(table, "target", shares).ffill().iloc[-1].fillna(0.0)
@@ -45,17 +50,23 @@ def delivered_stack(table: pd.DataFrame, axes: Axes, colours: Mapping[str, str],
     return axes
 
 
-def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], colours: Mapping[str, str],
+def running_cores(table: pd.DataFrame, axes: Axes, groups: Groups, **options: Any) -> Axes:
+    """Running cores by share, in the order of the tree."""
+    colours = share_colours(groups)
+    return stacked(table, axes, by="share", order=list(colours), colours=colours, **options)
+
+
+def share_panels(table: pd.DataFrame, axes: np.ndarray, shares: Sequence[str], groups: Groups,
                  marks: Marks = NO_MARKS) -> np.ndarray:
     """One small panel per share: delivered against target over time, grey where no work was waiting."""
-    panels = np.atleast_1d(axes).ravel()
+    panels, colours, n_columns = np.atleast_1d(axes).ravel(), share_colours(groups), np.atleast_2d(axes).shape[1]
     columns = {name: _by_time(table, name, shares) for name in ("delivered", "target", "activated")}
     canvas.widen(panels[0], top=0.28)
     canvas.gaps(panels, across=0.5, down=0.36)
     for k, (panel, share) in enumerate(zip(panels, shares, strict=False)):
         one = pd.DataFrame({name: values[share] for name, values in columns.items()})
-        share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - PANEL_COLUMNS)
-        panel.set_ylabel("% of power" if k % PANEL_COLUMNS == 0 else "", fontsize=8)
+        share_panel(one, panel, share, colours[share], marks, label=k >= len(shares) - n_columns)
+        panel.set_ylabel("% of power" if k % n_columns == 0 else "", fontsize=8)
     for panel in panels[len(shares):]:
         panel.set_visible(False)
     return axes

@@ -3,6 +3,8 @@
 import io
 import os
 import signal
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import combinations
 
@@ -17,8 +19,8 @@ from PIL import Image
 
 from simgrid_broker.records import read_run
 from simgrid_broker.report import canvas, pictures
-from simgrid_broker.report.blocks import Plot
-from simgrid_broker.report.canvas import Marks, extent, in_lines, sheet
+from simgrid_broker.report.blocks import Marks, Plot
+from simgrid_broker.report.canvas import extent, in_lines, sheet
 from simgrid_broker.report.context import context
 from simgrid_broker.report.lettering import fitted, width
 from simgrid_broker.report.pictures import drawn, plots_of
@@ -221,20 +223,20 @@ class TestProcesses:
 
     def test_what_a_child_leaves_is_drawn_here(self, simple, alone, monkeypatch):
         monkeypatch.setattr(pictures, "_cores", lambda: 2)
-        ours, png = os.getpid(), pictures.png
+        ours, png = os.getpid(), canvas.png
 
         def dying(*how):
             if os.getpid() != ours:
                 os.kill(os.getpid(), signal.SIGKILL)
             return png(*how)
-        monkeypatch.setattr(pictures, "png", dying)
+        monkeypatch.setattr(canvas, "png", dying)
         assert drawn(simple) == alone
 
     def test_a_child_that_hangs_is_stopped(self, simple, alone, monkeypatch):
         monkeypatch.setattr(pictures, "_cores", lambda: 2)
         monkeypatch.setattr(pictures, "PATIENCE_S", 0.1)
-        ours, png = os.getpid(), pictures.png
-        monkeypatch.setattr(pictures, "png", lambda *how: png(*how) if os.getpid() == ours else signal.pause())
+        ours, png = os.getpid(), canvas.png
+        monkeypatch.setattr(canvas, "png", lambda *how: png(*how) if os.getpid() == ours else signal.pause())
         assert drawn(simple) == alone
 
 
@@ -244,3 +246,12 @@ class Curve:
     def __call__(self, table, axes):
         overlaid(table, axes, "y")
         assert min(extent(axes)) > 1
+
+
+def test_a_page_without_plots_needs_no_matplotlib(tmp_path):
+    run = write_fake_run(tmp_path)
+    program = ("import sys, simgrid_broker as sb; from simgrid_broker.cli.reports import write_and_print, Pages; "
+               f"write_and_print(sb.read_run({str(run)!r}), pages=Pages(plots=False)); "
+               "sys.exit('matplotlib' in sys.modules)")
+    assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode == 0
+    assert (run / "report.html").is_file() and not (run / "plots").exists()

@@ -19,9 +19,9 @@ from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
 from simgrid_broker.report import pictures, terminal_summary, write_comparison, write_report
 from simgrid_broker.report.canvas import apart, sheet, spread
+from simgrid_broker.report.colours import share_colours
 from simgrid_broker.report.comparison import setting_differences
 from simgrid_broker.report.page import table_html
-from simgrid_broker.report.palette import share_colours
 from simgrid_broker.report.series import layers
 from simgrid_broker.report.words import number, numbers
 
