@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from simgrid_broker.cli.tagging import untagged_streams
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -31,14 +32,16 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
            workload: Path | None = None) -> "Scenario":
     """The scenario in `file` with the settings of the command line.
 
-    Raises ScenarioError, also for unknown policies, and for architectures and zero shares that PanDA would ignore.
+    Raises ScenarioError, also for unknown policies, for work whose tasks no share takes, and for architectures and zero
+    shares that PanDA would ignore.
     """
     from simgrid_broker.scenario import load_scenario
     overrides = list(settings or ())
     if workload is not None:
         overrides.append(f"workload.trace.file={json.dumps(str(workload))}")
     scenario = load_scenario(file, seed, until, overrides)
-    if problems := [*unknown_plugins(scenario), *malformed_architectures(scenario), *malformed_zero_shares(scenario)]:
+    if problems := [*unknown_plugins(scenario), *untagged_streams(scenario), *malformed_architectures(scenario),
+                    *malformed_zero_shares(scenario)]:
         raise ScenarioError(problems)
     return scenario
 

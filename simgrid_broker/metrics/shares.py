@@ -1,7 +1,8 @@
 """Delivered and target power of each share, at every level of the tree.
 
 Power is HS06 of sent and running jobs, and a target is the share's fraction of all power in use, as in PanDA's dispatch
-(lifecycle reference, section 1.3). Work is waiting while the share has activated jobs.
+(lifecycle reference, section 1.3). Work is waiting while the share has activated jobs. A share is judged by what it was
+due (`metrics.due`) where it had activated jobs that could have run in the slots at hand.
 """
 
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from simgrid_broker.metrics.due import due_power, usable_power
 from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.tidy import tidy
 from simgrid_broker.metrics.tree import Tree, share_tree
@@ -16,7 +18,7 @@ from simgrid_broker.metrics.window import Window, window_of
 from simgrid_broker.records import Run
 
 NEAR = 0.1
-"""Relative deviation up to which a share counts as near its target."""
+"""Relative deviation up to which a share counts as near what it is due."""
 
 COUNTED = ("hs06", "running_cores", "running", "activated", "queued")
 """Columns of the series that are summed over resource types and leaves."""
@@ -24,7 +26,10 @@ COUNTED = ("hs06", "running_cores", "running", "activated", "queued")
 
 @dataclass(frozen=True)
 class ShareSamples:
-    """Time series of shares as arrays: times (n_times,), s; the others (n_times, n_nodes), in the order of the tree."""
+    """Time series of shares as arrays: times (n_times,), s; the others (n_times, n_nodes), in the order of the tree.
+
+    due_hs06: power that a share was due; able: whether it had activated jobs that could have run.
+    """
 
     tree: Tree
     times: np.ndarray
@@ -34,6 +39,8 @@ class ShareSamples:
     running: np.ndarray
     activated: np.ndarray
     queued: np.ndarray
+    due_hs06: np.ndarray
+    able: np.ndarray
 
     def within(self, window: Window) -> "ShareSamples":
         """The samples inside the window."""
@@ -41,20 +48,20 @@ class ShareSamples:
 
     def only(self, which: np.ndarray) -> "ShareSamples":
         """The samples selected by the mask `which`, (n_times,)."""
-        arrays = {name: getattr(self, name)[which] for name in ("times", "target_hs06", *COUNTED)}
+        arrays = {name: getattr(self, name)[which] for name in ("times", "target_hs06", "due_hs06", "able", *COUNTED)}
         return ShareSamples(self.tree, **arrays)
 
     def percent(self, which: str) -> np.ndarray:
-        """Column `which` (hs06 or target_hs06) as % of the root; NaN where the root is 0."""
+        """Column `which` (hs06, target_hs06 or due_hs06) as % of the root; NaN where the root is 0."""
         values = getattr(self, which)
-        whole = values[:, :1]
+        whole = (self.hs06 if which == "due_hs06" else values)[:, :1]
         return 100 * np.divide(values, whole, out=np.full(values.shape, np.nan), where=whole > 0)
 
 
 def share_samples(run: Run) -> ShareSamples:
     """The series of all nodes: leaves summed over resource types, inner nodes over the leaves below them."""
     tree = share_tree(run)
-    rows = run.table("shares", ["time_s", "share", "target_hs06", *COUNTED])
+    rows = run.table("shares", ["time_s", "share", "resource_type", "target_hs06", *COUNTED])
     times, moment = np.unique(rows.time_s.to_numpy(), return_inverse=True)
     leaf = rows.share.cat.rename_categories(str).astype(object).map({n: k for k, n in enumerate(tree.leaf_names)})
     shape = len(times), len(tree.leaves)
@@ -64,7 +71,19 @@ def share_samples(run: Run) -> ShareSamples:
     target = np.zeros(shape)
     target.ravel()[spot] = rows.target_hs06                 # every resource type of a leaf repeats its target
     arrays["target_hs06"] = target
-    return ShareSamples(tree, times, **{name: array @ tree.below.T for name, array in arrays.items()})
+    summed = {name: array @ tree.below.T for name, array in arrays.items()}
+    usable = usable_power(*_by_type(rows, spot, shape))
+    able = (usable > arrays["hs06"] * (1 + 1e-9)) @ tree.below.T.astype(int) > 0
+    return ShareSamples(tree, times, **summed, due_hs06=due_power(tree, usable, summed["hs06"][:, 0]), able=able)
+
+
+def _by_type(rows: pd.DataFrame, spot: np.ndarray, shape: tuple[int, int]) -> list[np.ndarray]:
+    """Power, running and activated jobs, (n_times, n_leaves, n_types) each; spot: place by time and leaf, (n_rows,)."""
+    kind = rows.resource_type.cat.codes.to_numpy(int)
+    n_types = len(rows.resource_type.cat.categories)
+    place, n_places = spot * n_types + kind, shape[0] * shape[1] * n_types
+    return [np.bincount(place, rows[name], n_places).reshape(*shape, n_types)
+            for name in ("hs06", "running", "activated")]
 
 
 def running_samples(run: Run) -> ShareSamples:
@@ -95,36 +114,44 @@ def share_series(run: Run) -> pd.DataFrame:
 def share_compliance(run: Run) -> pd.DataFrame:
     """Compliance of every node of the tree in the window.
 
-    Dimensions node, share, level. Metrics: delivered and target, % of all power; deviation: mean absolute deviation of
-    the two over the samples, percentage points; near: % of samples with work waiting in which the share was within
-    10 % of its target; waiting: % of samples with work waiting; demand_limited: 1 if the share received less than 90 %
-    of its target and in most of the samples below target had too few activated jobs to reach it; samples: number.
+    Dimensions node, share, level. Metrics: delivered, target and due, % of all power; due: the target with what shares
+    without enough work left to this one; judged: % of samples in which the share had activated jobs that could have run
+    in the slots at hand; over these, deviation: mean absolute deviation of delivered from due, percentage points, and
+    near: % of samples within 10 % of due; waiting: % of samples with work waiting; demand_limited: 1 if the share
+    received less than 90 % of its target and in most of the samples below target had too few activated jobs to reach
+    it; samples: number.
     """
     window, samples = window_of(run), running_samples(run)
     tree, waiting = samples.tree, samples.activated > 0
-    delivered, target = samples.percent("hs06"), samples.percent("target_hs06")
-    near = np.abs(delivered - target) <= NEAR * target
+    delivered, target, due = (samples.percent(name) for name in ("hs06", "target_hs06", "due_hs06"))
+    near = np.abs(delivered - due) <= NEAR * due
     mean_delivered, mean_target = _part(samples.hs06), _part(samples.target_hs06)
     lacking = _percent(~_enough_waiting(samples), delivered < target)
     limited = (mean_delivered < (1 - NEAR) * mean_target) & (lacking > 50)
     table = pd.DataFrame({
         "node": np.arange(len(tree.names)), "share": tree.names, "level": tree.level, "delivered": mean_delivered,
-        "target": mean_target, "deviation": _mean(np.abs(delivered - target)), "near": _percent(near, waiting),
-        "waiting": _percent(waiting, np.ones_like(waiting)), "demand_limited": limited, "samples": len(delivered)})
-    units = {"delivered": "%", "target": "%", "deviation": "% points", "near": "%", "waiting": "%",
-             "demand_limited": "", "samples": "samples"}
+        "target": mean_target, "due": _part(samples.due_hs06, samples.hs06),
+        "deviation": _mean_where(np.abs(delivered - due), samples.able), "near": _percent(near, samples.able),
+        "judged": _percent(samples.able, np.ones_like(waiting)), "waiting": _percent(waiting, np.ones_like(waiting)),
+        "demand_limited": limited, "samples": len(delivered)})
+    units = {"delivered": "%", "target": "%", "due": "%", "deviation": "% points", "near": "%", "judged": "%",
+             "waiting": "%", "demand_limited": "", "samples": "samples"}
     return tidy(table, ["node", "share", "level"], units, window)
 
 
 def share_deviation(run: Run) -> pd.DataFrame:
-    """Deviation of the leaf shares from their targets, without dimensions.
+    """Deviation of the leaf shares from what they were due, without dimensions.
 
-    Metrics: share_deviation: mean over leaves of their mean absolute deviation, percentage points; share_misplaced:
-    power above target, the mean over the samples of half the sum of absolute deviations, % of all power.
+    Metrics: share_deviation: mean over leaves of their mean absolute deviation where they had work that could have run,
+    percentage points; share_misplaced: power above due, the mean over the samples of half the sum of absolute
+    deviations, % of all power.
     """
     window, samples = window_of(run), running_samples(run)
-    gap = np.abs(samples.percent("hs06") - samples.percent("target_hs06"))[:, samples.tree.leaves]
-    table = pd.DataFrame({"share_deviation": [_mean(gap).mean()], "share_misplaced": [_mean(gap.sum(axis=1)) / 2]})
+    gap = np.abs(samples.percent("hs06") - samples.percent("due_hs06"))[:, samples.tree.leaves]
+    deviation = _mean_where(gap, samples.able[:, samples.tree.leaves])
+    judged = deviation[~np.isnan(deviation)]
+    table = pd.DataFrame({"share_deviation": [judged.mean() if len(judged) else np.nan],
+                          "share_misplaced": [_mean(gap.sum(axis=1)) / 2]})
     return tidy(table, [], {"share_deviation": "% points", "share_misplaced": "%"}, window)
 
 
@@ -143,10 +170,16 @@ def _mean(values: np.ndarray) -> np.ndarray:
     return values.mean(axis=0) if len(values) else np.full(values.shape[1:], np.nan)
 
 
-def _part(power: np.ndarray) -> np.ndarray:
-    """Power of each node, % of all power over time, (n_nodes,) from (n_times, n_nodes); NaN if no job ran."""
-    total = power.sum(axis=0)
-    return 100 * total / total[0] if total[0] > 0 else np.full(total.shape, np.nan)
+def _mean_where(values: np.ndarray, among: np.ndarray) -> np.ndarray:
+    """Mean of `values` over the samples `among`, by column; NaN without samples."""
+    n = among.sum(axis=0)
+    return np.divide(np.where(among, values, 0).sum(axis=0), n, out=np.full(n.shape, np.nan), where=n > 0)
+
+
+def _part(power: np.ndarray, of: np.ndarray | None = None) -> np.ndarray:
+    """Power of each node, % of all power `of` over time, (n_nodes,) from (n_times, n_nodes); NaN if no job ran."""
+    total, whole = power.sum(axis=0), (power if of is None else of)[:, 0].sum()
+    return 100 * total / whole if whole > 0 else np.full(total.shape, np.nan)
 
 
 def _percent(true: np.ndarray, among: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ HEADLINES = (
     ("failure_rate", " %", "Failure rate", "of finished and failed jobs"),
     ("core_occupancy", " %", "Core occupancy", "of all cores, on average"),
     ("wait_p50", " h", "Waiting time", "median, activated to running"),
-    ("share_misplaced", " %", "Power above target", "of all power in use"),
+    ("share_misplaced", " %", "Power above due", "of all power in use"),
     ("ended_per_hour", " /h", "Throughput", "jobs ended, in any final status"),
 )
 """Headline figures: metric of the summary, unit, label and explanation."""

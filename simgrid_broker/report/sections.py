@@ -52,7 +52,8 @@ def shares(view: Context) -> Section:
             drawn_by("share_figures.compliance_tree"),
             "A dot in the grey band is a share within 10 % of its target, shown on the left as a bar ending near its "
             "black mark; shares are indented below their parents. The columns give the mean absolute deviation of "
-            "delivered from target power, and the % of samples with work waiting that are within 10 % of the target.",
+            "delivered power from what the share was due, and the % of samples within 10 % of it, both where it had "
+            "work that could have run.",
             (10, 1.3 + 0.245 * len(view.tree.names)), (1, 2)), nothing, "delivered"),
         _compliance_table(compliance)))
 
@@ -70,13 +71,16 @@ def _compliance_table(compliance: pd.DataFrame) -> Block:
     if not rows.samples.any():
         return Note("There is no sample in the window, so there are no compliance figures.")
     rows["limit"] = ["demand" if limited else "" for limited in rows.demand_limited]
-    rows["difference"] = rows.delivered - rows.target
-    frame = rows[["share", "target", "delivered", "difference", "deviation", "near", "waiting", "limit"]]
+    rows["difference"] = rows.delivered - rows.due
+    frame = rows[["share", "target", "due", "delivered", "difference", "deviation", "near", "judged", "waiting",
+                  "limit"]]
     return TableBlock(
         "Compliance figures", frame.astype({"share": object}),
         f"Over {int(rows.samples.iloc[0])} samples, {compliance.window.iloc[0]}. Work is waiting while the share has "
-        "activated jobs. A share is limited by demand if it received less than 90 % of its target and, in most of the "
-        "samples below target, had too few activated jobs to reach it.", tuple(rows.level))
+        "activated jobs. What a share is due is its target with what shares without enough work leave, to siblings "
+        "first; it is judged by that in the samples in which it had activated jobs that could have run in the slots at "
+        "hand. A share is limited by demand if it received less than 90 % of its target and, in most of the samples "
+        "below target, had too few activated jobs to reach it.", tuple(rows.level))
 
 
 def cores(view: Context) -> Section:

@@ -97,7 +97,7 @@ def compliance_tree(table: pd.DataFrame, axes: np.ndarray) -> np.ndarray:
     power, ratio = axes
     _tree_labels(power, nodes)
     canvas.columns_beside(ratio, [("mean abs.\ndeviation\n(% points)", _decimals(nodes.deviation, 2)),
-                                  ("samples within\n10 % of target\n(%)", _decimals(nodes.near, 0))])
+                                  ("samples within\n10 % of due\n(%)", _decimals(nodes.near, 0))])
     canvas.gaps(axes, across=0.25)
     canvas.dress(power, xlabel="delivered (% of power in use); mark: target", grid="x")
     shade = [("#0072B2", "#56B4E9", "#A9D5F0")[min(level, 3) - 1] for level in nodes.level]

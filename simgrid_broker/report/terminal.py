@@ -52,7 +52,7 @@ def _figures(run: Run, value: Mapping[str, str]) -> list[str]:
             f"mean {value['wait_little']} h (Little)",
             *_from_submission(value),
             *_out_of_memory(run), *_lost(run), *_tasks(run),
-            f"shares    power above target: {value['share_misplaced']} %",
+            f"shares    power above due: {value['share_misplaced']} %",
             f"speed     {number(jobs_per_second(run.manifest))} simulated jobs per second of wall-clock time"]
 
 
@@ -119,11 +119,13 @@ def _shares(run: Run) -> list[str]:
     while len(rows) > MOST_SHARES and rows.level.max() > 1:
         rows = rows[rows.level < rows.level.max()]
     left_out = len(wide(metrics.share_compliance(run))) - 1 - len(rows)
-    cells = [("  " * (row.level - 1) + row.share, *_percents(row.target, row.delivered), *_percents(row.deviation),
-              *_percents(row.near, row.waiting), "demand" if row.demand_limited else "") for row in rows.itertuples()]
-    lines = _table(("share", "target %", "delivered %", "deviation", "within 10 %", "waiting %", "limit"), cells)
+    cells = [("  " * (row.level - 1) + row.share,
+              *_percents(row.target, row.due, row.delivered, row.deviation, row.near),
+              "demand" if row.demand_limited else "") for row in rows.itertuples()]
+    lines = _table(("share", "target %", "due %", "delivered %", "deviation", "within 10 %", "limit"), cells)
     lines += [f"({left_out} shares at deeper levels are in the report)"] if left_out else []
-    return [*lines, "deviation: mean absolute, % points; within 10 %: of target, % of samples with work waiting"]
+    return [*lines, "due: target with what shares without work leave; in samples with work that could run:",
+            "mean absolute deviation from due, % points, and % of them within 10 % of due"]
 
 
 def _percents(*values: float) -> tuple[str, ...]:

@@ -18,11 +18,12 @@ SUMMARY_LABELS = {
     "from_submission_p25": "Wait from submission, 25 %", "from_submission_p50": "Wait from submission, median",
     "from_submission_p75": "Wait from submission, 75 %", "from_submission_p95": "Wait from submission, 95 %",
     "not_started": "Recorded jobs that did not start",
-    "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above target"}
+    "share_deviation": "Mean absolute deviation of leaf shares", "share_misplaced": "Power above what shares were due"}
 
 COLUMN_LABELS = {
-    "share": "Share", "delivered": "Delivered, %", "target": "Target, %", "difference": "Difference",
-    "deviation": "Mean abs. deviation, % points", "near": "Within 10 % of target, % of samples with work waiting",
+    "share": "Share", "delivered": "Delivered, %", "target": "Target, %", "due": "Due, %",
+    "difference": "Delivered less due", "judged": "Judged, % of samples",
+    "deviation": "Mean abs. deviation, % points", "near": "Within 10 % of what it was due, % of judged samples",
     "waiting": "Work waiting, % of samples", "limit": "Limited by", "status": "Status", "cause": "Cause",
     "jobs": "Jobs", "lost_core_hours": "Lost, core h", "part": "Fraction, %", "state": "State", "wait_mean": "Mean, h",
     "wait_p05": "5 %, h", "wait_p25": "25 %, h", "wait_p50": "Median, h", "wait_p75": "75 %, h", "wait_p95": "95 %, h",

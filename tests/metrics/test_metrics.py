@@ -8,6 +8,8 @@ from small_run import HOUR, job, queue_columns, run_of, share_rows, task_rows
 
 from simgrid_broker import metrics
 from simgrid_broker.metrics import wide
+from simgrid_broker.metrics.due import due_power, shared_out, usable_power
+from simgrid_broker.metrics.tree import Tree
 from simgrid_broker.metrics.window import run_times
 from simgrid_broker.names import Cause, JobStatus, TaskStatus
 from simgrid_broker.records import read_run
@@ -111,15 +113,46 @@ def test_share_compliance_by_hand(tmp_path):
     assert table.samples.eq(2).all()
     assert table.delivered.to_dict() == pytest.approx({"all": 100, "A": 44.5, "B": 55.5, "B1": 47.5, "B2": 8})
     assert table.target.to_dict() == pytest.approx({"all": 100, "A": 40, "B": 60, "B1": 50, "B2": 10})
-    assert table.deviation.to_dict() == pytest.approx({"all": 0, "A": 4.5, "B": 4.5, "B1": 2.5, "B2": 2})
-    assert table.near["A"] == 50                                         # 44 is at the limit, 45 above it
-    assert table.near["B1"] == 100                                       # only the sample with work waiting counts
+    assert table.due.to_dict() == pytest.approx({"all": 100, "A": 42, "B": 58, "B1": 50, "B2": 8})
+    assert table.judged.to_dict() == {"all": 100, "A": 100, "B": 50, "B1": 50, "B2": 0}
+    assert table.deviation.drop("B2").to_dict() == pytest.approx({"all": 0, "A": 2.5, "B": 5, "B1": 5})
+    assert np.isnan(table.deviation["B2"])                               # it had no work
+    assert table.near["A"] == 50                                         # 44 was due, then 40, and 45 is above 44
+    assert table.near["B1"] == 100                                       # 45 is at the limit of 50
     assert np.isnan(table.near["B2"])
     assert table.waiting.to_dict() == {"all": 100, "A": 100, "B": 50, "B1": 50, "B2": 0}
     assert table.level.to_dict() == {"all": 0, "A": 1, "B": 1, "B1": 2, "B2": 2}
     deviation = metrics.share_deviation(run)
-    assert value(deviation, "share_deviation") == pytest.approx((4.5 + 2.5 + 2) / 3)
-    assert value(deviation, "share_misplaced") == pytest.approx((4 + 5) / 2)
+    assert value(deviation, "share_deviation") == pytest.approx((2.5 + 5) / 2)
+    assert value(deviation, "share_misplaced") == pytest.approx((0 + 5) / 2)
+
+
+@pytest.mark.parametrize(("values", "wanted", "expected"), [
+    pytest.param([1, 1], [90, 90], [50, 50], id="all have work: by their values"),
+    pytest.param([1, 1], [0, 90], [0, 90], id="one has none: the other is due all that it can use"),
+    pytest.param([20, 30, 50], [5, 90, 90], [5, 35.625, 59.375], id="what one leaves goes to the others by values"),
+    pytest.param([1, 3, 4], [10, 10, 90], [10, 10, 80], id="one fills up after the other"),
+    pytest.param([0, 1], [90, 40], [60, 40], id="a share without target comes last"),
+])
+def test_what_a_share_leaves_is_due_to_its_siblings(values, wanted, expected):
+    found = shared_out(np.array([100.0]), np.array([wanted], float), np.array(values, float))
+    assert found[0].tolist() == pytest.approx(expected)
+
+
+def test_unused_power_is_due_to_siblings_before_it_goes_upwards():
+    tree = Tree(("all", "P", "Q", "P1", "P2"), np.array([-1, 0, 0, 1, 1]), np.array([100.0, 50, 50, 25, 25]),
+                np.array([0, 1, 1, 2, 2]), np.array([3, 4, 2]),
+                np.array([[1, 1, 1], [1, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 0]], bool))
+    usable = np.array([[0, 90, 90], [0, 40, 90], [90, 90, 0]], float)
+    assert due_power(tree, usable, np.full(3, 100.0))[:, tree.leaves].tolist() == [
+        [0, 50, 50], [0, 40, 60], [50, 50, 0]]
+
+
+def test_jobs_of_a_type_of_which_none_runs_could_not_have_run():
+    hs06, running, activated = (np.array([[kinds]], float) for kinds in ([30, 0], [3, 0], [0, 9]))
+    assert usable_power(hs06, running, activated).tolist() == [[30]]
+    two = (np.array([kinds], float) for kinds in ([[30, 0], [10, 0]], [[3, 0], [1, 0]], [[0, 0], [9, 9]]))
+    assert usable_power(*two).tolist() == [[30, 40]]
 
 
 @pytest.mark.parametrize(("activated", "limited"), [

@@ -1,0 +1,82 @@
+"""`shares`: the tree of a scenario or run, with what limits each share; work that no share takes is refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from simgrid_broker.cli.share_tree import _limit_in_run
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+MINIMAL = SCENARIOS / "minimal.yaml"
+
+
+def test_the_tree_of_a_scenario_has_targets_and_offered_cores(call):
+    result = call("shares", MINIMAL, "--json")
+    assert result.exit_code == 0
+    rows = {row["share"]: row for row in json.loads(result.stdout)}
+    assert list(rows) == ["root", "Analysis", "Production"] and rows["Analysis"]["level"] == 1
+    assert (rows["Analysis"]["target"], rows["Analysis"]["target_cores"]) == (20, 64)
+    assert (rows["Analysis"]["offered_cores"], rows["root"]["offered_cores"]) == pytest.approx((60, 310))
+
+
+def test_a_share_with_too_little_work_is_called_so(call, tmp_path):
+    result = call("shares", SCENARIOS / "full_chain.yaml")
+    assert [line.split()[-2:] for line in result.stdout.splitlines()[2:6]].count(["little", "work"]) == 2
+    part = tmp_path / "more.yaml"
+    part.write_text("extends: minimal.yaml\nshares:\n  - {name: Production, value: 80, prodsourcelabel: managed}\n"
+                    "  - {name: Analysis, value: 20}\n  - {name: Idle, value: 10}\n")
+    (tmp_path / "minimal.yaml").write_text(MINIMAL.read_text())
+    assert "Idle" in (line := call("shares", part).stdout.splitlines()[5]) and line.endswith("no work")
+
+
+@pytest.mark.parametrize("columns", [80, 110])
+def test_the_tree_fits_the_terminal(call, finished, columns):
+    folder = next((finished[0] / "minimal").iterdir())
+    for given in (SCENARIOS / "atlas_day.yaml", folder):
+        result = call("shares", given, columns=columns)
+        assert result.exit_code == 0 and max(map(len, result.stdout.splitlines())) <= columns
+
+
+def test_the_tree_of_a_run_has_use_and_order(call, finished):
+    folder = next((finished[0] / "minimal").iterdir())
+    rows = json.loads(call("shares", folder, "--json").stdout)
+    assert {row["order"] for row in rows} == {None, 1, 2}
+    assert rows[0]["delivered"] == rows[0]["due"] == 100
+    assert {*rows[0]} == {"share", "level", "target", "due", "delivered", "order", "activated", "queued", "limit"}
+
+
+class Row:
+    """Figures of a share."""
+
+    def __init__(self, delivered=10.0, target=10.0, waiting=100.0, judged=100.0, demand_limited=0.0):
+        self.delivered, self.target, self.waiting = delivered, target, waiting
+        self.judged, self.demand_limited = judged, demand_limited
+
+
+@pytest.mark.parametrize(("row", "expected"), [
+    pytest.param(Row(), "", id="it has its target"),
+    pytest.param(Row(delivered=0.0, waiting=0.0), "no work", id="no job at all"),
+    pytest.param(Row(delivered=1.0, demand_limited=1.0, waiting=20.0), "seldom work", id="seldom a job"),
+    pytest.param(Row(delivered=1.0, demand_limited=1.0), "little work", id="some jobs"),
+    pytest.param(Row(delivered=0.0, judged=10.0), "no slots", id="types of which none runs"),
+    pytest.param(Row(delivered=5.0), "not served", id="work waits and could run"),
+])
+def test_what_limits_a_share(row, expected):
+    assert _limit_in_run(row) == expected
+
+
+def test_work_that_no_share_takes_is_refused_with_line_and_near_match(call, tmp_path):
+    wrong = tmp_path / "wrong.yaml"
+    text = MINIMAL.read_text().replace("processingtype: simul", "processingtype: simu")
+    wrong.write_text(text)
+    lines = text.splitlines()
+    assert any("processingtype: simu" in line for line in lines), "the scenario names what its campaign is"
+    part = tmp_path / "part.yaml"
+    part.write_text("extends: wrong.yaml\nshares:\n  - {name: Production, value: 80, processingtype: simul}\n"
+                    "  - {name: Analysis, value: 20, prodsourcelabel: user}\n")
+    result = call("check", part)
+    line = 1 + next(number for number, line in enumerate(lines) if "processingtype: simu" in line)
+    assert result.exit_code == 2
+    for said in (f"{wrong}:{line}: workload.campaigns", "no share takes its tasks", "did you mean 'simul'?"):
+        assert said in result.stderr, result.stderr
