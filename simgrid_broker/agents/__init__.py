@@ -7,7 +7,9 @@ from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
 from simgrid_broker.agents.contents_feeder import contents_feeder
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.copy_archive import copy_archive
+from simgrid_broker.agents.harvester_monitor import harvester_monitor
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
+from simgrid_broker.agents.job_fetcher import job_fetcher
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.merger import merger
 from simgrid_broker.agents.network_metrics import network_metrics
@@ -34,8 +36,8 @@ Agent = Callable[[Control], Process]
 AGENTS: tuple[Agent, ...] = (
     timeline, network_metrics, share_tree_cache, gdpconfig_cache, statistics, share_order, task_source, trace_source,
     task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor, watch_dog, production_watch_dog,
-    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, harvester_submitter,
-    sampler, snapshots)
+    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, job_fetcher,
+    harvester_submitter, harvester_monitor, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 

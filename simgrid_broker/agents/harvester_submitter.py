@@ -1,19 +1,27 @@
-"""Harvester's submitter: submits workers to every batch system; source: lifecycle reference, section 5.4."""
+"""Harvester's submitter: submits workers to every batch system; source: lifecycle reference, section 5.4.
+
+Simplified: a job whose worker cannot be submitted fails at once, as one that the site lets down.
+"""
 
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.policy.worker_adjuster import workers_to_submit
 
 
 def harvester_submitter(control: Control) -> Process:
     """Submit workers."""
-    harvester = control.books.harvester
+    harvester, fabric = control.books.harvester, control.fabric
 
     def submit() -> None:
         workers = workers_to_submit(harvester.look(control.now))
+        for queue in harvester.push[workers[harvester.push].any(axis=1)].tolist():
+            failed = fabric.submit_for_jobs(harvester.next_jobs(queue, workers[queue]), control.now)
+            fabric.take_back(failed, int(JobStatus.FAILED), int(Cause.SITE_ERROR), control.now)
+            workers[queue] = 0
         queue, kind = np.nonzero(workers)
         if len(queue):
-            control.fabric.submit_workers(harvester.types.pseudo_queue[queue, kind], workers[queue, kind], control.now)
+            fabric.submit_workers(harvester.types.pseudo_queue[queue, kind], workers[queue, kind], control.now)
             harvester.submitted(workers)
     yield from control.every(control.periods.harvester_submitter, submit, "harvester_submitter")

@@ -45,7 +45,7 @@ def described_grid(scenario: "Scenario") -> str:
     """Size of the grid."""
     from simgrid_broker.world.queue_tables import pools_of
     grid = scenario.grid
-    cores = sum(cores for _, cores, _ in pools_of(grid)[1])
+    cores = sum(pool.cores for pool in pools_of(grid)[1])
     nuclei = sum(site.nucleus for site in grid.sites.values())
     return (f"{count(len(grid.sites), 'site')} ({count(nuclei, 'nucleus', 'nuclei')}), "
             f"{count(len(grid.queues), 'PanDA queue')}, {count(cores, 'core')}, {count(len(grid.storages), 'storage')}")

@@ -1,77 +1,215 @@
 """Batch systems: workers wait for a slot of cores and memory, hold it and release it.
 
-A batch system starts its oldest waiting worker; one that lacks cores or memory holds back all younger ones, as at a
-site that drains for a larger slot. Cores and memory are counted for the whole system, not per node.
+A batch system starts its oldest waiting worker. One that does not fit holds back all younger ones, as at a site that
+drains for a larger slot, or lets smaller ones overtake it for a while (`backfill`). Cores and memory are counted for
+the whole system, or node by node (`node`).
 """
 
+import math
+
+import numpy as np
+
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.events import PILOT_ASKS, schedule
+from simgrid_broker.fabric.events import JOB_REPORTS, PILOT_ASKS, WORKER_READY, schedule
+from simgrid_broker.luck import STREAMS, normal_quantile_of, uniform
+from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.rows import push_submission, take_worker
+from simgrid_broker.world.rows import drop_cancelled, line_up, release_submission, take_submission, take_worker
+from simgrid_broker.world.slots import free_slot, node_for, slot_on, take_slot, worker_of
+
+STARTING = int(JobStatus.STARTING)
+SUBMISSION, LATENCY = STREAMS["submission"], STREAMS["batch_latency"]
+QUEUED_MOST_S = 172_800.0
+"""Time for which a worker may wait before Harvester cancels it; source: lifecycle reference, section 5.4."""
+MAX_SUBMISSION_ATTEMPTS = 3
+"""Attempts to submit the worker of a job; source: the same."""
+NO_WORKER_YET, SILENT = -1, 0
+"""Values of `slot` of a starting job: it waits at Harvester; its worker is gone."""
 
 
 @compiled
-def oldest_that_fits(world: Arrays, pool):
-    """Pseudo-queue whose oldest waiting worker starts next in a pool; -1 if none can start."""
+def fits(world: Arrays, pool, queue):
+    """Whether a worker of a pseudo-queue finds a slot in a pool now."""
+    return (queue["corecount"] <= pool["free_cores"] and queue["worker_mb"] <= pool["free_mb"]
+            and (pool["first_node"] == pool["last_node"] or node_for(world, pool, queue) >= 0))
+
+
+@compiled
+def oldest_waiting(world: Arrays, pool, only_fitting):
+    """Pseudo-queue of the oldest waiting worker of a pool, or of the oldest that fits; -1 if there is none."""
     best = -1
     best_s = 0.0
     for place in range(pool["first"], pool["last"]):
         number = world.pool_members[place]
         queue = world.pseudo_queues[number]
-        if queue["n_submitted"] == 0:
+        if queue["submitted_head"] < 0:
             continue
-        since = world.submissions[queue["submitted_head"]]["submitted_s"]
-        if best < 0 or since < best_s:
+        since = world.submissions[queue["submitted_head"]]["since_s"]
+        if (best < 0 or since < best_s) and (not only_fitting or fits(world, pool, queue)):
             best = number
             best_s = since
-    if best < 0:
-        return -1
-    wanted = world.pseudo_queues[best]
-    return best if wanted["corecount"] <= pool["free_cores"] and wanted["worker_mb"] <= pool["free_mb"] else -1
+    return best
+
+
+@compiled
+def next_to_start(world: Arrays, pool, now):
+    """Pseudo-queue whose oldest waiting worker starts next in a pool; -1 if none can start."""
+    best = oldest_waiting(world, pool, False)
+    if best < 0 or fits(world, pool, world.pseudo_queues[best]):
+        return best
+    waits_s = now - world.submissions[world.pseudo_queues[best]["submitted_head"]]["since_s"]
+    return oldest_waiting(world, pool, True) if waits_s < pool["backfill_s"] else -1
 
 
 @compiled
 def start_workers(world: Arrays, pool_number, now):
     """Start waiting workers of a pool while the next one fits."""
-    state = world.state[0]
     pool = world.pools[pool_number]
     while pool["closed"] == 0 and pool["free_cores"] > 0:
-        number = oldest_that_fits(world, pool)
+        number = next_to_start(world, pool, now)
         if number < 0:
             return
-        take_worker(world, number)
-        queue = world.pseudo_queues[number]
-        queue["n_running"] += 1
-        pool["free_cores"] -= queue["corecount"]
-        pool["free_mb"] -= queue["worker_mb"]
-        state["n_pilots"] += 1
-        state["n_pilots_ever"] += 1
-        schedule(world, now + world.settings[0]["pilot_startup_s"], PILOT_ASKS, number)
+        row = take_worker(world, number)
+        node = -1
+        if pool["first_node"] < pool["last_node"]:
+            node = node_for(world, pool, world.pseudo_queues[number])
+        slot = slot_on(world, number, node)
+        take_slot(world, slot, now)
+        asks_s = now + world.settings[0]["pilot_startup_s"]
+        if row < 0:
+            schedule(world, asks_s, PILOT_ASKS, slot)
+        else:
+            job = world.jobs[row]
+            job["slot"] = slot + 1
+            job["pilot_start_s"] = now
+            job["due_sequence"] = schedule(world, asks_s, JOB_REPORTS, row)
 
 
 @compiled
-def free_slot(world: Arrays, number):
-    """Return the slot of a worker of a pseudo-queue to its pool, without starting another worker."""
-    queue = world.pseudo_queues[number]
-    pool = world.pools[queue["pool"]]
-    queue["n_running"] -= 1
-    pool["free_cores"] += queue["corecount"]
-    pool["free_mb"] += queue["worker_mb"]
-    world.state[0]["n_pilots"] -= 1
+def end_worker(world: Arrays, slot, now):
+    """End the worker that holds a slot, and start the next waiting ones."""
+    free_slot(world, slot, now)
+    start_workers(world, world.pseudo_queues[worker_of(world, slot)]["pool"], now)
 
 
 @compiled
-def end_worker(world: Arrays, number, now):
-    """End a worker of a pseudo-queue and start the next waiting ones."""
-    free_slot(world, number)
-    start_workers(world, world.pseudo_queues[number]["pool"], now)
+def waits_for(world: Arrays, number):
+    """Time until the batch system considers the worker of a pseudo-queue that is submitted now, s."""
+    queue, account = world.queues[world.pseudo_queues[number]["queue"]], world.worker_accounts[number]
+    median_s, spread = queue["batch_latency_s"], queue["batch_latency_spread"]
+    if median_s == 0 or spread == 0:
+        return median_s
+    luck = uniform(world.settings[0]["seed"], LATENCY, account["luck"], account["n_ever"], 0)
+    return median_s * math.exp(spread * normal_quantile_of(luck))
+
+
+@compiled
+def is_missed(world: Arrays, number, attempts):
+    """Count a worker of a pseudo-queue as submitted; returns whether all attempts at it fail."""
+    account = world.worker_accounts[number]
+    account["n_ever"] += 1
+    rate = world.queues[world.pseudo_queues[number]["queue"]]["submission_failures"]
+    if rate == 0:
+        return False
+    for attempt in range(attempts):
+        luck = uniform(world.settings[0]["seed"], SUBMISSION, account["luck"], account["n_ever"], attempt)
+        if luck >= rate:
+            return False
+    account["n_missed"] += 1
+    return True
 
 
 @compiled
 def submit(world: Arrays, numbers, counts, now):
     """Submit `counts[k]` workers of pseudo-queue `numbers[k]`, then start those that fit."""
     for k in range(len(numbers)):
-        if counts[k] > 0:
-            push_submission(world, numbers[k], counts[k], now)
+        queue = world.queues[world.pseudo_queues[numbers[k]]["queue"]]
+        if queue["batch_latency_s"] > 0 or queue["submission_failures"] > 0:
+            for _ in range(counts[k]):
+                if not is_missed(world, numbers[k], 1):
+                    submit_group(world, numbers[k], 1, -1, now)
+        elif counts[k] > 0:
+            world.worker_accounts[numbers[k]]["n_ever"] += counts[k]
+            submit_group(world, numbers[k], counts[k], -1, now)
     for pool in range(len(world.pools)):
         start_workers(world, pool, now)
+
+
+@compiled
+def submit_group(world: Arrays, number, count, job, now):
+    """Hand workers of a pseudo-queue to their batch system together, one for the job in row `job` if it is not -1."""
+    row = take_submission(world)
+    group = world.submissions[row]
+    group["submitted_s"], group["count"], group["pseudo_queue"], group["job"] = now, count, number, job
+    world.pseudo_queues[number]["n_submitted"] += count
+    if job >= 0:
+        world.jobs[job]["slot"] = row + 1
+    wait_s = waits_for(world, number)
+    if wait_s > 0:
+        schedule(world, now + wait_s, WORKER_READY, row)
+    else:
+        line_up(world, row, now)
+
+
+@compiled
+def worker_ready(world: Arrays, row, now):
+    """The batch system considers a worker from now on, unless it was cancelled or has waited too long."""
+    group = world.submissions[row]
+    number = group["pseudo_queue"]
+    if group["count"] > 0 and now - group["submitted_s"] > QUEUED_MOST_S:
+        cancel(world, row)
+    if group["count"] == 0:
+        release_submission(world, row)
+        return
+    line_up(world, row, now)
+    start_workers(world, world.pseudo_queues[number]["pool"], now)
+
+
+@compiled
+def cancel(world: Arrays, row):
+    """Cancel workers that wait; the job of one falls silent."""
+    group = world.submissions[row]
+    number = group["pseudo_queue"]
+    world.pseudo_queues[number]["n_submitted"] -= group["count"]
+    world.worker_accounts[number]["n_cancelled"] += group["count"]
+    if group["job"] >= 0:
+        world.jobs[group["job"]]["slot"] = SILENT
+    group["count"] = 0
+    drop_cancelled(world, number)
+
+
+@compiled
+def cancel_old(world: Arrays, now):
+    """Cancel the workers that have waited for longer than QUEUED_MOST_S; returns their number."""
+    cancelled = 0
+    for number in range(len(world.pseudo_queues)):
+        row = world.pseudo_queues[number]["submitted_head"]
+        while row >= 0:
+            group = world.submissions[row]
+            following = group["next"]
+            if group["count"] > 0 and now - group["submitted_s"] > QUEUED_MOST_S:
+                cancelled += group["count"]
+                cancel(world, row)
+            row = following
+    return cancelled
+
+
+@compiled
+def submit_for_jobs(world: Arrays, rows, panda_ids, now, failed):
+    """Submit one worker for each of the starting jobs, (n,), that wait for one, then start those that fit.
+
+    A job whose worker cannot be submitted is written to `failed`, (n,); returns the number of these.
+    """
+    n_failed = 0
+    for k in range(len(rows)):
+        job = world.jobs[rows[k]]
+        if job["panda_id"] != panda_ids[k] or job["status"] != STARTING or job["slot"] != NO_WORKER_YET:
+            continue
+        if is_missed(world, job["pseudo_queue"], MAX_SUBMISSION_ATTEMPTS):
+            failed[n_failed] = rows[k]
+            n_failed += 1
+        else:
+            submit_group(world, job["pseudo_queue"], 1, rows[k], now)
+    for pool in range(len(world.pools)):
+        start_workers(world, pool, now)
+    return np.int64(n_failed)

@@ -5,16 +5,17 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import take_out
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, put_lesson, retry_of, rule_of
-from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.batch import cancel, end_worker
 from simgrid_broker.fabric.input_loss import is_bad, skip_bad
 from simgrid_broker.names import Cause, JobStatus
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.rows import is_merge_job, next_place, push_retry, release_job
+from simgrid_broker.world.slots import payload_is_over, slot_of
 from simgrid_broker.world.transitions import leave, move
 
 FINISHED, FAILED = int(JobStatus.FINISHED), int(JobStatus.FAILED)
 ASSIGNED, ACTIVATED, TRANSFERRING = int(JobStatus.ASSIGNED), int(JobStatus.ACTIVATED), int(JobStatus.TRANSFERRING)
-RUNNING = int(JobStatus.RUNNING)
+RUNNING, STARTING = int(JobStatus.RUNNING), int(JobStatus.STARTING)
 NONE = int(Cause.NONE)
 OUTBOX, OUTBOX_OF_TASKS = GROWING.index("done_jobs"), GROWING.index("done_tasks")
 
@@ -119,8 +120,12 @@ def take_back(world: Arrays, row, status, cause, now):
         job["walltime_s"] = (last_heard_s if silent else now) - world.job_times[row, RUNNING]
         job["cputime_s"] = 0.0
         if not silent:
-            job["due_sequence"] = 0
-            end_worker(world, job["pseudo_queue"], now)
+            payload_is_over(world, job, now)
+    if job["due_sequence"] != 0:
+        job["due_sequence"] = 0
+        end_worker(world, slot_of(job), now)
+    elif old == STARTING and job["slot"] > 0:
+        cancel(world, job["slot"] - 1)
     job["cause"] = cause
     archive(world, row, False)
 

@@ -10,11 +10,13 @@ from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import next_place
 
 PILOT_ASKS, PILOT_LEAVES = 0, 1
-"""A worker with a slot requests a job; a pilot without a job releases its slot; row = pseudo-queue."""
+"""A worker with a slot requests a job; a pilot without a job releases its slot; row = slot."""
 PAYLOAD_ENDS, LINK_DUE = 2, 3
 """A running job ends, row = job; a transfer on a link may be complete, row = link."""
 TRANSFER_DONE, TRANSFER_AGAIN = 4, 5
 """The callback of a transfer; a failed transfer returns to its link; row = transfer."""
+JOB_REPORTS, WORKER_READY = 6, 7
+"""A pilot reports that the payload of its job runs, row = job; a batch system considers a worker, row = submission."""
 
 EVENTS = GROWING.index("events")
 ARITY = 4

@@ -8,13 +8,14 @@ import numpy as np
 from simgrid_broker.fabric import commands, incidents, merging
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
-from simgrid_broker.fabric.batch import submit
+from simgrid_broker.fabric.batch import cancel_old, submit, submit_for_jobs
 from simgrid_broker.fabric.ending import take_back_all
+from simgrid_broker.fabric.job_fetcher import fetch_jobs
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
 from simgrid_broker.names import RANKED
-from simgrid_broker.world.arrays import ORDERED
+from simgrid_broker.world.arrays import ORDERED, WAITING
 from simgrid_broker.world.transitions import raise_fault
 from simgrid_broker.world.world import World
 
@@ -121,9 +122,28 @@ class Fabric:
 
     def submit_workers(self, numbers, counts, now: float) -> None:
         """Submit `counts[k]` workers of pseudo-queue `numbers[k]` to their batch systems."""
-        self.world.make_room(submissions=len(numbers))
+        self.world.make_room(submissions=int(np.sum(counts)))
         submit(self.world.arrays, np.asarray(numbers, np.int32), np.asarray(counts, np.int32), now)
         raise_fault(self.world.arrays)
+
+    def submit_for_jobs(self, jobs: np.ndarray, now: float) -> np.ndarray:
+        """Submit a worker for each starting job, (n,) of WAITING; returns the rows of those for which that failed."""
+        self.world.make_room(submissions=len(jobs))
+        failed = np.empty(len(jobs), np.int64)
+        n_failed = submit_for_jobs(self.world.arrays, jobs["row"], jobs["panda_id"], now, failed)
+        raise_fault(self.world.arrays)
+        return failed[:n_failed]
+
+    def cancel_old_workers(self, now: float) -> None:
+        """Cancel the workers that have waited for too long."""
+        cancel_old(self.world.arrays, now)
+
+    def fetch_jobs(self, first: int, last: int, number: int, room: np.ndarray, now: float) -> np.ndarray:
+        """Fetch up to `number` jobs of the pseudo-queues of a queue, (n,) of WAITING; arguments as of `fetch_jobs`."""
+        found = np.zeros(number, WAITING)
+        n = fetch_jobs(self.world.arrays, first, last, room, found, now)
+        raise_fault(self.world.arrays)
+        return found[:n]
 
     def overdue(self, rules, limits, for_label, now: float) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the jobs that exceed a timeout, and the first rule that each exceeds; arguments as in `timeouts`."""

@@ -3,10 +3,11 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.batch import free_slot, start_workers
+from simgrid_broker.fabric.batch import SILENT, start_workers
 from simgrid_broker.fabric.network import admit, catch_up
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.slots import free_slot, payload_is_over, slot_of
 
 ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 
@@ -15,7 +16,8 @@ ACTIVATED, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.RUNNING)
 def site_goes_down(world: Arrays, site, now):
     """Stop a site: its workers and payloads end, no worker starts, its links stop.
 
-    PanDA counts the jobs of these payloads as running until their heartbeat times out.
+    PanDA counts the jobs of these payloads as running, and those not reported yet as sent or starting, until it has
+    heard nothing of them for too long.
     """
     world.sites[site]["down"] += 1
     for number in range(len(world.queues)):
@@ -23,12 +25,14 @@ def site_goes_down(world: Arrays, site, now):
             world.pools[world.queues[number]["pool"]]["closed"] = 1
     for row in range(len(world.jobs)):
         job = world.jobs[row]
-        if job["panda_id"] == 0 or job["status"] != RUNNING or job["due_sequence"] == 0:
+        if job["panda_id"] == 0 or job["due_sequence"] == 0 or world.queues[job["queue"]]["site"] != site:
             continue
-        if world.queues[job["queue"]]["site"] == site:
-            job["due_sequence"] = 0
-            job["modification_s"] = now
-            free_slot(world, job["pseudo_queue"])
+        job["due_sequence"] = 0
+        job["modification_s"] = now
+        free_slot(world, slot_of(job), now)
+        if job["status"] == RUNNING:
+            payload_is_over(world, job, now)
+        job["slot"] = SILENT
     for other in range(len(world.sites)):
         link_goes_down(world, site, other, now)
         link_goes_down(world, other, site, now)

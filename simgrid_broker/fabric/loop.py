@@ -2,12 +2,22 @@
 
 from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.batch import end_worker
+from simgrid_broker.fabric.batch import end_worker, worker_ready
 from simgrid_broker.fabric.dispatch import first_in_line
-from simgrid_broker.fabric.events import LINK_DUE, PAYLOAD_ENDS, PILOT_ASKS, PILOT_LEAVES, TRANSFER_AGAIN, remove_first
+from simgrid_broker.fabric.events import (
+    JOB_REPORTS,
+    LINK_DUE,
+    PAYLOAD_ENDS,
+    PILOT_ASKS,
+    PILOT_LEAVES,
+    TRANSFER_AGAIN,
+    TRANSFER_DONE,
+    remove_first,
+)
 from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
-from simgrid_broker.fabric.pilots import payload_ends, pilot_asks
+from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks
 from simgrid_broker.world.arrays import N_STATUS, Arrays
+from simgrid_broker.world.slots import worker_of
 
 REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
 """The time was reached; an outbox must be emptied, or a table must grow, first; a job tried a forbidden move."""
@@ -48,8 +58,12 @@ def handle(world: Arrays, kind, row, sequence, now):
         link_due(world, row, now)
     elif kind == TRANSFER_AGAIN:
         enqueue(world, row, now)
-    else:
+    elif kind == TRANSFER_DONE:
         transfer_done(world, row, now)
+    elif kind == JOB_REPORTS:
+        job_reports(world, row, sequence, now)
+    else:
+        worker_ready(world, row, now)
 
 
 @compiled
@@ -61,7 +75,7 @@ def look_ahead(world: Arrays):
     event = world.events[0]
     row = event["row"]
     if event["kind"] == PILOT_ASKS:
-        row = first_in_line(world, row)
+        row = first_in_line(world, worker_of(world, row))
     elif event["kind"] != PAYLOAD_ENDS:
         return
     if row >= 0:

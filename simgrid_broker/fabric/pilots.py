@@ -8,14 +8,17 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
 from simgrid_broker.fabric.dispatch import get_job
-from simgrid_broker.fabric.events import PAYLOAD_ENDS, PILOT_LEAVES, schedule
+from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, schedule
+from simgrid_broker.fabric.job_fetcher import get_any_job
 from simgrid_broker.luck import STREAMS, uniform
-from simgrid_broker.names import Cause, JobStatus
+from simgrid_broker.names import Cause, JobStatus, WorkerMode
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import is_recorded, next_place, record_of
+from simgrid_broker.world.slots import payload_begins, payload_is_over, slot_of, worker_of
 from simgrid_broker.world.transitions import move
 
 SENT, RUNNING, HOLDING = int(JobStatus.SENT), int(JobStatus.RUNNING), int(JobStatus.HOLDING)
+PUSH = int(WorkerMode.PUSH)
 INBOX = GROWING.index("holding")
 NONE, INPUT_LOST = int(Cause.NONE), int(Cause.INPUT_LOST)
 MEMORY_EXCEEDED, WALLTIME_EXCEEDED = int(Cause.MEMORY_EXCEEDED), int(Cause.WALLTIME_EXCEEDED)
@@ -97,14 +100,34 @@ def join_midway(world: Arrays, job):
 
 
 @compiled
-def start_payload(world: Arrays, row, pilot_start, now):
-    """Send a job to a pilot and start its payload."""
+def dispatch(world: Arrays, row, slot, pilot_start, now):
+    """Send a job to the pilot that holds a slot, which reports it as running after `first_update`."""
     job = world.jobs[row]
     move(world, row, SENT, now)
+    job["slot"], job["pilot_start_s"] = slot + 1, pilot_start
+    wait_s = world.settings[0]["first_update_s"]
+    if wait_s > 0:
+        job["due_sequence"] = schedule(world, now + wait_s, JOB_REPORTS, row)
+    else:
+        start_payload(world, row, now)
+
+
+@compiled
+def job_reports(world: Arrays, row, sequence, now):
+    """Start the payload of a job of which a pilot reports for the first time, unless the event is stale."""
+    job = world.jobs[row]
+    if job["panda_id"] != 0 and job["due_sequence"] == sequence:
+        start_payload(world, row, now)
+
+
+@compiled
+def start_payload(world: Arrays, row, now):
+    """Start the payload of a job with a slot."""
+    job = world.jobs[row]
     move(world, row, RUNNING, now)
-    job["pilot_start_s"] = pilot_start
     world.queues[job["queue"]]["laststart_s"] = now
     settle(world, job)
+    payload_begins(world, job, now)
     pool = world.pools[world.pseudo_queues[job["pseudo_queue"]]["pool"]]
     if pool["unfilled_cores"] > 0:
         pool["unfilled_cores"] -= job["corecount"]
@@ -113,33 +136,44 @@ def start_payload(world: Arrays, row, pilot_start, now):
 
 
 @compiled
-def pilot_asks(world: Arrays, number, now):
-    """A new pilot requests a job; without one it leaves after `empty_pilot`."""
-    if world.pools[world.pseudo_queues[number]["pool"]]["closed"]:
-        end_worker(world, number, now)
-        return
-    pilot_start = now - world.settings[0]["pilot_startup_s"]
-    row = get_job(world, number, pilot_start, now)
-    if row >= 0:
-        start_payload(world, row, pilot_start, now)
-    else:
-        world.state[0]["n_pilots_empty"] += 1
-        schedule(world, now + world.settings[0]["empty_pilot_s"], PILOT_LEAVES, number)
+def ask(world: Arrays, slot, pilot_start, now):
+    """Remove and return the job for the pilot that holds a slot; -1 if there is none."""
+    queue = world.pseudo_queues[worker_of(world, slot)]
+    if queue["serves_last"] - queue["serves_first"] == 1:
+        return get_job(world, worker_of(world, slot), pilot_start, now)
+    return get_any_job(world, queue["serves_first"], queue["serves_last"], pilot_start, now)
 
 
 @compiled
-def next_job(world: Arrays, number, pilot_start, now):
-    """A pilot whose job has ended requests another within its `timefloor`, else leaves.
+def pilot_asks(world: Arrays, slot, now):
+    """A new pilot requests a job; without one it leaves after `empty_pilot`."""
+    number = worker_of(world, slot)
+    if world.pools[world.pseudo_queues[number]["pool"]]["closed"]:
+        end_worker(world, slot, now)
+        return
+    pilot_start = now - world.settings[0]["pilot_startup_s"]
+    row = ask(world, slot, pilot_start, now)
+    if row >= 0:
+        dispatch(world, row, slot, pilot_start, now)
+    else:
+        world.state[0]["n_pilots_empty"] += 1
+        world.worker_accounts[number]["n_empty"] += 1
+        schedule(world, now + world.settings[0]["empty_pilot_s"], PILOT_LEAVES, slot)
+
+
+@compiled
+def next_job(world: Arrays, slot, pilot_start, now):
+    """A pilot whose job has ended requests another within its `timefloor`, else leaves; at a push queue it leaves.
 
     Source: lifecycle reference, section 5.6; with a `timefloor` of 0 it runs one job.
     """
-    timefloor_s = world.queues[world.pseudo_queues[number]["queue"]]["timefloor_s"]
-    if timefloor_s > 0 and now - pilot_start <= timefloor_s:
-        row = get_job(world, number, pilot_start, now)
+    queue = world.queues[world.pseudo_queues[worker_of(world, slot)]["queue"]]
+    if queue["timefloor_s"] > 0 and now - pilot_start <= queue["timefloor_s"] and queue["worker_mode"] != PUSH:
+        row = ask(world, slot, pilot_start, now)
         if row >= 0:
-            start_payload(world, row, pilot_start, now)
+            dispatch(world, row, slot, pilot_start, now)
             return
-    end_worker(world, number, now)
+    end_worker(world, slot, now)
 
 
 @compiled
@@ -166,10 +200,11 @@ def payload_ends(world: Arrays, row, sequence, now):
     if job["panda_id"] == 0 or job["due_sequence"] != sequence:
         return
     job["due_sequence"] = 0
-    number, pilot_start = job["pseudo_queue"], job["pilot_start_s"]
+    slot, pilot_start = slot_of(job), job["pilot_start_s"]
+    payload_is_over(world, job, now)
     if job["cause"] == LOST_HEARTBEAT:
         job["modification_s"] = now
-        end_worker(world, number, now)
+        end_worker(world, slot, now)
         return
     hold(world, row, now)
-    next_job(world, number, pilot_start, now)
+    next_job(world, slot, pilot_start, now)

@@ -121,7 +121,7 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     job["input_bytes"], job["output_bytes"] = task["input_bytes_per_job"], task["output_bytes_per_job"]
     job["ramcount_mb"] = ramcount_mb
     job["missing_bytes"] = job["walltime_s"] = job["cputime_s"] = job["stage_in_s"] = job["stage_out_s"] = 0.0
-    job["due_sequence"] = job["server_attempt"] = job["closed_by"] = 0
+    job["due_sequence"] = job["slot"] = job["server_attempt"] = job["closed_by"] = 0
     job["n_chunks"] = 1
     job["old_panda_id"] = job["failures"] = job["attempt_limit"] = job["ram_level"] = 0
     job["pilot_start_s"] = np.nan

@@ -3,11 +3,13 @@
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.batch import SILENT
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_STATUS, Arrays
 from simgrid_broker.world.rows import is_merge_job
 
-PENDING, HOLDING, RUNNING = int(JobStatus.PENDING), int(JobStatus.HOLDING), int(JobStatus.RUNNING)
+PENDING, HOLDING = int(JobStatus.PENDING), int(JobStatus.HOLDING)
+STARTING, RUNNING = int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
 ENTERED, MODIFICATION, CREATED, ENDED = range(4)
 """Start of a limit: entry into the status, last heartbeat or change, creation, end of the payload."""
@@ -23,7 +25,7 @@ RULE = np.dtype([
 
 @compiled
 def since(world: Arrays, row, clock):
-    """Start of the limit of a rule with `clock` for a job, s; never for a payload that sends heartbeats."""
+    """Start of the limit of a rule with `clock` for a job, s; never while a payload or a waiting worker is reported."""
     job = world.jobs[row]
     if clock == ENTERED:
         return world.job_times[row, job["status"]]
@@ -31,7 +33,9 @@ def since(world: Arrays, row, clock):
         return world.job_times[row, PENDING]
     if clock == ENDED:
         return world.job_times[row, HOLDING]
-    return np.inf if job["status"] == RUNNING and job["due_sequence"] != 0 else job["modification_s"]
+    if (job["status"] == RUNNING and job["due_sequence"] != 0) or (job["status"] == STARTING and job["slot"] != SILENT):
+        return np.inf
+    return job["modification_s"]
 
 
 def shortest_limits(rules: np.ndarray, limits: np.ndarray) -> np.ndarray:

@@ -37,6 +37,7 @@ from simgrid_broker.metrics.traffic import link_use, storage_series, storage_use
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
 from simgrid_broker.metrics.waiting import first_jobs, waiting_times
 from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
+from simgrid_broker.metrics.workers import workers
 from simgrid_broker.names import USED
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
@@ -48,4 +49,5 @@ __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", 
            "running_cores", "share_compliance", "share_deviation", "share_series", "stopped_tasks", "storage_series",
            "storage_use", "stretches", "submission_waits", "summary", "task_phases", "task_turnaround",
            "tasks_by_status", "tasks_without_place", "throughput", "tidy", "time_in_phase", "traffic_series",
-           "transfer_summary", "unplaced_tasks", "waiting_times", "wide", "window_of", "with_labels"]
+           "transfer_summary", "unplaced_tasks", "waiting_times", "wide", "window_of", "with_labels",
+           "workers"]

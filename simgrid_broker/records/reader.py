@@ -68,6 +68,7 @@ class Run:
     queues = _loaded("queues")
     links = _loaded("links")
     storages = _loaded("storages")
+    workers = _loaded("workers")
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> "pd.DataFrame":
         """The table `name`, or some of its columns, read again; for long tables cheaper than the attribute."""

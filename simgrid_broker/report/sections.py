@@ -18,6 +18,7 @@ from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.replay import replay
 from simgrid_broker.report.words import spoken
+from simgrid_broker.report.workers import worker_table
 
 MOST_PANELS, PANEL_COLUMNS = 24, 4
 MOST_ROWS = 20
@@ -84,7 +85,7 @@ def _compliance_table(compliance: pd.DataFrame) -> Block:
 
 
 def cores(view: Context) -> Section:
-    """Running cores by share, by site and by resource type."""
+    """Running cores by share, by site and by resource type, and what workers did with their slots."""
     capacity = metrics.core_capacity(view.run)
     about: dict[str, tuple[str, Callable]] = {
         "share": ("Running cores by share", partial(drawn_by, "share_figures.running_cores", groups=view.groups)),
@@ -95,7 +96,7 @@ def cores(view: Context) -> Section:
         draw(ylabel="running cores", marks=view.marks, capacity=capacity),
         "Layers: cores of running jobs; dashed line: all cores of the scenario's batch systems."),
         "there is no sample.") for by, (title, draw) in about.items()]
-    return Section("cores", "Running cores", tuple(blocks))
+    return Section("cores", "Running cores", (*blocks, worker_table(view.run)))
 
 
 def jobs(view: Context) -> Section:

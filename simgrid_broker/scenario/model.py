@@ -137,6 +137,8 @@ class Agents(Part):
     setupper: Seconds = Field(30, ge=1, description="Period of setting up pending jobs")
     pilot_streaming: Seconds = Field(300, ge=1, description="Period in which the server asks for workers of each type")
     harvester_submitter: Seconds = Field(60, ge=1, description="Period in which Harvester submits workers")
+    job_fetcher: Seconds = Field(60, ge=1, description="Period in which Harvester fetches jobs for push queues")
+    harvester_monitor: Seconds = Field(300, ge=1, description="Period in which Harvester looks at waiting workers")
     adder: Seconds = Field(60, ge=1, description="Period of processing ended payloads")
     post_processor: Seconds = Field(60, ge=1, description="Period of ending tasks with nothing left")
     watch_dog: Seconds = Field(300, ge=1, description="Period of checking tasks on hold")
@@ -165,6 +167,8 @@ class Agents(Part):
     sampler: Seconds = Field(600, ge=1, description="Sampling period of the time series")
     pilot_startup: Seconds = Field(60, ge=0, description="Time from the start of a pilot to its request for a job")
     empty_pilot: Seconds = Field(600, ge=0, description="Time after which a pilot without a job exits")
+    first_update: Seconds = Field(0, ge=0, description="Time from the dispatch of a job to a pilot until it reports "
+                                  "that the payload runs")
 
 
 class Policies(Part):

@@ -2,10 +2,11 @@
 
 from simgrid_broker import names
 from simgrid_broker.schema import series
+from simgrid_broker.schema.batch import NODES, POOLS, WORKER_ACCOUNTS
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.grid import LINKS, SITES, STORAGES, TRANSFERS
 from simgrid_broker.schema.jobs import JOB_TIMES, JOBS
-from simgrid_broker.schema.queues import POOLS, PSEUDO_QUEUES, QUEUES
+from simgrid_broker.schema.queues import PSEUDO_QUEUES, QUEUES
 from simgrid_broker.schema.splitting import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, TASK_TIMES, TASKS
 from simgrid_broker.schema.trace import TRACE, TRACE_STATUS
@@ -15,10 +16,11 @@ RECORDED = {
     "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "steps": series.STEPS,
     "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
     "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES,
-    "storages": series.STORAGE_SERIES}
+    "storages": series.STORAGE_SERIES, "workers": series.WORKER_SERIES}
 """The tables that a run leaves as Parquet, by the name of the file."""
 
-WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, LINKS, STORAGES, TRANSFERS, JOBS, TASKS,
+WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, NODES, WORKER_ACCOUNTS, LINKS, STORAGES,
+                                        TRANSFERS, JOBS, TASKS,
                                         SPLITTING)}
 """The tables that a world is made of."""
 
@@ -32,4 +34,5 @@ FIXED_WORDS = {
 """Vocabularies that do not depend on the scenario."""
 
 __all__ = ["Column", "Table", "FIXED_WORDS", "RECORDED", "WORLD", "JOB_TIMES", "TASK_TIMES", "JOBS", "TASKS",
-           "SPLITTING", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "LINKS", "STORAGES", "TRANSFERS"]
+           "SPLITTING", "TRACE", "SITES", "QUEUES", "PSEUDO_QUEUES", "POOLS", "NODES", "WORKER_ACCOUNTS",
+           "LINKS", "STORAGES", "TRANSFERS"]

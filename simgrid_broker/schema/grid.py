@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.names import CLOSENESS_UNKNOWN
 from simgrid_broker.schema.attribute import attribute, columns_of
+from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.named import SiteName
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
@@ -51,6 +52,10 @@ class Site(Part):
                                     source=OURS)
     stage_latency: Seconds = attribute(5, "Time that staging takes whatever the size, s", ge=0, unit="s", source=OURS)
     storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
+    node: Node | None = Field(None, description="Worker nodes; default: cores and memory count for the batch system as "
+                              "a whole")
+    backfill: Seconds = Field(0, ge=0, description="For how long smaller workers may overtake one that does not fit; "
+                              "then the batch system drains for it")
 
     @model_validator(mode="after")
     def kinds_of_failures(self) -> "Site":

@@ -170,7 +170,13 @@ class Queue(Part):
     num_slots: int = attribute(-1, "numslots of Harvester_Slots, for proactive job assignment: counts as running jobs "
                                "where it is more; -1 = not set", ge=-1, unit="jobs", source="PanDA Harvester_Slots",
                                zero_means="starting jobs count")
-    cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system; default: the site's")
+    cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system, a static partition; "
+                              "default: the site's")
+    batch_latency: Seconds = attribute(0, "Median time from the submission of a worker until the batch system "
+                                       "considers it, s", ge=0, unit="s", source=OURS)
+    batch_latency_spread: float = attribute(0, "Standard deviation of the logarithm of that time", ge=0, le=5,
+                                            source=OURS)
+    submission_failures: Fraction = attribute(0, "Probability that an attempt to submit a worker fails", source=OURS)
     endpoints: tuple[QueueEndpoint, ...] = Field((), description="DDM endpoints of jobs; default: the storage of the "
                                                  "site, for input and output")
     is_cvmfs: bool = Field(True, description="Whether database releases come from CVMFS")
@@ -276,19 +282,10 @@ PSEUDO_QUEUES = Table("pseudo_queues", "one PanDA queue and resource type", (
     Column("pool", "i2", "", OURS, "Batch pool", codes="pools"),
     Column("resource_type", "i2", "", OURS, "Resource type; -1 = every type", codes="resource_types", seen="i4"),
     Column("corecount", "i2", "cores", "brokerage reference 0.2", "Cores of a slot", seen="i4"),
+    Column("serves_first", "i4", "", OURS, "First pseudo-queue whose jobs its workers take"),
+    Column("serves_last", "i4", "", OURS, "One past the last of them"),
     Column("submitted_head", "i4", "", OURS, "Oldest group of workers that wait in the batch system; -1 = none"),
     Column("submitted_tail", "i4", "", OURS, "Youngest group of workers that wait; -1 = none"),
     Column("n_submitted", "i4", "workers", "Harvester", "Workers that wait in the batch system"),
     Column("n_running", "i4", "workers", "Harvester", "Workers that hold a slot"),
-))
-
-POOLS = Table("pools", "one batch system", (
-    Column("cores", "i8", "cores", OURS, "Cores"),
-    Column("free_cores", "i8", "cores", OURS, "Cores not in use"),
-    Column("memory_mb", "f8", "MB", OURS, "Memory"),
-    Column("free_mb", "f8", "MB", OURS, "Memory not in use"),
-    Column("first", "i4", "", OURS, "First of the pool's pseudo-queues in `pool_members`"),
-    Column("last", "i4", "", OURS, "One past the last of them"),
-    Column("closed", "i4", "", OURS, "1 while no worker may start (outage)"),
-    Column("unfilled_cores", "i8", "cores", OURS, "Cores that have yet to get the job that was under way at the start"),
 ))

@@ -78,6 +78,23 @@ ENDED = Table("ended", "all job attempts of one kind that ended in one hour; onl
            "never started"),
 ))
 
+WORKER_SERIES = Table("workers", "the workers of one PanDA queue and resource type at one sample, if there were any "
+                      "since the sample before", _sampled(
+    Column("queue", "i2", "", "CRIC", "PanDA queue", codes="queues"),
+    Column("resource_type", "i2", "", "PanDA", "Resource type; null = every type", codes="resource_types"),
+    Column("waiting", "i8", "workers", "Harvester", "Workers that wait in the batch system"),
+    Column("running", "i8", "workers", "Harvester", "Workers that hold a slot"),
+    Column("submitted", "i8", "workers", "Harvester", "Workers submitted since the sample before"),
+    Column("missed", "i8", "workers", "Harvester", "Workers since then that could not be submitted"),
+    Column("cancelled", "i8", "workers", "Harvester", "Workers since then that were cancelled while they waited"),
+    Column("started", "i8", "workers", "Harvester", "Workers since then that got a slot"),
+    Column("empty", "i8", "workers", "PanDA", "Workers since then that left without having had a job"),
+    Column("used_core_h", "f8", "core h", OURS, "Cores x time of payloads since then"),
+    Column("idle_core_h", "f8", "core h", OURS, "Cores x time of workers without a payload since then"),
+    Column("wasted_core_h", "f8", "core h", OURS, "Cores x time beside payloads since then: those of a slot, or of a "
+           "node taken as a whole, that the payload does not use"),
+))
+
 DECISIONS = Table("decisions", "one decision of a broker", _sampled(
     Column("decision", "i8", "", OURS, "Number of the decision, counted from 1"),
     Column("kind", "i2", "", OURS, "Task or job brokerage", codes="decision_kind"),

@@ -35,6 +35,7 @@ STATE = np.dtype([
 
 SETTINGS = np.dtype([
     ("seed", "i8"), ("pilot_startup_s", "f8"), ("empty_pilot_s", "f8"),
+    ("first_update_s", "f8"),                    # from dispatch to the first report of the pilot
     ("by_share", "i4"),                          # whether dispatch looks at shares
     *((f"rank_by_{name}", "i4") for name in RANKED),   # weights of the columns of a job in its rank in dispatch
     ("sloppy_fraction", "f8"),                   # part of the requests that is served by age alone
@@ -87,7 +88,13 @@ ORDERED = np.dtype([("time_s", "f8"), ("task", "i4"), ("pseudo_queue", "i4"), ("
 INPUT_LOSS = np.dtype([("lost", "f4"), ("broken", "f4")])
 """Parts of a task's input that are gone since it was submitted, and that are corrupt."""
 
-SUBMISSION = np.dtype([("submitted_s", "f8"), ("count", "i4"), ("next", "i4")])
+SUBMISSION = np.dtype([
+    ("submitted_s", "f8"),           # when they were submitted
+    ("since_s", "f8"),               # since when the batch system considers them
+    ("count", "i4"),                 # 0 = they were cancelled
+    ("next", "i4"), ("pseudo_queue", "i4"),
+    ("job", "i4"),                   # row of the job that the only worker was submitted for, -1 = none
+])
 """Workers of one pseudo-queue that were submitted together and wait in the batch system."""
 
 AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling", "i4"), ("previous", "i4")])
@@ -112,6 +119,8 @@ class Arrays(Bundle):
     pseudo_queues: np.ndarray
     pools: np.ndarray
     pool_members: np.ndarray       # pseudo-queues, pool by pool
+    nodes: np.ndarray              # pool by pool; none of a pool whose cores count for the whole system
+    worker_accounts: np.ndarray    # (n_pseudo_queues,)
     links: np.ndarray              # (n_sites * n_sites,), source * n_sites + destination
     storages: np.ndarray
     tasks: np.ndarray

@@ -106,8 +106,10 @@ def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     queues = queue_tables.queue_table(grid, of_queue)
     pseudo_queues = queue_tables.pseudo_queue_table(queues, scenario.resource_types.values(), pools)
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues, scenario.start == "filled")
+    nodes = queue_tables.node_table(pools, pool_rows)
+    accounts = queue_tables.worker_accounts(pseudo_queue_names(scenario, pseudo_queues))
     return dict(sites=queue_tables.site_table(grid), queues=queues, pseudo_queues=pseudo_queues,
-                pools=pool_rows, pool_members=members, links=_links(scenario),
+                pools=pool_rows, pool_members=members, nodes=nodes, worker_accounts=accounts, links=_links(scenario),
                 storages=STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid)))
 
 
@@ -152,7 +154,8 @@ def _settings(scenario: Scenario, vocabularies: Mapping[str, tuple[str, ...]]) -
         return types.index(name) if name in types else -1
     settings = np.zeros(1, arrays.SETTINGS)
     for name, value in dict(
-            seed=scenario.seed, pilot_startup_s=agents.pilot_startup, empty_pilot_s=agents.empty_pilot, by_share=1,
+            seed=scenario.seed, pilot_startup_s=agents.pilot_startup, empty_pilot_s=agents.empty_pilot,
+            first_update_s=agents.first_update, by_share=1,
             rank_by_priority=1, urgent=code(EXPRESS_TYPE), express_priority=EXPRESS_PRIORITY[scenario.edition],
             user_labels=bits(ANALYSIS_LABELS) if deployed else 0, production_labels=bits(ASKED_LABELS["production"]),
             analysis_labels=bits(ASKED_LABELS["analysis"]), test_labels=bits(LABELS_OF_TESTS),
@@ -190,12 +193,18 @@ def merges_output(scenario: Scenario, task_list: TaskList) -> bool:
     return bool(task_list.rows["mergeoutput"].any()) or any(each.mergeOutput for each in (*work.campaigns, *work.users))
 
 
+def pseudo_queue_names(scenario: Scenario, table: np.ndarray) -> tuple[str, ...]:
+    """Names of the pseudo-queues: that of the queue, and its resource type where it is unified."""
+    queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
+    return tuple(queues[p["queue"]] + (f"/{types[p['resource_type']]}" if p["resource_type"] >= 0 else "")
+                 for p in table)
+
+
 def vocabularies(scenario: Scenario, task_list: TaskList, tables) -> dict[str, tuple[str, ...]]:
     """Meaning of every kind of code in the tables."""
     queues, types = tuple(scenario.grid.queues), tuple(scenario.resource_types)
     sites = tuple(scenario.grid.sites)
-    pseudo = tuple(queues[p["queue"]] + (f"/{types[p['resource_type']]}" if p["resource_type"] >= 0 else "")
-                   for p in tables["pseudo_queues"])
+    pseudo = pseudo_queue_names(scenario, tables["pseudo_queues"])
     reassigned = [each.queue for each in scenario.incidents if each.command == "reassign" and each.queue]
     kinds = task_list.vocabularies["processing_types"]
     if merges_output(scenario, task_list) and PMERGE not in kinds:

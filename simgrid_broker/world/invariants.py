@@ -38,16 +38,29 @@ def usage_equals_recount(arrays: Arrays, found: Recount):
 
 def slots_are_used_once(arrays: Arrays, _found):
     """Free cores and memory of each batch system plus those of its workers equal its total, and are not negative."""
-    pseudo = arrays.pseudo_queues
-    cores, memory = np.zeros(len(arrays.pools)), np.zeros(len(arrays.pools))
-    np.add.at(cores, pseudo["pool"], pseudo["n_running"] * pseudo["corecount"].astype(float))
+    pseudo, pools = arrays.pseudo_queues, arrays.pools
+    cores, memory = np.zeros(len(pools)), np.zeros(len(pools))
+    part = pools["whole_nodes"][pseudo["pool"]] == 0
+    held = np.where(part, pseudo["n_running"] * pseudo["corecount"].astype(float),
+                    arrays.worker_accounts["held_cores"])
+    np.add.at(cores, pseudo["pool"], held)
     np.add.at(memory, pseudo["pool"], pseudo["n_running"] * pseudo["worker_mb"])
-    for pool in np.flatnonzero((arrays.pools["free_cores"] < 0) | (arrays.pools["free_mb"] < -1e-3)):
+    for pool in np.flatnonzero((pools["free_cores"] < 0) | (pools["free_mb"] < -1e-3)):
         yield f"batch system {pool} has given away more than it has"
-    for pool in np.flatnonzero(cores + arrays.pools["free_cores"] != arrays.pools["cores"]):
+    for pool in np.flatnonzero(cores + pools["free_cores"] != pools["cores"]):
         yield f"batch system {pool}: cores held and free do not add up"
-    for pool in np.flatnonzero(np.abs(memory + arrays.pools["free_mb"] - arrays.pools["memory_mb"]) > 1.0):
+    for pool in np.flatnonzero(np.abs(memory + pools["free_mb"] - pools["memory_mb"]) > 1.0):
         yield f"batch system {pool}: memory held and free does not add up"
+
+
+def nodes_make_up_their_pools(arrays: Arrays, _found):
+    """Free cores of the nodes of each batch system are those of the system, and no node gives away more than it has."""
+    for number in np.flatnonzero((arrays.nodes["free_cores"] < 0) | (arrays.nodes["free_mb"] < -1e-3)):
+        yield f"node {number} has given away more than it has"
+    for place, pool in enumerate(arrays.pools):
+        nodes = arrays.nodes[pool["first_node"]:pool["last_node"]]
+        if len(nodes) and nodes["free_cores"].sum() != pool["free_cores"]:
+            yield f"batch system {place}: cores free on its nodes are not those that are free"
 
 
 def payloads_hold_slots(arrays: Arrays, found: Recount):
@@ -228,7 +241,8 @@ def merge_jobs_have_reason(arrays: Arrays, found: Recount):
 
 
 INVARIANTS = (
-    counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once, payloads_hold_slots,
+    counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once,
+    nodes_make_up_their_pools, payloads_hold_slots,
     no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative,
     activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, links_add_up, moving_jobs_have_a_transfer,
     merge_jobs_have_reason, rows_are_free_or_in_use)

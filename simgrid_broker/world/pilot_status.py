@@ -11,7 +11,7 @@ from simgrid_broker.names import JobStatus, WorkerMode
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import of_shares
 
-ACTIVATED = int(JobStatus.ACTIVATED)
+ACTIVATED, STARTING, RUNNING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING), int(JobStatus.RUNNING)
 
 
 class WorkerTypes(NamedTuple):
@@ -121,3 +121,32 @@ def activated_of_pull(arrays: Arrays) -> np.ndarray:
     pull = np.flatnonzero(arrays.queues["worker_mode"] == WorkerMode.PULL)
     found[pull] = arrays.counts[pull, :, :, ACTIVATED].sum(axis=(1, 2))
     return found
+
+
+def jobs_of_push(arrays: Arrays, types: WorkerTypes, push: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Starting and running jobs of queues, (n,), then cores of both, (n,) each."""
+    starting, running = (arrays.counts[push, :, :, status].sum(axis=1) for status in (STARTING, RUNNING))
+    plain = arrays.queues["unified"][push] == 0
+    cores = np.where(plain[:, None], arrays.queues["corecount"][push][:, None], types.cores[push])
+    return (starting.sum(axis=1), running.sum(axis=1), (starting * cores).sum(axis=1),
+            arrays.running_cores[push].sum(axis=(1, 2)))
+
+
+def room_for_jobs(arrays: Arrays, queue: int, pseudo_queues: slice, most: np.ndarray) -> np.ndarray:
+    """Jobs that may be fetched for each pseudo-queue of a queue, (n,); any number for a plain queue.
+
+    most: starting and running jobs of each type at which no more are fetched, (n_types,).
+    """
+    kinds = arrays.pseudo_queues["resource_type"][pseudo_queues]
+    there = arrays.counts[queue, :, :, STARTING].sum(axis=0) + arrays.counts[queue, :, :, RUNNING].sum(axis=0)
+    return np.where(kinds < 0, np.inf, (most - there)[kinds])
+
+
+def types_of_workers(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
+    """Type of the worker of each job, (n,); 0 at a plain queue."""
+    return np.maximum(arrays.pseudo_queues["resource_type"][arrays.jobs["pseudo_queue"][rows]], 0).astype(np.int64)
+
+
+def numbers_of_types(kinds: np.ndarray, n_types: int) -> np.ndarray:
+    """Workers of each type, (n_types,), from the type of each worker."""
+    return np.bincount(kinds, minlength=n_types)

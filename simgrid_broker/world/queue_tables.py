@@ -1,10 +1,14 @@
 """Tables of sites, PanDA queues, pseudo-queues and batch pools from a scenario."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.schema import POOLS, PSEUDO_QUEUES, QUEUES, SITES
+from simgrid_broker.luck import keys_of
+from simgrid_broker.names import WorkerMode
+from simgrid_broker.schema import NODES, POOLS, PSEUDO_QUEUES, QUEUES, SITES, WORKER_ACCOUNTS
+from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.queues import option_value
 
 
@@ -82,31 +86,58 @@ def pseudo_queue_table(queues: np.ndarray, resource_types, pools) -> np.ndarray:
     for name in PseudoQueue._fields:
         table[name] = [getattr(pseudo, name) for pseudo in found]
     table["pool"] = queues["pool"][table["queue"]]
-    cores, memory_per_core = np.array([pool[1:] for pool in pools], float)[table["pool"]].T
+    memory_per_core, most = np.array([(pool.memory_per_core, pool.most_mb) for pool in pools])[table["pool"]].T
     asked = np.where(np.isinf(table["maxrss_mb"]), memory_per_core * table["corecount"], table["maxrss_mb"])
-    table["worker_mb"] = np.minimum(asked, memory_per_core * cores)    # a worker that asks for more would never start
+    table["worker_mb"] = np.minimum(asked, most)       # a worker that asks for more would never start
     table["submitted_head"] = table["submitted_tail"] = -1
+    table["serves_first"] = np.arange(len(table))
+    table["serves_last"] = table["serves_first"] + 1
+    for number in np.flatnonzero(queues["worker_mode"] == WorkerMode.PULL):
+        own = np.flatnonzero(table["queue"] == number)
+        generic = max(own, key=lambda k: (table["corecount"][k], table["worker_mb"][k], -k))
+        table["serves_first"][generic], table["serves_last"][generic] = own[0], own[-1] + 1
     return table
 
 
-def pools_of(grid) -> tuple[dict[str, int], list[tuple[str, int, float]]]:
-    """Pool number of each queue, and (name, cores, memory per core in MB) of each pool.
+class Pool(NamedTuple):
+    """A batch system; memory in MB, node: None = cores and memory count for the whole system."""
+
+    name: str
+    cores: int
+    memory_per_core: float
+    node: Node | None = None
+    backfill_s: float = 0.0
+
+    @property
+    def node_mb(self) -> float:
+        """Memory of a node."""
+        assert self.node is not None
+        return self.node.memory or self.node.cores * self.memory_per_core
+
+    @property
+    def most_mb(self) -> float:
+        """Most memory that a worker can get."""
+        return self.cores * self.memory_per_core if self.node is None else self.node_mb
+
+
+def pools_of(grid) -> tuple[dict[str, int], list[Pool]]:
+    """Pool number of each queue, and the pools.
 
     A queue with `cores` has a batch system of its own; the others share the one of their site.
     """
     numbers: dict[str, int] = {}
     of_site: dict[str, int] = {}
-    pools: list[tuple[str, int, float]] = []
+    pools: list[Pool] = []
     for name, queue in grid.queues.items():
         site = grid.sites[queue.atlas_site]
-        if queue.cores is not None:
-            numbers[name] = len(pools)
-            pools.append((name, queue.cores, site.memory_per_core))
-        elif queue.atlas_site in of_site:
+        if queue.cores is None and queue.atlas_site in of_site:
             numbers[name] = of_site[queue.atlas_site]
-        else:
-            numbers[name] = of_site[queue.atlas_site] = len(pools)
-            pools.append((queue.atlas_site, site.cores, site.memory_per_core))
+            continue
+        numbers[name] = len(pools)
+        if queue.cores is None:
+            of_site[queue.atlas_site] = len(pools)
+        own = (queue.atlas_site, site.cores) if queue.cores is None else (name, queue.cores)
+        pools.append(Pool(*own, site.memory_per_core, site.node, site.backfill))
     return numbers, pools
 
 
@@ -115,9 +146,36 @@ def pool_table(pools, pseudo_queues: np.ndarray, filled: bool = False) -> tuple[
     table = POOLS.empty(len(pools))
     members = np.argsort(pseudo_queues["pool"], kind="stable").astype(np.int32)
     edges = np.searchsorted(pseudo_queues["pool"][members], np.arange(len(pools) + 1))
-    for number, (row, (_, cores, memory_per_core)) in enumerate(zip(table, pools, strict=True)):
-        row["cores"] = row["free_cores"] = cores
-        row["unfilled_cores"] = cores if filled else 0
-        row["memory_mb"] = row["free_mb"] = cores * memory_per_core
+    for number, (row, pool) in enumerate(zip(table, pools, strict=True)):
+        row["cores"] = row["free_cores"] = pool.cores
+        row["unfilled_cores"] = pool.cores if filled else 0
+        row["memory_mb"] = row["free_mb"] = pool.cores * pool.memory_per_core
+        row["backfill_s"] = pool.backfill_s
         row["first"], row["last"] = edges[number], edges[number + 1]
     return table, members
+
+
+def node_table(pools, table: np.ndarray) -> np.ndarray:
+    """Nodes of the pools, all free; writes their places and their memory into `table`, the rows of the pools."""
+    found: list[tuple[int, float]] = []
+    for row, pool in zip(table, pools, strict=True):
+        row["first_node"] = row["last_node"] = len(found)
+        if pool.node is None:
+            continue
+        whole, rest = divmod(pool.cores, pool.node.cores)
+        sizes = [pool.node.cores] * whole + [rest] * (rest > 0)
+        found += [(cores, pool.node_mb * cores / pool.node.cores) for cores in sizes]
+        row["last_node"], row["whole_nodes"] = len(found), pool.node.whole
+        row["memory_mb"] = row["free_mb"] = sum(memory for _, memory in found[row["first_node"]:])
+    nodes = NODES.empty(len(found))
+    for node, (cores, memory) in zip(nodes, found, strict=True):
+        node["cores"] = node["free_cores"] = cores
+        node["memory_mb"] = node["free_mb"] = memory
+    return nodes
+
+
+def worker_accounts(names: Sequence[str]) -> np.ndarray:
+    """Accounts of the workers of the pseudo-queues of these names, empty."""
+    table = WORKER_ACCOUNTS.empty(len(names))
+    table["luck"] = keys_of(tuple(names))
+    return table

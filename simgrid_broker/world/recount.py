@@ -8,6 +8,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import in_resource_queue
+from simgrid_broker.world.slots import slot_of
 
 SENT, RUNNING = int(JobStatus.SENT), int(JobStatus.RUNNING)
 
@@ -70,7 +71,7 @@ def add_up(jobs, first_group, found):
             found.running_cores[job["queue"], group, job["resource_type"]] += job["corecount"]
             found.user_cores[user] += job["corecount"]
             if job["due_sequence"] != 0:
-                found.payloads[job["pseudo_queue"]] += 1
+                found.payloads[slot_of(job) % len(found.payloads)] += 1
 
 
 @compiled

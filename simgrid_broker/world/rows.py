@@ -130,39 +130,60 @@ def pop_retry(world: Arrays, task_row, level):
 
 
 @compiled
-def push_submission(world: Arrays, pseudo_queue, count, now):
-    """Queue `count` workers of a pseudo-queue in the batch system."""
+def take_submission(world: Arrays):
+    """Allocate a row of `submissions`; the caller fills it."""
     state = world.state[0]
-    queue = world.pseudo_queues[pseudo_queue]
     if state["n_free_submissions"] == 0:
-        out_of_rows(world, SUBMISSIONS)
-        return
+        return out_of_rows(world, SUBMISSIONS)
     state["n_free_submissions"] -= 1
-    row = world.free_submissions[state["n_free_submissions"]]
+    return world.free_submissions[state["n_free_submissions"]]
+
+
+@compiled
+def release_submission(world: Arrays, row):
+    """Release a row of `submissions`."""
+    state = world.state[0]
+    world.free_submissions[state["n_free_submissions"]] = row
+    state["n_free_submissions"] += 1
+
+
+@compiled
+def line_up(world: Arrays, row, now):
+    """Put a row of `submissions` at the end of the batch system's list of its pseudo-queue."""
     group = world.submissions[row]
-    group["submitted_s"] = now
-    group["count"] = count
-    group["next"] = -1
+    queue = world.pseudo_queues[group["pseudo_queue"]]
+    group["since_s"], group["next"] = now, -1
     if queue["submitted_tail"] >= 0:
         world.submissions[queue["submitted_tail"]]["next"] = row
     else:
         queue["submitted_head"] = row
     queue["submitted_tail"] = row
-    queue["n_submitted"] += count
 
 
 @compiled
 def take_worker(world: Arrays, pseudo_queue):
-    """Remove the oldest waiting worker of a pseudo-queue from the batch system's list, which must not be empty."""
-    state = world.state[0]
+    """Remove the oldest waiting worker of a pseudo-queue from the batch system's list, which must not be empty.
+
+    Returns the row of the job that it was submitted for, -1 = none.
+    """
     queue = world.pseudo_queues[pseudo_queue]
-    row = queue["submitted_head"]
-    group = world.submissions[row]
+    group = world.submissions[queue["submitted_head"]]
     queue["n_submitted"] -= 1
     group["count"] -= 1
+    job = group["job"]
     if group["count"] == 0:
-        queue["submitted_head"] = group["next"]
-        if group["next"] < 0:
+        drop_cancelled(world, pseudo_queue)
+    return job
+
+
+@compiled
+def drop_cancelled(world: Arrays, pseudo_queue):
+    """Release the rows at the head of the list of a pseudo-queue that have no worker left, so that the head has one."""
+    queue = world.pseudo_queues[pseudo_queue]
+    row = queue["submitted_head"]
+    while row >= 0 and world.submissions[row]["count"] == 0:
+        queue["submitted_head"] = world.submissions[row]["next"]
+        if queue["submitted_head"] < 0:
             queue["submitted_tail"] = -1
-        world.free_submissions[state["n_free_submissions"]] = row
-        state["n_free_submissions"] += 1
+        release_submission(world, row)
+        row = queue["submitted_head"]

@@ -5,13 +5,22 @@ from collections.abc import Iterator
 import numpy as np
 
 from simgrid_broker.names import JOB_QUEUED, JobStatus
-from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES
+from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES, WORKER_SERIES
+from simgrid_broker.units import HOUR
 from simgrid_broker.world.counts import sums_by_group
 from simgrid_broker.world.groups import of_shares
 from simgrid_broker.world.world import World
 
 COUNTED = ("running", "activated", "assigned", "transferring")
 """Statuses whose jobs the series count."""
+CORES = ("held_core_s", "held_cores"), ("working_core_s", "working_cores"), ("used_core_s", "used_cores")
+"""Accounts of cores and what is counted now, each a part of the one before."""
+
+
+def accounts_at(table: np.ndarray, now: float) -> dict[str, np.ndarray]:
+    """Sums of the accounts of workers up to a time, with those that hold a slot at it, by column, (n,)."""
+    found = {name: table[name].copy() for name in ("n_ever", "n_missed", "n_cancelled", "n_started", "n_empty")}
+    return found | {total: table[total] + now * table[cores] for total, cores in CORES}
 
 
 class Series:
@@ -21,12 +30,14 @@ class Series:
         self.world = world
         self.links_before = np.zeros((3, len(world.arrays.links)))
         self.sampled_at: float | None = None
+        self.workers_before = accounts_at(world.arrays.worker_accounts, 0.0)
 
     def rows(self, now: float, targets: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
         """Tables with their rows at this moment; targets: HS06 of each leaf share, (n_shares,)."""
         by_group, by_type = sums_by_group(self.world.arrays.counts)
         for name, rows in (("shares", self._shares(by_type, targets)), ("queues", self._queues(by_group.sum(axis=0))),
-                           ("links", self._links(now)), ("storages", self._storages())):
+                           ("links", self._links(now)), ("storages", self._storages()),
+                           ("workers", self._workers(now))):
             if len(rows):
                 rows["time_s"] = now
                 yield name, rows
@@ -59,6 +70,25 @@ class Series:
         np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
         np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
         rows["free_cores"] = arrays.pools["free_cores"][arrays.queues["pool"]]
+        return rows
+
+    def _workers(self, now: float) -> np.ndarray:
+        """One row for each PanDA queue and resource type with workers since the sample before."""
+        pseudo = self.world.arrays.pseudo_queues
+        accounts = accounts_at(self.world.arrays.worker_accounts, now)
+        since = {name: accounts[name] - before for name, before in self.workers_before.items()}
+        self.workers_before = accounts
+        numbers = np.flatnonzero((pseudo["n_submitted"] > 0) | (since["held_core_s"] > 0) | (since["n_ever"] > 0)
+                                 | (since["n_cancelled"] > 0))
+        rows = WORKER_SERIES.empty(len(numbers))
+        for name, column in (("waiting", "n_submitted"), ("running", "n_running"), ("queue", "queue"),
+                             ("resource_type", "resource_type")):
+            rows[name] = pseudo[column][numbers]
+        for name in ("missed", "cancelled", "started", "empty"):
+            rows[name] = since[f"n_{name}"][numbers]
+        rows["submitted"] = (since["n_ever"] - since["n_missed"])[numbers]
+        held, working, used = (since[total][numbers] / HOUR for total, _ in CORES)
+        rows["used_core_h"], rows["idle_core_h"], rows["wasted_core_h"] = used, held - working, working - used
         return rows
 
     def _links(self, now: float) -> np.ndarray:

@@ -102,7 +102,7 @@ class World:
         self._lengthen("lessons", state["n_lessons"] + retries + MARGIN)
         for name in ("events", "far_events"):
             self._lengthen(name, state["n_events"] + state["total_cores"] - state["n_pilots"]
-                           + 4 * len(self.arrays.transfers) + MARGIN)
+                           + 4 * len(self.arrays.transfers) + submissions + MARGIN)
 
     def lengthen_tasks(self, wanted: int) -> None:
         """Grow the tables of tasks to at least `wanted` rows; the new ones are to be cleared."""

@@ -41,7 +41,8 @@ NUMBERS_WITHOUT_UNIT = {
     "panda_id", "jeditaskid", "due_sequence", "task", "chunk", "attempt", "priority", "child", "sibling", "rank",
     "previous", "transfer", "transfer_id", "link", "first_job", "next", "next_chunk", "first_record", "max_attempt",
     "max_failure", "taskpriority", "retry_class", "old_panda_id", "ram_level", "across_files",
-    "pool", "submitted_head", "submitted_tail", "first", "last", "closed", "active_head", "waiting_head",
+    "pool", "submitted_head", "submitted_tail", "first", "last", "serves_first", "serves_last", "slot", "worker_mode",
+    "first_node", "last_node", "whole_nodes", "closed", "active_head", "waiting_head",
     "waiting_tail", "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io",
     "disable_reassign", "sends_time", "mean_memory_high", "use_only_local_data", "tape", "read_wan_off",
     "write_wan_off", "read_lan_off", "write_lan_off", "closeness", "decision", "order", "resource_type", "best",
@@ -53,7 +54,8 @@ NUMBERS_WITHOUT_UNIT = {
     # ratios
     "lost_heartbeats", "stage_out_errors", "memory_kills", "failed_cpu_efficiency",
     "failure_rate", "work_spread", "memory_spread", "cpu_efficiency", "utilisation", "best_weight",
-    "secondary_fraction", "weight", "multiplier", "events_spread", "size_spread",
+    "secondary_fraction", "weight", "batch_latency_spread", "submission_failures", "multiplier",
+    "events_spread", "size_spread",
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
+from simgrid_broker.schema import NODES
 from simgrid_broker.world import invariants, rows
 from simgrid_broker.world.recount import recount
 
@@ -79,6 +80,14 @@ def memory_is_lost(bench):
 
 def memory_is_overdrawn(bench):
     bench.arrays.pools["free_mb"][0] = -5
+
+
+def core_of_a_node_is_lost(bench):
+    pool = bench.arrays.pools[0]
+    pool["last_node"] = 1
+    nodes = NODES.empty(1)
+    nodes["cores"], nodes["free_cores"] = pool["cores"], pool["free_cores"] - 1
+    bench.world.arrays = bench.arrays.with_arrays(nodes=nodes)
 
 
 def payload_without_a_slot(bench):
@@ -198,6 +207,7 @@ SINS = {
     invariants.jobs_stand_in_tables: (job_is_of_a_queue_that_does_not_exist, job_is_of_an_unknown_user),
     invariants.usage_equals_recount: (power_is_lost, cores_are_miscounted, cores_of_a_user_are_miscounted),
     invariants.slots_are_used_once: (core_is_given_away_twice, core_is_lost, memory_is_lost, memory_is_overdrawn),
+    invariants.nodes_make_up_their_pools: (core_of_a_node_is_lost,),
     invariants.payloads_hold_slots: (payload_without_a_slot,),
     invariants.no_input_is_lost: (chunk_is_lost, chunk_is_processed_twice, job_is_lost),
     invariants.input_is_held_once: (two_attempts_at_one_chunk, chunk_that_is_held_awaits_another_attempt),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import Bench, put_job
+from builders import Bench, put_job, scenario
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,23 +63,24 @@ def test_retries_of_a_task_and_a_ramcount_are_a_stack_of_their_own(pushes):
 
 
 def test_workers_of_a_pseudo_queue_leave_the_line_in_the_order_in_which_they_came():
-    arrays = Bench().arrays
-    queue = arrays.pseudo_queues[0]
+    bench = Bench(scenario({"HERE": dict(cores=0)}))
+    arrays, queue = bench.arrays, bench.arrays.pseudo_queues[0]
     for count, now in ((2, 10.0), (1, 20.0), (3, 30.0)):
-        rows.push_submission(arrays, 0, count, now)
+        bench.fabric.submit_workers([0], [count], now)
     seen = []
     while queue["n_submitted"]:
         seen.append(float(arrays.submissions[queue["submitted_head"]]["submitted_s"]))
-        rows.take_worker(arrays, 0)
+        assert rows.take_worker(arrays, 0) == -1                    # no job waits for it
     assert seen == [10, 10, 20, 30, 30, 30]
     assert (queue["submitted_head"], queue["submitted_tail"]) == (-1, -1)
     assert arrays.state[0]["n_free_submissions"] == FIRST_ROWS
 
 
 def test_the_line_can_be_filled_again_after_it_was_empty():
-    arrays = Bench().arrays
+    bench = Bench(scenario({"HERE": dict(cores=0)}))
+    arrays = bench.arrays
     for now in (1.0, 2.0):
-        rows.push_submission(arrays, 0, 1, now)
+        bench.fabric.submit_workers([0], [1], now)
         rows.take_worker(arrays, 0)
     assert arrays.pseudo_queues[0]["n_submitted"] == 0
     assert arrays.pseudo_queues[0]["submitted_tail"] == -1

@@ -30,8 +30,8 @@ OPTIONS = (
     "useJumboJobs", "gpu", "grandly_unified", "nSimEvents", "minEventsForJumbo", "maxDiskPerCore",
     "use_only_local_data", "disableReassign", "jobChunkSize", "bareNucleus", "secondaryNucleus", "allowed_processing",
     "excluded_processing", "allow_no_pilot", "max_io_intensity", "unified_dispatch",
-    "resource_type_limits", "ups_core_target", "nQueueLimit", "maxWorkers", "maxNewWorkersPerCycle", "job_minramcount",
-    "job_maxwalltime", "allow_altstageout", "pilot_walltime_grace", "pilot_rss_grace")
+    "resource_type_limits", "ups_core_target", "nQueueLimit", "maxWorkers", "maxNewWorkersPerCycle", "nNewWorkers",
+    "job_minramcount", "job_maxwalltime", "allow_altstageout", "pilot_walltime_grace", "pilot_rss_grace")
 """Beginnings of the options that brokerage, pilot streaming and pilots know; source: formats reference, section 1.4."""
 
 PER_CORE = "per_core_attr"
@@ -199,8 +199,7 @@ def _remark_on(fields: Fields, found: Mapping[str, Any]) -> None:
         (found["corepower"] == 0, "without corepower, read as 10 HS06 by the scenario"),
         (not fields.raw("queues"), "without any computing element, simulated like the others"),
         (not fields.raw("astorages"), "without storages of their own in astorages"),
-        (not found["workflow"], "without a workflow, simulated as pull"),
-        ((found["workflow"] or "").startswith("push"), "with a push workflow, simulated as pull"),
+        (not found["workflow"], "without a workflow, served by pilot streaming"),
         ("AUTO" in found["releases"], "with releases AUTO, whose software tags are not in this file"),
         (found["jobseed"] in ("es", "eshigh", "all"), "for event service, simulated for ordinary jobs"),
         (found["pledgedcpu"] == -1, "that are opportunistic (pledgedcpu -1)"),

@@ -1,0 +1,26 @@
+"""Workers of Harvester: how many were submitted and what their slots were used for."""
+
+import pandas as pd
+
+from simgrid_broker.metrics.tidy import tidy
+from simgrid_broker.metrics.window import window_of
+from simgrid_broker.records import Run
+
+FIGURES = {"submitted": "workers", "missed": "workers", "cancelled": "workers", "started": "workers",
+           "empty": "workers", "used_core_h": "core h", "idle_core_h": "core h", "wasted_core_h": "core h"}
+"""Sums of the table `workers` with their units."""
+EVERY = "every type"
+"""Resource type of the workers of a queue that is not unified."""
+
+
+def workers(run: Run) -> pd.DataFrame:
+    """Workers by queue and resource type in the window: numbers, and core hours used, idle and wasted.
+
+    Idle: in slots of workers without a payload; wasted: cores of a slot, or of a whole node, beside its payload.
+    """
+    window = window_of(run)
+    rows = run.workers[window.holds(run.workers.time_s)]
+    kinds = rows.resource_type.astype(object).where(rows.resource_type.notna(), EVERY)
+    table = rows.assign(queue=rows.queue.astype(object), resource_type=kinds).groupby(
+        ["queue", "resource_type"], sort=False)[list(FIGURES)].sum().reset_index()
+    return tidy(table, ["queue", "resource_type"], FIGURES, window)
