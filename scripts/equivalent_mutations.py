@@ -56,9 +56,9 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.job_brokerage.decide.rank", "return 0 -> return 1"): "of a hint the number of candidates is not read",
     ("policy.job_brokerage.preliminary.is_single", "len(task.preassigned) > 0 -> len(task.preassigned) >= 0"):
         "no queue is on an empty list",
-    ("policy.job_brokerage.completeness.is_complete", "source.part >= 1 -> source.part > 1"):
+    ("policy.job_brokerage.completeness.is_complete", "source['part'] >= 1 -> source['part'] > 1"):
         "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
-    ("policy.job_brokerage.completeness.is_complete", "source.part >= 1 -> source.part >= 2"):
+    ("policy.job_brokerage.completeness.is_complete", "source['part'] >= 1 -> source['part'] >= 2"):
         "a complete replica lacks no file, and MAX_MISSING_INPUT_FILES is not negative",
     ("policy.job_brokerage.estimates.most_work", "queue['mintime_s'] > 0 -> queue['mintime_s'] >= 0"):
         "without a mintime no job is too short",
@@ -117,4 +117,6 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",
     ("policy.zero_share._unknown", "n=1 -> n=2"): "only the nearest key is named",
     ("policy.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
+    ("world.input_files.spread_factor", "uniform(seed, stream, task['luck'], chunk, 0) -> "
+     "uniform(seed, stream, task['luck'], chunk, 1)"): "any number that all attempts at a chunk share",
 }

@@ -6,7 +6,7 @@ from builders import Bench, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from simgrid_broker.names import ClosedBy
+from simgrid_broker.names import Cause, ClosedBy
 from simgrid_broker.policy.splitting import CUT
 from simgrid_broker.world.input_files import waiting_pieces
 
@@ -33,6 +33,7 @@ def waiting(bench):
     return [pieces["unit"][pieces["retry"] >= 0].tolist(), pieces["unit"][pieces["retry"] < 0].tolist()]
 
 
+@pytest.mark.rule("retry_by_server")
 def test_what_a_job_holds():
     bench = Bench(None, dict(split=FILES | dict(secondary_ratio=1.5, secondary_bytes=2e8)))
     cut(bench, 3, 1)
@@ -48,6 +49,19 @@ def test_a_file_counts_once_however_many_of_its_events_are_read():
     assert held(bench, "n_events", "n_input_files") == [(60, 1), (70, 2)]
 
 
+@pytest.mark.rule("retry_by_server")
+@pytest.mark.parametrize(("loss", "cause"), [("lost", Cause.INPUT_LOST), ("broken", Cause.INPUT_BROKEN)])
+def test_a_job_with_bad_input_is_to_fail_for_that(loss, cause):
+    bench = Bench(None, dict(split=FILES))
+    bench.arrays.input_loss[loss] = 1.0
+    cut(bench, 2)
+    assert held(bench, "fate") == [(cause,)]
+    bench.arrays.input_loss[loss] = 0.0
+    cut(bench, 2)
+    assert held(bench, "fate") == [(cause,), (Cause.NONE,)]
+
+
+@pytest.mark.rule("retry_by_server")
 def test_work_and_memory_hang_on_the_files():
     said = dict(work_spread=0.5, memory_spread=0.3, luck=3, split=FILES)
     alone, together = Bench(None, said), Bench(None, said)
@@ -58,6 +72,16 @@ def test_work_and_memory_hang_on_the_files():
     assert whole[1] == max(memory for _, memory in singles)
 
 
+@pytest.mark.rule("fill_pieces")
+def test_no_more_pieces_are_read_than_asked_for_and_retried_ones_first():
+    bench = Bench(None, dict(split=FILES))
+    cut(bench, 4, 3)
+    bench.take_back(bench.live()[0])
+    for most, units in ((3, [0, 1, 2]), (4, [0, 1, 2, 3]), (5, [0, 1, 2, 3, 7]), (9, [0, 1, 2, 3, 7, 8, 9])):
+        assert waiting_pieces(bench.arrays, 0, 0, most)["unit"].tolist() == units
+
+
+@pytest.mark.rule("fill_pieces")
 def test_a_failed_job_gives_back_its_files_which_may_be_cut_again():
     bench = Bench(None, dict(split=FILES))
     cut(bench, 4, 3)

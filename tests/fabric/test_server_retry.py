@@ -3,6 +3,9 @@
 import pytest
 from builders import Bench, S, scenario
 
+from simgrid_broker.fabric import submission
+from simgrid_broker.names import Cause
+
 pytestmark = pytest.mark.rule("retry_by_server")
 
 
@@ -47,6 +50,34 @@ def test_the_new_attempt_waits_at_the_same_queue_with_less_priority():
     assert again["pseudo_queue"] == before["pseudo_queue"] and again["priority"] == before["priority"] - 10
     assert (again["attempt"], again["server_attempt"], again["chunk"]) == (2, 1, before["chunk"])
     assert again["work_hs06s"] == before["work_hs06s"]
+
+
+def test_what_a_new_job_is_given():
+    bench = Bench(scenario(), dict(corecount=8))
+    bench.submit()
+    job = bench.arrays.jobs[bench.live()[0]]
+    queue = bench.arrays.queues[job["queue"]]
+    assert job["hs06_milli"] == round(job["corecount"] * queue["corepower"] * 1000)
+    assert (job["n_output_files"], bench.arrays.tasks["n_attempts"][0]) == (1, 1)
+
+
+@pytest.mark.parametrize(("luck", "cause"), [
+    pytest.param(0.0, Cause.MEMORY_EXCEEDED, id="the smallest number"),
+    pytest.param(0.0625, Cause.PAYLOAD_ERROR, id="precisely where the memory kills end"),
+    pytest.param(0.25, Cause.NONE, id="precisely the failure rate"),
+])
+def test_fate_of_a_payload(luck, cause):
+    assert submission.fate_of_payload(dict(failure_rate=0.25, memory_kills=0.25), luck) == cause
+
+
+@pytest.mark.parametrize(("luck", "cause"), [
+    pytest.param(0.0, Cause.LOST_HEARTBEAT, id="the smallest number"),
+    pytest.param(0.125, Cause.TRANSFER_ERROR, id="precisely where the lost workers end"),
+    pytest.param(0.1875, Cause.SITE_ERROR, id="precisely where the errors of stage-out end"),
+    pytest.param(0.25, Cause.NONE, id="precisely the failure rate"),
+])
+def test_fate_at_a_site(luck, cause):
+    assert submission.fate_at_site(dict(failure_rate=0.25, lost_heartbeats=0.5, stage_out_errors=0.25), luck) == cause
 
 
 def test_a_new_attempt_by_jedi_resets_the_count_of_server_retries():

@@ -112,6 +112,24 @@ def test_no_more_is_read_than_asked_for():
     assert len(waiting_pieces(bench.arrays, 0, 1, 5)) == 0
 
 
+@pytest.mark.parametrize(("scouts", "inputs"), [(0, 5), (1, 1), (4, 4), (5, 5), (6, 5)])
+def test_only_the_input_of_scouts_is_used_until_they_are_assessed(scouts, inputs):
+    bench = Bench(None, dict(split=FILES | dict(n_files=5)))
+    bench.arrays.scout_inputs[0] = scouts
+    assert len(waiting_pieces(bench.arrays, 0, 0, 9)) == inputs
+
+
+@pytest.mark.parametrize(("size", "piece", "files"), [
+    pytest.param(7, 42, (1, 2), id="a piece that ends with the first event of a file"),
+    pytest.param(1, 149, (0, 0), id="the last event of the first file"),
+    pytest.param(1, 150, (1, 1), id="the first event of the second file"),
+    pytest.param(0, 2, (2, 2), id="whole files"),
+])
+def test_files_of_a_piece(size, piece, files):
+    row = split(events_per_piece=size, across_files=1)[0]
+    assert (input_files.file_of(row, piece), input_files.last_file_of(row, piece)) == files
+
+
 @pytest.mark.parametrize(("split", "expected"), [
     pytest.param({}, 9, id="one piece a job"),
     pytest.param(dict(n_files=12, events_per_file=100, file_bytes=1e6, nfilesperjob=4), 2.25, id="four files a job"),
