@@ -117,6 +117,36 @@ def key_of_attempt(task, chunk, attempt):
     return np.int64(z >> _U1)
 
 
+@compiled
+def key_of_block(begins, number, size, n_jobs):
+    """Key of the draw for the block `number` of `n_jobs` jobs, of `size` jobs each but for the last.
+
+    begins: chunk x ATTEMPTS + attempt of the first job. It is that of the block's job whose chunk is a multiple of the
+    size, else of its first: so a job more or less before leaves nearly all blocks the draws that they had.
+    """
+    chunk, attempt = begins // ATTEMPTS, begins % ATTEMPTS
+    first, end = chunk + number * size, chunk + min((number + 1) * size, n_jobs)
+    marked = (first + size - 1) // size * size
+    return ATTEMPTS * (marked if marked < end else first) + attempt
+
+
+def draws_of_blocks(seed: int, stream: int, a: int, begins: int, size: int, n_jobs: int,
+                    columns: np.ndarray) -> np.ndarray:
+    """Uniform numbers for blocks of jobs, (n_blocks, n_columns), as `fill_draws`; stream: number in STREAMS."""
+    found = np.empty((math.ceil(n_jobs / size), len(columns)))
+    fill_draws(int(seed), int(stream), int(a), int(begins), int(size), int(n_jobs), columns, np.arange(len(columns)),
+               len(columns), found)
+    return found
+
+
+@compiled
+def fill_draws(seed, stream, a, begins, size, n_jobs, keys, columns, n_columns, found):
+    """Fill the rows of `found` for blocks of jobs, with the key of each (`key_of_block`) for b of `fill_table`."""
+    for number in range((n_jobs + size - 1) // size):
+        fill_table(seed, stream, a, key_of_block(begins, number, size, n_jobs), 1, keys, columns, n_columns,
+                   found[number:number + 1])
+
+
 def table(seed: int, stream: int, a: int, b: int, n_rows: int, columns: np.ndarray) -> np.ndarray:
     """Uniform numbers, (n_rows, n_columns), for the keys (a, b, row, key of the column); stream: number in STREAMS."""
     n = len(columns)

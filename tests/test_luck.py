@@ -127,3 +127,16 @@ def test_normal_quantile_is_odd_and_rises(one, other):
 
 def test_the_last_number_is_below_1():
     assert (float(2**52 - 1) + 0.5) * luck._UNIT < 1
+
+
+@pytest.mark.parametrize(("begins", "n_jobs", "chunks"), [
+    pytest.param(0, 6, [0], id="the first jobs"), pytest.param(6, 50, [25, 50], id="behind six jobs"),
+    pytest.param(5, 50, [25, 50], id="behind five jobs"), pytest.param(26, 5, [26], id="a few jobs without a multiple"),
+    pytest.param(26, 24, [26], id="up to the one before it"), pytest.param(26, 25, [50], id="with the multiple"),
+    pytest.param(0, 55, [0, 25, 50], id="three blocks"), pytest.param(1, 55, [25, 50, 51], id="the last has none"),
+])
+def test_the_draw_of_a_block_is_keyed_by_the_chunk_that_is_a_multiple_of_its_size(begins, n_jobs, chunks):
+    keys = [int(luck.key_of_block(luck.ATTEMPTS * begins + 3, number, 25, n_jobs)) for number in range(len(chunks))]
+    assert keys == [luck.ATTEMPTS * chunk + 3 for chunk in chunks]
+    drawn = luck.draws_of_blocks(1, 2, 7, luck.ATTEMPTS * begins + 3, 25, n_jobs, np.array([11, 12]))
+    assert drawn.tolist() == [luck.table(1, 2, 7, key, 1, np.array([11, 12]))[0].tolist() for key in keys]

@@ -65,10 +65,11 @@ class Brokers:
         policies = self.policies
         return task, seen, policies.task_brokerage(task, seen, policies.cfg, policies.edition, uniform)
 
-    def uniforms(self, stream: int, task: Task, begins: int, verdict: Verdict, n_blocks: int) -> np.ndarray:
+    def uniforms(self, stream: int, task: Task, begins: int, verdict: Verdict, n_jobs: int = 1,
+                 block: int = 1) -> np.ndarray:
         """Numbers that draw queues for blocks of jobs, (n_blocks, n_used); begins: key of the first attempt."""
         keys = luck.keys_of(self.queues.names)[verdict.order]
-        return luck.table(self.world.scenario.seed, stream, task.luck, begins, n_blocks, keys)
+        return luck.draws_of_blocks(self.world.scenario.seed, stream, task.luck, begins, block, n_jobs, keys)
 
     def _type_asked(self, task: Task) -> int | None:
         """Resource type whose jobs are counted: the deployed edition counts that of the task alone; None = all."""

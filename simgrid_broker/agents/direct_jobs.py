@@ -76,9 +76,7 @@ class DirectJobs:
         control, world = self.control, self.control.world
         verdict = control.brokers.queues_for(task, parts, number, account_of(world.arrays, row))
         first = int(world.arrays.tasks["next_chunk"][row])
-        uniforms = np.concatenate([
-            control.brokers.uniforms(QUEUE_DRAW, task, luck.ATTEMPTS * chunk + 1, verdict, 1)
-            for chunk in range(first, first + number)])
+        uniforms = control.brokers.uniforms(QUEUE_DRAW, task, luck.ATTEMPTS * first + 1, verdict, number)
         found, _ = spread_jobs(verdict, number, uniforms, block=1)
         control.books.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, len(found))
         return found

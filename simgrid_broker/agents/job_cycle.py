@@ -224,9 +224,9 @@ def draw(world, tables, desk, state):
     state["next"] = SUBMIT
     desk.numbers[MADE] += 1
     tally_refusals(desk.counts, task["share"], tables.refused_by, desk.groups, desk.ranks, desk.furthest)
-    luck.fill_table(world.settings[0]["seed"], QUEUE_DRAW, task["luck"],
-                    first_waiting(world, desk.slots[slot]["task"], state["level"]), state["n_blocks"], desk.keys,
-                    tables.best, n_best, desk.uniforms)
+    luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"],
+                    first_waiting(world, desk.slots[slot]["task"], state["level"]), state["block"], state["wanted"],
+                    desk.keys, tables.best, n_best, desk.uniforms)
     drawn = draw_blocks(tables.best, n_best, tables.weight, tables.backlog, tables.cap, desk.uniforms, True, True,
                         state["block"], state["wanted"], desk.places, desk.chosen, desk.sizes)
     state["n_blocks"], state["placed"] = drawn, 0

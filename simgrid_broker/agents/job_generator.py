@@ -4,7 +4,6 @@ Source: Global Shares paper, section 2.3; PanDA brokerage documentation, product
 2.2. Simplified: analysis tasks follow the same rules as production.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -191,8 +190,8 @@ class Generator:
         account = account_of(world.arrays, row)
         verdict = control.brokers.queues_for(task, parts, wanted, account)
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
-        begins, n_blocks = first_waiting(world.arrays, row, level), math.ceil(wanted / block)
-        uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, n_blocks)
+        begins = first_waiting(world.arrays, row, level)
+        uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, wanted, block)
         numbers, sizes = spread_jobs(verdict, wanted, uniforms, block=block)
         made = int(sizes.sum())
         control.books.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)

@@ -72,7 +72,7 @@ class JobSplitter:
     def _draw(self, task: Task, verdict: Verdict, most_jobs: int, begins: int) -> list[tuple[int, int]]:
         """Candidate and number of jobs of each block, for the most jobs possible; begins: the `first_waiting` piece."""
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
-        uniforms = self.control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, math.ceil(most_jobs / block))
+        uniforms = self.control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, most_jobs, block)
         numbers, sizes = spread_jobs(verdict, most_jobs, uniforms, block=block)
         return list(zip(numbers.tolist(), sizes.tolist(), strict=True))
 

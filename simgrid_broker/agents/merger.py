@@ -148,7 +148,7 @@ class Merger:
         verdict = control.brokers.queues_for(task, parts, 1, account, cache=False)
         chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
         begins = luck.ATTEMPTS * chunk + merge.attempt
-        chosen, _ = spread_jobs(verdict, 1, control.brokers.uniforms(MERGE_DRAW, task, begins, verdict, 1))
+        chosen, _ = spread_jobs(verdict, 1, control.brokers.uniforms(MERGE_DRAW, task, begins, verdict))
         control.books.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, len(chosen))
         if not len(chosen):
             periods, analysis = control.periods, task.prodsourcelabel in ANALYSIS_LABELS
