@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from simgrid_broker.compiled import compiled
-from simgrid_broker.fabric.lottery import drawn_queue, new_lottery
+from simgrid_broker.fabric.lottery import drawn_queue
 from simgrid_broker.fabric.task_queues import one_of_the_oldest, put_waiting, stop_waiting
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.policy.dirac.acceptance import Acceptance
@@ -14,6 +14,7 @@ from simgrid_broker.policy.dirac.editions import DEPLOYED
 from simgrid_broker.policy.dirac.identity import Identity
 from simgrid_broker.policy.dirac.request import checked_request
 from simgrid_broker.world.arrays import AGE
+from simgrid_broker.world.task_queues import Lottery, draw_tables
 
 N_SITES, N_OWNERS, N_REQUIREMENTS, WINDOW, DIRAC_JOB = 100, 250, 400, 50, STREAMS["dirac_job"]
 
@@ -56,7 +57,7 @@ def matched(lottery, nodes, kind, n_classes, seed, key):
 
 def waiting(n_queues: int, n_jobs: int, random: np.random.Generator) -> tuple:
     """The task queues with their jobs, and the list of these; the rank of a job is the number of its task queue."""
-    lottery, requests = new_lottery(n_queues, N_SITES, len(DEPLOYED.cpu_classes)), sites_ask()
+    lottery, requests = Lottery(**draw_tables(n_queues, N_SITES, len(DEPLOYED.cpu_classes))), sites_ask()
     acceptance, required = Acceptance(DEPLOYED, requests), requirements(random)
     queues = lottery.task_queues
     queues["cpu_class"] = random.integers(len(DEPLOYED.cpu_classes), size=n_queues)

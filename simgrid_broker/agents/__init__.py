@@ -20,10 +20,12 @@ from simgrid_broker.agents.production_watch_dog import production_watch_dog
 from simgrid_broker.agents.sampler import sampler
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.share_order import share_order
+from simgrid_broker.agents.site_director import site_director
 from simgrid_broker.agents.snapshots import snapshots
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_broker import task_broker
 from simgrid_broker.agents.task_commando import task_commando
+from simgrid_broker.agents.task_queues import task_queues
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
@@ -36,8 +38,8 @@ Agent = Callable[[Control], Process]
 AGENTS: tuple[Agent, ...] = (
     timeline, network_metrics, share_tree_cache, gdpconfig_cache, statistics, share_order, task_source, trace_source,
     task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor, watch_dog, production_watch_dog,
-    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, job_fetcher,
-    harvester_submitter, harvester_monitor, sampler, snapshots)
+    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director,
+    job_fetcher, harvester_submitter, harvester_monitor, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 

@@ -5,6 +5,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from simgrid_broker.agents.central_queue import CentralQueue
 from simgrid_broker.agents.command_book import CommandBook
 from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.harvester import Harvester
@@ -61,6 +62,7 @@ class Books:
         self.ledger = TaskLedger(world, fabric, self.commands.bring_back)
         self.open_inputs = OpenInputs(world)
         self.harvester = Harvester(world)
+        self.central_queue = CentralQueue(world, fabric) if world.scenario.dispatch == "dirac" else None
         self.submissions = Submissions(world)
         self.retry_module = RetryModule(world, policies.edition)
         self.scouts = Scouts(world, fabric, policies, self.retry_module)

@@ -189,6 +189,8 @@ class Generator:
         task, parts = self.work_queues.view(row, level)
         account = account_of(world.arrays, row)
         verdict = control.brokers.queues_for(task, parts, wanted, account)
+        if control.books.central_queue is not None:
+            control.books.central_queue.place(row, task, verdict, control.brokers.queues, now)
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
         begins = first_waiting(world.arrays, row, level)
         uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, wanted, block)

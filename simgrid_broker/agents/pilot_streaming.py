@@ -21,7 +21,9 @@ IDLE_TYPE = "SCORE"
 
 
 def pilot_streaming(control: Control) -> Process:
-    """Ask for workers."""
+    """Ask for workers, unless DIRAC's SiteDirector does."""
+    if control.books.central_queue is not None:
+        return
     types = control.world.vocabularies["resource_types"]
     score = types.index(IDLE_TYPE) if IDLE_TYPE in types else 0
     queues, harvester = control.world.scenario.grid.queues.values(), control.books.harvester

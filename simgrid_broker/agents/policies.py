@@ -24,7 +24,8 @@ class Policies:
         self.dispatch_order: DispatchOrder = policy("dispatch_order", names.dispatch_order)
         self.pilot_submission: Callable[[PilotStatus], np.ndarray] = policy("pilot_submission", names.pilot_submission)
         self.throttle: Callable[..., Throttle] = policy("throttle", names.throttle)
-        self.job_brokerage: Callable[..., Verdict] = policy("job_brokerage", names.job_brokerage)
+        self.job_brokerage: Callable[..., Verdict] = policy(
+            "job_brokerage", "task_queues" if world.scenario.dispatch == "dirac" else names.job_brokerage)
         self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
         self.edition: str = world.scenario.edition
         self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage)[self.edition]

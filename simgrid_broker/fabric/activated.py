@@ -11,8 +11,10 @@ activated jobs, the oldest first. A heap is any table with the columns rank, pan
 """
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.task_queues import put_waiting, stop_waiting
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.queued_work import max_walltime
+from simgrid_broker.world.rows import is_merge_job
 
 URGENT = 2**30
 """Added to the rank of urgent jobs, if they go before all others."""
@@ -110,10 +112,27 @@ def dispatch_rank(world: Arrays, job):
 
 
 @compiled
+def put_into_task_queue(world: Arrays, row):
+    """Put an activated job into DIRAC's task queue of its task; returns False for one that waits at its queue.
+
+    Such are merge jobs, and jobs of tasks without a task queue.
+    """
+    job, node = world.jobs[row], world.ages[row]
+    node["panda_id"] = job["panda_id"]
+    node["task_queue"] = -1 if is_merge_job(job) else world.waits_in[job["task"]]
+    if node["task_queue"] < 0:
+        return False
+    put_waiting(world, world.ages, node["task_queue"], row)
+    return True
+
+
+@compiled
 def put_activated(world: Arrays, row):
     """Insert an activated job into the heap of its pseudo-queue and share, and into the one by age if there is one."""
     jobs = world.jobs
     job = jobs[row]
+    if world.settings[0]["task_queues"] and put_into_task_queue(world, row):
+        return
     job["child"] = job["sibling"] = job["previous"] = -1
     job["rank"] = dispatch_rank(world, job)
     queue, share = job["pseudo_queue"], job["share"]
@@ -134,6 +153,9 @@ def put_activated(world: Arrays, row):
 def take_out(world: Arrays, row):
     """Remove an activated job from any place in its heaps; as the newest one, so that no job is put below it."""
     job = world.jobs[row]
+    if world.settings[0]["task_queues"] and world.ages[row]["task_queue"] >= 0:
+        stop_waiting(world, world.ages, world.ages[row]["task_queue"], row)
+        return
     queue, share = job["pseudo_queue"], job["share"]
     if world.newest_activated[queue, share] == row:
         world.newest_activated[queue, share] = -1

@@ -4,6 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import comes_before, next_beside, take_out
+from simgrid_broker.fabric.matcher import matched_job
 from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.world.arrays import Arrays
@@ -15,11 +16,16 @@ TEST = int(QueueStatus.TEST)
 
 @compiled
 def get_job(world: Arrays, number, pilot_start, now):
-    """Remove and return the job for a pilot of a pseudo-queue; -1 if none suits it; arguments as of `best_job`."""
+    """Remove and return the job for a pilot of a pseudo-queue; -1 if none suits it; arguments as of `best_job`.
+
+    Jobs that wait at the queue go before those that wait in DIRAC's task queues for a pilot of any queue.
+    """
     world.queues[world.pseudo_queues[number]["queue"]]["lastpilot_s"] = now
     row = best_job(world, number, pilot_start, now)
     if row >= 0:
         take_out(world, row)
+    elif world.settings[0]["task_queues"]:
+        row = matched_job(world, number, pilot_start, now)
     return row
 
 

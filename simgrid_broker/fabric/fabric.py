@@ -1,6 +1,6 @@
 """The fabric as agents use it: operations on the world that also grow tables, empty full outboxes and report faults."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,17 @@ from simgrid_broker.fabric.batch import cancel_old, submit, submit_for_jobs
 from simgrid_broker.fabric.ending import take_back_all
 from simgrid_broker.fabric.job_fetcher import fetch_jobs
 from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
+from simgrid_broker.fabric.lottery import set_priority
 from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
 from simgrid_broker.names import RANKED
 from simgrid_broker.world.arrays import ORDERED, WAITING
+from simgrid_broker.world.task_queues import draw_tables, longer_tables
 from simgrid_broker.world.transitions import raise_fault
 from simgrid_broker.world.world import World
+
+FIRST_TASK_QUEUES = 256
+"""Task queues for which there is room at first; it doubles when it is used up."""
 
 
 class Fabric:
@@ -236,6 +241,36 @@ class Fabric:
         settings["by_share"], settings["sloppy_fraction"] = share, sloppy_fraction
         for name in RANKED:
             settings[f"rank_by_{name}"] = weights.get(name, 0)
+
+    def use_task_queues(self, cpu_classes: Sequence[int], job_window: int, longest_first: bool) -> None:
+        """Let activated jobs wait in DIRAC's task queues, before the first one is activated.
+
+        cpu_classes: CPU times of task queues, ascending; job_window: oldest jobs of which a pilot gets one;
+        longest_first: whether only matching task queues of the highest CPU time compete.
+        """
+        world = self.world
+        settings = world.arrays.settings[0]
+        settings["task_queues"], settings["job_window"], settings["longest_first"] = True, job_window, longest_first
+        tables = draw_tables(FIRST_TASK_QUEUES, len(world.arrays.pseudo_queues), len(cpu_classes))
+        world.arrays = world.arrays.with_arrays(**tables, cpu_classes=np.array(cpu_classes, float))
+
+    def open_task_queue(self, number: int, cpu_class: int, accepts: np.ndarray) -> None:
+        """Make the task queue of the next number; accepts: whether pilots of each pseudo-queue match it, (n,) bool."""
+        if number == len(self.world.arrays.task_queues):
+            self.world.arrays = self.world.arrays.with_arrays(**longer_tables(self.world.arrays))
+        arrays = self.world.arrays
+        arrays.task_queues[number]["cpu_class"], arrays.task_queues[number]["priority"] = cpu_class, 1.0
+        arrays.accepts[:, number] = accepts
+
+    def wait_in(self, task_row: int, number: int) -> None:
+        """Let the next jobs of a task wait in a task queue."""
+        self.world.arrays.waits_in[task_row] = number
+
+    def set_task_queue_priorities(self, priorities: np.ndarray) -> None:
+        """Set the priorities of all task queues, (n,)."""
+        arrays = self.world.arrays
+        for number in np.flatnonzero(arrays.task_queues["priority"][:len(priorities)] != priorities).tolist():
+            set_priority(arrays, number, priorities[number])
 
     def serve_shares(self, order: np.ndarray, ranks: np.ndarray, sloppy_fraction: float | None = None) -> None:
         """Set the order of shares, most under-served first, and their ranks in dispatch, (n_shares,) each.

@@ -11,47 +11,12 @@ import math
 
 import numpy as np
 
-from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.world.task_queues import LEAST_POWER, N_BINS
 
-N_BINS, LEAST_POWER = 24, -6
-"""Bins of a CPU class, and the power of four that is the top of the first."""
 LOG_4 = math.log(4.0)
 DIRAC_QUEUE = STREAMS["dirac_queue"]
-
-TASK_QUEUE = np.dtype([
-    ("priority", "f8"),
-    ("cpu_class", "i4"),             # number of its CPU class, ascending
-    ("n_jobs", "i4"),                # jobs that wait in it
-    ("head", "i4"), ("tail", "i4"),  # rows of the oldest and the newest of them, -1 = none
-    ("bin", "i4"), ("place", "i4"),  # where it lies, -1 = nowhere: no job waits in it
-])
-"""A task queue in draws."""
-WALK = np.dtype([("key", "f8"), ("top", "f8"), ("bin", "i4"), ("left", "i4")])
-"""How far a draw has come in a bin."""
-
-
-class Lottery(Bundle):
-    """Task queues in draws, (n,), and requests of n_kinds kinds."""
-
-    task_queues: np.ndarray
-    accepts: np.ndarray            # (n_kinds, n), whether a task queue matches a kind of request, CPU time apart
-    n_open: np.ndarray             # (n_kinds,), task queues in the draw that do
-    drawable: np.ndarray           # (n_classes * N_BINS, n), the task queues of each bin
-    n_drawable: np.ndarray         # (n_classes * N_BINS,)
-    walks: np.ndarray              # (n_classes * N_BINS,) of WALK, room for a draw
-
-
-def new_lottery(n: int, n_kinds: int, n_classes: int) -> Lottery:
-    """A lottery without task queues, with room for `n`."""
-    task_queues = np.zeros(n, TASK_QUEUE)
-    for name in ("head", "tail", "bin", "place"):
-        task_queues[name] = -1
-    bins = n_classes * N_BINS
-    return Lottery(task_queues=task_queues, accepts=np.zeros((n_kinds, n), bool), n_open=np.zeros(n_kinds, np.int32),
-                   drawable=np.empty((bins, n), np.int32), n_drawable=np.zeros(bins, np.int32),
-                   walks=np.zeros(bins, WALK))
 
 
 @compiled

@@ -9,9 +9,10 @@ from simgrid_broker import names
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
+from simgrid_broker.fabric.binding import bind, fate_of_attempt
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
 from simgrid_broker.fabric.network import enqueue, join, new_transfer
-from simgrid_broker.luck import STREAMS, uniform
+from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
 from simgrid_broker.world.rows import is_merge_job, is_recorded, next_place, pop_retry, record_of, take_job
@@ -20,12 +21,10 @@ from simgrid_broker.world.transitions import enter, move
 PENDING, DEFINED = int(names.JobStatus.PENDING), int(names.JobStatus.DEFINED)
 ASSIGNED, ACTIVATED, FAILED = int(names.JobStatus.ASSIGNED), int(names.JobStatus.ACTIVATED), int(names.JobStatus.FAILED)
 MERGING = int(names.JobStatus.MERGING)
-NONE, SITE_ERROR, PAYLOAD_ERROR = int(names.Cause.NONE), int(names.Cause.SITE_ERROR), int(names.Cause.PAYLOAD_ERROR)
-MEMORY_EXCEEDED, TRANSFER_ERROR = int(names.Cause.MEMORY_EXCEEDED), int(names.Cause.TRANSFER_ERROR)
-LOST_HEARTBEAT = int(names.Cause.LOST_HEARTBEAT)
+NONE = int(names.Cause.NONE)
 INPUT = int(names.TransferKind.INPUT)
 INBOX = GROWING.index("pending")
-WORK, MEMORY, FATE, SITE_FATE = STREAMS["work"], STREAMS["memory"], STREAMS["fate"], STREAMS["site_fate"]
+WORK, MEMORY = STREAMS["work"], STREAMS["memory"]
 
 JOBS_PER_BUNCH = 20
 """Maximum number of jobs that share a dispatch dataset for their input; source: lifecycle reference, section 7.2."""
@@ -50,9 +49,7 @@ def throw_dice(world: Arrays, job, task, site):
     job["maxpss_mb"] = np.float64(task["maxpss_mb"]) * memory
     job["fate"] = condition(world, job["task"], job["chunk"])
     if job["fate"] == NONE:
-        job["fate"] = fate_of_payload(task, uniform(seed, FATE, task["luck"], job["chunk"], job["attempt"]))
-    if job["fate"] == NONE:
-        job["fate"] = fate_at_site(site, uniform(seed, SITE_FATE, task["luck"], job["chunk"], job["attempt"]))
+        job["fate"] = fate_of_attempt(world, job, task, site)
 
 
 @compiled
@@ -64,25 +61,6 @@ def recall(world: Arrays, job):
     job["input_bytes"], job["output_bytes"] = record["input_bytes"], record["output_bytes"]
     job["n_input_files"] = record["n_input_files"]
     job["fate"] = condition(world, job["task"], job["chunk"])
-
-
-@compiled
-def fate_of_payload(task, luck):
-    """Why a payload fails of itself, by a uniform number; NONE if it does not."""
-    if luck >= task["failure_rate"]:
-        return NONE
-    return MEMORY_EXCEEDED if luck < task["failure_rate"] * task["memory_kills"] else PAYLOAD_ERROR
-
-
-@compiled
-def fate_at_site(site, luck):
-    """How a site makes a job fail, by a uniform number; NONE if it does not."""
-    if luck >= site["failure_rate"]:
-        return NONE
-    part = luck / site["failure_rate"]
-    if part < site["lost_heartbeats"]:
-        return LOST_HEARTBEAT
-    return TRANSFER_ERROR if part < site["lost_heartbeats"] + site["stage_out_errors"] else SITE_ERROR
 
 
 @compiled
@@ -107,13 +85,9 @@ def priority_of(world: Arrays, task_row):
 @compiled
 def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     """Fill a new row with the values of the task and the slot."""
-    job, task, pseudo = world.jobs[row], world.tasks[task_row], world.pseudo_queues[number]
-    queue = world.queues[pseudo["queue"]]
+    job, task = world.jobs[row], world.tasks[task_row]
     job["task"], job["jeditaskid"] = task_row, task["jeditaskid"]
-    job["queue"], job["pseudo_queue"] = pseudo["queue"], number
-    job["corecount"] = 1 if task["corecount"] == 1 else pseudo["corecount"]    # lifecycle reference, section 2.6
-    job["hs06_milli"] = np.int32(round(job["corecount"] * queue["corepower"] * 1000.0))
-    job["resource_type"] = pseudo["resource_type"] if pseudo["resource_type"] >= 0 else resource_type
+    bind(world, job, task, number, resource_type)
     job["share"], job["user"], job["priority"] = task["share"], task["user"], priority_of(world, task_row)
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
     job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]

@@ -14,6 +14,7 @@ import numpy as np
 from simgrid_broker import plugins
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.policy import dispatch
+from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.job_brokerage import editions as job_rules
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilot_streaming import new_workers
@@ -28,7 +29,8 @@ GROUP = "simgrid_broker.policies"
 BUILT_IN: dict[str, dict[str, Any]] = {
     "dispatch_order": dispatch.ORDERS,
     "pilot_submission": {"unified_pilot_streaming": new_workers}, "throttle": {"job_throttler": throttle},
-    "job_brokerage": {"production": broker_jobs}, "task_brokerage": {"production": broker_task}}
+    "job_brokerage": {"production": broker_jobs, "task_queues": broker_to_task_queues},
+    "task_brokerage": {"production": broker_task}}
 """The package's own policies by kind and name."""
 
 RULES: dict[str, Mapping[str, Any]] = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION}

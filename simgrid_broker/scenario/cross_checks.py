@@ -24,6 +24,7 @@ from simgrid_broker.scenario.hopeless import (
 from simgrid_broker.scenario.locate import Finding
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.retry_rules import RETRY_RULES
+from simgrid_broker.scenario.rules_dirac import group_findings
 from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
@@ -33,7 +34,8 @@ from simgrid_broker.scenario.work_queues import by_queue
 from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, standby_slots
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
-    *GRID_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, unknown_name)
+    *GRID_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, group_findings,
+    unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 

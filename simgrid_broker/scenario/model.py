@@ -7,6 +7,7 @@ from pydantic import Field, model_validator
 
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.campaigns import Workload
+from simgrid_broker.scenario.dirac_run import DiracRun
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 from simgrid_broker.schema.grid import Links, Site, Storage
@@ -231,6 +232,10 @@ class Scenario(Whole):
     incidents: tuple[Incident, ...] = Field((), description="What happens at a given time")
     agents: Agents = Field(Agents(), description="How often each agent wakes")
     policies: Policies = Field(Policies(), description="Names of the policies in use")
+    dispatch: Literal["panda", "dirac"] = Field("panda", description="Where activated jobs wait: panda: at the "
+                                                "queue that brokerage gave them; dirac: in DIRAC's task queues, for a "
+                                                "pilot of any queue that can run them")
+    dirac: DiracRun = Field(DiracRun(), description="DIRAC's groups, for `dispatch: dirac`")
     record: Record = Field(Record(), description="What the run writes")
 
     @property

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.locate import Finding, Key
+from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.rules_shares import leaf_names
 
 
 def dirac_findings(snapshot: DiracSnapshot) -> Iterator[Finding]:
@@ -12,6 +14,24 @@ def dirac_findings(snapshot: DiracSnapshot) -> Iterator[Finding]:
     yield from unknown_jobs(snapshot)
     yield from unreadable_conditions(snapshot)
     yield from unreadable_options(snapshot)
+
+
+def group_findings(scenario: Scenario) -> Iterator[Finding]:
+    """Groups name leaf shares, each at most one group."""
+    leaves, taken = leaf_names(scenario), dict[str, str]()
+    for name, group in scenario.dirac.groups.items():
+        for position, share in enumerate(group.shares):
+            key = ("dirac", "groups", name, "shares", position)
+            if share not in leaves:
+                yield Finding(key, share, "unknown leaf share", nearest(share, leaves), of_absence=True)
+            elif share in taken:
+                yield Finding(key, share, f"belongs to the group {taken[share]!r} already")
+            taken[share] = name
+    if scenario.dirac.groups and scenario.dispatch == "panda":
+        yield Finding(("dirac",), None, "has no effect without `dispatch: dirac`")
+    if scenario.dispatch == "dirac" and scenario.policies.job_brokerage != "production":
+        yield Finding(("policies", "job_brokerage"), scenario.policies.job_brokerage,
+                      "is not asked: with `dispatch: dirac` jobs wait for any queue that can run them")
 
 
 def request_findings(asked: DiracRequests) -> Iterator[Finding]:

@@ -43,6 +43,9 @@ SETTINGS = np.dtype([
     ("urgent_first", "i4"),                      # whether jobs of that type are dispatched before shares are asked
     ("express_priority", "i4"),                  # lowest priority at which output moves as Express
     ("user_labels", "i8"),                       # bits: labels whose jobs have less priority the more their user has
+    ("task_queues", "i4"),                       # whether activated jobs wait in DIRAC's task queues
+    ("longest_first", "i4"),                     # whether only matching task queues of the highest CPU time compete
+    ("job_window", "i4"),                        # oldest jobs of a task queue of which a pilot gets one
     ("keeps_ages", "i4"),                        # whether activated jobs are also kept by age alone
     ("production_labels", "i8"), ("analysis_labels", "i8"),   # bits: labels that pilots of that work ask for
     ("test_labels", "i8"),                       # bits: labels that pilots of a queue in status `test` ask for
@@ -97,8 +100,12 @@ SUBMISSION = np.dtype([
 ])
 """Workers of one pseudo-queue that were submitted together and wait in the batch system."""
 
-AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling", "i4"), ("previous", "i4")])
-"""An activated job in the heap of those of its pseudo-queue by age, in the row of the job; all have rank 0."""
+AGE = np.dtype([("panda_id", "i8"), ("rank", "i4"), ("child", "i4"), ("sibling", "i4"), ("previous", "i4"),
+                ("task_queue", "i4")])
+"""An activated job in the heap of those of its pseudo-queue by age, in the row of the job; all have rank 0.
+
+In a run with task queues, its place in the list of its task queue instead; -1 = it waits at its pseudo-queue.
+"""
 
 WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
@@ -164,4 +171,13 @@ class Arrays(Bundle):
     lessons: np.ndarray            # inbox of the retry module
     splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
     input_loss: np.ndarray         # (n_tasks,)
+    task_queues: np.ndarray        # (n,) of TASK_QUEUE; this and the next five as in `Lottery`, by pseudo-queue
+    accepts: np.ndarray
+    n_open: np.ndarray
+    drawable: np.ndarray
+    n_drawable: np.ndarray
+    walks: np.ndarray
+    waits_in: np.ndarray           # (n_tasks,), task queue of the jobs of a task, -1 = they wait at their queues
+    cpu_classes: np.ndarray        # CPU times of task queues, HS06 s, ascending
+    n_asked: np.ndarray            # (n_pseudo_queues,), requests to task queues so far
     trace: np.ndarray              # recorded jobs, task by task, in each in the order of submission

@@ -21,6 +21,7 @@ from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.world import arrays, queue_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
+from simgrid_broker.world.task_queues import draw_tables
 from simgrid_broker.world.task_rows import task_tables
 from simgrid_broker.world.transitions import allowed_moves
 from simgrid_broker.world.world import World
@@ -61,6 +62,8 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
         running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, arrays.N_STATUS), np.int32),
         user_cores=np.zeros(n_users, np.int32),
+        **draw_tables(1, len(tables["pseudo_queues"]), 1), cpu_classes=np.zeros(0),
+        n_asked=np.zeros(len(tables["pseudo_queues"]), np.int64),
         allowed=allowed_moves(), retry_rules=no_retry_rules(), trace=task_list.trace,
     )
     world = World(made, scenario, share_tree(scenario.shares_in_use), vocabularies(scenario, task_list, tables))

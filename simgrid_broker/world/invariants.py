@@ -156,11 +156,22 @@ def visit(jobs, roots, seen, stack):
                     height += 1
 
 
+@compiled
+def visit_lists(nodes, heads, seen):
+    """Count each job of the lists that begin with `heads` (-1 = empty) in `seen`; stops at a job that is met twice."""
+    for row in heads:
+        while row >= 0 and seen[row] < 2:
+            seen[row] += 1
+            row = nodes[row]["sibling"]
+
+
 def activated_jobs_can_be_found(arrays: Arrays, found: Recount):
-    """Every activated job is in the heap of its pseudo-queue and share, once."""
+    """Every activated job is in the heap of its pseudo-queue and share, or in the list of a task queue, once."""
     jobs = arrays.jobs
     seen, stack = np.zeros(len(jobs), np.int32), np.zeros(2 * len(jobs) + 2, np.int32)
     visit(jobs, arrays.activated.ravel(), seen, stack)
+    if arrays.settings[0]["task_queues"]:
+        visit_lists(arrays.ages, arrays.task_queues["head"], seen)
     wanted = np.zeros_like(seen)
     wanted[found.rows[jobs["status"][found.rows] == ACTIVATED]] = 1
     if not np.array_equal(seen, wanted):

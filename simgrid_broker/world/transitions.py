@@ -87,6 +87,14 @@ def change_share(world: Arrays, row, share):
 
 
 @compiled
+def come_back(world: Arrays, row):
+    """Count a job again that has left the counts, at the queue and with the resource type that it has now."""
+    job = world.jobs[row]
+    world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] += 1
+    world.user_counts[job["user"], job["status"]] += 1
+
+
+@compiled
 def leave(world: Arrays, row):
     """Remove a job whose attempt has ended from the counts."""
     job = world.jobs[row]

@@ -19,7 +19,7 @@ MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
 
 TASK_TABLES = ("tasks", "task_times", "replica_site", "replica_fraction", "replica_tape", "ram_levels", "scout_inputs",
-               "splitting", "input_loss")
+               "splitting", "input_loss", "waits_in")
 """Tables with a row for each task."""
 
 FREE = {name: f"n_free_{name}" for name in ("jobs", "transfers", "retries", "submissions")}

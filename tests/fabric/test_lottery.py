@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from simgrid_broker.fabric.lottery import N_BINS, drawn_queue, enter_draw, leave_draw, new_lottery, set_priority
+from simgrid_broker.fabric.lottery import drawn_queue, enter_draw, leave_draw, set_priority
 from simgrid_broker.policy.dirac.draw import chances
+from simgrid_broker.world.task_queues import N_BINS, Lottery, draw_tables
 
 
 def lottery(priorities, accepts=None, classes=None, n_classes=1):
     """Task queues of these priorities, all of which match the one kind of request unless `accepts` says which."""
-    made = new_lottery(len(priorities), 1, n_classes)
+    made = Lottery(**draw_tables(len(priorities), 1, n_classes))
     made.task_queues["priority"] = priorities
     made.task_queues["cpu_class"] = 0 if classes is None else classes
     made.accepts[0] = True if accepts is None else accepts

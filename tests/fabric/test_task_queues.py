@@ -5,16 +5,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simgrid_broker.fabric.lottery import new_lottery
 from simgrid_broker.fabric.task_queues import one_of_the_oldest, put_waiting, stop_waiting
 from simgrid_broker.world.arrays import AGE
+from simgrid_broker.world.task_queues import Lottery, draw_tables
 
 pytestmark = pytest.mark.rule("task_queues.put_waiting", "task_queues.stop_waiting", "task_queues.one_of_the_oldest")
 
 
 def tables(panda_ids):
     """A lottery with one task queue, and jobs that do not wait yet."""
-    lottery, nodes = new_lottery(1, 1, 1), np.zeros(len(panda_ids), AGE)
+    lottery, nodes = Lottery(**draw_tables(1, 1, 1)), np.zeros(len(panda_ids), AGE)
     lottery.task_queues["priority"], lottery.accepts[:] = 1.0, True
     nodes["panda_id"] = panda_ids
     return lottery, nodes

@@ -1,0 +1,24 @@
+"""DIRAC's SiteDirector in place of pilot streaming: asks for pilots for the jobs in matching task queues.
+
+DIRAC's reference does not describe it; this is our own reading. The limits of each queue are Harvester's.
+"""
+
+import numpy as np
+
+from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.policy.dirac.site_director import pilots_wanted
+
+
+def site_director(control: Control) -> Process:
+    """Ask for pilots, if jobs wait in task queues."""
+    central, harvester = control.books.central_queue, control.books.harvester
+    if central is None:
+        return
+
+    def direct() -> None:
+        arrays = control.arrays
+        wanted = pilots_wanted(arrays.accepts, arrays.task_queues["cpu_class"], central.n_classes,
+                               arrays.task_queues["n_jobs"], arrays.pseudo_queues["n_submitted"])
+        pseudo_queue = harvester.types.pseudo_queue
+        harvester.command(np.where(pseudo_queue >= 0, wanted[pseudo_queue], 0))
+    yield from control.every(control.periods.pilot_streaming, direct, "pilots")

@@ -1,0 +1,48 @@
+"""Tables of DIRAC's task queues, for draws (`fabric/lottery.py`)."""
+
+import numpy as np
+
+from simgrid_broker.bundle import Bundle
+
+N_BINS, LEAST_POWER = 24, -6
+"""Bins of a CPU class, and the power of four that is the top of the first."""
+TASK_QUEUE = np.dtype([
+    ("priority", "f8"),
+    ("cpu_class", "i4"),             # number of its CPU class, ascending
+    ("n_jobs", "i4"),                # jobs that wait in it
+    ("head", "i4"), ("tail", "i4"),  # rows of the oldest and the newest of them, -1 = none
+    ("bin", "i4"), ("place", "i4"),  # where it lies, -1 = nowhere: no job waits in it
+])
+"""A task queue in draws."""
+WALK = np.dtype([("key", "f8"), ("top", "f8"), ("bin", "i4"), ("left", "i4")])
+"""How far a draw has come in a bin."""
+
+
+def draw_tables(n: int, n_kinds: int, n_classes: int) -> dict[str, np.ndarray]:
+    """The arrays of a `Lottery` without task queues, with room for `n`."""
+    task_queues = np.zeros(n, TASK_QUEUE)
+    for name in ("head", "tail", "bin", "place"):
+        task_queues[name] = -1
+    bins = n_classes * N_BINS
+    return dict(task_queues=task_queues, accepts=np.zeros((n_kinds, n), bool), n_open=np.zeros(n_kinds, np.int32),
+                drawable=np.empty((bins, n), np.int32), n_drawable=np.zeros(bins, np.int32), walks=np.zeros(bins, WALK))
+
+
+def longer_tables(old) -> dict[str, np.ndarray]:
+    """The arrays of a `Lottery`, or of a bundle that has them, with twice the room."""
+    n, n_classes = len(old.task_queues), len(old.n_drawable) // N_BINS
+    new = draw_tables(2 * n, len(old.n_open), n_classes)
+    new["task_queues"][:n], new["n_open"], new["n_drawable"] = old.task_queues, old.n_open, old.n_drawable
+    new["accepts"][:, :n], new["drawable"][:, :n] = old.accepts, old.drawable
+    return new
+
+
+class Lottery(Bundle):
+    """Task queues in draws, (n,), and requests of n_kinds kinds."""
+
+    task_queues: np.ndarray
+    accepts: np.ndarray            # (n_kinds, n), whether a task queue matches a kind of request, CPU time apart
+    n_open: np.ndarray             # (n_kinds,), task queues in the draw that do
+    drawable: np.ndarray           # (n_classes * N_BINS, n), the task queues of each bin
+    n_drawable: np.ndarray         # (n_classes * N_BINS,)
+    walks: np.ndarray              # (n_classes * N_BINS,) of WALK, room for a draw
