@@ -15,7 +15,7 @@ from simgrid_broker.fabric.loop import FAULT, OUTBOX_FULL, REACHED, advance
 from simgrid_broker.fabric.lottery import set_priority
 from simgrid_broker.fabric.submission import cut_jobs, make_jobs, set_up_jobs
 from simgrid_broker.fabric.timeouts import overdue, rules_by_status, shortest_limits
-from simgrid_broker.names import RANKED
+from simgrid_broker.names import RANKED, WorkerMode
 from simgrid_broker.world.arrays import ORDERED, WAITING
 from simgrid_broker.world.task_queues import draw_tables, longer_tables
 from simgrid_broker.world.transitions import raise_fault
@@ -243,7 +243,7 @@ class Fabric:
             settings[f"rank_by_{name}"] = weights.get(name, 0)
 
     def use_task_queues(self, cpu_classes: Sequence[int], job_window: int, longest_first: bool) -> None:
-        """Let activated jobs wait in DIRAC's task queues, before the first one is activated.
+        """Let activated jobs wait in DIRAC's task queues, before the first one is activated; all queues are streaming.
 
         cpu_classes: CPU times of task queues, ascending; job_window: oldest jobs of which a pilot gets one;
         longest_first: whether only matching task queues of the highest CPU time compete.
@@ -253,6 +253,7 @@ class Fabric:
         settings["task_queues"], settings["job_window"], settings["longest_first"] = True, job_window, longest_first
         tables = draw_tables(FIRST_TASK_QUEUES, len(world.arrays.pseudo_queues), len(cpu_classes))
         world.arrays = world.arrays.with_arrays(**tables, cpu_classes=np.array(cpu_classes, float))
+        world.arrays.queues["worker_mode"] = WorkerMode.STREAMING
 
     def open_task_queue(self, number: int, cpu_class: int, accepts: np.ndarray) -> None:
         """Make the task queue of the next number; accepts: whether pilots of each pseudo-queue match it, (n,) bool."""
