@@ -18,7 +18,7 @@ from simgrid_broker.names import TASK_ENDS, DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.views import Task
-from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import WorkQueueMap
 
@@ -74,7 +74,7 @@ class DirectJobs:
     def _queues_found(self, row: int, task: Task, parts, number: int) -> np.ndarray:
         """Candidate that job brokerage draws for each job, (k,); fewer than `number` if all others are full."""
         control, world = self.control, self.control.world
-        verdict = control.brokers.queues_for(task, parts, number, account_of(world.arrays, row))
+        verdict = control.brokers.queues_for(task, parts, number, account_of_task(world.arrays, row))
         first = int(world.arrays.tasks["next_chunk"][row])
         uniforms = control.brokers.uniforms(QUEUE_DRAW, task, luck.ATTEMPTS * first + 1, verdict, number)
         found, _ = spread_jobs(verdict, number, uniforms, block=1)
@@ -90,7 +90,7 @@ class DirectJobs:
             ram = asked_ramcount(task, cores)
             control.fabric.order_jobs(row, number, 1, ram, control.now, 0, task.resource_type)
             placed.append((queue, 1))
-        control.brokers.snapshot.place(account_of(control.arrays, row), task.resource_type, placed)
+        control.brokers.snapshot.place(account_of_task(control.arrays, row), task.resource_type, placed)
         self._set_running(row)
 
     def _set_running(self, row: int) -> None:

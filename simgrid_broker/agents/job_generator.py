@@ -22,7 +22,7 @@ from simgrid_broker.policy.task_selection import Selection, generates, selection
 from simgrid_broker.policy.throttle import Throttle, ThrottleLimits, lift, throttle_limits
 from simgrid_broker.views import Gdpconfig, Task
 from simgrid_broker.world.columns import return_to, set_reason, set_task
-from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.input_files import first_waiting, is_cut
 from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
@@ -187,7 +187,7 @@ class Generator:
         """Broker `wanted` jobs of one ramCount; returns how many found a queue, and the tag that left no candidate."""
         control, now, world = self.control, self.control.now, self.control.world
         task, parts = self.work_queues.view(row, level)
-        account = account_of(world.arrays, row)
+        account = account_of_task(world.arrays, row)
         verdict = control.brokers.queues_for(task, parts, wanted, account)
         if control.books.central_queue is not None:
             control.books.central_queue.place(row, task, verdict, control.brokers.queues, now)

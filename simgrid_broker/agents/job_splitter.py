@@ -16,7 +16,7 @@ from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.views import Task, Verdict
 from simgrid_broker.world.arrays import Arrays
-from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.input_files import first_waiting, inputs_to_use, pieces_at_once, waiting_pieces
 
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
@@ -52,7 +52,7 @@ class JobSplitter:
         typical = typical_files(splitting, control.cfg, task.prodsourcelabel, queue, task.processingtype)
         pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule.n_files))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
-        account = account_of(arrays, row)
+        account = account_of_task(arrays, row)
         verdict = control.brokers.queues_for(task, parts, asked, account)
         if control.books.central_queue is not None:
             control.books.central_queue.place(row, task, verdict, control.brokers.queues, control.now)

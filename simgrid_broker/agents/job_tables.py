@@ -28,7 +28,7 @@ from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
-from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.task_rows import renewed
 
 FIRST_SLOTS, FIRST_ORDERS = 256, 1024
@@ -157,7 +157,7 @@ class JobTables:
         """Put the numbers of a task's share, and the ways to its nucleus, into the tables."""
         control, task = self.control, self.record[slot]
         kind = int(task["resource_type"]) if self.state[0]["by_type"] else None
-        loads.load_row(control.world, control.brokers.snapshot, account_of(control.arrays, row), kind)
+        loads.load_row(control.world, control.brokers.snapshot, account_of_task(control.arrays, row), kind)
         observe.way_row(control.world, int(task["nucleus"]))
 
     def verdict(self, row: int, level: int) -> Verdict:

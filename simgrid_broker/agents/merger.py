@@ -17,7 +17,7 @@ from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world import observe
 from simgrid_broker.world.build import PMERGE
-from simgrid_broker.world.groups import account_of
+from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.tasks_to_snapshot import PlannedMerge
 
@@ -144,7 +144,7 @@ class Merger:
         if now < merge.again_at or world.arrays.tasks["status"][merge.task] not in SERVED:
             return False
         task, parts = self._view(merge)
-        account = account_of(world.arrays, merge.task)
+        account = account_of_task(world.arrays, merge.task)
         verdict = control.brokers.queues_for(task, parts, 1, account, cache=False)
         chunk = int(world.arrays.jobs["chunk"][merge.rows[0]])
         begins = luck.ATTEMPTS * chunk + merge.attempt

@@ -7,7 +7,7 @@ Resource queue, counted from 1; k = 0: in no Resource queue. Without Resource qu
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.world.arrays import Arrays
 
 
@@ -53,7 +53,11 @@ def account_of(world: Arrays, row):
     return np.int64(task["share"])
 
 
+account_of_task = uncompiled(account_of)
+"""As `account_of`, for Python, which asks so seldom that compiling takes longer."""
+
+
 def in_resource_queue(arrays: Arrays, tasks: np.ndarray) -> np.ndarray:
     """Whether each task belongs to a Resource queue, (n,) bool; tasks: rows, (n,)."""
     work_queue = arrays.tasks["work_queue"][tasks]
-    return (work_queue >= 0) & (work_queue < n_special(arrays))
+    return (work_queue >= 0) & (work_queue < uncompiled(n_special)(arrays))

@@ -49,7 +49,8 @@ class Burden:
         self.n_first = self.n = len(rows)
         self.rows, self.work = rows, work_left(world, rows, left)
         self.owed = world.owed
-        self.total = self._told(np.bincount(tasks["nucleus"][rows], self.work, minlength=len(world.arrays.sites)))
+        total = np.bincount(tasks["nucleus"][rows], self.work, minlength=len(world.arrays.sites))
+        self.total = self._told(total.astype(float))         # NumPy gives whole numbers where there are no tasks
         self.files, self.bytes = output_on_the_way(world)
         self.first, self.shown = dict[int, np.ndarray](), dict[tuple, Shown]()
 

@@ -220,6 +220,15 @@ def test_work_grows_with_every_assignment_but_not_what_there_was_at_first():
     assert (burden.total[0], burden.at_first(0)[0], burden.of_share(0, 0, 0)[0]) == (12, 5, 12)
 
 
+def test_parts_of_a_unit_of_work_count_from_the_first_assignment_on():
+    bench = Bench(None, dict(cputime=0.75), dict(cputime=0.75))
+    bench.arrays.tasks["status"][:] = T.READY
+    burden = Burden(bench.world, np.array([0, 1]))
+    for row in (0, 1):
+        assigned(bench, burden, row, 0)
+    assert burden.total[0] == pytest.approx(1.5)
+
+
 def test_d15_work_of_the_share_at_a_priority_or_above():
     said = [dict(cputime=5.0, nucleus=0, priority=10), dict(cputime=7.0, nucleus=0, priority=9),
             dict(cputime=11.0, nucleus=0, share=1, priority=99),
