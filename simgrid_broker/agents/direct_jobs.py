@@ -24,6 +24,7 @@ from simgrid_broker.world.work_queues import WorkQueueMap
 
 T = TaskStatus
 TAKES_JOBS = T.DEFINED, T.READY, T.RUNNING, T.PENDING
+NOTHING = np.zeros(0, np.int64)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
 
@@ -67,6 +68,8 @@ class DirectJobs:
 
     def _queues_named(self, task: Task, number: int) -> np.ndarray:
         """The queue that the jobs name, if it has slots of their resource type, once for each job."""
+        if not len(task.preassigned):
+            return NOTHING
         queues = self.control.brokers.queues
         named = np.isin(queues.queue, task.preassigned) & np.isin(queues.resource_type, (task.resource_type, -1))
         return np.flatnonzero(named)[:1].repeat(number)
