@@ -117,6 +117,11 @@ EQUIVALENT: dict[tuple[str, str], str] = {
     ("policy.zero_share._no_type", "n=1 -> n=2"): "only the nearest type is named",
     ("policy.zero_share._unknown", "n=1 -> n=2"): "only the nearest key is named",
     ("policy.throttle.throttle", "missing > bunch -> missing >= bunch"): "equal numbers are not changed",
+    ("fabric.submission.give_files", "bad >= 0 -> bad > 0"): "the dice have found that the first piece is bad",
+    ("fabric.submission.give_files", "bad >= 0 -> bad >= 1"): "the dice have found that the first piece is bad",
+    ("fabric.submission.give_files", "np.int64(-1) -> np.int64(-2)"): "no file comes before the first",
+    ("world.input_files.fill_pieces", "n < len(pieces) -> n <= len(pieces)"): "room is looked for piece by piece, too",
+    ("world.input_files.spread_factor", "sigma <= 0 -> sigma < 0"): "without a spread the factor is 1",
     ("world.input_files.spread_factor", "uniform(seed, stream, task['luck'], chunk, 0) -> "
      "uniform(seed, stream, task['luck'], chunk, 1)"): "any number that all attempts at a chunk share",
 }

@@ -6,6 +6,7 @@ from builders import Bench, scenario
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from simgrid_broker.fabric.input_loss import condition
 from simgrid_broker.names import Cause, ClosedBy
 from simgrid_broker.policy.splitting import CUT
 from simgrid_broker.world.input_files import waiting_pieces
@@ -62,6 +63,17 @@ def test_a_job_with_bad_input_is_to_fail_for_that(loss, cause):
 
 
 @pytest.mark.rule("retry_by_server")
+def test_each_piece_of_the_input_may_be_bad():
+    bench = Bench(None, dict(split=FILES, luck=4))
+    bench.arrays.input_loss["lost"] = 0.4
+    lost = [condition(bench.arrays, 0, piece) == Cause.INPUT_LOST for piece in range(10)]
+    cut(bench, *[2] * 5)
+    pairs = list(zip(lost[::2], lost[1::2], strict=True))
+    assert {(False, True), (False, False)} <= set(pairs)
+    assert [fate == Cause.INPUT_LOST for fate, in held(bench, "fate")] == [any(pair) for pair in pairs]
+
+
+@pytest.mark.rule("retry_by_server")
 def test_work_and_memory_hang_on_the_files():
     said = dict(work_spread=0.5, memory_spread=0.3, luck=3, split=FILES)
     alone, together = Bench(None, said), Bench(None, said)
@@ -70,6 +82,7 @@ def test_work_and_memory_hang_on_the_files():
     singles, (whole,) = held(alone, "work_hs06s", "maxpss_mb"), held(together, "work_hs06s", "maxpss_mb")
     assert whole[0] == pytest.approx(sum(work for work, _ in singles))
     assert whole[1] == max(memory for _, memory in singles)
+    assert 0 < min(memory for _, memory in singles) < alone.arrays.tasks["maxpss_mb"][0] < whole[1]
 
 
 @pytest.mark.rule("fill_pieces")

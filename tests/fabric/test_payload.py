@@ -55,6 +55,7 @@ def test_cpu_time_counts_all_cores_and_not_the_staging():
     assert job["cputime_s"] == pytest.approx(200.0 * 8 * 0.5)
 
 
+@pytest.mark.rule("retry_by_server")
 @pytest.mark.parametrize(("task_cores", "cores"), [
     pytest.param(0, 8, id="any number: those of the slot"),
     pytest.param(8, 8, id="as many as the slot has"),

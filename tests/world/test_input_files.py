@@ -112,6 +112,11 @@ def test_no_more_is_read_than_asked_for():
     assert len(waiting_pieces(bench.arrays, 0, 1, 5)) == 0
 
 
+@pytest.mark.parametrize("said", [dict(events_per_piece=1), dict(events_per_file=1)], ids=["parts", "files"])
+def test_pieces_of_one_event(said):
+    assert events_of(Bench(None, dict(split=FILES | said)).arrays, 0, 2) == 1
+
+
 @pytest.mark.parametrize(("scouts", "inputs"), [(0, 5), (1, 1), (4, 4), (5, 5), (6, 5)])
 def test_only_the_input_of_scouts_is_used_until_they_are_assessed(scouts, inputs):
     bench = Bench(None, dict(split=FILES | dict(n_files=5)))
