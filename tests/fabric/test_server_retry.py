@@ -3,7 +3,7 @@
 import pytest
 from builders import Bench, S, scenario
 
-from simgrid_broker.fabric import submission
+from simgrid_broker.fabric import binding
 from simgrid_broker.names import Cause
 
 pytestmark = pytest.mark.rule("retry_by_server")
@@ -69,7 +69,7 @@ def test_what_a_new_job_is_given():
     pytest.param(0.25, Cause.NONE, id="precisely the failure rate"),
 ])
 def test_fate_of_a_payload(luck, cause):
-    assert submission.fate_of_payload(dict(failure_rate=0.25, memory_kills=0.25), luck) == cause
+    assert binding.fate_of_payload(dict(failure_rate=0.25, memory_kills=0.25), luck) == cause
 
 
 @pytest.mark.parametrize(("luck", "cause"), [
@@ -79,7 +79,7 @@ def test_fate_of_a_payload(luck, cause):
     pytest.param(0.25, Cause.NONE, id="precisely the failure rate"),
 ])
 def test_fate_at_a_site(luck, cause):
-    assert submission.fate_at_site(dict(failure_rate=0.25, lost_heartbeats=0.5, stage_out_errors=0.25), luck) == cause
+    assert binding.fate_at_site(dict(failure_rate=0.25, lost_heartbeats=0.5, stage_out_errors=0.25), luck) == cause
 
 
 def test_a_new_attempt_by_jedi_resets_the_count_of_server_retries():
