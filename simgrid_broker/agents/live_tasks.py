@@ -10,11 +10,12 @@ from simgrid_broker.world.world import World
 
 
 class LiveTasks:
-    """Rows of the live tasks in order of arrival."""
+    """Rows of the live tasks in order of arrival; lists: by statuses, with the changes of status that they include."""
 
     def __init__(self, world: World):
         self.world = world
         self.rows = np.zeros(0, np.int64)
+        self.lists: dict[tuple[int, ...], tuple[np.ndarray, list[int], np.ndarray]] = {}
 
     def add(self, rows: Iterable[int]) -> None:
         """Append tasks that arrive."""
@@ -32,8 +33,13 @@ class LiveTasks:
         self.rows = self.rows[~over[self.rows]]
 
     def in_status(self, *statuses: int) -> np.ndarray:
-        """Rows of the live tasks in any of these statuses."""
-        return self.rows[_wanted(statuses)[self.world.arrays.tasks["status"][self.rows]]]
+        """Rows of the live tasks in any of these statuses; found again when a task has entered or left one of them."""
+        changes = [self.world.status_changes[status] for status in statuses]
+        of_rows, known, found = self.lists.get(statuses, (None, changes, self.rows))
+        if of_rows is not self.rows or known != changes:
+            found = self.rows[_wanted(statuses)[self.world.arrays.tasks["status"][self.rows]]]
+            self.lists[statuses] = self.rows, changes, found
+        return found
 
 
 @cache

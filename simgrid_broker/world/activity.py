@@ -59,7 +59,7 @@ def activity(arrays: Arrays, by_share: np.ndarray, now: float) -> dict[str, np.n
 def _of_jobs(arrays: Arrays) -> dict[str, np.ndarray]:
     """Columns without a counter, from a pass over the jobs; needed only for closed storages or tasks with diskIO."""
     unwritable = unwritable_sites(arrays)
-    if not unwritable.any() and not arrays.tasks["diskio"].any():
+    if not unwritable.any() and not arrays.settings["any_diskio"][0]:
         return {}
     n_queues = len(arrays.queues)
     transferring, running, diskio = np.zeros(n_queues, np.int64), np.zeros(n_queues, np.int64), np.zeros(n_queues)

@@ -51,6 +51,7 @@ SETTINGS = np.dtype([
     ("test_labels", "i8"),                       # bits: labels that pilots of a queue in status `test` ask for
     ("test_type", "i4"),                         # code of the processing type of functional tests, -1 = no task has it
     ("only_tests", "i4"),                        # whether a queue in status `test` gives its pilots only tests
+    ("any_diskio", "i4"),                        # whether any task, also one that comes later, may have disk traffic
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
 

@@ -1,7 +1,5 @@
 """Builds a world from a scenario and its tasks."""
 
-from collections.abc import Mapping
-
 import numpy as np
 
 from simgrid_broker.errors import Problem, ScenarioError, nearest
@@ -50,7 +48,7 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
     n_groups = n_shares * (1 + n_resource_queues(scenario.work_queues))
     n_types, n_users = len(scenario.resource_types), len(task_list.vocabularies["users"])
     made = arrays.Arrays(
-        state=_state(tables["pools"]), settings=_settings(scenario, task_list.vocabularies),
+        state=_state(tables["pools"]), settings=_settings(scenario, task_list),
         **tables,
         **task_tables(scenario, task_list), **_growing(int(tables["pools"]["cores"].sum())),
         activated=np.full((len(tables["pseudo_queues"]), n_shares), -1, np.int32),
@@ -146,8 +144,8 @@ def first_job_rows(total_cores: int) -> int:
     return max(FIRST_ROWS, total_cores * 5 // 4)
 
 
-def _settings(scenario: Scenario, vocabularies: Mapping[str, tuple[str, ...]]) -> np.ndarray:
-    agents, deployed = scenario.agents, scenario.edition == "deployed"
+def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
+    agents, deployed, vocabularies = scenario.agents, scenario.edition == "deployed", task_list.vocabularies
     labels, types = vocabularies["labels"], vocabularies["processing_types"]
 
     def bits(asked) -> int:
@@ -162,9 +160,17 @@ def _settings(scenario: Scenario, vocabularies: Mapping[str, tuple[str, ...]]) -
             rank_by_priority=1, urgent=code(EXPRESS_TYPE), express_priority=EXPRESS_PRIORITY[scenario.edition],
             user_labels=bits(ANALYSIS_LABELS) if deployed else 0, production_labels=bits(ASKED_LABELS["production"]),
             analysis_labels=bits(ASKED_LABELS["analysis"]), test_labels=bits(LABELS_OF_TESTS),
-            test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed).items():
+            test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
+            any_diskio=any_diskio(scenario, task_list)).items():
         settings[name] = value
     return settings
+
+
+def any_diskio(scenario: Scenario, task_list: TaskList) -> bool:
+    """Whether any task may have disk traffic: it is claimed, or scouts may measure it."""
+    work = scenario.workload
+    return bool(task_list.rows["diskio"].any()) or any(each.diskIO or each.useScout
+                                                       for each in (*work.campaigns, *work.users))
 
 
 def _growing(total_cores: int) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ BROKEN = T.BROKEN
 def register(world: World, row: int, now: float) -> None:
     """Set the first status of a task that arrives."""
     world.arrays.tasks["status"][row] = T.REGISTERED
+    world.status_changes[T.REGISTERED] += 1
     world.arrays.task_times[row, T.REGISTERED] = now
 
 
@@ -28,6 +29,8 @@ def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
         raise ForbiddenMove(f"task {tasks['jeditaskid'][row]} may not go from {T(old).word} to {status.word} "
                             f"(at {now:.3f} s)\n" + story(world, row))
     tasks["status"][row] = status
+    world.status_changes[old] += 1
+    world.status_changes[status] += 1
     tasks["modification_s"][row] = now
     world.arrays.task_times[row, status] = now
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.tasklist import TaskList
@@ -35,7 +36,8 @@ class World:
     task, fields of its view and its input; slots: rows of Harvester_Slots by PanDA queue; locked: names of candidates,
     or of their PanDA queues, that another broker holds; told_tasks, owed: of tasks by row, and of nuclei. row_of:
     row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come after
-    those; merges_output: whether any task, also of the blocks, may ask for merging.
+    those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a task
+    has entered or left each status.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -59,6 +61,7 @@ class World:
         self.free_tasks: list[int] = []
         self.blocks: Iterator[TaskList] = iter(())
         self.merges_output = False
+        self.status_changes = [0] * len(TaskStatus)
         self._seen: tuple[np.ndarray, Sight] | None = None
 
     @property

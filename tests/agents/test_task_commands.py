@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from builders import S, Stage, T, scenario
+from builders import S, Stage, T, put_task, scenario
 
 from simgrid_broker.agents.adder import adder
 from simgrid_broker.agents.harvester_submitter import harvester_submitter
@@ -280,7 +280,7 @@ def test_what_cannot_be_done_is_noted():
 def test_avalanche():
     stage = stage_with(dict(at=100, command="avalanche"), agents=(timeline, task_source, task_commando, post_processor))
     stage.run(90.0)
-    stage.arrays.tasks["status"][0] = T.SCOUTING
+    put_task(stage, 0, T.SCOUTING)
     stage.run(400.0)
     assert stage.entered(T.SCOUTED) > 0 and stage.task() == "running"
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from builders import Stage, T, scenario
+from builders import Stage, T, put_task, scenario
 
 from simgrid_broker.agents.post_processor import post_processor
 from simgrid_broker.agents.production_watch_dog import ProductionWatchDog, production_watch_dog
@@ -70,7 +70,7 @@ def test_jobs_that_remain():
 
 def running(stage, row=0, status=T.RUNNING) -> None:
     """Say that a task is at work."""
-    stage.arrays.tasks["status"][row] = status
+    put_task(stage, row, status)
     stage.arrays.tasks["modification_s"][row] = stage.now
 
 

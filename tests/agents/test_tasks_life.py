@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from builders import Stage, T, everyone, scenario
+from builders import Stage, T, everyone, put_task, scenario
 
 from simgrid_broker.agents import control
 from simgrid_broker.agents.adder import adder
@@ -152,7 +152,8 @@ def test_a_child_waits_for_its_parent(end, status):
     stage = Stage((task_source, task_refiner), scenario({"A": {}, "B": {}}), {}, CHILD)
     stage.run(61.0)
     assert stage.task(1) == "registered"
-    stage.arrays.tasks["status"][0], stage.arrays.tasks["nucleus"][0] = end, 1
+    put_task(stage, 0, end)
+    stage.arrays.tasks["nucleus"][0] = 1
     stage.run(122.0)
     assert stage.task(1) == status
     if status == "assigning":

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from builders import S, Stage, T, everyone, put_job, scenario
+from builders import S, Stage, T, everyone, put_job, put_task, scenario
 
 from simgrid_broker.agents.caches import gdpconfig_cache
 from simgrid_broker.agents.job_generator import job_generator
@@ -187,10 +187,10 @@ def test_a_task_of_high_priority_passes_a_throttled_queue_in_the_code():
         stage = stage_of(first, first | dict(n_jobs=50, priority=900), edition=edition, resource_types=dict(
             SCORE=dict(mincore=1, maxcore=1)), agents=(statistics, job_generator, setupper),
             gdpconfig={"NQUEUELIMIT_All": 400, "NQUEUECAP_All": 0})
-        stage.arrays.tasks["status"][0] = int(T.READY)
+        put_task(stage, 0, T.READY)
         stage.control.books.live_tasks.add([0, 1])
         stage.run(2000.0)
-        stage.arrays.tasks["status"][1] = int(T.READY)
+        put_task(stage, 1, T.READY)
         stage.run(2400.0)
         assert made(stage)[1] == jobs
 

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from simgrid_broker.engine import Simulation, simulate
+from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario import arriving, load_scenario
 from simgrid_broker.scenario.synthetic import arrivals, task_list
 from simgrid_broker.schema import RECORDED
@@ -93,3 +94,14 @@ def test_files_lost_at_a_site_are_lost_for_tasks_that_come_later(monkeypatch, tm
                                             "fraction": 0.5} for site in ("CENTRE", "NORTH")])
         return tables(plan, tmp_path / str(size))["tasks"]
     pd.testing.assert_frame_equal(lost(4), lost(1 << 30))
+
+
+def test_lists_by_status_follow_every_move(tmp_path):
+    def looked_at(control):
+        while True:
+            yield control.env.timeout(600)
+            rows, tasks = control.books.live_tasks.rows, control.arrays.tasks
+            for status in TaskStatus:
+                assert control.books.live_tasks.in_status(status).tolist() == rows[
+                    tasks["status"][rows] == status].tolist(), status.word
+    simulate(many_small_tasks(duration="6h"), folder=tmp_path / "run", agents=[looked_at])

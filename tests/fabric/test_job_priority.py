@@ -1,7 +1,7 @@
 """Priority of jobs: that of their task, but in the code those of users lose some for each of their live jobs."""
 
 import pytest
-from builders import Bench, S, Stage, T, put_job, scenario
+from builders import Bench, S, Stage, T, put_job, put_task, scenario
 
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.fabric.submission import priority_of
@@ -64,7 +64,7 @@ def test_live_jobs_of_the_user_count(others, expected):
 def test_priority_of_tasks(label, priority, documented, deployed):
     for edition, expected in (("documented", documented), ("deployed", deployed)):
         stage = Stage((task_refiner,), scenario(edition=edition), dict(label=label, priority=priority))
-        stage.arrays.tasks["status"][0] = T.REGISTERED
+        put_task(stage, 0, T.REGISTERED)
         stage.control.books.live_tasks.add([0])
         stage.run(3600.0)
         assert stage.arrays.tasks["priority"][0] == expected and stage.task() != "registered"
