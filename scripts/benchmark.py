@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmark_cases import atlas, commands, sizes
+from benchmark_cases.growth import growth, long_run
 from benchmark_cases.handover import handover
 from benchmark_cases.matching import dirac
 from benchmark_cases.measures import HOUR
@@ -36,13 +37,14 @@ COMMANDS: dict[str, Callable[..., dict]] = {
 
 CASES: dict[str, Callable[..., dict]] = {
     "fabric": fabric, "busy_cores": busy_cores, "decision": atlas.decision, "timeouts": timeouts, "handover": handover,
-    "dirac": dirac,
+    "dirac": dirac, "growth": growth, "long_run": long_run,
     "whole_run_atlas": lambda: atlas.whole_run(6), "whole_run_atlas_2d": lambda: atlas.whole_run(48), **COMMANDS}
 
 BUDGETS = {
     ("fabric", "ratio_to_simpy"): "at least 165", ("busy_cores", "cost_ratio"): "at most 1.6",
     ("decision", "median_us_uncached"): "at most 300", ("timeouts", "median_ms"): "at most 50",
     ("dirac", "median_us"): "at most 50",
+    ("long_run", "cost_ratio"): "at most 1.05", ("long_run", "memory_ratio"): "at most 1.1",
     ("whole_run_atlas", "ratio_to_simpy"): "at least 11", ("whole_run_atlas_2d", "ratio_to_simpy"): "at least 11",
     ("whole_run_atlas", "decision_us"): "at most 100",
     ("minimal", "cpu_seconds"): "at most 3", ("first_run", "ratio_to_against"): "at most 0.5 of 1e0ff5c",

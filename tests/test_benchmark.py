@@ -47,6 +47,24 @@ def test_the_timeout_rules_find_the_jobs_that_are_too_old(benchmark):
     assert found["found"] == -(-found["jobs"] // 1000)
 
 
+def test_a_long_run_is_measured_at_its_begin_and_at_its_end(benchmark, monkeypatch):
+    from benchmark_cases import growth
+    monkeypatch.setattr(growth, "THINNED", 400)
+    monkeypatch.setattr(growth, "SITES", 1)
+    found = growth.long_run(0.1, 0.05, 0.02)
+    assert found["jobs"] > 0 and found["live"] <= found["rows"] and found["cost_ratio"] > 0
+
+
+def test_growth_is_measured_in_three_directions(benchmark, monkeypatch):
+    from benchmark_cases import growth
+    asked = []
+    monkeypatch.setattr(growth, "jobs_per_s_of_fabric", lambda *sizes: asked.append(sizes) or {"jobs_per_s": 1e6})
+    found = growth.growth()
+    assert {found[f"{name}_ratio"] for name in ("shares", "queues", "cores")} == {1.0}
+    assert asked == [(100, 60_000, 200_000, 3), (100, 60_000, 200_000, 100), (10, 60_000, 200_000, 30),
+                     (600, 60_000, 200_000, 30), (10, 1_000, 200_000, 30), (300, 499_800, 200_000, 30)]
+
+
 def test_the_matcher_finds_jobs_among_many_and_leaves_as_many(benchmark):
     found = benchmark.dirac(n_queues=50, n_jobs=500, n_matches=120)
     assert found["jobs_waiting"] == 500 and found["found_percent"] > 50 and found["median_us"] > 0

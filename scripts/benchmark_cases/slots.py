@@ -69,9 +69,9 @@ class Feed:
         self.fabric.empty_outboxes()
 
 
-def jobs_per_s_of_fabric(n_queues: int, cores: int, least_jobs: int) -> dict:
-    """Pilot, dispatch over 30 shares, run; measured after one full turnover of the slots."""
-    feed = Feed(n_queues, cores)
+def jobs_per_s_of_fabric(n_queues: int, cores: int, least_jobs: int, n_shares: int = 30) -> dict:
+    """Pilot, dispatch over so many shares, run; measured after one full turnover of the slots."""
+    feed = Feed(n_queues, cores, n_shares)
     while feed.ended < cores:
         feed.turn(HOUR / 4)
     ended, feed.spent, events = feed.ended, 0.0, int(feed.world.state["n_processed"])
