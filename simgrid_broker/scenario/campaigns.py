@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from simgrid_broker.names import CORES_OF_ANY, MOST_FILES_OF_JOB
+from simgrid_broker.scenario.functional_tests import FunctionalTests
 from simgrid_broker.scenario.input_files import SplitRule
 from simgrid_broker.scenario.spread import BytesSpread, FractionSpread, MegabytesSpread, NumberSpread, Spread
 from simgrid_broker.schema.named import CampaignName, LeafName, WorkQueueName
@@ -275,6 +276,7 @@ class Workload(Part):
     campaigns: tuple[Campaign, ...] = Field((), description="Streams of production tasks")
     users: tuple[UserActivity, ...] = Field((), description="Groups of users with analysis tasks")
     trace: Trace | None = Field(None, description="A recorded workload")
+    tests: FunctionalTests = Field(FunctionalTests(), description="Test jobs for every queue")
 
     @model_validator(mode="after")
     def names_are_different(self) -> "Workload":

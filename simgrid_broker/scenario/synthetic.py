@@ -18,6 +18,7 @@ from simgrid_broker.scenario.arriving import Arrivals, Stream
 from simgrid_broker.scenario.campaigns import Campaign, Payload, UserActivity
 from simgrid_broker.scenario.expand_grid import late_function
 from simgrid_broker.scenario.model import Grid, Scenario
+from simgrid_broker.scenario.queue_test_tasks import tests_of_queues
 from simgrid_broker.scenario.rules_shares import leaf_names
 from simgrid_broker.scenario.spread import MOST_THINGS, NumberSpread, Spread
 from simgrid_broker.scenario.tasklist import TaskList, fill, merged, new_rows, no_replicas
@@ -58,6 +59,8 @@ def arrivals(scenario: Scenario) -> Arrivals:
     streams = [stream for campaign in work.campaigns for stream in campaign_streams(campaign, scenario)]
     streams += [stream for activity in work.users for stream in user_streams(activity, scenario)]
     streams += single_arrivals(scenario)
+    streams += [stream_of(task, scenario, task.name, arrival_s, (task.username,))
+                for task, arrival_s in tests_of_queues(scenario)]
     if work.trace is None:
         return Arrivals(streams)
     tasks, remarks = late_function("trace_tasks")(work.trace, scenario)
