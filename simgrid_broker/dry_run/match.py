@@ -77,7 +77,7 @@ def _answer(prepared: MatchInput, given: Mapping[str, Any], number: int, draws: 
     asked, named_ce = prepared.request(given)
     try:
         request = checked_request(asked, prepared.edition.request_fields, prepared.sharing, named_ce=named_ce,
-                                  negative=prepared.snapshot.negative)
+                                  negative=prepared.bans(asked))
     except Malformed as wrong:
         return RequestAnswer(asked, error={"type": wrong.kind, "text": str(wrong)})
     queues = list(prepared.queues)

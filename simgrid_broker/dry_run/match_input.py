@@ -8,14 +8,16 @@ from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.policy.dirac.edition import cpu_classes
 from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
 from simgrid_broker.policy.dirac.identity import Refused
+from simgrid_broker.policy.dirac.limiter import Match, over_running_limit, united, within_delay
 from simgrid_broker.policy.dirac.pilot_report import KEPT, Credentials, request_of_pilot
 from simgrid_broker.policy.dirac.priorities import DEFAULT_SHARE, Group, compute_priorities, whole_option
-from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of
+from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of, is_on
 from simgrid_broker.policy.dirac.task_queues import TaskQueues
 from simgrid_broker.scenario import DiracRequests, DiracSnapshot
 
 SCHEDULING = "JobScheduling"
-OPTIONS = ("taskQueueCPUTimeIntervals", "EnableSharesCorrection", "ShareCorrections")
+OPTIONS = ("taskQueueCPUTimeIntervals", "EnableSharesCorrection", "ShareCorrections", "RunningLimit", "MatchingDelay",
+           "CheckJobLimits", "CheckMatchingDelay")
 """Options below Operations/JobScheduling that act."""
 GENERIC_PILOT = "GenericPilot"
 OF_REPORT = ("NumberOfProcessors", "WholeNode", "Credentials")
@@ -60,6 +62,20 @@ class MatchInput:
                                                self.snapshot.banned_sites, edition=self.edition)
         asked = self._renamed(asked)
         return {name: asked[name] for name in self.edition.request_fields if name in asked}, named_ce
+
+    def bans(self, asked: Mapping[str, Any]) -> Any:
+        """Negative condition of a request: that of the snapshot, else the one of limits and delays at its site."""
+        site, limited = asked.get("Site"), dict[str, list[str]]()
+        if self.snapshot.negative is not None or not isinstance(site, str):
+            return self.snapshot.negative
+        if is_on(self.scheduling.get("CheckJobLimits", True)):
+            limited = over_running_limit(self.scheduling.get("RunningLimit", {}).get(site, {}), [
+                (each.model_dump(), each.jobs) for each in self.snapshot.running if each.Site == site],
+                str(asked.get("GridCE", "")))
+        if is_on(self.scheduling.get("CheckMatchingDelay", True)):
+            limited = united(limited, within_delay(self.scheduling.get("MatchingDelay", {}).get(site, {}), [
+                Match(each.ago, each.model_dump()) for each in self.snapshot.matches if each.Site == site]))
+        return limited
 
     def _insert(self) -> None:
         for job in self.snapshot.jobs:
@@ -130,6 +146,10 @@ def _on_options(prepared: MatchInput) -> Iterator[str]:
         yield f"operations.{name} has no effect{did_you_mean(nearest(name, [SCHEDULING]))}"
     for name in sorted(prepared.scheduling.keys() - set(OPTIONS)):
         yield f"operations.{SCHEDULING}.{name} has no effect{did_you_mean(nearest(name, OPTIONS))}"
+    if prepared.edition.name == "documented":
+        given = [name for name in ("RunningLimit", "MatchingDelay") if name in prepared.scheduling]
+        for name in (*given, *(["negative"] if prepared.snapshot.negative else [])):
+            yield f"{name} has no meaning in the documented edition, which has no limits"
     intervals = prepared.scheduling.get("taskQueueCPUTimeIntervals")
     if intervals is not None and prepared.classes == prepared.edition.cpu_classes:
         yield (f"taskQueueCPUTimeIntervals {intervals} is not in force: the classes are "

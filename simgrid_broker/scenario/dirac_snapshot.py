@@ -64,6 +64,23 @@ class DiracUsage(Part):
     data: dict[str, float] = Field(description="Usage by group or user; what is absent had none")
 
 
+class DiracRunning(Part):
+    """Jobs at a site in status Running, Matched or Stalled, which count for its RunningLimit."""
+
+    Site: str = Field(description="The site")
+    jobs: int = Field(1, ge=0, description="Number of jobs")
+    JobType: str = Field("", description="Their type")
+    Owner: str = Field("", description="Their owner")
+    OwnerGroup: str = Field("", description="Their group")
+    Platform: str = Field("", description="Their platform")
+
+
+class DiracMatch(DiracRunning):
+    """A match at a site, which counts for its MatchingDelay."""
+
+    ago: float = Field(ge=0, description="Time since it, s")
+
+
 class DiracSnapshot(Whole):
     """Everything that a match depends on, except the request."""
 
@@ -78,11 +95,13 @@ class DiracSnapshot(Whole):
     groups: dict[str, DiracGroup] = Field(default_factory=dict, description="Groups; one that is not here has defaults")
     users: dict[str, DiracUser] = Field(default_factory=dict, description="Users; one that is not here has no DN")
     operations: dict[str, Any] = Field(default_factory=dict, description="Options below Operations; JobScheduling has "
-                                       "taskQueueCPUTimeIntervals, EnableSharesCorrection and "
-                                       "ShareCorrections")
+                                       "taskQueueCPUTimeIntervals, EnableSharesCorrection, ShareCorrections, "
+                                       "RunningLimit, MatchingDelay, CheckJobLimits, CheckMatchingDelay")
     history: tuple[DiracUsage, ...] = Field((), description="Usage that share correctors see")
     negative: Any = Field(None, description="Negative condition, or a list of them, of all requests: {attribute: "
-                          "[values]}")
+                          "[values]}; default: that of limits and delays at the site of each")
+    running: tuple[DiracRunning, ...] = Field((), description="Jobs that run at sites with a RunningLimit")
+    matches: tuple[DiracMatch, ...] = Field((), description="Matches at sites with a MatchingDelay")
     banned_sites: tuple[str, ...] = Field((), description="Sites that are not in use; a pilot of theirs gets test jobs")
     raw_resource: bool = Field(False, description="Whether requests are reports of pilots, which DIRAC's Matcher "
                                "translates first")

@@ -67,7 +67,8 @@ def unreadable_options(snapshot: DiracSnapshot) -> Iterator[Finding]:
         yield Finding(("operations", "JobScheduling"), scheduling, "expected a mapping of options")
         return
     corrections = scheduling.get("ShareCorrections", {})
-    for key, value in ((("ShareCorrections",), corrections),
+    for key, value in ((("ShareCorrections",), corrections), *(((name,), scheduling.get(name, {}))
+                                                               for name in ("RunningLimit", "MatchingDelay")),
                        (("ShareCorrections", "WMSHistory"),
                         corrections.get("WMSHistory", {}) if isinstance(corrections, dict) else {})):
         if not isinstance(value, dict):

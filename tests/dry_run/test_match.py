@@ -124,7 +124,8 @@ def test_a_pilot_reports_and_is_translated():
     ({}, dict(OwnerDN="x"), "OwnerDN of 1 request has no meaning in the deployed edition"),
     (dict(raw_resource=True), dict(BannedSite="A"), "BannedSite of 1 request is not kept by DIRAC's Matcher"),
     (dict(raw_resource=True), dict(RequiredTag="A"), "RequiredTag of 1 request without Tag is lost"),
-    (dict(jobs=[dict(id=1, Owner="a", OwnerGroup="user", Setup="S")]), {}, "Setup of 1 job has no meaning")])
+    (dict(jobs=[dict(id=1, Owner="a", OwnerGroup="user", Setup="S")]), {}, "Setup of 1 job has no meaning"),
+    (dict(edition="documented", jobs=[], negative=dict(Site=["A"])), {}, "negative has no meaning in the documented")])
 def test_what_has_no_effect_is_remarked(snapshot, request_, remark):
     remarks = sb.match(SNAPSHOT | snapshot, dict(CPUTime=360) | request_).remarks
     assert len(remarks) == 1 and remark in remarks[0]
