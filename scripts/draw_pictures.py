@@ -208,6 +208,28 @@ def memory_retry(runs: Runs) -> bytes:
         [Marks(), Marks()], 0)
 
 
+# ---- unified_queue -------------------------------------------------------------------------------------------------
+
+WAYS = {"pilot streaming": "pull_ups", "push": "push"}
+
+
+def cores_of_type(run: sb.Run, kind: str) -> pd.Series:
+    """Cores of running jobs of a resource type, by time in s."""
+    shares = run.table("shares", ["time_s", "resource_type", "running_cores"])
+    return shares[shares.resource_type == kind].groupby("time_s").running_cores.sum()
+
+
+def unified_queue(runs: Runs) -> bytes:
+    """Running cores of a unified queue by the cores of their jobs, as in Figure 5 of the Global Shares paper."""
+    marks = context(next(iter(runs.values()))).marks
+    moments = sorted({at for at, _ in marks.incidents})
+    return one_above_the_other(
+        [(of_each(runs, lambda run: cores_of_type(run, "SCORE")), "cores of single-core jobs"),
+         (of_each(runs, lambda run: cores_of_type(run, "MCORE")), "cores of eight-core jobs")],
+        [Marks(marks.start_s, tuple(zip(moments, words, strict=True)))
+         for words in (("event generation is boosted", "as before"), ("", ""))], 1)
+
+
 PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
     "flat_shares": Picture(lambda: {tree: scenario(name, incidents=[]) for tree, name in TREES.items()},
@@ -219,6 +241,8 @@ PICTURES = {
                                  fast_rebrokerage),
     "memory_retry": Picture(lambda: {edition: scenario("memory_retry", edition=edition)
                                      for edition in ("documented", "deployed")}, memory_retry),
+    "unified_queue": Picture(lambda: {way: scenario("unified_queue_evgen_boost", **{"grid.queues.CERN.workflow": flow})
+                                      for way, flow in WAYS.items()}, unified_queue),
 }
 """The pictures by the names of their files in docs/img."""
 

@@ -30,11 +30,13 @@ from simgrid_broker.scenario.rules_names import unknown_name
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_work import WORK_RULES
 from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
+from simgrid_broker.scenario.rules_workers import WORKER_RULES
 from simgrid_broker.scenario.work_queues import by_queue
 from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, standby_slots
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
-    *GRID_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES, group_findings,
+    *GRID_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES,
+    group_findings,
     unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
