@@ -73,7 +73,7 @@ def of_scenario(scenario: "Scenario") -> list[dict]:
     from simgrid_broker.world.queue_tables import pools_of
     from simgrid_broker.world.share_tree import share_tree
     tree = share_tree(scenario.shares_in_use)
-    cores = sum(cores for _, cores, _ in pools_of(scenario.grid)[1])
+    cores = sum(pool.cores for pool in pools_of(scenario.grid)[1])
     offered, streams = [0.0] * len(tree.names), [0] * len(tree.names)
     unknown = [scenario.workload.trace is not None or bool(scenario.work_queues)] * len(tree.names)
     for stream in (*scenario.workload.campaigns, *scenario.workload.users) if not scenario.work_queues else ():

@@ -36,8 +36,7 @@ from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, s
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
     *GRID_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES,
-    group_findings,
-    unknown_name)
+    group_findings, unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
