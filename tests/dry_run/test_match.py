@@ -152,3 +152,20 @@ def test_unknown_keys_and_names_are_refused(snapshot, request_, error, message):
 def test_no_request_is_refused():
     with pytest.raises(sb.RequestError, match="at least one request is needed"):
         sb.match(SNAPSHOT, [])
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_drawn_frequencies_follow_the_closed_forms(edition):
+    """Priorities 1, 2, 3; in the third task queue three jobs of priority 1 and one of 2; chi-square, p > 0.001."""
+    jobs = [dict(id=k, Owner="a", OwnerGroup="g", CPUTime=300, Sites=[f"S{k}", "A"]) for k in (1, 2, 3)]
+    jobs += [jobs[2] | dict(id=k, priority=1 + (k == 6)) for k in (4, 5, 6)]
+    long = dict(id=9, Owner="a", OwnerGroup="g", CPUTime=10)      # of the same class as the others
+    snapshot = dict(jobs=[*jobs, long], set_priorities={"1": 1, "2": 2, "3": 3}, after_recalculate_remove=[9])
+    answer, n = asked(dict(CPUTime=600, Site="A"), 6000, snapshot, edition=edition), 6000
+    expected = {1: 7 / 54, 2: 8 / 27, 3: 31 / 54}
+    assert {queue.name: queue.probability for queue in answer.matching} == pytest.approx(expected)
+    assert sum((queue.drawn - n * expected[queue.name]) ** 2 / (n * expected[queue.name])
+               for queue in answer.matching) < 13.8
+    of_jobs = {1: 7 / 54, 2: 8 / 27, **dict.fromkeys((3, 4, 5), 31 / 54 * 0.53125 / 3), 6: 31 / 54 * 0.46875}
+    assert answer.jobs == pytest.approx(of_jobs)
+    assert sum((answer.drawn[job] - n * chance) ** 2 / (n * chance) for job, chance in of_jobs.items()) < 20.5
