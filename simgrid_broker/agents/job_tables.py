@@ -33,6 +33,8 @@ from simgrid_broker.world.task_rows import renewed
 
 FIRST_SLOTS, FIRST_ORDERS = 256, 1024
 """Room for tasks and for orders at first; it doubles when it is used up."""
+MOST_ARRAYS = 16_384
+"""First refusals by static rules that are kept: as many as those of requirements (`policy.funnel.MaskCache`)."""
 SLOT_TABLES = "slots", "asked", "record", "replica_site", "replica_part", "replica_tape"
 """Tables with a row for each slot."""
 
@@ -99,17 +101,19 @@ class JobTables:
         """Take over what was replaced: statistics, the description of the queues, gdpconfig, room for decisions."""
         brokers, cfg = self.control.brokers, self.control.cfg
         snapshot, queues, read = self.known
-        if queues is not brokers.queues:
+        anew = queues is not brokers.queues or len(self.first.number) > MOST_ARRAYS
+        if anew:
             n = len(brokers.queues.records)
             self.first, self.weight = Rows(n, np.int16), Rows(n, float)
-        if queues is not brokers.queues or read is not cfg:
+        anew |= read is not cfg
+        if anew:
             self._forget()
         if snapshot is not brokers.snapshot:
             self.apart[:] = False
-            self.apart[[self.control.world.row_of[jeditaskid] for jeditaskid in brokers.snapshot.types_at]] = (
-                self.state[0]["by_type"])
+            rows = map(self.control.world.row_of.get, brokers.snapshot.types_at)        # some may be gone since
+            self.apart[[row for row in rows if row is not None]] = self.state[0]["by_type"]
         self.known = brokers.snapshot, brokers.queues, cfg
-        if queues is not brokers.queues or read is not cfg:
+        if anew:
             self._bundle()
         elif snapshot is not brokers.snapshot or self.desk.room is not self.control.books.decisions.room:
             self._renew_statistics()

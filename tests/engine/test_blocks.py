@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from simgrid_broker.agents import job_tables
 from simgrid_broker.engine import Simulation, simulate
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario import arriving, load_scenario
@@ -58,10 +59,16 @@ def test_tasks_of_one_moment_come_together(monkeypatch):
     assert sorted(set(begins)) == begins and begins[0] == 0
 
 
-@pytest.mark.parametrize("scenario", [chain, many_small_tasks])
-def test_the_size_of_blocks_changes_no_result(scenario, monkeypatch, tmp_path):
+def deployed():
+    """Tasks of many kinds, some of which get jobs of several resource types."""
+    return many_small_tasks(edition="deployed", duration="8h")
+
+
+@pytest.mark.parametrize("scenario", [chain, many_small_tasks, deployed])
+def test_neither_blocks_nor_forgotten_kinds_of_tasks_change_a_result(scenario, monkeypatch, tmp_path):
     whole = tables(scenario(), tmp_path / "whole")
     in_blocks(monkeypatch, 4)
+    monkeypatch.setattr(job_tables, "MOST_ARRAYS", 2)
     for name, table in tables(scenario(), tmp_path / "blocks").items():
         pd.testing.assert_frame_equal(table, whole[name])
 
