@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from simgrid_broker.cli.loading import loaded
-from simgrid_broker.cli.tagging import leaf_of
 from simgrid_broker.cli.text import paragraph, table
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ def _number(value: float | None) -> str:
 
 def of_scenario(scenario: "Scenario") -> list[dict]:
     """One row for each node of the tree of a scenario, parents before their children."""
+    from simgrid_broker.scenario.cross_checks import leaf_of
     from simgrid_broker.world.queue_tables import pools_of
     from simgrid_broker.world.share_tree import share_tree
     tree = share_tree(scenario.shares_in_use)
@@ -78,7 +78,7 @@ def of_scenario(scenario: "Scenario") -> list[dict]:
     unknown = [scenario.workload.trace is not None or bool(scenario.work_queues)] * len(tree.names)
     for stream in (*scenario.workload.campaigns, *scenario.workload.users) if not scenario.work_queues else ():
         leaf = leaf_of(scenario, stream)
-        node = -1 if leaf is None else int(tree.leaves[leaf])
+        node = -1 if leaf is None else tree.names.index(leaf)
         while node >= 0:
             streams[node] += 1
             offered[node] += _rate(scenario, stream) * stream.mean_task_core_s

@@ -1,4 +1,4 @@
-"""Shares that take the streams of work of a scenario."""
+"""Streams of work that no share of a scenario takes."""
 
 from typing import TYPE_CHECKING
 
@@ -12,22 +12,9 @@ TAGS = ("processingtype", "workinggroup", "campaign", "transpath", "prodsourcela
 """Fields of a stream by which its tasks are tagged, those first that are most often at fault."""
 
 
-def leaf_of(scenario: "Scenario", stream: "Payload") -> int | None:
-    """Number of the leaf share that takes the tasks of a stream; None if none does."""
-    from simgrid_broker.agents.task_refiner import tag_rules
-    from simgrid_broker.policy.tagging import UNDEFINED, tag
-    from simgrid_broker.world.share_tree import leaf_shares
-    if stream.gshare:
-        return [leaf.name for leaf in leaf_shares(scenario.shares_in_use)].index(stream.gshare)
-    named = stream.site[0] if stream.site else None
-    task = {name: getattr(stream, name) for name in TAGS}
-    task["rtype"] = scenario.grid.queues[named].resource_type if named else ""
-    found = tag(tag_rules(scenario.shares_in_use), task)
-    return None if found == UNDEFINED else found
-
-
 def untagged_streams(scenario: "Scenario") -> list[Problem]:
     """A problem for each stream of work whose tasks no share takes, where shares alone take tasks."""
+    from simgrid_broker.scenario.cross_checks import leaf_of
     if scenario.work_queues:
         return []
     return [_problem(scenario, f"workload.{kind}[{position}]", stream) for kind in ("campaigns", "users")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from simgrid_broker.errors import nearest
+from simgrid_broker.names import ASKED_LABELS, JOB_TYPE_OF_TESTS
 from simgrid_broker.scenario.gdpconfig import find
 from simgrid_broker.scenario.hopeless import (
     closed_storages,
@@ -62,6 +63,15 @@ def work_without_share(scenario: Scenario) -> Iterator[str]:
     for stream in (*scenario.workload.campaigns, *scenario.workload.users):
         if not by_queue(scenario) and leaf_of(scenario, stream) is None:
             yield f"No share takes the tasks of {stream.name!r}; they will be broken."
+
+
+def labels_without_pilots(scenario: Scenario) -> Iterator[str]:
+    """Work whose label no pilot asks for; source: lifecycle reference, section 5.2."""
+    asked = {label for labels in ASKED_LABELS.values() for label in labels}
+    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
+        if stream.prodsourcelabel not in asked and stream.processingtype != JOB_TYPE_OF_TESTS:
+            yield (f"No pilot asks for jobs of prodsourcelabel {stream.prodsourcelabel!r}, so that those of "
+                   f"{stream.name!r} never start.")
 
 
 def leaf_of(scenario: Scenario, stream) -> str | None:
@@ -197,7 +207,8 @@ def _takes(leaf, stream) -> bool:
 
 
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
-    no_work, work_without_share, rule_of_inner_share, site_without_anything, no_open_queue, queue_refuses_all, cut_off,
+    no_work, work_without_share, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
+    queue_refuses_all, cut_off,
     setting_without_match, option_of_full_chain, option_no_number, standby_of_nothing, software_without_transhome,
     software_unknown,
     more_cores_than_slots, queue_of_nothing, slot_memory_larger_than_site, storage_without_room, run_too_short,

@@ -335,6 +335,7 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
 @pytest.mark.parametrize(("look", "key", "value"), [
     pytest.param("no_work", ("workload",), {}, id="no work"),
     pytest.param("work_without_share", ("workload", "campaigns", 0, "prodsourcelabel"), "ptest", id="of no share"),
+    pytest.param("labels_without_pilots", ("workload", "campaigns", 0, "prodsourcelabel"), "rc_test", id="no pilot"),
     pytest.param("rule_of_inner_share", ("shares", 0, "workinggroup"), "AP_.*", id="a rule that is never asked"),
     pytest.param("site_without_anything", (*GRID, "sites", "DESY"), {}, id="a site of nothing"),
     pytest.param("no_open_queue", (*GRID, "queues"), {"CERN": {"atlas_site": "CERN-PROD", "status": "test"}},
