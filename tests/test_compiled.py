@@ -176,6 +176,46 @@ def test_a_part_is_compiled_once_for_whole_numbers_of_all_widths(tmp_path):
     assert answer == "8 2 ['__main__.outer'] 0\n"
 
 
+UNUSUAL = """
+import numpy as np
+from numba import literal_unroll
+from simgrid_broker.compiled import compiled
+
+FIELDS = ("byte", "word")
+RECORD = [("byte", np.int8), ("word", np.uint32)]
+
+@compiled
+def add_up(row):
+    total = 0
+    for name in literal_unroll(FIELDS):
+        total += row[name]
+    return total
+
+@compiled
+def within(row):
+    twice = lambda number: 2 * number
+    return twice(row["byte"])
+
+@compiled
+def of_pair(row):
+    found = 0
+    for number in (row["byte"], np.int8(7)):
+        found = max(found, number)
+    return found
+
+row = np.zeros(1, RECORD)[0]
+row["byte"], row["word"] = 3, 5
+print(add_up(row), within(row), of_pair(row))
+"""
+
+
+def test_functions_that_need_all_of_numbas_passes_have_them(tmp_path):
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    answer = subprocess.run([sys.executable, "-c", UNUSUAL], env=environment, capture_output=True, text=True,
+                            timeout=300, check=True).stdout
+    assert answer == "8 6 7\n"
+
+
 FULL = """
 import os
 from simgrid_broker.compiled import compiled

@@ -9,14 +9,15 @@ internals: `pyproject.toml` bounds Numba to the versions that were tried.
 import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, TypeVar
 
 import numba
 from llvmlite import binding
-from numba.core import types
+from numba.core import typed_passes, types, untyped_passes
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler, Flags, compile_extra
+from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags, compile_extra
+from numba.core.compiler_machinery import PassManager
 from numba.core.registry import CPUDispatcher
 from numba.core.sigutils import normalize_signature
 from numba.core.types.misc import unliteral
@@ -29,6 +30,14 @@ OPTIONS = dict(nopython=True, error_model="numpy", _nrt=False, no_cfunc_wrapper=
 """Nopython, IEEE arithmetic, and without reference counting: six times faster here, but no array can be created."""
 WIDER = dict.fromkeys((types.int8, types.int16, types.int32, types.uint8, types.uint16, types.uint32), types.int64)
 """Types in which a part takes numbers of these types: one variant instead of one for each width."""
+PASSES = (
+    untyped_passes.TranslateByteCode, untyped_passes.FixupArgs, untyped_passes.IRProcessing,
+    untyped_passes.RewriteSemanticConstants, untyped_passes.DeadBranchPrune, untyped_passes.GenericRewrites,
+    untyped_passes.RewriteDynamicRaises, untyped_passes.ReconstructSSA,
+    typed_passes.NopythonTypeInference, typed_passes.PreLowerStripPhis, typed_passes.IRLegalization,
+    typed_passes.AnnotateTypes, typed_passes.NativeLowering, typed_passes.NoPythonBackend)
+"""Numba's passes without those for functions within one, loops over literals, `with`, inlining on request and
+expressions of arrays, which compiled functions hardly ever have: a tenth of the time of translating."""
 PREFIX = f"{__name__.partition('.')[0]}."
 
 _watchers: list[Callable[[str], None]] = []
@@ -86,17 +95,46 @@ class Compiled(CPUDispatcher):
         return self._parts[tuple(normalize_signature(sig)[0])].library
 
     def _part(self, args: tuple):
-        flags = Flags()
+        flags = Known()
         self.targetdescr.options.parse_as_flags(flags, OPTIONS | dict(no_cpython_wrapper=True))
         flags.no_compile = True
         result = compile_extra(self.typingctx, self.targetctx, self.py_func, args, None, flags, {},
+                               pipeline_class=PlainCompiler,
                                library=Part(self.targetctx.codegen(), self.py_func.__qualname__))
         self.targetctx.insert_user_function(result.library, result.fndesc, [result.library])
         return result
 
 
-class WholeCompiler(Compiler):
-    """Numba's compiler of a function, with a library that includes all parts."""
+class Known(Flags):
+    """Flags of a compilation, compared by what was set: Numba asks thousands of times whether they are equal."""
+
+    def __hash__(self):
+        return hash(Flags)
+
+    def __eq__(self, other):
+        return self._values == other._values if isinstance(other, Known) else super().__eq__(other)
+
+
+class PlainCompiler(CompilerBase):
+    """Numba's compiler of a function, with the passes that plain loops need."""
+
+    def define_pipelines(self):
+        """Called by Numba for what to do: all of its passes for functions with others within or loops over literals."""
+        code = self.state.func_id.code
+        if "literal_unroll" in code.co_names or any(isinstance(constant, CodeType) for constant in code.co_consts):
+            return [DefaultPassBuilder.define_nopython_pipeline(self.state)]
+        passes = PassManager("plain")
+        for one in PASSES:
+            passes.add_pass(one, one.__name__)
+        passes.finalize()
+        return [passes]
+
+
+class WholeCompiler(PlainCompiler):
+    """The compiler of a function that Python calls, with a library that includes all parts."""
+
+    def __init__(self, typingctx, targetctx, library, args, return_type, flags, locals):
+        super().__init__(typingctx, targetctx, library, args, return_type, Known(flags), locals)
 
     def compile_extra(self, func):
         """Called by Numba to compile `func`."""
