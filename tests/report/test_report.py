@@ -17,7 +17,7 @@ import simgrid_broker.report
 from simgrid_broker.errors import OutputError
 from simgrid_broker.metrics import share_compliance
 from simgrid_broker.records import RunWriter, new_run_folder, read_run, write_manifest
-from simgrid_broker.report import pictures, terminal_summary, write_comparison, write_report
+from simgrid_broker.report import canvas, terminal_summary, write_comparison, write_report
 from simgrid_broker.report.canvas import apart, sheet, spread
 from simgrid_broker.report.colours import share_colours
 from simgrid_broker.report.comparison import setting_differences
@@ -114,7 +114,7 @@ def only_drawn(monkeypatch):
     def draw_only(draw, table, size, panels=(1, 1)):
         draw(table, sheet(size, panels)[1])
         return b""
-    monkeypatch.setattr(pictures, "png", draw_only)
+    monkeypatch.setattr(canvas, "png", draw_only)
 
 
 def killed(root):
