@@ -36,7 +36,7 @@ class DecisionLog:
 
     of_jobs: (n_shares, n_rules + 1, n_queues, 3) refusals of queues by the rules of the scenario since the last sample,
     where `is_counted`, (n_shares,), says so. numbers: of the decisions MADE so far, and of those RECORDED since then in
-    `room`.
+    `room`. to_tally: functions that complete the refusals before they are written.
     """
 
     def __init__(self, world: World, policies: Policies):
@@ -57,6 +57,7 @@ class DecisionLog:
                                  len(world.arrays.queues), 3), np.int64)
         self.is_counted = np.zeros(len(self.of_jobs), bool)
         self.refusals: dict[tuple[DecisionKind, int], tuple[Steps, np.ndarray]] = {}
+        self.to_tally: list[Callable[[], None]] = []
 
     def begin(self, rows: np.ndarray) -> None:
         """Look out for tasks that are about to arrive if all about them is to be recorded."""
@@ -183,6 +184,8 @@ class DecisionLog:
 
     def flush(self, now: float, write: Callable[..., None]) -> None:
         """Write what was added since the last call."""
+        for tally in self.to_tally:
+            tally()
         if len(self.rows):
             write("decisions", self.rows.copy())
             self.numbers[RECORDED] = 0

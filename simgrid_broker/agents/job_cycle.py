@@ -18,7 +18,7 @@ from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import most_jobs
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.columns import thaw
-from simgrid_broker.world.counts import place_block, tally_refusals
+from simgrid_broker.world.counts import place_block, tally_open
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
 from simgrid_broker.world.places import fill_ways
@@ -82,6 +82,8 @@ class Desk(Bundle):
     groups: np.ndarray
     ranks: np.ndarray              # (n_rules + 1,), as `tally_refusals`
     furthest: np.ndarray
+    closed_furthest: np.ndarray    # (n_firsts, 2, most groups), of `furthest_closed`
+    times: np.ndarray              # (n_shares, n_firsts), as `tally_closed`
     keys: np.ndarray               # (n,) of the candidates, for draws
     chosen: np.ndarray
     sizes: np.ndarray
@@ -223,7 +225,10 @@ def draw(world, tables, desk, state):
     task = tables.task[slot]
     state["next"] = SUBMIT
     desk.numbers[MADE] += 1
-    tally_refusals(desk.counts, task["share"], tables.refused_by, desk.groups, desk.ranks, desk.furthest)
+    first = tables.asked[slot]["first"]
+    desk.times[task["share"], first] += 1
+    tally_open(desk.counts, task["share"], tables.refused_by, first, tables.open, tables.n_open, desk.closed_furthest,
+               desk.groups, desk.ranks, desk.furthest)
     luck.fill_draws(world.settings[0]["seed"], QUEUE_DRAW, task["luck"],
                     first_waiting(world, desk.slots[slot]["task"], state["level"]), state["block"], state["wanted"],
                     desk.keys, tables.best, n_best, desk.uniforms)

@@ -7,6 +7,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.decision_log import DecisionLog
 from simgrid_broker.agents.job_cycle import CYCLE, Desk, decide, go_on
 from simgrid_broker.agents.job_slots import SLOT
 from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
@@ -20,7 +21,8 @@ from simgrid_broker.policy.job_brokerage.broker import (
     prepare,
     verdict_of,
 )
-from simgrid_broker.policy.job_brokerage.decide import ASKED, Question, Tables, room
+from simgrid_broker.policy.job_brokerage.decide import ASKED, Question, Tables, open_of, room
+from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.job_brokerage.question import TASK
 from simgrid_broker.policy.job_brokerage.selection import PLACE
 from simgrid_broker.policy.task_selection import Selection
@@ -28,6 +30,7 @@ from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.views import Verdict
 from simgrid_broker.world import loads, observe
 from simgrid_broker.world.arrays import N_RAM_LEVELS, ORDERED
+from simgrid_broker.world.counts import furthest_closed, tally_closed
 from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.task_rows import renewed
 
@@ -57,6 +60,42 @@ class Rows:
         return found[0]
 
 
+class Firsts(Rows):
+    """First refusals by static criteria as rows, and what follows from each.
+
+    open: columns of `Tables`, `decide.open_of`; furthest: of `counts.furthest_closed`; times: (n_shares, n_rows),
+    decisions since the last sample.
+    """
+
+    def __init__(self, brokerage: JobBrokerage, log: DecisionLog, n: int):
+        super().__init__(n, np.int16)
+        self.brokerage, self.log = brokerage, log
+        self._derive()
+
+    def row_of(self, array: np.ndarray) -> int:
+        """As for `Rows`."""
+        known = len(self.number)
+        row = super().row_of(array)
+        if len(self.number) > known:
+            self._derive()
+        return row
+
+    def tally(self) -> None:
+        """Count the closed candidates of the decisions so far."""
+        tally_closed(self.log.of_jobs, self.times, self.open["closed"], self.furthest, self.log.groups,
+                     self.log.furthest)
+
+    def _derive(self) -> None:
+        log, steps = self.log, self.log.steps(DecisionKind.JOB_BROKERAGE, self.brokerage.tags)
+        if hasattr(self, "times"):
+            self.tally()
+        self.open = open_of(self.brokerage, self.table)
+        self.furthest = np.empty((len(self.table), *log.furthest.shape), np.int64)
+        for row in range(len(self.table)):
+            furthest_closed(self.open["closed"], row, log.groups, steps.ranks, self.furthest)
+        self.times = np.zeros((len(log.of_jobs), len(self.table)), np.int64)
+
+
 class JobTables:
     """Tasks that wait for jobs as the brokerage sees them: a slot for each task and level of ramCount.
 
@@ -66,6 +105,8 @@ class JobTables:
 
     tables: Tables
     desk: Desk
+    first: Firsts
+    weight: Rows
 
     def __init__(self, control: Control, work_queues: WorkQueues):
         self.control, self.work_queues = control, work_queues
@@ -86,6 +127,7 @@ class JobTables:
         self.replica_tape = np.zeros((n, N_REPLICAS), bool)
         self.known: tuple[Any, Any, Any] = None, None, None
         control.books.newcomers.append(self.forget)
+        control.books.decisions.to_tally.append(lambda: self.first.tally())
         self.renew()
 
     def forget(self, rows: np.ndarray) -> None:
@@ -103,8 +145,10 @@ class JobTables:
         snapshot, queues, read = self.known
         anew = queues is not brokers.queues or len(self.first.number) > MOST_ARRAYS
         if anew:
+            if queues is not None:
+                self.first.tally()
             n = len(brokers.queues.records)
-            self.first, self.weight = Rows(n, np.int16), Rows(n, float)
+            self.first, self.weight = Firsts(self.brokerage, self.control.books.decisions, n), Rows(n, float)
         anew |= read is not cfg
         if anew:
             self._forget()
@@ -151,10 +195,10 @@ class JobTables:
         control, brokers = self.control, self.control.brokers
         task, _ = self.work_queues.view(row, level)
         known = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
-        first, weight = self.first.table, self.weight.table
+        first, weight = self.first.open, self.weight.table
         rows = self.first.row_of(known.first), self.weight.row_of(known.static_weight)
         self.state[0]["kind"] = self.kinds.add(control.arrays, row, level, known, rows)
-        if first is not self.first.table or weight is not self.weight.table:
+        if first is not self.first.open or weight is not self.weight.table:
             self._bundle()
 
     def read(self, row: int, slot: int) -> None:
@@ -213,13 +257,14 @@ class JobTables:
             asked=self.asked, task=self.record, replica_site=self.replica_site, replica_part=self.replica_part,
             replica_tape=self.replica_tape, **self.brokerage.order._asdict(), queues=queues.records,
             load=brokers.snapshot.load, link=network.ways, store=brokers.snapshot.store, parts=NO_PARTS,
-            first=self.first.table, static_weight=self.weight.table,
+            first=self.first.table, **self.first.open, static_weight=self.weight.table,
             **room(len(queues.records), MAX_CANDIDATES, len(self.brokerage.candidate_factors)))
         self.desk = Desk(
             state=self.state, slots=self.slots, slot_of=self.slot_of, asks=self.apart,
             changes=control.books.scouts.changes, nuclei=nuclei, waiting=network.waiting, ways_known=network.ways_known,
             links=network.table, **places.ways(), numbers=log.numbers, counts=log.of_jobs, is_counted=log.is_counted,
-            groups=log.groups, ranks=steps.ranks, furthest=log.furthest, keys=luck.keys_of(queues.names),
+            groups=log.groups, ranks=steps.ranks, furthest=log.furthest,
+            closed_furthest=self.first.furthest, times=self.first.times, keys=luck.keys_of(queues.names),
             chosen=np.empty(n, np.int64), sizes=np.empty(n, np.int64), uniforms=np.empty((n, MAX_CANDIDATES)),
             places=np.empty(MAX_CANDIDATES, PLACE), orders=self.orders, **self._statistics())
 

@@ -70,6 +70,71 @@ def tally_refusals(counts, share, rule_of, groups, ranks, furthest):
 
 
 @compiled
+def furthest_closed(closed, row, groups, ranks, furthest):
+    """Fill furthest[row, level, group] with the candidate that came furthest of those that are closed, -1 = none.
+
+    closed: (n_rows, n) rule that refuses a candidate for good, negative = it is open; the others as `tally_refusals`.
+    """
+    for level in range(2):
+        for group in range(furthest.shape[2]):
+            furthest[row, level, group] = -1
+        for k in range(closed.shape[1]):
+            best = furthest[row, level, groups[level, k]]
+            if closed[row, k] >= 0 and (best < 0 or ranks[closed[row, k]] > ranks[closed[row, best]]):
+                furthest[row, level, groups[level, k]] = k
+
+
+@compiled
+def tally_open(counts, share, rule_of, row, open_, n_open, closed_furthest, groups, ranks, furthest):
+    """Count as `tally_refusals`, but only open candidates and their groups; `tally_closed` counts the others.
+
+    open_: (n_rows, n) open candidates, of which the first n_open[row]; closed_furthest: of `furthest_closed`.
+    """
+    for i in range(n_open[row]):
+        k = open_[row, i]
+        counts[share, rule_of[k], groups[0, k], 0] += 1
+        for level in range(2):
+            furthest[level, groups[level, k]] = closed_furthest[row, level, groups[level, k]]
+    for i in range(n_open[row]):
+        k = open_[row, i]
+        for level in range(2):
+            best = furthest[level, groups[level, k]]
+            ahead = 1 if best < 0 else ranks[rule_of[k]] - ranks[rule_of[best]]
+            if ahead > 0 or (ahead == 0 and k < best):
+                furthest[level, groups[level, k]] = k
+    for i in range(n_open[row]):
+        k = open_[row, i]
+        for level in range(2):
+            best = furthest[level, groups[level, k]]
+            if best >= 0:
+                counts[share, rule_of[best], groups[0, best], 1 + level] += 1
+                furthest[level, groups[level, k]] = -1
+
+
+@compiled
+def tally_closed(counts, times, closed, closed_furthest, groups, furthest):
+    """Count closed candidates, and groups without any other, of the decisions so far, and forget these.
+
+    times: (n_shares, n_rows) decisions.
+    """
+    for row in range(times.shape[1]):
+        for level in range(2):
+            for group in range(furthest.shape[1]):
+                furthest[level, group] = closed_furthest[row, level, group]
+            for k in range(closed.shape[1]):
+                if closed[row, k] < 0:
+                    furthest[level, groups[level, k]] = -1
+        for share in range(len(times)):
+            number, times[share, row] = times[share, row], 0
+            for k in range(closed.shape[1] if number > 0 else 0):
+                if closed[row, k] >= 0:
+                    counts[share, closed[row, k], groups[0, k], 0] += number
+                for level in range(2):
+                    if furthest[level, groups[level, k]] == k:
+                        counts[share, closed[row, k], groups[0, k], 1 + level] += number
+
+
+@compiled
 def place_jobs(share, resource_type, queue, number, placed, placed_by_type, load, load_known):
     """Count new jobs, `number` at each `queue`, (k,) each, in the tables of a `Snapshot`."""
     for k in range(len(queue)):

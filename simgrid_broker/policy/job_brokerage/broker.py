@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker.policy.funnel import ONE, MaskCache, first_refusals
 from simgrid_broker.policy.job_brokerage.completeness import Readable, readable
-from simgrid_broker.policy.job_brokerage.decide import ASKED, PART, Question, Tables, room
+from simgrid_broker.policy.job_brokerage.decide import ASKED, PART, Question, Tables, open_of, room
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerage
 from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import initial_list
@@ -72,7 +72,7 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
     return Question(Tables(
         asked=asked, task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
         load=stats.load[None], link=stats.link[None], store=stats.store, parts=parts_of(locality),
-        first=known.first[None], static_weight=known.static_weight[None],
+        first=known.first[None], **open_of(brokerage, known.first[None]), static_weight=known.static_weight[None],
         **room(len(queues.records), MAX_CANDIDATES, len(brokerage.candidate_factors))), 0)
 
 

@@ -19,7 +19,7 @@ from simgrid_broker.policy.job_brokerage.question import Candidate
 
 RULES_PER_EXIT = 8
 """Criteria between two tests whether any of the later ones can still matter."""
-FRAME = (decide.begin, decide.take_input, decide.choose, decide.note, decide.rank)
+FRAME = (decide.begin, decide.close, decide.take_input, decide.choose, decide.note, decide.rank)
 ARGUMENTS = ", ".join(Candidate._fields)
 TEXT = '''\
 """A decision of job brokerage, written by `simgrid_broker.policy.job_brokerage.compose`; a change here is lost.
@@ -57,23 +57,24 @@ def decision(tables, row):
     order = tables.orders[hint]
     best_class, last_class = 127, -1
     begin(tables, row)
-    for k in range(len(tables.queues)):
+    close(tables, row)
+    for i in range(tables.n_open[asked["first"]]):
+        k = tables.open[asked["first"], i]
         first, queue, tables.weighed[k] = tables.first[asked["first"], k], tables.queues[k], False
-        if first > order["least"]:
-            place = queue["queue"]
-            load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
-            store, numbers = tables.store[place], tables.numbers[k]
-            take_input(tables, row, queue, numbers)
-            first = refusal({arguments}, first, tables, hint, k)
-            if first > order["least_numbers"] and not hint:
-                count({arguments})
-                numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments}, tables, k)
-                tables.weighed[k] = True
-                first = numbers_refusal({arguments}, first, tables, hint, k)
+        place = queue["queue"]
+        load, link = tables.load[asked["load"], place], tables.link[asked["link"], place]
+        store, numbers = tables.store[place], tables.numbers[k]
+        take_input(tables, row, queue, numbers)
+        first = refusal({arguments}, first, tables, hint, k)
+        if first > order["least_numbers"] and not hint:
+            count({arguments})
+            numbers["weight"] = tables.static_weight[asked["weight"], k] * weight({arguments}, tables, k)
+            tables.weighed[k] = True
+            first = numbers_refusal({arguments}, first, tables, hint, k)
 {choice}
         note(tables, order["never"], k, first)
     if best_class < last_class:
-        choose(tables, order, best_class)
+        choose(tables, row, order, best_class)
     return rank(tables, row, order)
 '''
 REFUSAL = '''\
@@ -82,10 +83,10 @@ REFUSAL = '''\
         if refuses:
             first, tables.value[k], tables.limit[k] = {rank}, value, limit'''
 CHOICE = '''\
-            if first > order["choice_rank"]:
-                tables.classes[k] = {name}({arguments})
-                best_class = min(best_class, tables.classes[k])
-                last_class = max(last_class, tables.classes[k])'''
+        if first > order["choice_rank"]:
+            tables.classes[k] = {name}({arguments})
+            best_class = min(best_class, tables.classes[k])
+            last_class = max(last_class, tables.classes[k])'''
 
 
 def composed(criteria: Sequence[Callable], numbers_criteria: Sequence[Callable], factors: Sequence[Callable],

@@ -1,7 +1,7 @@
 """The compiled frame of one decision: tables, question, and the ranking of the candidates."""
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,8 @@ RANKING = tuple(Criterion(tag=tag, name=name, unit=unit, says=says, meaning=mean
                     ("-others_bootstrap", "others_bootstrap", "", "queues without any job are used first",
                      "Refuse queues of weight 0 behind the first such queues, which are used.")))
 """What refuses candidates behind the best, after all criteria; the last one those behind candidates of weight 0."""
+OPEN = -2
+"""Place of a candidate that rules about one candidate are asked about."""
 NAMES = 1 << 20
 """More than the number of candidates, by whose names ties are broken."""
 TOO_QUIET, LOW_WEIGHT, OTHERS_BOOTSTRAP = range(3)
@@ -72,6 +74,10 @@ class Tables(Bundle):
     store: np.ndarray              # (n_queues,) of STORE
     parts: np.ndarray              # (n_parts, n_queues) of PART
     first: np.ndarray              # (n_firsts, n), smallest rank at which a static criterion refuses, `never` = none
+    closed: np.ndarray             # (n_firsts, n), refusal of those that it refuses before all other rules, else OPEN
+    open: np.ndarray               # (n_firsts, n), the other candidates
+    n_open: np.ndarray             # (n_firsts,), their number
+    shown: np.ndarray              # (1,), row whose closed candidates stand in the result, -1 = none
     static_weight: np.ndarray      # (n_weights, n), product of the static factors
     refused_by: np.ndarray
     value: np.ndarray
@@ -94,14 +100,27 @@ class Question(NamedTuple):
     row: int
 
 
+def open_of(brokerage: Any, first: np.ndarray, hint: bool = False) -> dict[str, np.ndarray]:
+    """Columns of `Tables` that follow from the first refusals by static criteria of a brokerage, (n_firsts, n).
+
+    In a hint refusals are ranks.
+    """
+    last = brokerage.funnel.never - 1
+    closed = first <= min(brokerage.order.orders[0]["least"], last)
+    refusal = first if hint else brokerage.order.places[np.minimum(first, last)]
+    return dict(closed=np.where(closed, refusal, OPEN).astype(np.int16),
+                open=np.argsort(closed, axis=1, kind="stable").astype(np.int32),
+                n_open=np.count_nonzero(~closed, axis=1))
+
+
 def room(n: int, most: int, n_factors: int) -> dict[str, np.ndarray]:
     """Columns of `Tables` for the result of a decision about `n` candidates, of which at most `most` are used."""
     weight, backlog, cap = np.zeros((3, n))
     kept, classes = workspace(n)
     value, limit = np.empty((2, n))
-    return dict(refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight, backlog=backlog, cap=cap,
-                numbers=np.empty(n, NUMBERS), weighed=np.zeros(n, bool), factors=np.empty((n_factors, n)), kept=kept,
-                classes=classes, best=np.empty(most, np.int64))
+    return dict(shown=np.full(1, -1), refused_by=np.empty(n, np.int16), value=value, limit=limit, weight=weight,
+                backlog=backlog, cap=cap, numbers=np.empty(n, NUMBERS), weighed=np.zeros(n, bool),
+                factors=np.empty((n_factors, n)), kept=kept, classes=classes, best=np.empty(most, np.int64))
 
 
 @cache
@@ -120,6 +139,19 @@ def begin(tables, row):
     task["complete_somewhere"] = task["asks_for_sources"] and asked["somewhere"]
     task["no_remote_source"] = task["asks_for_sources"] and asked["no_remote_source"]
     task["incomplete"], task["best_part"] = asked["incomplete"], asked["best_part"]
+
+
+@compiled
+def close(tables, row):
+    """Enter the refusals of the candidates that are closed, unless they are still there from another decision."""
+    place = tables.asked[row]["first"]
+    if tables.shown[0] == place:
+        return
+    tables.shown[0] = place
+    for k in range(len(tables.queues)):
+        if tables.closed[place, k] != OPEN:
+            tables.refused_by[k], tables.weighed[k] = tables.closed[place, k], False
+            tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
 
 
 @compiled
@@ -149,9 +181,11 @@ def take_input(tables, row, queue, numbers):
 
 
 @compiled
-def choose(tables, order, best_class):
+def choose(tables, row, order, best_class):
     """Keep only the candidates of the best class reached."""
-    for k in range(len(tables.classes)):
+    place = tables.asked[row]["first"]
+    for i in range(tables.n_open[place]):
+        k = tables.open[place, i]
         if tables.refused_by[k] > order["choice_rank"] and tables.classes[k] > best_class:
             tables.refused_by[k] = order["choice_rank"]
             tables.weight[k] = tables.backlog[k] = tables.cap[k] = 0.0
@@ -180,9 +214,10 @@ def best_candidates(tables, row, order):
     PanDA keeps candidates of one weight in the arbitrary order of a set (brokerage reference, 0.2 and 10.4); here the
     list of the kept ones is rotated by the key of the task's random draws.
     """
-    task, load = tables.task[row], tables.asked[row]["load"]
+    task, load, place = tables.task[row], tables.asked[row]["load"], tables.asked[row]["first"]
     n_kept = 0
-    for k in range(len(tables.refused_by)):
+    for i in range(tables.n_open[place]):
+        k = tables.open[place, i]
         if tables.refused_by[k] == order["never"]:
             tables.kept[n_kept] = k
             n_kept += 1
@@ -219,9 +254,11 @@ def key(tables, load, k, by_running):
 def settle(tables, row, order, n_best):
     """Translate ranks back to criterion indices; candidates behind the best get a ranking tag and weight 0."""
     n, by_running = order["n_criteria"], is_by_running(tables.task[row], order)
-    for place in range(n_best):
-        tables.refused_by[tables.best[place]] = KEPT
-    for k in range(len(tables.refused_by)):
+    for i in range(n_best):
+        tables.refused_by[tables.best[i]] = KEPT
+    place = tables.asked[row]["first"]
+    for i in range(tables.n_open[place]):
+        k = tables.open[place, i]
         first = tables.refused_by[k]
         if first == KEPT:
             continue

@@ -12,7 +12,7 @@ from simgrid_broker.compiled import compiled
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.broker import NO_PARTS, NO_REPLICAS, ask_about_input, ask_about_nucleus
 from simgrid_broker.policy.job_brokerage.completeness import readable
-from simgrid_broker.policy.job_brokerage.decide import ASKED, Tables, room
+from simgrid_broker.policy.job_brokerage.decide import ASKED, Tables, open_of, room
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.job_brokerage.preliminary import for_hint
 from simgrid_broker.policy.job_brokerage.question import TASK, JobCase, task_record
@@ -45,14 +45,17 @@ class Hints:
         self.about = np.flatnonzero(groups >= 0)
         self.groups, self.never = groups[self.about], brokerage.funnel.never
         self.cache = MaskCache() if cache is None else cache
-        self.firsts: dict[Hashable, np.ndarray] = {}
+        self.firsts: dict[Hashable, dict[str, np.ndarray]] = {}
+        self.requirement: Hashable = None
         asked, n = np.zeros(1, ASKED), len(self.about)
+        first = np.zeros((1, n), np.int16)
         asked["hint"], asked["parts"] = True, -1
         ask_about_nucleus(asked[0], stats)
         self.tables = Tables(
             asked=asked, task=np.zeros(1, TASK), **NO_REPLICAS, **brokerage.order._asdict(),
             queues=queues.records[self.about], load=stats.load, link=stats.link[None], store=stats.store,
-            parts=NO_PARTS, first=np.empty((1, n), np.int16), static_weight=np.ones((1, n)),
+            parts=NO_PARTS, first=first, **open_of(brokerage, first, hint=True),
+            static_weight=np.ones((1, n)),
             **room(n, 1, len(brokerage.candidate_factors)))
         self.task, self.asked = self.tables.task.view(RAW), self.tables.asked[0]
 
@@ -60,7 +63,7 @@ class Hints:
         """Ask about a task: `tables.refused_by` is then the rank of the first refusal; load: row of the table."""
         task, tables = for_hint(task), self.tables
         self.task[:] = task_record(task, self.cfg, self.brokerage.edition).view(RAW)
-        tables.first[0] = self._first(task)
+        self._close(task)
         self.asked["load"] = load
         ask_about_input(self.asked, readable(inputs, task, self.cfg))
         self.brokerage.decide(tables, 0)
@@ -71,13 +74,18 @@ class Hints:
         find_groups(self.tables.refused_by, self.never, self.groups, asked, found)
         return found
 
-    def _first(self, task: Task) -> np.ndarray:
-        """First refusals by static criteria, (n,)."""
+    def _close(self, task: Task) -> None:
+        """Enter the first refusals by static criteria, unless they are those of the last task."""
         requirement = self.brokerage.funnel.requirement(task)
+        if requirement == self.requirement:
+            return
         if requirement not in self.firsts:
             case = JobCase(task, self.queues, self.brokerage.edition)
-            self.firsts[requirement] = self.cache.first_refusals(self.brokerage.funnel, case)[self.about]
-        return self.firsts[requirement]
+            first = self.cache.first_refusals(self.brokerage.funnel, case)[self.about][None]
+            self.firsts[requirement] = dict(first=first, **open_of(self.brokerage, first, hint=True))
+        self.requirement, self.tables.shown[0] = requirement, -1
+        for name, column in self.firsts[requirement].items():
+            getattr(self.tables, name)[:] = column
 
 
 @compiled
