@@ -18,7 +18,8 @@ def slot_on(world: Arrays, number, node):
 @compiled
 def worker_of(world: Arrays, slot):
     """Pseudo-queue of the worker that holds a slot."""
-    return slot % len(world.pseudo_queues)
+    n_pseudo = len(world.pseudo_queues)
+    return slot if slot < n_pseudo else slot % n_pseudo         # divisions are a tenth of the time of a job
 
 
 @compiled
@@ -46,9 +47,12 @@ def node_for(world: Arrays, pool, queue):
 @compiled
 def cores_of(world: Arrays, slot):
     """Cores that a slot takes: those of its worker, or all of a node that is taken as a whole."""
-    queue = world.pseudo_queues[worker_of(world, slot)]
+    n_pseudo = len(world.pseudo_queues)
+    if slot < n_pseudo:
+        return np.int64(world.pseudo_queues[slot]["corecount"])
+    queue = world.pseudo_queues[slot % n_pseudo]
     if world.pools[queue["pool"]]["whole_nodes"]:
-        return np.int64(world.nodes[slot // len(world.pseudo_queues) - 1]["cores"])
+        return np.int64(world.nodes[slot // n_pseudo - 1]["cores"])
     return np.int64(queue["corecount"])
 
 
@@ -82,7 +86,7 @@ def free_slot(world: Arrays, slot, now):
 def change_free(world: Arrays, slot, cores, memory_mb):
     """Add to what is free of the pool of a slot, and of its node."""
     n_pseudo = len(world.pseudo_queues)
-    pool = world.pools[world.pseudo_queues[slot % n_pseudo]["pool"]]
+    pool = world.pools[world.pseudo_queues[worker_of(world, slot)]["pool"]]
     pool["free_cores"] += cores
     pool["free_mb"] += memory_mb
     if slot >= n_pseudo:

@@ -21,7 +21,7 @@ def run_of(name: str, out, workflow: str, **more) -> sb.Run:
 
 
 @pytest.mark.parametrize(("workflow", "points"), [
-    pytest.param("pull_ups", 1.5, id="streaming"), pytest.param("pull", 1.0, id="pull"),
+    pytest.param("pull_ups", 3.0, id="streaming: swings for a day"), pytest.param("pull", 1.0, id="pull"),
 ])
 def test_saturated_shares_of_both_core_counts(workflow, points, tmp_path):
     found = shares_of(run_of("pilot_modes", tmp_path, workflow, duration="36h"))

@@ -25,7 +25,7 @@ def running(bench) -> list[int]:
     pytest.param(None, [5, 0, 1], id="without nodes 11 cores are enough for 8"),
     pytest.param(dict(cores=16), [5, 0, 1], id="one node"),
     pytest.param(dict(cores=8), [5, 0, 1], id="two nodes: the small ones fill one of them"),
-    pytest.param(dict(cores=7), [5, 0, 0], id="no node is that large: two of 7 and one of 2"),
+    pytest.param(dict(cores=12), [5, 0, 1], id="what is left over is a node: the small ones fill it first"),
 ])
 def test_cores_of_a_slot_are_on_one_node(node, expected):
     bench = site_with({"S": 1, "M": 4, "L": 8}, node=node)
