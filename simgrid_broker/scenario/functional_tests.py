@@ -16,7 +16,7 @@ class FunctionalTests(Part):
                                    "tests")
     walltime: Seconds = Field(600, gt=0, description="Wall time of a test at 10 HS06 per core, assumed")
     gshare: LeafName | None = Field(None, description="Leaf share of the tests; default: Test if there is one, else "
-                                    "the one that takes them by its expressions")
+                                    "the first leaf")
     failures: int = Field(3, ge=1, description="Tests in a row that fail before a queue that is online is set to test, "
                           "assumed")
     successes: int = Field(3, ge=1, description="Tests in a row that succeed before such a queue is online again, "

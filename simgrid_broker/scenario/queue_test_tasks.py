@@ -23,13 +23,13 @@ def tests_of_queues(scenario: Scenario) -> list[tuple[Campaign, np.ndarray]]:
     if tests.period is None:
         return []
     for name, queue in scenario.grid.queues.items():
-        task = _task(name, queue, tests, TEST_SHARE if TEST_SHARE in leaf_names(scenario) else None)
+        task = _task(name, queue, tests, TEST_SHARE if TEST_SHARE in leaf_names(scenario) else leaf_names(scenario)[0])
         first_s = float(uniforms(scenario.seed, "phase", key_of(task.name))) * tests.period
         found.append((task, np.arange(first_s, scenario.duration, tests.period)))
     return found
 
 
-def _task(name: str, queue: Queue, tests: FunctionalTests, share: str | None) -> Campaign:
+def _task(name: str, queue: Queue, tests: FunctionalTests, share: str) -> Campaign:
     """What a test of a queue is; an analysis queue gets one that a user might send."""
     return Campaign(
         name=f"{NAME} {name}", username="gangarbt", site=(name,), gshare=tests.gshare or share,
