@@ -80,7 +80,7 @@ class Bundle:
 
 def words_of(array: np.ndarray) -> tuple[int, ...]:
     """The words of Numba's struct of an array."""
-    return 0, 0, array.size, array.itemsize, array.__array_interface__["data"][0], *array.shape, *array.strides
+    return 0, 0, array.size, array.itemsize, array.ctypes.data, *array.shape, *array.strides
 
 
 class BundleType(types.Type):

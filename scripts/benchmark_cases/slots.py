@@ -28,7 +28,8 @@ def plain_grid(n_queues: int, cores: int, n_shares: int) -> tuple[Scenario, Task
                             cpu_efficiency=1, maxpss_mb=1000, max_attempt=3, nucleus=-1).items():
         rows[name] = value
     no_replicas = np.full((n_shares, N_REPLICAS), -1, np.int16), np.zeros((n_shares, N_REPLICAS), np.float32)
-    return scenario, TaskList(rows, *no_replicas, dict.fromkeys(VOCABULARY_OF.values(), ("",)))
+    words = dict.fromkeys(VOCABULARY_OF.values(), ("",)) | {"labels": ("managed",)}
+    return scenario, TaskList(rows, *no_replicas, words)
 
 
 class Feed:
