@@ -25,7 +25,8 @@ RUNNABLE = ("minimal.yaml", "quickstart.yaml", "full_chain.yaml", "work_shortage
             "atlas_day.yaml", "atlas_week.yaml", "atlas_year.yaml", "lcg_replay.yaml", "memory_retry.yaml",
             "work_queues.yaml", "task_commands.yaml", "network_weight.yaml", "fast_rebrokerage.yaml",
             "site_outage.yaml", "splitting.yaml", "merging.yaml", "scouts.yaml", "flat_shares.yaml",
-            "dispatch_panda.yaml", "dispatch_dirac.yaml", "pilot_modes.yaml", "unified_queue_evgen_boost.yaml")
+            "unused_shares.yaml", "dispatch_panda.yaml", "dispatch_dirac.yaml", "pilot_modes.yaml",
+            "unified_queue_evgen_boost.yaml")
 CORES = 500_000
 
 PRINTED = {
