@@ -190,7 +190,7 @@ def test_what_is_not_wanted_is_not_recorded(minimal, tmp_path):
                                 "record.candidates": 0, "record.unplaced": 0, "record.series": False,
                                 "duration": 4 * 3600})
     found = simulate(plan, folder=tmp_path / "run")
-    assert [name for name in RECORDED if len(found.table(name))] == ["tasks", "refusals"]
+    assert [name for name in RECORDED if len(found.table(name))] == ["ended", "tasks", "refusals"]
     assert found.manifest["counters"]["jobs"] > 0
 
 
