@@ -12,7 +12,7 @@ from simgrid_broker.cli import progress, trouble
 from simgrid_broker.compiled import decorator
 from simgrid_broker.errors import InvariantBroken, OutputError
 from simgrid_broker.records import read_run
-from simgrid_broker.scenario.synthetic import task_list
+from simgrid_broker.scenario.synthetic import arrivals
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 COLD = "--set", "warm_up=0"
@@ -75,8 +75,8 @@ def test_compiling_is_announced_once(call, tmp_path, no_pages, monkeypatch):
         for name in ("luck.first", "luck.second"):
             for watcher in decorator._watchers:
                 watcher(name)
-        return task_list(scenario)
-    monkeypatch.setattr(engine, "task_list", begin)
+        return arrivals(scenario)
+    monkeypatch.setattr(engine, "arrivals", begin)
     told = call("run", MINIMAL, *COLD, "--until", "1 min", "--out", tmp_path).stderr
     assert told.count(progress.FIRST_RUN) == 1
 
@@ -128,7 +128,7 @@ def test_ctrl_c_before_the_end_of_the_warm_up_gives_no_report(call, tmp_path, in
 def test_ctrl_c_before_the_simulation_leaves_no_folder(call, tmp_path, monkeypatch):
     def press(*_):
         raise KeyboardInterrupt
-    monkeypatch.setattr(engine, "task_list", press)
+    monkeypatch.setattr(engine, "arrivals", press)
     result = call("run", MINIMAL, "--out", tmp_path)
     assert result.exit_code == 130 and "no results are kept" in result.stderr
     assert list((tmp_path / "minimal").iterdir()) == []
