@@ -14,8 +14,10 @@ TRACE = {"file": "jobs.swf"}
 
 
 def changed(key, value):
-    """The plain values with one of them replaced; ... removes it."""
+    """The plain values with one of them replaced, or several of the top, by name, for the key (); ... removes it."""
     values = copy.deepcopy(plain_values())
+    if not key:
+        return values | value
     *way, last = key
     holder = values
     for step in way:
@@ -123,6 +125,9 @@ EXAMPLES = {
     "bad_group_attribute": (("gdpconfig", "GROUPBYATTR_Analysis"), "userNam",
                             ("gdpconfig.GROUPBYATTR_Analysis", "userName")),
     "incident_ends_too_early": (*incident(what="site_outage", site="BNL", until="1h"), ("incidents[0].until", None)),
+    "sample_of_a_trace": ((), {"workload": {"trace": TRACE}, "record": {"jobs": 0.5}}, ("record.jobs", None)),
+    "group_findings": ((), {"dispatch": "dirac", "dirac": {"groups": {"prod": {"shares": ["MC simu"]}}}},
+                       ("dirac.groups.prod.shares[0]", "MC simul")),
 }
 
 
@@ -195,7 +200,7 @@ def test_a_name_without_its_thing_is_a_problem(key, value, found):
     assert problems(key, value) == [found]
 
 
-@pytest.mark.parametrize("name", [name for name, (key, *_) in EXAMPLES.items() if key])
+@pytest.mark.parametrize("name", [name for name, (key, *_) in EXAMPLES.items() if key is not None])
 def test_every_check_finds_its_example(name):
     key, value, found = EXAMPLES[name]
     assert found in problems(key, value)
