@@ -71,12 +71,20 @@ def test_a_part_of_a_whole_has_an_upper_limit(name):
     assert any(isinstance(limit, HIGHEST) for limit in limits(NUMBERS[name]))
 
 
-@pytest.mark.parametrize("name", [name for name in Agents.model_fields if name not in
-                                  ("own", "pilot_startup", "empty_pilot")])
+DELAYS = ("pilot_startup", "empty_pilot", "first_update")
+"""Times of pilots, in which no agent wakes."""
+
+
+@pytest.mark.parametrize("name", [name for name in Agents.model_fields if name not in ("own", *DELAYS)])
 @pytest.mark.parametrize(("seconds", "accepted"), [
     pytest.param(1, True, id="one second"), pytest.param(0.999, False, id="less than a second")])
 def test_agents_wake_at_most_once_a_second(name, seconds, accepted):
     assert _accepts({name: seconds}) == accepted
+
+
+@pytest.mark.parametrize("name", DELAYS)
+def test_pilots_may_take_no_time(name):
+    assert _accepts({name: 0}) and not _accepts({name: -0.001})
 
 
 def _accepts(values):
