@@ -261,6 +261,7 @@ def put_job(bench: Bench, status: JobStatus, **columns) -> int:
     plain = dict(panda_id=bench.world.state["panda_id"], attempt=1, n_chunks=1, corecount=1, hs06_milli=10_000)
     for name, value in (plain | columns).items():
         job[name] = value
+    job["jeditaskid"] = bench.arrays.tasks["jeditaskid"][job["task"]]
     bench.arrays.job_times[row] = np.nan
     enter(bench.arrays, row, int(status), bench.now)
     return row
