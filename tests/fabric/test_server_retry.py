@@ -1,5 +1,6 @@
 """The server retries failed analysis jobs at the same queue before JEDI brokers their input again."""
 
+import numpy as np
 import pytest
 from builders import Bench, S, scenario
 
@@ -63,13 +64,18 @@ def test_what_a_new_job_is_given():
     assert bench.arrays.jobs["panda_id"][bench.live()].tolist() == [1, 2, 3]
 
 
+def row(**columns):
+    """A row of a table with these columns of numbers."""
+    return np.array([tuple(columns.values())], [(name, "f8") for name in columns])[0]
+
+
 @pytest.mark.parametrize(("luck", "cause"), [
     pytest.param(0.0, Cause.MEMORY_EXCEEDED, id="the smallest number"),
     pytest.param(0.0625, Cause.PAYLOAD_ERROR, id="precisely where the memory kills end"),
     pytest.param(0.25, Cause.NONE, id="precisely the failure rate"),
 ])
 def test_fate_of_a_payload(luck, cause):
-    assert binding.fate_of_payload(dict(failure_rate=0.25, memory_kills=0.25), luck) == cause
+    assert binding.fate_of_payload(row(failure_rate=0.25, memory_kills=0.25), luck) == cause
 
 
 @pytest.mark.parametrize(("luck", "cause"), [
@@ -79,7 +85,7 @@ def test_fate_of_a_payload(luck, cause):
     pytest.param(0.25, Cause.NONE, id="precisely the failure rate"),
 ])
 def test_fate_at_a_site(luck, cause):
-    assert binding.fate_at_site(dict(failure_rate=0.25, lost_heartbeats=0.5, stage_out_errors=0.25), luck) == cause
+    assert binding.fate_at_site(row(failure_rate=0.25, lost_heartbeats=0.5, stage_out_errors=0.25), luck) == cause
 
 
 def test_a_new_attempt_by_jedi_resets_the_count_of_server_retries():
