@@ -27,8 +27,10 @@ RARE = {
 """Times of what happens only to tasks with scouts, commands or troubles; the tests of those see them."""
 
 ONLY_ELSEWHERE = {"tasks": {"parent", "diskio", "eventservice"},
-                  "splitting": {"files_per_boundary", "tgtnumeventsperjob", "tgtmaxoutputforng"}}
-"""Columns that are 0 in these runs: their campaigns have no parents; `scenarios/full_chain.yaml` has them."""
+                  "splitting": {"files_per_boundary", "tgtnumeventsperjob", "tgtmaxoutputforng"},
+                  "workers": {"cancelled"}}
+"""Columns that are 0 in these runs: their campaigns have no parents, which those of `scenarios/full_chain.yaml` have,
+and no worker waits for 48 h."""
 NEVER_HERE = {"tasks": {"work_queue"}}
 """Columns without any value where all work queues are those of the share tree."""
 
@@ -48,6 +50,15 @@ def cut(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def sampled(tmp_path_factory):
+    """A run with rows for half of the jobs; workers cannot always be submitted, and take whole nodes."""
+    plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(
+        {"duration": 4 * 3600.0, "warm_up": 0, "record.jobs": 0.5, "agents.sampler": 200,
+         "grid.sites.NORTH.node": dict(cores=16, whole=True), "grid.queues.SOUTH.submission_failures": 0.3})
+    return simulate(plan, folder=tmp_path_factory.mktemp("sampled") / "run", validate=True)
+
+
+@pytest.fixture(scope="module")
 def replayed(tmp_path_factory):
     """A run of two recorded jobs of one task."""
     path = tmp_path_factory.mktemp("replayed") / "trace.swf"
@@ -60,8 +71,8 @@ def replayed(tmp_path_factory):
 @pytest.mark.parametrize(("name", "column"), [
     pytest.param(name, column, id=f"{name}: {column.name}") for name, table in RECORDED.items()
     for column in table.recorded])
-def test_a_column_has_values(eventful, cut, replayed, name, column):
-    run = {"splitting": cut, "trace": replayed}.get(name, eventful)
+def test_a_column_has_values(eventful, cut, sampled, replayed, name, column):
+    run = {"splitting": cut, "ended": sampled, "workers": sampled, "trace": replayed}.get(name, eventful)
     values = run.table(name, [column.name])[column.name]
     assert values.notna().any() != (column.name in NEVER_HERE.get(name, ()))
     assert column.codes or (values.dropna() != 0).any() or column.name in ONLY_ELSEWHERE.get(name, ())
