@@ -6,6 +6,7 @@ from builders import Bench, scenario
 
 from simgrid_broker.fabric.batch import QUEUED_MOST_S
 from simgrid_broker.units import HOUR
+from simgrid_broker.world.series import Series
 
 
 def bench_with(cores=100, seed=1, **queue) -> Bench:
@@ -79,6 +80,17 @@ def test_workers_that_wait_for_too_long_are_cancelled(age, cancelled):
     bench.fabric.cancel_old_workers(bench.now)
     assert bench.arrays.worker_accounts["n_cancelled"].tolist() == [cancelled]
     assert numbers(bench) == (5 - cancelled, 0)
+
+
+def test_workers_that_were_cancelled_are_recorded_once():
+    bench = bench_with(cores=0)
+    bench.workers(3)
+    series, targets = Series(bench.world), np.zeros(len(bench.arrays.hs06_milli))
+    bench.run(QUEUED_MOST_S + 1)
+    bench.fabric.cancel_old_workers(bench.now)
+    row, = dict(series.rows(bench.now, targets))["workers"]
+    assert (row["cancelled"], row["waiting"], row["missed"]) == (3, 0, 0)
+    assert "workers" not in dict(series.rows(bench.now + 1, targets))
 
 
 def test_a_worker_behind_one_that_was_cancelled_is_cancelled_too():
