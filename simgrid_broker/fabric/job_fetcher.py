@@ -49,8 +49,10 @@ def get_any_job(world: Arrays, first, last, pilot_start, now):
 def fetch_jobs(world: Arrays, first, last, room, found, now):
     """Fetch jobs of a queue, which are then starting, into `found`, (n,) of WAITING; returns how many there were.
 
-    first, last: its pseudo-queues; room: jobs of each that may still come, (last - first,), which is changed.
+    first, last: its pseudo-queues; room: jobs of each that may still come, (last - first,), which is changed. Brokers
+    count the request as that of a pilot, whether or not there are jobs.
     """
+    world.queues[world.pseudo_queues[first]["queue"]]["lastpilot_s"] = now
     for place in range(len(found)):
         best = -1
         for number in range(first, last):

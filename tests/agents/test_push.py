@@ -70,6 +70,14 @@ def test_jobs_are_bound_before_their_workers_start():
     assert stage.world.state["n_pilots_empty"] == 0
 
 
+def test_a_request_that_finds_no_job_counts_as_that_of_a_pilot():
+    """Without it an empty push queue would be one without pilots, to which brokers send nothing."""
+    stage = site_with()
+    stage.run(5 * HOUR)
+    assert count(stage, S.ACTIVATED, S.STARTING, S.RUNNING) == [0, 0, 0]
+    assert 5 * HOUR - stage.arrays.queues["lastpilot_s"][0] <= 2 * MINUTE
+
+
 def test_a_job_waits_for_its_worker_as_long_as_the_batch_system_takes():
     stage = site_with(batch_latency=HOUR)
     stage.submit(1, task=0, queue=0)
