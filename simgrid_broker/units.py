@@ -71,6 +71,11 @@ def fraction(value) -> float:
     return _read(value, {"%": 1.0}, 100.0, "a fraction", "a number such as 0.05 or text such as '5%'")
 
 
+def sample(value) -> float:
+    """A fraction from true (all), false (none), or what `fraction` reads."""
+    return float(value) if isinstance(value, bool) else fraction(value)
+
+
 def format_seconds(value: float) -> str:
     """A time for a reader, in the largest unit that leaves at least one: "1.5 h"; four digits."""
     scales = (("d", DAY), ("h", HOUR), ("min", MINUTE), ("s", 1.0))

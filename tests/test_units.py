@@ -93,3 +93,16 @@ def test_any_text_is_read_or_refused_with_a_sentence(text):
             assert math.isfinite(parse(text))
         except ValueError as error:
             assert "; write a number" in str(error)
+
+
+@pytest.mark.parametrize(("written", "part"), [
+    pytest.param(True, 1.0, id="all"), pytest.param(False, 0.0, id="none"),
+    pytest.param("1%", 0.01, id="a percentage"), pytest.param(0.5, 0.5, id="a number"),
+])
+def test_a_sample_is_a_fraction_or_all_or_none(written, part):
+    assert units.sample(written) == part
+
+
+def test_a_word_is_no_sample():
+    with pytest.raises(ValueError, match="'yes' is not a fraction"):
+        units.sample("yes")

@@ -24,7 +24,7 @@ HEAD = ("key", "type", "unit", "default", "meaning")
 
 PARSED = {units.seconds: ("time", "s"), units.minutes: ("time", "min"), units.bytes_: ("size", "bytes"),
           units.megabytes: ("size", "MB"), units.bytes_per_second: ("rate", "bytes/s"),
-          units.fraction: ("fraction", "")}
+          units.fraction: ("fraction", ""), units.sample: ("true, false or fraction", "")}
 """Kind of value and unit of a bare number, by the function that reads it."""
 
 PLAIN = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "file", Any: "anything"}

@@ -12,7 +12,7 @@ from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass,
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 from simgrid_broker.schema.grid import Links, Site, Storage
 from simgrid_broker.schema.named import CampaignName, QueueName, ShareName, SiteName, StorageName
-from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Seconds
+from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import Queue
 from simgrid_broker.schema.software import PublishedSoftware
 
@@ -188,9 +188,9 @@ class Policies(Part):
 class Record(Part):
     """What a run writes."""
 
-    jobs: bool | Fraction = Field(1.0, description="Fraction of the inputs of tasks, such as 1%, of which all job "
-                                  "attempts are written, a row each; true = all, false = none; unless all, also the "
-                                  "hourly sums of all attempts (`ended`)")
+    jobs: Sample = Field(1.0, description="Fraction of the inputs of tasks, such as 1%, of which all job attempts are "
+                         "written, a row each; true = all, false = none; unless all, also the hourly sums of all "
+                         "attempts (`ended`)")
     transfers: bool = Field(True, description="One row per transfer")
     decisions: Fraction = Field(1, description="Fraction of decisions that is written, chosen by task")
     candidates: Fraction = Field(0, description="Fraction of decisions whose candidates are all written with the "

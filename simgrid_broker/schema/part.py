@@ -13,6 +13,7 @@ Bytes = Annotated[float, BeforeValidator(units.bytes_)]
 Megabytes = Annotated[float, BeforeValidator(units.megabytes)]
 Rate = Annotated[float, BeforeValidator(units.bytes_per_second)]
 Fraction = Annotated[float, BeforeValidator(units.fraction), Field(ge=0, le=1)]
+Sample = Annotated[bool | float, BeforeValidator(units.sample), Field(ge=0, le=1)]
 
 MOST_CORES_OF_JOB = 2**15 - 1
 """Most cores of one job or slot; the tables of the world count them in two bytes."""
