@@ -143,21 +143,21 @@ class JobTables:
         """Take over what was replaced: statistics, the description of the queues, gdpconfig, room for decisions."""
         brokers, cfg = self.control.brokers, self.control.cfg
         snapshot, queues, read = self.known
-        anew = queues is not brokers.queues or len(self.first.number) > MOST_ARRAYS
-        if anew:
+        replaced = queues is not brokers.queues or len(self.first.number) > MOST_ARRAYS
+        if replaced:
             if queues is not None:
                 self.first.tally()
             n = len(brokers.queues.records)
             self.first, self.weight = Firsts(self.brokerage, self.control.books.decisions, n), Rows(n, float)
-        anew |= read is not cfg
-        if anew:
+        replaced |= read is not cfg
+        if replaced:
             self._forget()
         if snapshot is not brokers.snapshot:
             self.apart[:] = False
             rows = map(self.control.world.row_of.get, brokers.snapshot.types_at)        # some may be gone since
             self.apart[[row for row in rows if row is not None]] = self.state[0]["by_type"]
         self.known = brokers.snapshot, brokers.queues, cfg
-        if anew:
+        if replaced:
             self._bundle()
         elif snapshot is not brokers.snapshot or self.desk.room is not self.control.books.decisions.room:
             self._renew_statistics()
