@@ -1,0 +1,79 @@
+"""What the job throttler, Harvester and pilot streaming see of jobs and workers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, nan
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.names import QueueStatus
+
+
+class WorkQueueCounts(NamedTuple):
+    """Job numbers of one work queue (share x resource type), as the job throttler reads them."""
+
+    running: int
+    not_running: int               # assigned, activated, starting
+    defined: int
+    waiting: int
+    walltime_s: float | None = None  # wall time asked for by defined, activated and starting jobs; None = unknown
+
+
+WAITING_JOBS = np.dtype([("queue", "i4"), ("share", "i4"), ("resource_type", "i4"), ("priority", "i4"),
+                         ("number", "i8")])
+"""Activated jobs of one priority."""
+
+
+@dataclass(frozen=True)
+class WorkerStatus:
+    """What Harvester sees of all queues at once before it submits workers.
+
+    mode, activated: (n_queues,), names.WorkerMode and activated jobs; status: (n_queues,) of names.QueueStatus;
+    limits: (n_queues,) of schema.harvester.HARVESTER; all others (n_queues, n_resource_types): workers asked for (by
+    the server, or of which the jobs were fetched), waiting and running ones, their cores and their memory, MB, 0 cores
+    = no such type. In pull mode workers are of one type, that of most cores and memory, and take jobs of all types.
+    """
+
+    mode: np.ndarray
+    status: np.ndarray
+    activated: np.ndarray
+    limits: np.ndarray
+    asked: np.ndarray
+    queued: np.ndarray
+    running: np.ndarray
+    cores: np.ndarray
+    memory: np.ndarray
+
+
+@dataclass(frozen=True)
+class PilotStatus:
+    """What unified pilot streaming sees of all queues at once.
+
+    corecount, cores_running, cores_queued: (n_queues,); workers_queued: (n_queues, n_resource_types);
+    activated: (n_queues, n_shares, n_resource_types) jobs; share_order: (n_shares,) most under-served first;
+    worker_cores: (n_queues, n_resource_types) cores of a worker of a type, 0 where the queue has no such type.
+    """
+
+    corecount: np.ndarray
+    cores_running: np.ndarray
+    cores_queued: np.ndarray
+    workers_queued: np.ndarray
+    worker_cores: np.ndarray
+    activated: np.ndarray
+    share_order: np.ndarray
+    score: int = 0                 # resource type of the worker that keeps an idle queue alive
+    by_priority: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None   # jobs of queues and their shares, both
+    # (m,), as WAITING_JOBS in order of age; None = all jobs of a share and type have one priority
+    jobs: np.ndarray | None = None                 # (n,) of WAITING_JOBS; None = those of `activated`
+    status: np.ndarray | int = QueueStatus.ONLINE  # (n_queues,) of names.QueueStatus
+    core_target: np.ndarray | float = 0            # (n_queues,) ups_core_target, 0 = none
+    running_of_type: np.ndarray | int = 0          # (n_queues, n_resource_types) workers that hold a slot
+    limit_of_type: np.ndarray | float = inf        # (n_queues, n_resource_types) resource_type_limits, workers
+    high_memory_limit: np.ndarray | float = inf    # (n_queues,) the limit HIMEM, cores of all high-memory types
+    high_memory: np.ndarray | bool = False         # (n_resource_types,) whether a type is one of these
+    most_memory: np.ndarray | float = inf          # (n_resource_types,) maxrampercore, MB
+    meanrss: np.ndarray | float = 0                # (n_queues,) target of the mean memory per core, MB, 0 = none
+    mean_memory: np.ndarray | float = nan          # (n_queues,) MB per core of running and submitted workers
+    mean_memory_running: np.ndarray | float = nan  # (n_queues,) of running workers alone
+    ignore_meanrss: bool = False                   # meanrss.IGNORE_MEANRSS
