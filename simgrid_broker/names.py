@@ -1,6 +1,6 @@
 """PanDA's vocabulary, in which `IntEnum`s have its spelling in lower case, and constants that packages share."""
 
-from enum import IntEnum
+from enum import IntEnum, IntFlag
 from typing import NamedTuple, Self
 
 
@@ -161,6 +161,25 @@ PROCESSING_GROUPS = {
     **{name: name for name in ("evgen", "simul", "reprocessing", "mcore", "group", "deriv", "pile", "merge")},
     **{name: "test" for name in ("prod_test", "validation", "ptest", "rc_test", "rc_test2", "rc_alrb")}}
 """Processing type to the group that `fairsharepolicy` addresses; anything else is `others`; brokerage reference, 6."""
+
+
+
+class ReplicaState(IntFlag):
+    """Replicas of a dataset at the storages of a queue; VP = virtual placement. Source: brokerage reference, 3.4."""
+
+    COMPLETE_DISK = 1
+    INCOMPLETE_DISK = 2
+    COMPLETE_TAPE = 4
+    INCOMPLETE_TAPE = 8
+    COMPLETE_VP = 16
+    INCOMPLETE_VP = 32
+
+
+USER_ANALYSIS, EXPRESS_ANALYSIS = "User Analysis", "Express Analysis"
+"""Shares whose jobs go by classes of sites and tasks; the first one is throttled by them; brokerage reference, 11."""
+
+AUTO = "AUTO"
+"""Item of includedSite that lets other queues in if none of the listed ones is left; brokerage reference, 3.2 (D30)."""
 
 PRODUCTION_LABELS = ("managed", "test")
 """Labels of production tasks, which get a nucleus; source: lifecycle reference, section 2.8."""

@@ -36,6 +36,9 @@ NUMBERS = ("max_io_intensity", "minEventsForJumbo", "jobChunkSize")
 """Options that are numbers, from 0 up."""
 
 
+VIRTUAL = "_VP_DISK"
+"""End of the names of DDM endpoints of virtual placement; source: brokerage reference, 3.3 A6."""
+
 BARE = {"only": BareNucleus.ONLY, "allow": BareNucleus.ALLOW}
 """Values of the option bareNucleus; all others mean none (brokerage reference, section 4)."""
 
@@ -94,6 +97,18 @@ def number(key: str, default: float, description: str, **column: str) -> Any:
     """A column with the value of an option that is a number."""
     return derived(lambda queue: option_number(queue, key, default), description, source=f"CRIC params {key}",
                    **{"dtype": "f8", "seen": "f8", **column})
+
+
+def scope_of(queue: "Queue", analysis: bool, reads: bool) -> str:
+    """Scope of the storages of input, or of output, for analysis or production; source: brokerage reference, 0.2."""
+    own = any(one.scope == "analysis" and (one.read if reads else one.write) for one in queue.endpoints)
+    return "analysis" if analysis and own else "default"
+
+
+def reads_vp(queue: "Queue") -> bool:
+    """Whether analysis reads from an endpoint of virtual placement; source: brokerage reference, 3.3 A6."""
+    scope = scope_of(queue, analysis=True, reads=True)
+    return any(one.storage.endswith(VIRTUAL) for one in queue.endpoints if one.read and one.scope == scope)
 
 
 def per_slot(queue: "Queue") -> int:
@@ -159,6 +174,7 @@ class Queue(Part):
     sends_time: bool = attribute(False, "Whether pilots send the time that is left of `maxtime`, so that they get no "
                                  "job that claims more; PanDA's do not at present", dtype="i2",
                                  source="PanDA getJob remaining_time")
+    cloud: str = text("", "Cloud, which an analysis task may ask for")
     fairsharepolicy: str = text("", "Which work the queue refuses")
     catchall: str = Field("", description="key=value options, comma-separated")
     params: dict[str, Any] = Field(default_factory=dict, description="The same options; they win over catchall")
@@ -204,6 +220,8 @@ class Queue(Part):
     use_only_local_data = flag("use_only_local_data", "1 if input must be on its disk", seen="?")
     disable_reassign = flag("disableReassign", "1 if timeout rules are off")
     use_jumbo_jobs = flag("useJumboJobs", "1 if the queue is for jumbo jobs", seen="?")
+    gpu = flag("gpu", "1 if it has GPUs and takes work for them only", seen="?")
+    uses_vp = derived(reads_vp, "1 if analysis reads from virtual placement", source="CRIC astorages", seen="?")
     bare_nucleus = derived(lambda queue: BARE.get(option_value(queue, "bareNucleus") or "", BareNucleus.NO),
                            "0 no, 1 allow, 2 only; of a bare nucleus", source="CRIC catchall bareNucleus", seen="i1")
     max_io_intensity = number("max_io_intensity", inf, "Limit of ioIntensity; inf = none", unit="kB/s")

@@ -54,6 +54,7 @@ class Queues:
     software_of_all: PublishedSoftware | None = None
     version: int = 0               # grows whenever any of the above changes
     reads: tuple[tuple[int, ...], ...] | None = None   # endpoints of input; None = those that take output
+    reads_analysis: tuple[tuple[int, ...], ...] = ()   # the same for analysis
 
     def __getattr__(self, column: str) -> Any:
         """A column, (n,), as an array of numbers or a tuple of texts; raises AttributeError for an unknown one."""

@@ -64,6 +64,18 @@ class Task(SeenTask):
     jumbo_chunk: str = ""          # kind of the jobs if they are jumbo jobs: fake or only
     cputimeunit: str = "HS06sPerEvent"     # empty = the task does not say
     walltimeunit: str = ""         # empty = the task does not say
+    # of analysis tasks:
+    transuses: str | None = None   # release that a user's software builds on; None = the task does not say
+    cloud: str = ""                # of the queues; empty or any = every cloud
+    includedsite: tuple[str, ...] | None = None    # patterns of PanDA queues, AUTO = others if none is left; None = all
+    excludedsite: tuple[str, ...] = ()             # patterns of PanDA queues
+    siteendpoint: int = -1         # storage named instead of a PanDA queue; -1 = none
+    avoid_vp: bool = False         # it does not go to queues of virtual placement
+    n_sites_per_job: int = 1       # queues that get a clone of each job
+    allows_incomplete: bool = False    # input may be incomplete
+    bytes_per_job: float = nan     # most input of a job (nGBPerJob), bytes; NaN = not given
+    is_scouting: bool = False      # its scouts are not over
+    is_hpo: bool = False           # optimisation of hyper-parameters, which brings its own software
 
     @classmethod
     def of(cls, fields: dict) -> "Task":

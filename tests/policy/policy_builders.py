@@ -30,7 +30,7 @@ from simgrid_broker.views import (
     records,
 )
 
-DEFAULT_TEXTS = {"fairsharepolicy": "", "wnconnectivity": "full", "jobseed": "std"}
+DEFAULT_TEXTS = {"cloud": "", "fairsharepolicy": "", "wnconnectivity": "full", "jobseed": "std"}
 
 TB = 1e12
 
