@@ -18,9 +18,10 @@ USER_AT = np.dtype([
     ("failed", "f8"), ("closed", "f8"), ("finished", "f8"),    # jobs of the task within TW_DONE_JOB_STAT hours
     ("used", "?"),                   # the task has had jobs there
 ])
-"""What analysis brokerage knows of users at a PanDA queue, for one task; queued: defined, assigned, activated, starting.
+"""What analysis brokerage knows of users at a PanDA queue, for one task.
 
-failed: with an error of the pilot; closed: for reassignment. Source: brokerage reference, 11.1.
+queued: defined, assigned, activated and starting; failed: with an error of the pilot; closed: for reassignment.
+Source: brokerage reference, 11.1.
 """
 
 
