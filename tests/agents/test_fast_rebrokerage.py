@@ -9,7 +9,7 @@ from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.names import Cause
 from simgrid_broker.units import DAY
 
-pytestmark = pytest.mark.rule("oldest_of_each")
+pytestmark = pytest.mark.rule("piled_up", "oldest_of_each")
 
 KEY = "FAST_REBRO_THRESHOLD_NQUEUE_All"
 
@@ -50,6 +50,7 @@ def test_the_agent_closes_them_and_their_input_waits_for_another_attempt():
     assert stage.arrays.tasks["n_retry"][0] == 10
 
 
+@pytest.mark.rule("copy_archive.apply")
 @pytest.mark.parametrize(("edition", "rebrokered", "timed_out"), [
     pytest.param("documented", 5, 5, id="as documented after all rules"),
     pytest.param("deployed", 9, 0, id="in the code before the rule of 2 days"),

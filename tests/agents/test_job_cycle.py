@@ -26,6 +26,7 @@ def tables_of(folder, file, changes, edition):
     return found, run.manifest["counters"]["decisions"]
 
 
+@pytest.mark.rule("Generator._submit")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("file", "changes"), [
     pytest.param("quickstart", {"duration": 2 * 3600} | CANDIDATES, id="candidates of some tasks are recorded"),

@@ -67,6 +67,7 @@ def test_each_queue_gets_jobs_of_its_size():
     assert sum(n for _, n, _ in made) == 300
 
 
+@pytest.mark.rule("JobSplitter._is_incomplete")
 @pytest.mark.parametrize(("gdpconfig", "first"), [
     pytest.param({}, 1260, id="five files for each of 250 jobs, and ten more"),
     pytest.param({"NFILES_All": 250}, 250, id="NFILES of the work queue"),
@@ -82,6 +83,7 @@ def test_files_read_in_a_cycle(gdpconfig, first):
     assert sum(n for _, n, _ in made) == (first - 1) // 7 * 7
 
 
+@pytest.mark.rule("JobSplitter._is_incomplete")
 def test_a_job_larger_than_what_is_read_in_a_cycle_is_made_all_the_same():
     found = stage(files=dict(n_files=500, nmaxfilesperjob=900, file_bytes=1e6), gdpconfig={"NFILES_All": 100},
                   shares=[dict(name="All", value=1, throttled=False)])

@@ -34,6 +34,7 @@ def open_doors(stage):
         len(queues.queue))
 
 
+@pytest.mark.rule("Generator._throttle")
 @pytest.mark.parametrize(("edition", "gdpconfig", "n_jobs"), [
     pytest.param("documented", {}, 250, id="one cycle, then queued > 2 x running"),
     pytest.param("documented", {"anal_job_throttler.NQUEUELIMIT_All": 600}, 750,
@@ -49,6 +50,7 @@ def test_the_throttle_stops_a_work_queue(edition, gdpconfig, n_jobs):
     assert len(stage.live()) == n_jobs
 
 
+@pytest.mark.rule("Generator._throttle")
 def test_a_share_that_is_exempt_is_not_throttled():
     plan = scenario(shares=[dict(name="All", value=1, throttled=False)])
     stage = Stage(GENERATION, plan, USERS | dict(n_jobs=5_000))
@@ -62,6 +64,7 @@ def only(candidate, n_candidates):
     return replace(everyone(n_candidates), order=np.array([candidate]))
 
 
+@pytest.mark.rule("JobNumbers.of", "Generator._throttle")
 def test_a_limit_of_the_share_counts_all_its_resource_types():
     types = dict(SCORE=dict(mincore=1, maxcore=1), MCORE=dict(mincore=2))
     queues = {"U": dict(atlas_site="HERE", capability="ucore", corecount=8)}
@@ -91,6 +94,7 @@ def test_a_task_with_jobs_is_running():
     assert stage.statuses() == ["activated"]
 
 
+@pytest.mark.rule("submission.make_job")
 def test_chunks_that_came_back_are_made_again():
     stage = Stage(GENERATION, None, USERS | dict(n_jobs=3))
     stage.run(200.0)
@@ -107,6 +111,7 @@ def test_memory_that_a_job_asks_for():
     assert stage.arrays.jobs["ramcount_mb"][stage.live()].tolist() == [int(8500 * 0.9)]
 
 
+@pytest.mark.rule("Generator._submit")
 def test_brokers_count_what_they_have_just_placed():
     seen = []
     stage = Stage(GENERATION, scenario(agents=dict(statistics=10_000, job_generator=60),
@@ -121,6 +126,7 @@ def test_brokers_count_what_they_have_just_placed():
     assert seen == [([0], [0]), ([30], [0]), ([60], [0])]
 
 
+@pytest.mark.rule("statistics.statistics")
 def test_statistics_are_as_old_as_their_period():
     stage = Stage((statistics,), scenario(agents=dict(statistics=60)))
     stage.run(200.0)
@@ -131,6 +137,7 @@ def test_statistics_are_as_old_as_their_period():
     assert stage.control.brokers.snapshot.by_share[0, S.ACTIVATED, 0] == 1
 
 
+@pytest.mark.rule("statistics.statistics")
 def test_statistics_put_the_most_under_served_share_first():
     shares = [dict(name="A", value=1), dict(name="B", value=1), dict(name="C", value=2)]
     stage = Stage((statistics, share_order), scenario(shares=shares))
@@ -240,10 +247,12 @@ def test_what_pilot_streaming_sees():
     assert status.cores_queued.tolist() == [600, 0, 12]
 
 
-def submitted_by(decide, queues=MIXED, jobs=()) -> list[int]:
+def submitted_by(decide, queues=MIXED, jobs=(), waiting=(), cores=0, **plan) -> list[int]:
     """Workers that wait at each pseudo-queue after one cycle of pilot streaming with a policy of its own."""
-    plan = scenario({"HERE": dict(cores=0)}, queues, resource_types=FOUR_TYPES)
+    plan = scenario({"HERE": dict(cores=cores)}, queues, **dict(resource_types=FOUR_TYPES) | plan)
     stage = Stage((pilot_streaming, harvester_submitter), plan, {})
+    for number in waiting:
+        stage.workers(queue=number)
     for columns in jobs:
         put_activated(stage.arrays, put_job(stage, S.ACTIVATED, **columns))
     if decide:
@@ -252,6 +261,7 @@ def submitted_by(decide, queues=MIXED, jobs=()) -> list[int]:
     return stage.arrays.pseudo_queues["n_submitted"].tolist()
 
 
+@pytest.mark.rule("streaming_options")
 @pytest.mark.parametrize(("params", "workers"), [
     pytest.param({}, [101, 64, 0, 0, 1, 1], id="no options: 75 slots"),
     pytest.param({"resource_type_limits.SCORE": 0}, [0, 76, 0, 0, 1, 1], id="no more single-core workers"),
@@ -264,23 +274,41 @@ def test_options_of_a_queue_for_pilot_streaming(params, workers):
                                        for _ in range(100)]) == workers
 
 
+@pytest.mark.rule("memory_options")
+@pytest.mark.parametrize(("edition", "meanrss", "workers"), [
+    pytest.param("deployed", 2000, [2, 0, 0, 2], id="above the target: types that do not ask for more"),
+    pytest.param("deployed", 4000, [2, 0, 0, 4], id="at the target: all"),
+    pytest.param("deployed", 1999, [2, 0, 0, 4], id="all, if every type asks for more"),
+    pytest.param("documented", 2000, [2, 0, 0, 4], id="not documented"),
+])
+def test_mean_memory_of_a_queue_for_pilot_streaming(edition, meanrss, workers):
+    queues = MIXED | {"U": MIXED["U"] | dict(maxrss=32_000, meanrss=meanrss, batch_latency=36_000)}
+    jobs = [dict(queue=0, pseudo_queue=kind, resource_type=kind) for kind in (0, 3, 3, 3)]
+    found = submitted_by(None, queues, jobs, waiting=(3, 3), cores=1000, edition=edition)
+    assert found[:4] == workers
+
+
+@pytest.mark.rule("harvester_submitter")
 def test_workers_are_submitted_by_queue_and_type():
     def decide(status: PilotStatus):
         return np.array([[1, 2, 3, 4], [5, 0, 0, 0], [6, 0, 0, 0]])
     assert submitted_by(decide) == [1, 2, 3, 4, 5, 6]
 
 
+@pytest.mark.rule("harvester_submitter")
 def test_unified_pilot_streaming_asks_for_the_types_of_the_jobs():
     jobs = [dict(queue=0, pseudo_queue=1, resource_type=1)] * 3 + [dict(queue=0, pseudo_queue=0, resource_type=0)]
     assert submitted_by(None, jobs=jobs) == [2, 4, 0, 0, 1, 1]     # what is lacking and one more; one to stay alive
 
 
+@pytest.mark.rule("Harvester.look")
 @pytest.mark.parametrize("status", [status.word for status in NO_WORKERS])
 def test_harvester_submits_nothing_to_a_queue_that_is(status):
     queues = MIXED | {"U": MIXED["U"] | dict(status=status)}
     assert submitted_by(None, queues) == [0, 0, 0, 0, 1, 1]
 
 
+@pytest.mark.rule("Harvester.look")
 @pytest.mark.parametrize("status", ["brokeroff", "test", "paused"])
 def test_harvester_goes_on_submitting_to_a_queue_that_is(status):
     queues = MIXED | {"U": MIXED["U"] | dict(status=status)}

@@ -38,6 +38,7 @@ def waiting(stage):
     return stage.arrays.ram_levels["waiting"][0].tolist()
 
 
+@pytest.mark.rule("RetryModule.learn")
 def test_by_default_an_input_that_ran_out_of_memory_is_raised():
     stage = stage_of()
     fail(stage)
@@ -46,6 +47,7 @@ def test_by_default_an_input_that_ran_out_of_memory_is_raised():
     assert stage.arrays.tasks["ramcount"][0] == 1000
 
 
+@pytest.mark.rule("RetryModule.learn")
 @pytest.mark.parametrize(("edition", "claims"), [
     pytest.param("documented", [1000, 1000, 2000, 2000, 2000], id="L20 when the third of ten jobs has failed"),
     pytest.param("deployed", [1000, 1000, 1000, 1000, 2000], id="L20 when the fifth fails, as four inputs were raised"),
@@ -58,6 +60,7 @@ def test_then_the_task_is_raised(edition, claims):
     assert found == claims
 
 
+@pytest.mark.rule("RetryModule.learn")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_the_claim_of_a_task_stays_where_its_unit_is_fixed(edition):
     stage = stage_of(edition=edition, ramunit="MBPerCoreFixed")
@@ -66,12 +69,14 @@ def test_the_claim_of_a_task_stays_where_its_unit_is_fixed(edition):
     assert stage.arrays.tasks["ramcount"][0] == 1000 and waiting(stage)[2] == 9
 
 
+@pytest.mark.rule("RetryModule.learn")
 def test_a_task_that_is_raised_changes_its_resource_type():
     stage = stage_of(n_jobs=1)
     fail(stage, ramcount_mb=1900.0)
     assert (stage.arrays.tasks["ramcount"][0], stage.arrays.tasks["resource_type"][0]) == (3000, 1)
 
 
+@pytest.mark.rule("RetryModule.learn")
 @pytest.mark.parametrize(("rules", "left"), [
     pytest.param([], [1, 0, 0, 0, 0, 0, 0], id="without rules nothing is raised"),
     pytest.param([RULE | dict(retryaction="increase_memory", active=False)], [1, 0, 0, 0, 0, 0, 0], id="not active"),
@@ -107,6 +112,7 @@ def test_a_rule_with_a_scope_is_for_the_tasks_in_it(scope, left):
     assert stage.arrays.tasks["n_retry"][0] == left
 
 
+@pytest.mark.rule("RetryModule.learn")
 def test_cpu_time_is_raised_once():
     rules = [dict(errorsource="pilotErrorCode", errorcode=1213, retryaction="increase_cputime")]
     stage = stage_of(rules=rules, cputime=10.0, cpuefficiency=100.0)
@@ -118,6 +124,7 @@ def test_cpu_time_is_raised_once():
     assert stage.arrays.tasks["cputime"][0] == 1000.0 * 10 * 1.5
 
 
+@pytest.mark.rule("find_level")
 def test_inputs_are_told_apart_by_what_they_were_raised_to():
     stage = stage_of(n_jobs=20)
     fail(stage)
@@ -126,6 +133,7 @@ def test_inputs_are_told_apart_by_what_they_were_raised_to():
     assert [waiting_at(stage.arrays, 0, level) for level in range(N_RAM_LEVELS)] == [18, 0, 1, 0, 1, 0, 0]
 
 
+@pytest.mark.rule("find_level")
 def test_raised_inputs_are_brokered_with_their_memory():
     stage = stage_of(statistics, job_generator, n_jobs=20, edition="deployed")
     stage.arrays.tasks["next_chunk"][0] = 12

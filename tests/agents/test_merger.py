@@ -80,6 +80,7 @@ def own_rule(monkeypatch):
     monkeypatch.setattr(World, "merge_rule", World.merge_rule)
 
 
+@pytest.mark.rule("Merger._gather", "Merger._settle", "make_merge_job")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_output_is_merged_once_all_jobs_at_the_site_are_done(edition):
     stage = Merging(scenario(edition=edition))
@@ -95,6 +96,7 @@ def test_output_is_merged_once_all_jobs_at_the_site_are_done(edition):
     stage.check()
 
 
+@pytest.mark.rule("Merger._gather")
 @pytest.mark.parametrize(("rule", "expected"), [
     pytest.param({}, [6], id="all in one"),
     pytest.param(dict(nFilesPerMergeJob=4), [2, 4], id="nFilesPerMergeJob"),
@@ -107,6 +109,7 @@ def test_the_limits_of_the_task_count(rule, expected):
     assert sorted(stage.merges()["n_input_files"].tolist()) == expected
 
 
+@pytest.mark.rule("Merger._settle")
 def test_a_merge_job_is_tried_three_times_and_then_its_input_anew():
     stage = Merging(None, dict(merge_failure_rate=1), TASK | dict(max_attempt=2))
     stage.run(24 * HOUR)
@@ -121,6 +124,7 @@ def test_a_merge_job_is_tried_three_times_and_then_its_input_anew():
     stage.check()
 
 
+@pytest.mark.rule("Merger._gather")
 def test_a_throttled_task_is_merged_but_a_paused_one_waits():
     for status, merged in ((T.THROTTLED, True), (T.PAUSED, False)):
         stage = Merging()
@@ -130,6 +134,7 @@ def test_a_throttled_task_is_merged_but_a_paused_one_waits():
         assert bool(len(stage.merges())) == merged
 
 
+@pytest.mark.rule("make_merge_job")
 def test_away_from_its_input_a_merge_job_waits_for_it():
     stage = Merging(two_sites())
     stage.broker(0)
@@ -152,6 +157,7 @@ def test_without_a_queue_output_waits_and_brokerage_looks_again_after_a_while():
     assert stage.task() == "done"
 
 
+@pytest.mark.rule("Merger._kill_orphans")
 def test_a_merge_job_some_of_whose_input_is_gone_is_killed():
     without_workers = [a for a in LIFE if a not in (pilot_streaming, harvester_submitter)]
     stage = Merging(None, None, TASK | dict(max_attempt=1), agents=without_workers)
@@ -169,6 +175,7 @@ def test_a_merge_job_some_of_whose_input_is_gone_is_killed():
     stage.check()
 
 
+@pytest.mark.rule("Merger._gather")
 def test_nothing_is_merged_where_no_task_wants_it():
     stage = Stage((), None, dict(mergeoutput=0))
     assert list(merger(stage.control)) == []

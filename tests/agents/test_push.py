@@ -58,6 +58,18 @@ def test_jobs_that_are_fetched(starting, running, params, expected):
     assert jobs_to_fetch(limits, *numbers).tolist() == [expected]
 
 
+@pytest.mark.rule("harvester_monitor")
+@pytest.mark.parametrize(("hours", "cancelled"), [
+    pytest.param(48, 0, id="48 h"), pytest.param(48.5, 3, id="at the next look of the monitor"),
+])
+def test_workers_that_wait_for_two_days_are_cancelled(hours, cancelled):
+    stage = site_with(cores=0, agents=(harvester_monitor,))
+    stage.workers(3)
+    stage.run(hours * HOUR)
+    assert stage.arrays.worker_accounts["n_cancelled"].tolist() == [cancelled, 0]
+
+
+@pytest.mark.rule("job_fetcher.job_fetcher")
 def test_jobs_are_bound_before_their_workers_start():
     stage = site_with()
     stage.submit(30, task=0, queue=0)
@@ -70,6 +82,7 @@ def test_jobs_are_bound_before_their_workers_start():
     assert stage.world.state["n_pilots_empty"] == 0
 
 
+@pytest.mark.rule("job_fetcher.fetch_jobs")
 def test_a_request_that_finds_no_job_counts_as_that_of_a_pilot():
     """Without it an empty push queue would be one without pilots, to which brokers send nothing."""
     stage = site_with()
@@ -78,6 +91,7 @@ def test_a_request_that_finds_no_job_counts_as_that_of_a_pilot():
     assert 5 * HOUR - stage.arrays.queues["lastpilot_s"][0] <= 2 * MINUTE
 
 
+@pytest.mark.rule("Harvester.next_jobs")
 def test_a_job_waits_for_its_worker_as_long_as_the_batch_system_takes():
     stage = site_with(batch_latency=HOUR)
     stage.submit(1, task=0, queue=0)
@@ -87,6 +101,7 @@ def test_a_job_waits_for_its_worker_as_long_as_the_batch_system_takes():
     assert times[S.SENT] == times[S.STARTING] <= 60.0 and HOUR <= times[S.RUNNING] - times[S.STARTING] <= HOUR + 60
 
 
+@pytest.mark.rule("Harvester.next_jobs")
 def test_a_high_job_that_comes_later_waits_behind_those_that_were_fetched():
     stage = site_with()
     stage.submit(30, task=0, queue=0)
@@ -97,6 +112,7 @@ def test_a_high_job_that_comes_later_waits_behind_those_that_were_fetched():
     assert runs == 1 and (stage.arrays.counts[0, 0, 0, S.HOLDING]) == 30
 
 
+@pytest.mark.rule("job_fetcher.job_fetcher", "job_fetcher.fetch_jobs")
 @pytest.mark.parametrize(("limit", "expected"), [
     pytest.param(3, 3, id="three of the type are fetched"), pytest.param(99, 30, id="there is room for all"),
 ])
@@ -120,6 +136,7 @@ def test_a_starting_job_that_is_taken_back_takes_its_worker_with_it():
     assert stage.world.state["n_pilots_empty"] == 0
 
 
+@pytest.mark.rule("job_reports", "pilots.dispatch")
 def test_a_job_with_a_slot_that_is_taken_back_before_it_runs_gives_the_slot_back():
     stage = site_with("push", first_update=0)
     stage.world.arrays.settings["pilot_startup_s"] = 100.0
@@ -131,6 +148,7 @@ def test_a_job_with_a_slot_that_is_taken_back_before_it_runs_gives_the_slot_back
     stage.run(HOUR)
 
 
+@pytest.mark.rule("harvester_submitter")
 def test_a_job_whose_worker_cannot_be_submitted_fails():
     stage = site_with(submission_failures=1)
     stage.submit(3, task=0, queue=0)
@@ -149,6 +167,7 @@ def test_starting_jobs_run_into_their_timeout_where_the_batch_system_is_too_slow
     assert len(stage.ended()) == 3
 
 
+@pytest.mark.rule("job_reports", "pilots.dispatch")
 def test_sent_jobs_run_into_their_timeout_where_the_pilot_never_reports():
     stage = site_with("pull", first_update=HOUR, agents=(*HARVESTER_AGENTS, copy_archive))
     stage.submit(1, task=1, queue=1)
@@ -160,6 +179,7 @@ def test_sent_jobs_run_into_their_timeout_where_the_pilot_never_reports():
     assert stage.ended()["cause"].tolist() == [13]
 
 
+@pytest.mark.rule("job_reports", "pilots.dispatch")
 def test_a_payload_begins_when_its_pilot_reports():
     stage = site_with("pull", first_update=90)
     stage.submit(1, task=1, queue=1)
@@ -169,6 +189,7 @@ def test_a_payload_begins_when_its_pilot_reports():
     stage.check()
 
 
+@pytest.mark.rule("get_any_job", "pilots.ask")
 def test_workers_of_a_pull_queue_take_jobs_of_all_types():
     stage = site_with("pull", cores=24)
     stage.submit(4, task=0, queue=0)

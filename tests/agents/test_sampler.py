@@ -71,7 +71,7 @@ def test_links_are_recorded_while_they_have_traffic():
     assert rows["active_files"].tolist() == rows["queued_files"].tolist() == [1, 1, 0]
 
 
-@pytest.mark.rule("network")
+@pytest.mark.rule("network", "network_metrics.network_metrics")
 def test_links_have_the_throughput_that_brokers_know():
     far = dict(n_jobs=2, input_bytes_per_job=100e6, replicas={1: 1.0})
     stage = Stage((network_metrics, sampler), two_sites(link=dict(bandwidth=1e6), agents=dict(

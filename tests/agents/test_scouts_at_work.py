@@ -48,6 +48,7 @@ def worked(stage, jobs=10, until=1000.0):
     return stage
 
 
+@pytest.mark.rule("Scouts.begin")
 def test_ten_scouts_are_made_at_their_priority_and_no_more():
     world = worked(stage(), jobs=0, until=4000.0)
     found = world.arrays.jobs[world.live()]
@@ -61,12 +62,14 @@ def test_priority_of_scouts(priority, expected):
     assert set(world.arrays.jobs[world.live()]["priority"].tolist()) == {expected}
 
 
+@pytest.mark.rule("Scouts.begin")
 def test_a_stream_without_scouts_runs_at_once():
     world = stage(stream=dict(useScout=False))
     world.run(1000.0)
     assert world.task() == "running" and not world.arrays.scout_inputs.any() and not world.fabric.watchers
 
 
+@pytest.mark.rule("Scouts._assess")
 def test_the_avalanche_follows_on_half_of_the_scouts():
     world = worked(stage(), jobs=4)
     world.run(world.now + 700)
@@ -81,12 +84,14 @@ def test_the_avalanche_follows_on_half_of_the_scouts():
     world.check()
 
 
+@pytest.mark.rule("Scouts._assess")
 def test_scouted_tasks_run_in_the_next_cycle():
     world = worked(stage(), jobs=5)
     world.run(world.now + 700)
     assert world.entered(T.RUNNING) - world.entered(T.SCOUTED) == world.control.periods.post_processor
 
 
+@pytest.mark.rule("Scouts._expect_update")
 def test_l10_the_code_measures_with_the_first_finished_scout():
     for edition, expected in (("documented", 50.0), ("deployed", 150.0)):
         world = worked(stage(edition, said=dict(cputime=50.0)), jobs=2)
@@ -95,6 +100,7 @@ def test_l10_the_code_measures_with_the_first_finished_scout():
         assert world.arrays.tasks["cputime"][0] == expected
 
 
+@pytest.mark.rule("Scouts._take_over", "Scouts._evaluate")
 def test_measures_replace_claims_and_the_jobs_that_are_there_keep_theirs():
     types = dict(SCORE=dict(mincore=1, maxcore=1, maxrampercore=2000),
                  SCORE_HIMEM=dict(mincore=1, maxcore=1, minrampercore=2001))
@@ -109,6 +115,7 @@ def test_measures_replace_claims_and_the_jobs_that_are_there_keep_theirs():
     assert (queued["ramcount_mb"][queued["chunk"] < 10] == 900).all()
 
 
+@pytest.mark.rule("Scouts._stop", "Scouts._evaluate")
 def test_a_task_far_from_its_claim_is_exhausted_and_says_why():
     world = worked(stage(said=dict(cputime=49.0)), jobs=5)
     world.run(world.now + 700)
@@ -117,6 +124,7 @@ def test_a_task_far_from_its_claim_is_exhausted_and_says_why():
     assert world.arrays.tasks["n_attempts"][0] == 10
 
 
+@pytest.mark.rule("Scouts._stop")
 def test_an_exhausted_task_that_is_retried_goes_on_with_all_of_its_input():
     incidents = [dict(at=6000, what="task_command", task=1, command="retry")]
     world = worked(stage(said=dict(cputime=49.0), incidents=incidents), jobs=5)
@@ -127,6 +135,7 @@ def test_an_exhausted_task_that_is_retried_goes_on_with_all_of_its_input():
     world.check()
 
 
+@pytest.mark.rule("Scouts._assess", "Scouts._stop")
 def test_a_task_without_a_successful_scout_is_broken_in_the_next_cycle():
     world = worked(stage(said=dict(failure_rate=1.0)), jobs=10)
     world.run(world.now + 1300)
@@ -138,6 +147,7 @@ def test_a_task_without_a_successful_scout_is_broken_in_the_next_cycle():
     assert len(world.recorded("tasks")) == 1
 
 
+@pytest.mark.rule("Scouts.begin")
 def test_a_task_with_fewer_inputs_than_scouts_is_all_scouts():
     world = worked(stage(said=dict(n_jobs=3)), jobs=3)
     world.run(world.now + 1500)
@@ -145,6 +155,7 @@ def test_a_task_with_fewer_inputs_than_scouts_is_all_scouts():
     world.check()
 
 
+@pytest.mark.rule("Scouts._assess")
 def test_the_avalanche_command_does_not_wait_for_scouts():
     incidents = [dict(at=1100, what="task_command", task=1, command="avalanche")]
     world = worked(stage(incidents=incidents), jobs=0)
@@ -152,6 +163,7 @@ def test_the_avalanche_command_does_not_wait_for_scouts():
     assert world.task() == "running" and world.arrays.scout_inputs[0] == 0
 
 
+@pytest.mark.rule("Scouts.begin")
 def test_scouts_of_files_take_one_file_each():
     split = dict(n_files=40, events_per_file=100, file_bytes=1e6, nmaxfilesperjob=4)
     world = worked(stage(said=dict(split=split)), jobs=0, until=4000.0)
@@ -160,6 +172,7 @@ def test_scouts_of_files_take_one_file_each():
     world.check()
 
 
+@pytest.mark.rule("Scouts.begin")
 def test_scouts_of_n_files_per_job_take_so_many():
     split = dict(n_files=100, events_per_file=100, file_bytes=1e6, nfilesperjob=4)
     world = worked(stage(said=dict(split=split)), jobs=0, until=4000.0)
@@ -167,6 +180,7 @@ def test_scouts_of_n_files_per_job_take_so_many():
     assert len(found) == 10 and set(found["n_chunks"].tolist()) == {4}
 
 
+@pytest.mark.rule("Scouts._expect_update")
 @pytest.mark.parametrize(("edition", "finished", "again"), [
     pytest.param("documented", 99, False, id="L10 99 jobs after the avalanche"),
     pytest.param("documented", 100, True, id="L10 100 jobs after the avalanche"),

@@ -47,6 +47,7 @@ def counts(stage) -> dict:
     return {status: stage.statuses().count(status) for status in sorted(set(stage.statuses()))}
 
 
+@pytest.mark.rule("TaskCommando._carry_out", "TaskCommando._kill", "TaskCommando._end_marked")
 def test_abort_kills_what_waits_at_once_and_what_runs_at_its_next_heartbeat():
     stage = stage_with(dict(at=3600, command="abort"))
     stage.run(3600.0)
@@ -68,6 +69,7 @@ def test_abort_kills_what_waits_at_once_and_what_runs_at_its_next_heartbeat():
     stage.check()
 
 
+@pytest.mark.rule("TaskCommando._kill", "commands.jobs_of")
 @pytest.mark.parametrize(("label", "left"), [
     pytest.param("managed", {}, id="production: kill code 52 is forced"),
     pytest.param("user", dict(running=8), id="analysis: running jobs end at their next heartbeat"),
@@ -84,6 +86,7 @@ def test_finish_kills_jobs(label, left):
     stage.check()
 
 
+@pytest.mark.rule("TaskCommando._carry_out", "TaskCommando._end_marked", "final_status_of")
 def test_finish_soft_lets_jobs_end():
     stage = stage_with(dict(at=5400, command="finish", soft=True), task=LONG | dict(n_jobs=40_000))
     stage.run(5400.0)
@@ -95,6 +98,7 @@ def test_finish_soft_lets_jobs_end():
     stage.check()
 
 
+@pytest.mark.rule("task_commando.pause", "commands.jobs_of")
 def test_pause_and_resume():
     stage = stage_with(dict(at=3600, command="pause"), dict(at=9 * 3600, command="resume"))
     stage.run(3700.0)
@@ -109,6 +113,7 @@ def test_pause_and_resume():
     stage.check()
 
 
+@pytest.mark.rule("settled")
 def test_a_paused_task_of_which_nothing_is_left_ends_when_it_is_resumed():
     stage = stage_with(dict(at=3600, command="pause"), dict(at=9 * 3600, command="resume"), task=LONG | dict(n_jobs=8))
     stage.run(9 * 3600.0)
@@ -137,6 +142,7 @@ def test_jobs_of_a_paused_task_that_await_input_are_taken_back_after_ten_minutes
 RETRIED = dict(label="user", n_jobs=6, max_attempt=2, failure_rate=1.0)
 
 
+@pytest.mark.rule("TaskCommando._retry")
 @pytest.mark.parametrize(("edition", "command", "status"), [
     pytest.param("documented", "retry", "aborted", id="L15 documented: aborted tasks are not retried"),
     pytest.param("deployed", "retry", "done", id="L15 the code retries them, too"),
@@ -152,6 +158,7 @@ def test_l15_retry_of_an_aborted_task(edition, command, status):
     stage.check()
 
 
+@pytest.mark.rule("TaskCommando._retry", "TaskLedger.given_up")
 def test_retry_gives_input_that_was_given_up_five_more_attempts():
     stage = stage_with(dict(at=10 * 3600, command="retry"), task=RETRIED, gdpconfig={})
     stage.arrays.tasks["server_retries"][0] = 0
@@ -175,6 +182,7 @@ def test_attempts_never_exceed_the_raised_limit():
     stage.check()
 
 
+@pytest.mark.rule("TaskCommando._retry")
 def test_a_task_with_nothing_left_is_not_retried():
     child = dict(label="user", n_jobs=2, parent=1)
     stage = Stage(ALL, scenario(incidents=[dict(at=10 * 3600, what="task_command", task=1, command="retry")]),
@@ -206,6 +214,7 @@ def test_incremental_execution_of_nothing_new_ends_at_once():
     assert stage.task() == "done" and stage.entered(T.DONE) > 3600.0
 
 
+@pytest.mark.rule("TaskCommando._carry_out")
 @pytest.mark.parametrize(("options", "nucleus", "killed"), [
     pytest.param(dict(nucleus="THERE"), 1, True, id="to another nucleus"),
     pytest.param(dict(nucleus="THERE", soft=True), 1, False, id="soft: jobs stay"),
@@ -228,6 +237,7 @@ def test_reassign(options, nucleus, killed):
     stage.check()
 
 
+@pytest.mark.rule("TaskCommando._carry_out")
 def test_reassign_to_a_queue():
     plan = scenario({"HERE": {}, "THERE": {}},
                     incidents=[dict(at=1800, what="task_command", task=1, command="reassign", queue="THERE")])
@@ -257,6 +267,7 @@ def test_a_task_and_its_jobs_go_to_another_share(running, kept):
     assert stage.task() == "done"
 
 
+@pytest.mark.rule("CommandBook.give")
 def test_a_name_stands_for_all_tasks_that_have_arrived():
     plan = scenario(incidents=[dict(at=1800, what="task_command", task="mine", command="abort")],
                     workload=dict(campaigns=[dict(name="mine", hs06sec_per_event=1)]))
@@ -267,7 +278,7 @@ def test_a_name_stands_for_all_tasks_that_have_arrived():
     assert [stage.task(row) for row in range(4)] == by_arrival
 
 
-@pytest.mark.rule("accepts")
+@pytest.mark.rule("accepts", "TaskCommando._take_up")
 def test_what_cannot_be_done_is_noted():
     stage = stage_with(dict(at=3600, command="avalanche"), dict(at=3601, command="reassign"),
                        dict(at=3602, what="task_priority", priority=7), dict(at=7200, command="finish"),
@@ -350,6 +361,7 @@ def test_l37_a_limit_of_attempts_of_0(edition, limit, key):
     assert retry_refused(past(), "managed", Gdpconfig(in_force(scenario(gdpconfig=setting))), edition) == (False, key)
 
 
+@pytest.mark.rule("TaskLedger.past", "TaskCommando._retry")
 def test_a_retry_that_is_refused_exhausts_the_task():
     stage = stage_with(dict(at=10 * 3600, command="retry"), task=RETRIED,
                        gdpconfig={"retry_task.MAX_JOB_FAILURE_RATE_user": 0.9})
@@ -359,6 +371,7 @@ def test_a_retry_that_is_refused_exhausts_the_task():
     set_status(stage.world, 0, T.FINISHING, stage.now)
 
 
+@pytest.mark.rule("TaskCommando._retry")
 def test_a_retried_task_has_its_own_priority_and_share_again():
     shares = [dict(name="A", value=1), dict(name="B", value=1)]
     said = (dict(at=1, what="task_priority", priority=900), dict(at=2, what="task_share", share="B"),

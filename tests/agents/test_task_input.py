@@ -19,6 +19,7 @@ def stage_with(task, stream, *incidents, **others) -> Stage:
     return Stage(AGENTS, plan, dict(label="user", name="mine") | task)
 
 
+@pytest.mark.rule("contents_feeder.feed")
 def test_files_of_an_open_dataset_come_until_it_is_frozen():
     stage = stage_with(dict(n_jobs=100), dict(open_input=dict(at_first=0.2, frozen_after="10h")))
     known = stage.arrays.tasks["n_jobs"]
@@ -34,6 +35,7 @@ def test_files_of_an_open_dataset_come_until_it_is_frozen():
     assert stage.control.books.open_inputs.rows == {}
 
 
+@pytest.mark.rule("settled", "contents_feeder.feed")
 def test_an_open_dataset_that_is_frozen_after_all_is_done_ends_its_task():
     stage = stage_with(dict(n_jobs=2), dict(open_input=dict(at_first=0.9, frozen_after="5h")))
     stage.run(4.9 * HOUR)
@@ -42,6 +44,7 @@ def test_an_open_dataset_that_is_frozen_after_all_is_done_ends_its_task():
     assert stage.task() == "done" and stage.arrays.tasks["n_finished"][0] == 2
 
 
+@pytest.mark.rule("contents_feeder.feed")
 def test_a_task_with_an_open_dataset_can_be_aborted():
     stage = stage_with(dict(n_jobs=100), dict(open_input=dict(frozen_after="10h")),
                        dict(at=HOUR, what="task_command", task=1, command="abort"))
@@ -49,6 +52,7 @@ def test_a_task_with_an_open_dataset_can_be_aborted():
     assert stage.task() == "aborted" and stage.control.books.open_inputs.rows == {}
 
 
+@pytest.mark.rule("input_loss.condition", "input_loss.skip_bad")
 @pytest.mark.parametrize(("stream", "cause"), [
     pytest.param(dict(lost_input=0.3), Cause.INPUT_LOST, id="lost"),
     pytest.param(dict(broken_input=0.3), Cause.INPUT_BROKEN, id="broken"),
@@ -64,11 +68,13 @@ def test_input_that_is_lost_or_broken_is_skipped_after_its_first_job(stream, cau
     stage.check()
 
 
+@pytest.mark.rule("input_loss.condition")
 def test_the_parts_are_those_of_the_stream():
     stage = stage_with({}, dict(lost_input=0.25, broken_input=0.5))
     assert stage.arrays.input_loss[0].tolist() == (0.25, 0.5)
 
 
+@pytest.mark.rule("TaskLedger.given_up", "input_loss.skip_bad")
 def test_a_site_loses_files_and_gets_them_back():
     incidents = (dict(at=1, until=10 * HOUR, what="file_loss", site="HERE", fraction=1),
                  dict(at=5 * HOUR, what="task_command", task=1, command="retry"),
@@ -94,6 +100,7 @@ def test_files_with_a_copy_elsewhere_are_not_lost():
     assert stage.arrays.input_loss["lost"].tolist() == [0.0, 0.5, 0.0, 0.25]
 
 
+@pytest.mark.rule("throw_dice")
 def test_luck_belongs_to_the_input_and_stays_through_retries():
     """Work and memory of a chunk are the same in every attempt, whatever jobs were made before it and in what order."""
     spread = dict(n_jobs=12, work_spread=0.5, memory_spread=0.3, maxpss_mb=500.0, failure_rate=0.6, max_attempt=1)

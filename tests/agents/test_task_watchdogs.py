@@ -82,6 +82,7 @@ def at_work(task, shares=None, agents=DOGS, **others) -> Stage:
     return stage
 
 
+@pytest.mark.rule("ProductionWatchDog._boost")
 @pytest.mark.parametrize(("priority", "expected"), [(899, 900), (900, 900), (950, 950)])
 def test_a_task_that_is_nearly_done_goes_to_express_with_its_jobs(priority, expected):
     stage = at_work(dict(n_jobs=20, n_finished=19, priority=priority))
@@ -96,6 +97,7 @@ def test_a_task_that_is_nearly_done_goes_to_express_with_its_jobs(priority, expe
     stage.check()
 
 
+@pytest.mark.rule("ProductionWatchDog._boost")
 def test_without_a_share_express_there_is_only_the_priority():
     stage = at_work(dict(n_jobs=20), shares=[dict(name="All", value=1)])
     stage.arrays.tasks["n_finished"][0] = 19
@@ -103,6 +105,7 @@ def test_without_a_share_express_there_is_only_the_priority():
     assert (stage.arrays.tasks["priority"][0], stage.arrays.tasks["share"][0]) == (900, 0)
 
 
+@pytest.mark.rule("ProductionWatchDog._boost")
 def test_a_task_is_looked_at_every_twenty_minutes():
     stage = at_work(dict(n_jobs=20))
     stage.run(302.0)
@@ -113,6 +116,7 @@ def test_a_task_is_looked_at_every_twenty_minutes():
     assert stage.arrays.tasks["priority"][0] == 900
 
 
+@pytest.mark.rule("ProductionWatchDog._boost")
 def test_analysis_is_not_boosted():
     stage = at_work(dict(n_jobs=20, label="user"))
     stage.arrays.tasks["n_finished"][0] = 19
@@ -158,6 +162,7 @@ def test_l18_limit_of_hep_score_hours(edition, key, paused):
     assert pauses("managed", "All", (1000, 100), (0.0, 0.3), cfg, edition) == paused
 
 
+@pytest.mark.rule("ProductionWatchDog._pause")
 def test_a_task_that_fails_too_often_is_paused_with_its_kind():
     plan = scenario(gdpconfig=LIMITS)
     tasks = (dict(n_jobs=1000), dict(processing_type="evgen"), {}, dict(label="test"))
@@ -222,7 +227,7 @@ def test_how_long_a_task_is_throttled():
     assert [throttled_for_s(step) for step in (1, 2, 3)] == [7200, 4 * 7200, 9 * 7200]
 
 
-@pytest.mark.rule("may_be_throttled")
+@pytest.mark.rule("may_be_throttled", "ProductionWatchDog._throttle", "ProductionWatchDog._release")
 @pytest.mark.parametrize(("edition", "others", "throttled"), [
     pytest.param("documented", 1, True, id="L17 documented: one file is enough"),
     pytest.param("deployed", 1, False, id="L17 the code: in the mean it failed 2.5 times"),
@@ -318,7 +323,7 @@ def test_l16_an_exhausted_task_is_finished(edition, periods, hours):
     assert stage.task() == "finished"
 
 
-@pytest.mark.rule("final_status")
+@pytest.mark.rule("final_status", "uses_exhausted")
 @pytest.mark.parametrize(("exhausts", "n_failed", "status"), [
     pytest.param(True, 1, "exhausted", id="it waits for a person"), pytest.param(False, 1, "finished", id="by default"),
     pytest.param(True, 0, "done", id="nothing to wait for"),

@@ -74,6 +74,7 @@ def test_refiner_finds_the_resource_type(corecount, ramcount, resource_type):
 PERIODS = dict(task_refiner=10, task_broker=600)
 
 
+@pytest.mark.rule("task_broker.task_broker")
 def test_task_broker_chooses_a_nucleus_at_its_next_cycle():
     stage = Stage((task_source, task_refiner, task_broker), scenario(agents=PERIODS))
     stage.run(611.0)
@@ -83,6 +84,7 @@ def test_task_broker_chooses_a_nucleus_at_its_next_cycle():
     assert np.isnan(stage.arrays.tasks["frozen_s"][0])
 
 
+@pytest.mark.rule("task_broker._put_off", "task_broker._reactivate")
 @pytest.mark.parametrize(("edition", "waits_as"), [
     pytest.param("documented", "pending", id="D5 documented: on hold"),
     pytest.param("deployed", "assigning", id="D5 the code: it stays where it is"),
@@ -116,6 +118,7 @@ def test_d6_a_nucleus_must_be_able_to_run_the_jobs():
         assert stage.arrays.tasks["nucleus"].tolist() == [1] * 10
 
 
+@pytest.mark.rule("task_broker.task_broker", "by_priority")
 def test_work_queues_are_brokered_one_after_another():
     seen = []
 
@@ -141,6 +144,7 @@ def test_a_nucleus_that_the_task_names_is_taken():
 CHILD = dict(parent=1, replicas={0: 1.0, 1: 0.5}, input_bytes_per_job=5.0)
 
 
+@pytest.mark.rule("task_refiner.task_refiner")
 @pytest.mark.parametrize(("end", "status"), [
     pytest.param(T.RUNNING, "registered", id="it waits for its parent"),
     pytest.param(T.DONE, "assigning", id="it begins when the parent is done"),
@@ -161,6 +165,7 @@ def test_a_child_waits_for_its_parent(end, status):
         assert stage.arrays.replica_fraction[1].tolist() == [1, 0, 0, 0]
 
 
+@pytest.mark.rule("task_broker.task_broker")
 def test_the_broker_sees_the_work_that_it_has_just_given_away_and_goes_by_priority():
     seen = []
 
@@ -198,6 +203,7 @@ def test_the_ability_of_a_nucleus_is_that_under_the_scenario_s_own_job_brokerage
     assert (nuclei(own=False), nuclei(own=True)) == ([True, True], [False, True])
 
 
+@pytest.mark.rule("watch_dog.reactivate", "watch_dog.patience")
 @pytest.mark.parametrize(("label", "patience_s"), [("managed", 3600.0), ("user", 1200.0)])
 def test_a_pending_task_comes_back(label, patience_s, monkeypatch):
     monkeypatch.setattr(control.luck, "uniforms", lambda *key: np.float64(0.0))        # all wake on the ten seconds
@@ -233,6 +239,7 @@ def test_a_task_without_a_queue_is_put_on_hold_and_makes_its_jobs_when_it_comes_
     assert stage.arrays.tasks["old_status"][0] == T.READY
 
 
+@pytest.mark.rule("settled", "final_status_of")
 @pytest.mark.parametrize(("n_finished", "n_failed", "status"), [
     pytest.param(3, 0, "done", id="every input was processed"),
     pytest.param(2, 1, "finished", id="some inputs were processed"),

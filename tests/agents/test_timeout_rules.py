@@ -125,6 +125,7 @@ def check(edition, status, said, limit_s, end):
     assert outcome(edition, status, limit_s + 1, **said) == end
 
 
+@pytest.mark.rule("copy_archive.apply")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("status", "said", "documented", "deployed"), CLOSED)
 def test_a_job_is_taken_back(edition, status, said, documented, deployed):
@@ -132,6 +133,7 @@ def test_a_job_is_taken_back(edition, status, said, documented, deployed):
     check(edition, status, said, limit_s, ("close", f"timeout_{status.word}"))
 
 
+@pytest.mark.rule("copy_archive.apply")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("status", "said", "documented", "deployed", "cause"), FAILED)
 def test_a_job_fails(edition, status, said, documented, deployed, cause):
@@ -192,6 +194,7 @@ def test_a_workflow_gets_a_heartbeat_of_its_own_while_the_simulation_runs():
     assert stage.statuses() == []
 
 
+@pytest.mark.rule("copy_archive.apply")
 def test_a_rule_looks_as_often_as_the_scenario_says():
     plan = scenario(agents=dict(copy_archive=10 * HOUR))
     stage = Stage((copy_archive,), plan, {})

@@ -9,7 +9,7 @@ from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.names import Cause
 from simgrid_broker.units import HOUR
 
-pytestmark = pytest.mark.rule("histories")
+pytestmark = pytest.mark.rule("AnalysisJobs.waiting", "histories")
 
 QUEUES = {"HERE": dict(atlas_site="HERE"), "OTHER": dict(atlas_site="HERE")}
 USERS = dict(label="user", n_jobs=100)

@@ -1,12 +1,13 @@
 """Work queues in a world: mapping, Resource queues with numbers of their own, turns of groups, keys read live."""
 
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from builders import S, Stage, T, everyone, put_job, put_task, scenario
 
 from simgrid_broker.agents.caches import gdpconfig_cache
-from simgrid_broker.agents.job_generator import job_generator
+from simgrid_broker.agents.job_generator import Generator, job_generator
 from simgrid_broker.agents.priority_massage import priority_massage
 from simgrid_broker.agents.rebrokerage import piled_up
 from simgrid_broker.agents.setupper import setupper
@@ -42,6 +43,7 @@ def made(stage):
     return np.bincount(stage.arrays.jobs["task"][stage.live()], minlength=len(stage.arrays.tasks)).tolist()
 
 
+@pytest.mark.rule("map_task")
 @pytest.mark.parametrize(("task", "edition", "share", "queue"), [
     pytest.param(dict(processing_type="evgen"), "documented", "evgensimul", "evgensimul", id="L4: a normal queue"),
     pytest.param(dict(processing_type="pile", working_group="GP_Top"), "documented", "group", "group",
@@ -59,7 +61,7 @@ def test_a_task_belongs_to_the_first_queue_whose_criteria_it_passes(task, editio
     assert words["work_queues"][stage.arrays.tasks["work_queue"][0]] == queue
 
 
-@pytest.mark.rule("inactive")
+@pytest.mark.rule("inactive", "map_task")
 @pytest.mark.parametrize(("queues", "status"), [
     pytest.param([EVGENSIMUL], "broken", id="normal queues: some must take it"),
     pytest.param([EVGENSIMUL | dict(status="inactive")], "ready", id="an inactive one is none"),
@@ -92,6 +94,7 @@ def test_queues_of_event_service(edition, types):
     assert [queue.types for queue in aligned_queues(plan)] == types
 
 
+@pytest.mark.rule("JobNumbers.of")
 @pytest.mark.parametrize(("option", "status_of_queue", "numbers"), [
     pytest.param("nStandby=All:SCORE:7", "standby", (7, 10), id="a fixed number"),
     pytest.param("nStandby=All:SCORE:0", "standby", (4, 6), id="0: the starting jobs"),
@@ -113,6 +116,7 @@ def test_standby_slots_of_a_queue(option, status_of_queue, numbers):
     assert (counts.running, counts.not_running) == numbers
 
 
+@pytest.mark.rule("JobNumbers.of")
 def test_jobs_of_a_resource_queue_do_not_count_for_their_share():
     stage = stage_of(dict(n_jobs=2000, working_group="HPC"), dict(n_jobs=2000, user="another"), work_queues=[HPC],
                      gdpconfig={"NQUEUECAP_All": 100, "NQUEUECAP_HPC": 500})
@@ -133,6 +137,7 @@ def test_a_resource_queue_serves_all_types_together():
     stage.check()
 
 
+@pytest.mark.rule("piled_up")
 def test_fast_rebrokerage_leaves_resource_queues_alone():
     keys = {"FAST_REBRO_THRESHOLD_NQUEUE_All": 20}
     for queues, taken in (([], True), ([HPC], False)):
@@ -141,6 +146,7 @@ def test_fast_rebrokerage_leaves_resource_queues_alone():
         assert bool(len(piled_up(stage.control))) is taken
 
 
+@pytest.mark.rule("WorkQueues.in_turn")
 def test_users_take_turns_as_a_key_says_from_the_moment_it_is_set():
     later = [dict(at=1000, what="gdpconfig", key="GROUPBYATTR_All", value="userName")]
     tasks = [dict(n_jobs=30, user="busy", label="managed", status=int(T.READY)) for _ in range(60)]
@@ -155,6 +161,7 @@ def test_users_take_turns_as_a_key_says_from_the_moment_it_is_set():
     assert made(stage)[-1] == 30
 
 
+@pytest.mark.rule("WorkQueues.in_turn")
 @pytest.mark.parametrize(("edition", "jobs"), [
     pytest.param("documented", 25, id="L7: as documented users take turns"),
     pytest.param("deployed", 0, id="L7: in the code the older tasks come first"),
@@ -172,6 +179,23 @@ def test_ntasks_limits_the_tasks_of_a_cycle():
     assert sum(made(stage)) == 40
 
 
+@pytest.mark.rule("Generator._is_visited")
+@pytest.mark.parametrize(("edition", "resource_type", "has_jobs", "visits"), [
+    pytest.param("deployed", "SCORE", False, 1000, id="in the code one cycle of four"),
+    pytest.param("deployed", "SCORE", True, 4000, id="with jobs every cycle"),
+    pytest.param("deployed", "", False, 4000, id="a queue for every type"),
+    pytest.param("documented", "SCORE", False, 4000, id="not documented"),
+])
+def test_cycles_in_which_an_inactive_queue_is_visited(edition, resource_type, has_jobs, visits):
+    stage = stage_of({}, edition=edition)
+    inactive = SimpleNamespace(control=stage.control, queue=SimpleNamespace(resource_type=resource_type), key=1,
+                               numbers=SimpleNamespace(has_jobs=lambda _: has_jobs), n_polls=0)
+    found = sum(Generator._is_visited(inactive) for _ in range(4000))
+    # four standard errors
+    assert abs(found - visits) < (110 if visits < 4000 else 1)
+
+
+@pytest.mark.rule("Generator._is_visited")
 def test_no_jobs_are_made_while_submission_is_off():
     stage = stage_of(dict(n_jobs=10), gdpconfig={"JOB_SUBMISSION": False},
                      incidents=[dict(at=1000, what="gdpconfig", key="JOB_SUBMISSION", value=True)])
@@ -195,6 +219,7 @@ def test_a_task_of_high_priority_passes_a_throttled_queue_in_the_code():
         assert made(stage)[1] == jobs
 
 
+@pytest.mark.rule("PriorityMassage._throttle")
 @pytest.mark.parametrize(("edition", "held"), [
     pytest.param("documented", 30, id="as documented above the cap"),
     pytest.param("deployed", 0, id="in the code short jobs stay"),
@@ -212,6 +237,7 @@ def test_jobs_of_a_user_above_the_cap_are_throttled_and_let_go(edition, held):
     stage.check()
 
 
+@pytest.mark.rule("PriorityMassage._throttle")
 def test_long_jobs_are_throttled_in_the_code():
     stage = stage_of(dict(n_jobs=36, work_hs06s_per_event=900_000.0, cputime=900_000.0, cpuefficiency=100),
                      edition="deployed", agents=(*GENERATION, priority_massage), gdpconfig={"CAP_RUNNING_USER_JOBS": 6})
@@ -221,6 +247,7 @@ def test_long_jobs_are_throttled_in_the_code():
     assert [stage.statuses().count(word) for word in ("running", "throttled")] == [6, 30]
 
 
+@pytest.mark.rule("PriorityMassage._boost")
 def test_a_user_who_got_little_is_lifted_in_the_code():
     for edition in ("documented", "deployed"):
         stage = stage_of(dict(n_jobs=8, user="busy", work_hs06s_per_event=90_000.0), dict(n_jobs=6, user="poor",

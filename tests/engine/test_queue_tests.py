@@ -36,6 +36,7 @@ def plan(edition="deployed", **tests):
                     shares=[dict(name="All", value=1), dict(name="Test", value=1)])
 
 
+@pytest.mark.rule("QueueTests.look")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 def test_a_queue_that_fails_its_tests_is_set_to_test(tmp_path, edition):
     run = sb.simulate(plan(edition, period=1800, failures=2), out=tmp_path)
@@ -46,6 +47,7 @@ def test_a_queue_that_fails_its_tests_is_set_to_test(tmp_path, edition):
     assert dict(zip(last.queue, last.status, strict=True)) == {"GOOD": "online", "BAD": "test"}
 
 
+@pytest.mark.rule("QueueTests.look")
 def test_tests_are_off_by_default(tmp_path):
     run = sb.simulate(plan(), out=tmp_path)
     assert "gangarobot" not in set(run.jobs.processing_type.astype(object))

@@ -63,6 +63,7 @@ def test_every_attempt_is_recorded_once(run):
     assert run.tasks["jeditaskid"].is_unique
 
 
+@pytest.mark.rule("submission.make_job")
 def test_input_is_taken_when_jobs_are_placed_however_late_the_setupper_comes(minimal, tmp_path):
     changes = {"agents.setupper": 600, "duration": "6h", "workload.campaigns[0].failure_rate": 0.8,
                "workload.campaigns[0].max_attempt": 6}

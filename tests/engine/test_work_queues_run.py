@@ -26,6 +26,7 @@ def test_every_task_has_its_queue_and_its_share(run):
     assert set(refined[refined.name == "pile-up"].work_queue) == {"others"}
 
 
+@pytest.mark.rule("leaves_with_tasks")
 def test_a_stretchable_queue_is_given_what_a_queue_without_tasks_leaves(run):
     table = wide(share_compliance(run)).set_index("share")
     assert table.target["others"] > 13 + 5                # 13 % are its own; reprocessing is away for half of the time

@@ -19,6 +19,7 @@ def running(bench) -> list[int]:
     return bench.arrays.pseudo_queues["n_running"].tolist()
 
 
+@pytest.mark.rule("start_workers")
 @pytest.mark.parametrize(("submitted", "expected"), [
     pytest.param([(0, 8)], [8, 0], id="single-core workers fill the site"),
     pytest.param([(0, 9)], [8, 0], id="one more waits"),
@@ -36,6 +37,7 @@ def test_who_starts(submitted, expected):
     bench.check()
 
 
+@pytest.mark.rule("start_workers")
 def test_a_worker_that_drained_the_site_starts_when_the_last_slot_is_free():
     bench = site_with(S=1, M=8)
     bench.workers(2, queue=0)
@@ -52,6 +54,7 @@ def test_a_worker_that_drained_the_site_starts_when_the_last_slot_is_free():
     bench.check()
 
 
+@pytest.mark.rule("start_workers")
 @pytest.mark.parametrize(("maxrss", "n_running"), [
     pytest.param(10_666, 3, id="three just fit"),
     pytest.param(10_667, 2, id="the third lacks a megabyte"),
@@ -65,6 +68,7 @@ def test_memory_is_a_limit_like_cores(maxrss, n_running):
     bench.check()
 
 
+@pytest.mark.rule("start_workers")
 def test_a_worker_that_lacks_memory_holds_back_all_younger_ones():
     bench = site_with(H=dict(corecount=1, maxrss=20_000), S=dict(corecount=1, maxrss=1000))
     bench.workers(2, queue=0)
@@ -73,6 +77,7 @@ def test_a_worker_that_lacks_memory_holds_back_all_younger_ones():
     assert running(bench) == [1, 0]
 
 
+@pytest.mark.rule("start_workers")
 def test_workers_of_one_time_start_in_the_order_of_the_queues():
     bench = site_with(cores=3, A=1, B=1)
     bench.fabric.submit_workers([1, 0], [2, 2], 0.0)

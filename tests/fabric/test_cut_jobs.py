@@ -34,7 +34,7 @@ def waiting(bench):
     return [pieces["unit"][pieces["retry"] >= 0].tolist(), pieces["unit"][pieces["retry"] < 0].tolist()]
 
 
-@pytest.mark.rule("retry_by_server")
+@pytest.mark.rule("retry_by_server", "give_files")
 def test_what_a_job_holds():
     bench = Bench(None, dict(split=FILES | dict(secondary_ratio=1.5, secondary_bytes=2e8)))
     cut(bench, 3, 1)
@@ -44,13 +44,14 @@ def test_what_a_job_holds():
     bench.check()
 
 
+@pytest.mark.rule("give_files")
 def test_a_file_counts_once_however_many_of_its_events_are_read():
     bench = Bench(None, dict(split=FILES | dict(events_per_piece=30)))
     cut(bench, 2, 3)                                   # 30 and 30 of the first; 30, 10, and 30 of the second
     assert held(bench, "n_events", "n_input_files") == [(60, 1), (70, 2)]
 
 
-@pytest.mark.rule("retry_by_server")
+@pytest.mark.rule("retry_by_server", "input_loss.first_bad")
 @pytest.mark.parametrize(("loss", "cause"), [("lost", Cause.INPUT_LOST), ("broken", Cause.INPUT_BROKEN)])
 def test_a_job_with_bad_input_is_to_fail_for_that(loss, cause):
     bench = Bench(None, dict(split=FILES))
@@ -62,7 +63,7 @@ def test_a_job_with_bad_input_is_to_fail_for_that(loss, cause):
     assert held(bench, "fate") == [(cause,), (Cause.NONE,)]
 
 
-@pytest.mark.rule("retry_by_server")
+@pytest.mark.rule("retry_by_server", "input_loss.first_bad")
 def test_each_piece_of_the_input_may_be_bad():
     bench = Bench(None, dict(split=FILES, luck=4))
     bench.arrays.input_loss["lost"] = 0.4
@@ -73,7 +74,7 @@ def test_each_piece_of_the_input_may_be_bad():
     assert [fate == Cause.INPUT_LOST for fate, in held(bench, "fate")] == [any(pair) for pair in pairs]
 
 
-@pytest.mark.rule("retry_by_server")
+@pytest.mark.rule("retry_by_server", "give_files")
 def test_work_and_memory_hang_on_the_files():
     said = dict(work_spread=0.5, memory_spread=0.3, luck=3, split=FILES)
     alone, together = Bench(None, said), Bench(None, said)
@@ -94,7 +95,7 @@ def test_no_more_pieces_are_read_than_asked_for_and_retried_ones_first():
         assert waiting_pieces(bench.arrays, 0, 0, most)["unit"].tolist() == units
 
 
-@pytest.mark.rule("fill_pieces")
+@pytest.mark.rule("fill_pieces", "give_back", "submission.make_job")
 def test_a_failed_job_gives_back_its_files_which_may_be_cut_again():
     bench = Bench(None, dict(split=FILES))
     cut(bench, 4, 3)
@@ -108,6 +109,7 @@ def test_a_failed_job_gives_back_its_files_which_may_be_cut_again():
     bench.check()
 
 
+@pytest.mark.rule("give_back")
 def test_files_that_have_used_up_their_attempts_fail_one_by_one():
     bench = Bench(None, dict(max_attempt=1, split=FILES))
     cut(bench, 4)

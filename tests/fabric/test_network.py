@@ -164,6 +164,7 @@ def test_a_failed_transfer_goes_to_the_end_of_the_line():
     assert (np.diff(attempts) >= 0).all() and attempts[-1] > 1
 
 
+@pytest.mark.rule("set_up_job")
 @pytest.mark.parametrize(("n_jobs", "bunches"), [
     pytest.param(1, [1], id="a single job"),
     pytest.param(20, [20], id="twenty jobs in one bunch"),
@@ -183,6 +184,7 @@ def test_input_moves_in_bunches_of_20_jobs(n_jobs, bunches):
     bench.check()
 
 
+@pytest.mark.rule("set_up_job")
 def test_jobs_of_other_tasks_and_places_move_in_other_bunches():
     far = dict(n_jobs=4, input_bytes_per_job=MB, replicas={1: 1.0})
     bench = Bench(two_sites(), far, far, dict(far, replicas={0: 1.0}))
@@ -226,6 +228,7 @@ def test_unknown_closeness_is_a_way_like_others():
     assert bench.statuses() == ["activated"]
 
 
+@pytest.mark.rule("set_up_job")
 @pytest.mark.parametrize("task", [
     pytest.param(dict(input_bytes_per_job=MB, replicas={0: 1.0}), id="all input is here"),
     pytest.param(dict(input_bytes_per_job=MB, replicas={0: 0.9999999, 1: 1.0}), id="all but a rounding error"),
@@ -239,6 +242,7 @@ def test_nothing_to_move(task):
     assert bench.arrays.job_times[bench.live()[0], S.ASSIGNED] != 0.0
 
 
+@pytest.mark.rule("set_up_job")
 def test_a_job_whose_input_has_no_source_stays_assigned():
     bench = bench_of(100, link=dict(blocked=True))
     bench.submit()

@@ -21,6 +21,7 @@ def running(bench) -> list[int]:
     return bench.arrays.pseudo_queues["n_running"].tolist()
 
 
+@pytest.mark.rule("node_for")
 @pytest.mark.parametrize(("node", "expected"), [
     pytest.param(None, [5, 0, 1], id="without nodes 11 cores are enough for 8"),
     pytest.param(dict(cores=16), [5, 0, 1], id="one node"),
@@ -34,6 +35,7 @@ def test_cores_of_a_slot_are_on_one_node(node, expected):
     assert running(bench) == expected
 
 
+@pytest.mark.rule("node_for")
 @pytest.mark.parametrize(("whole", "expected"), [
     pytest.param(False, [0, 3], id="three workers of 4 cores on nodes of 6: one each"),
     pytest.param(True, [0, 3], id="whole nodes: the same"),
@@ -51,6 +53,7 @@ def test_fragments_of_nodes_stay_empty(whole, expected):
     assert bench.arrays.pools["free_cores"].tolist() == [6 if whole else 13]
 
 
+@pytest.mark.rule("start_workers", "node_for")
 @pytest.mark.parametrize(("memory", "expected"), [
     pytest.param(3000, [3], id="three fit into the memory of the only node"),
     pytest.param(2999, [2], id="the third lacks a megabyte"),
@@ -62,6 +65,7 @@ def test_memory_of_a_node(memory, expected):
     assert running(bench) == expected
 
 
+@pytest.mark.rule("node_for")
 def test_a_worker_goes_to_the_fullest_node_that_has_room():
     bench = site_with({"S": 1, "M": 4}, node=dict(cores=8))
     for number, queue in enumerate((1, 0, 0, 1)):
@@ -70,6 +74,7 @@ def test_a_worker_goes_to_the_fullest_node_that_has_room():
     assert bench.arrays.nodes["free_cores"].tolist() == [2, 4]
 
 
+@pytest.mark.rule("start_workers")
 @pytest.mark.parametrize(("backfill", "seconds", "expected"), [
     pytest.param(0, 2.0, [1, 0], id="none: the site drains for the large worker"),
     pytest.param(100, 100.0, [4, 0], id="smaller ones overtake it"),
@@ -87,6 +92,7 @@ def test_backfilling(backfill, seconds, expected):
     assert running(bench)[1] == 1
 
 
+@pytest.mark.rule("start_workers")
 def test_static_partitions_stand_beside_dynamic_slots():
     bench = site_with({"S": 1, "M": 8, "OWN": dict(corecount=1, cores=4)}, cores=8)
     bench.workers(1, queue=1)

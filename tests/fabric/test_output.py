@@ -51,6 +51,7 @@ def test_a_job_is_finished_when_its_output_has_arrived():
     bench.check()
 
 
+@pytest.mark.rule("add_job")
 @pytest.mark.parametrize(("n_jobs", "bunches"), [
     pytest.param(50, [50], id="fifty jobs in one bunch"),
     pytest.param(51, [50, 1], id="one more begins another"),
@@ -66,6 +67,7 @@ def test_output_moves_in_bunches_of_50_jobs(n_jobs, bunches):
     bench.check()
 
 
+@pytest.mark.rule("add_job")
 def test_jobs_of_one_task_and_site_move_together_whatever_the_order_of_their_ends():
     plan = two_sites(here=dict(cores=1), there=dict(cores=1000), link=dict(max_active_files=1000))
     output = dict(n_jobs=3, nucleus=0, output_bytes_per_job=1.0)
@@ -79,6 +81,7 @@ def test_jobs_of_one_task_and_site_move_together_whatever_the_order_of_their_end
     assert waiting[["jeditaskid", "n_jobs"]].tolist() == [(1, 3), (2, 3)]
 
 
+@pytest.mark.rule("add_job")
 def test_output_of_one_task_from_two_sites_moves_in_two_bunches():
     bench = Bench(scenario({"HERE": {}, "A": dict(nucleus=False), "B": dict(nucleus=False)}),
                   dict(n_jobs=4, nucleus=0, output_bytes_per_job=1e6))
@@ -156,6 +159,7 @@ def test_a_full_storage_is_tried_again_later():
     bench.check()
 
 
+@pytest.mark.rule("add_job")
 def test_a_failed_payload_moves_no_output():
     bench = run_far_away(20, GB, failure_rate=1.0)
     assert bench.ended()["status"].tolist() == [S.FAILED] * 20

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from builders import Bench, S, scenario
 
+from simgrid_broker.fabric.pilots import dispatch, job_reports, payload_ends, stage_time, used_cores
 from simgrid_broker.names import Cause
 
 pytestmark = pytest.mark.rule("stage_time", "compare_memory", "used_cores", "settle", "join_midway", "start_payload",
@@ -38,6 +39,25 @@ def test_wall_time_by_hand(queue, task, walltime_s):
     job = ended_job(scenario(queues={"HERE": dict(atlas_site="HERE") | queue}), **task)
     assert job["walltime_s"] == pytest.approx(walltime_s)
     assert (job["status"], job["cause"]) == (S.FINISHED, Cause.NONE)
+
+
+@pytest.mark.parametrize(("size", "expected"), [
+    pytest.param(0, 0.0, id="nothing"), pytest.param(1, 7.5, id="the smallest file"),
+])
+def test_time_to_copy(size, expected):
+    assert stage_time(dict(stage_latency_s=7.0, stage_in_rate=2.0), size) == expected
+
+
+@pytest.mark.parametrize(("had", "expected"), [
+    pytest.param(4, (4, 0.25), id="a recorded job uses no more than it had"),
+    pytest.param(16, (8, 0.25), id="and no more than it gets"),
+])
+def test_cores_of_a_recorded_job(had, expected):
+    bench = Bench(scenario(), dict(failure_rate=np.nan, corecount=had))
+    bench.arrays.trace = np.zeros(1, [("cpu_efficiency", "f8")])
+    bench.arrays.trace["cpu_efficiency"] = 0.25
+    job = dict(task=0, corecount=8, chunk=0)
+    assert used_cores(bench.arrays, job, bench.arrays.tasks[0]) == expected
 
 
 def test_staging_has_a_latency_only_if_there_is_something_to_stage():
@@ -226,6 +246,79 @@ def test_a_pilot_takes_further_jobs_until_timefloor(timefloor, n_jobs, starts):
     assert bench.world.state["n_pilots"] == 0
     assert bench.world.state["n_pilots_empty"] == 0
     bench.check()
+
+
+@pytest.mark.parametrize(("timefloor", "n_done"), [
+    pytest.param(0, 1, id="0: one job, even if it took no time"),
+    pytest.param(1 / 60, 3, id="the shortest: as many as there are"),
+])
+def test_a_pilot_whose_jobs_take_no_time(timefloor, n_done):
+    bench = Bench(scenario(queues={"HERE": dict(atlas_site="HERE", timefloor=timefloor)}), dict(
+        n_jobs=3, work_hs06s_per_event=0.0))
+    bench.submit(3)
+    bench.workers(1)
+    bench.run(10.0)
+    assert bench.statuses().count("holding") == n_done
+    assert bench.arrays.jobs["cputime_s"][bench.live()].tolist() == [0.0] * 3
+
+
+def test_the_next_job_may_be_that_of_the_first_row():
+    bench = Bench(scenario(queues={"HERE": dict(atlas_site="HERE", timefloor=60)}), dict(priority=100),
+                  dict(priority=900))
+    bench.submit(task=0)
+    bench.submit(task=1)
+    assert bench.live().tolist() == [0, 1]
+    bench.workers(1)
+    bench.run(1e4)
+    assert bench.arrays.job_times[:2, S.RUNNING].tolist() == [100.0, 0.0] and bench.statuses() == ["holding"] * 2
+
+
+@pytest.mark.parametrize(("panda_id", "later", "statuses"), [
+    pytest.param(1, 0, ["holding"], id="the payload of the job"),
+    pytest.param(1, 1, ["running"], id="an event of an earlier payload"),
+    pytest.param(0, 0, [], id="the job is gone"),
+])
+def test_the_end_of_a_payload_that_is_no_longer_there(panda_id, later, statuses):
+    bench = Bench()
+    bench.submit()
+    bench.workers(1)
+    bench.run(1.0)
+    row, = bench.live()
+    bench.arrays.jobs["panda_id"][row] = panda_id
+    payload_ends(bench.arrays, row, bench.arrays.jobs["due_sequence"][row] + later, 1.0)
+    assert bench.statuses() == statuses
+    assert bench.arrays.state[0]["n_holding"] == (statuses == ["holding"])
+    assert bool(bench.arrays.jobs["due_sequence"][row] == 0) is (statuses == ["holding"])
+
+
+@pytest.mark.rule("job_reports")
+@pytest.mark.parametrize(("panda_id", "later", "statuses"), [
+    pytest.param(1, 0, ["running"], id="the job"),
+    pytest.param(1, 1, ["sent"], id="an event of an earlier job"),
+    pytest.param(0, 0, [], id="the job is gone"),
+])
+def test_the_report_of_a_job_that_is_no_longer_there(panda_id, later, statuses):
+    bench = Bench(scenario(agents=dict(first_update=60)))
+    bench.submit()
+    bench.workers(1)
+    bench.run(1.0)
+    row, = bench.live()
+    bench.arrays.jobs["panda_id"][row] = panda_id
+    job_reports(bench.arrays, row, bench.arrays.jobs["due_sequence"][row] + later, 1.0)
+    assert bench.statuses() == statuses
+    assert bool(np.isnan(bench.arrays.job_times[row, S.RUNNING])) is (statuses != ["running"])
+
+
+@pytest.mark.rule("pilots.dispatch")
+@pytest.mark.parametrize(("first_update", "status"), [
+    pytest.param(0, "running", id="at once"), pytest.param(1, "sent", id="after a second"),
+])
+def test_a_job_runs_from_the_first_report_of_its_pilot(first_update, status):
+    bench = Bench(scenario(agents=dict(first_update=first_update)))
+    bench.submit()
+    row, = bench.live()
+    dispatch(bench.arrays, row, 5, 0.0, 0.0)
+    assert bench.statuses() == [status] and bench.arrays.jobs["slot"][row] == 6
 
 
 def test_start_up_counts_for_timefloor_and_is_remembered():

@@ -30,6 +30,7 @@ def started(bench, until: float, step: float = 10.0) -> list[float]:
     return found
 
 
+@pytest.mark.rule("waits_for")
 @pytest.mark.parametrize(("seconds", "expected"), [
     pytest.param(299.9, (2, 0), id="before"), pytest.param(300.0, (0, 2), id="then"),
 ])
@@ -40,6 +41,7 @@ def test_a_batch_system_considers_workers_after_its_latency(seconds, expected):
     assert numbers(bench) == expected
 
 
+@pytest.mark.rule("waits_for")
 def test_latency_is_a_distribution_about_its_median():
     bench = bench_with(cores=500, batch_latency=1000, batch_latency_spread=0.5)
     bench.workers(400)
@@ -49,6 +51,7 @@ def test_latency_is_a_distribution_about_its_median():
     assert np.log(np.maximum(times, 1)).std() == pytest.approx(0.5, rel=0.15)
 
 
+@pytest.mark.rule("waits_for")
 def test_latency_of_a_worker_does_not_depend_on_how_many_come_with_it():
     one, two = (bench_with(batch_latency=1000, batch_latency_spread=0.5) for _ in range(2))
     one.workers(3)
@@ -57,6 +60,7 @@ def test_latency_of_a_worker_does_not_depend_on_how_many_come_with_it():
     assert started(one, 5000.0) == started(two, 5000.0) != started(bench_with(batch_latency=1000), 5000.0)
 
 
+@pytest.mark.rule("is_missed")
 @pytest.mark.parametrize(("rate", "missed"), [
     pytest.param(0, 0, id="none fail"), pytest.param(1, 1000, id="all fail"), pytest.param(0.3, 300, id="a part"),
 ])
@@ -68,6 +72,7 @@ def test_workers_that_cannot_be_submitted_are_missed(rate, missed):
     assert numbers(bench) == (1000 - account["n_missed"], 0)
 
 
+@pytest.mark.rule("harvester_monitor", "cancel_old")
 @pytest.mark.parametrize(("age", "cancelled"), [
     pytest.param(QUEUED_MOST_S, 0, id="48 h"), pytest.param(QUEUED_MOST_S + 1, 3, id="more"),
 ])
@@ -82,6 +87,7 @@ def test_workers_that_wait_for_too_long_are_cancelled(age, cancelled):
     assert numbers(bench) == (5 - cancelled, 0)
 
 
+@pytest.mark.rule("cancel_old")
 def test_workers_that_were_cancelled_are_recorded_once():
     bench = bench_with(cores=0)
     bench.workers(3)
@@ -93,6 +99,7 @@ def test_workers_that_were_cancelled_are_recorded_once():
     assert "workers" not in dict(series.rows(bench.now + 1, targets))
 
 
+@pytest.mark.rule("cancel_old")
 def test_a_worker_behind_one_that_was_cancelled_is_cancelled_too():
     bench = bench_with(cores=0, batch_latency=HOUR, batch_latency_spread=1)
     for _ in range(5):

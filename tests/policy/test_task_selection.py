@@ -8,7 +8,8 @@ from policy_builders import cfg
 
 from simgrid_broker.policy.task_selection import Selection, by_priority, generates, in_turn, most_jobs, selection
 
-pytestmark = pytest.mark.rule("selection", "by_priority", "in_turn", "most_jobs", "files_to_read", "generates")
+pytestmark = pytest.mark.rule("selection", "by_priority", "task_selection.in_turn", "most_jobs", "files_to_read",
+                               "generates")
 
 MIDDLE = np.full((3, 40), 0.5)
 

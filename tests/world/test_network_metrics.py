@@ -37,6 +37,7 @@ def test_nothing_has_moved_yet():
     assert link["closeness"].tolist() == [0, 3] and link["known"].tolist() == [True, True]
 
 
+@pytest.mark.rule("read_throughput")
 def test_the_average_is_that_of_the_files():
     bench = bench_of()
     deliver(bench, 3, 10)
@@ -45,6 +46,7 @@ def test_the_average_is_that_of_the_files():
     assert read(bench, 1, source=0, destination=1) == [NAN] * 3        # the way back is another link
 
 
+@pytest.mark.rule("read_throughput", "Window.take")
 def test_windows_forget():
     bench = bench_of()
     deliver(bench, 1, 10)
@@ -61,6 +63,7 @@ def test_windows_forget():
     assert read(bench, 24 * 7 + 2) == [NAN, NAN, NAN]
 
 
+@pytest.mark.rule("read_throughput", "Window.take")
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 500)), min_size=1, max_size=12))
 def test_averages_are_those_of_a_recount(hours):
     bench = bench_of()
@@ -74,6 +77,7 @@ def test_averages_are_those_of_a_recount(hours):
             assert value == pytest.approx(mean, nan_ok=True)
 
 
+@pytest.mark.rule("read_throughput")
 def test_readings_older_than_a_week_are_forgotten():
     bench = bench_of()
     for hour in range(1, 400):
