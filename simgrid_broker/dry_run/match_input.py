@@ -11,7 +11,7 @@ from simgrid_broker.policy.dirac.identity import Refused
 from simgrid_broker.policy.dirac.limiter import Match, over_running_limit, united, within_delay
 from simgrid_broker.policy.dirac.pilot_report import KEPT, Credentials, request_of_pilot
 from simgrid_broker.policy.dirac.priorities import DEFAULT_SHARE, Group, compute_priorities, whole_option
-from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of, is_on
+from simgrid_broker.policy.dirac.share_correction import corrected, correction_remarks, correctors_of, is_on
 from simgrid_broker.policy.dirac.task_queues import TaskQueues
 from simgrid_broker.scenario import DiracRequests, DiracSnapshot
 
@@ -154,9 +154,7 @@ def _on_options(prepared: MatchInput) -> Iterator[str]:
     if intervals is not None and prepared.classes == prepared.edition.cpu_classes:
         yield (f"taskQueueCPUTimeIntervals {intervals} is not in force: the classes are "
                f"{', '.join(map(str, prepared.classes))}")
-    for corrector in (prepared.scheduling.get("ShareCorrections", {}).get("WMSHistory") or {}).values():
-        if isinstance(corrector, dict) and "MaxGlobalCorrectionFactor" in corrector:
-            yield "MaxGlobalCorrectionFactor has no effect; DIRAC reads MaxGlobalCorrection"
+    yield from correction_remarks(prepared.scheduling)
 
 
 def _on_requests(prepared: MatchInput, asked: DiracRequests) -> Iterator[str]:

@@ -12,6 +12,8 @@ from simgrid_broker.errors import RequestError, ScenarioError, SnapshotError
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.schema.part import Part
 
+MOST_JOBS = 1_000_000
+"""Most jobs of the same requirements; source: DIRAC Task Queue Matching, scenario."""
 REQUIREMENT = "list of names; nothing = no requirement"
 
 
@@ -19,7 +21,8 @@ class DiracJob(Part):
     """A waiting job, or several alike, with its requirements."""
 
     id: int = Field(ge=0, description="Number of the job; one that comes again moves it")
-    count: int = Field(1, ge=1, description="Number of jobs of the same requirements, numbered from `id` on")
+    count: int = Field(1, ge=1, le=MOST_JOBS, description="Number of jobs of the same requirements, numbered "
+                       "from `id` on")
     priority: Any = Field(1, description="UserPriority; fractions are cut")
     Owner: Any = Field(None, description="User who submitted it")
     OwnerDN: Any = Field(None, description="Certificate name of the user, documented edition; default: that of Owner "

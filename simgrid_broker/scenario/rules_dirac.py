@@ -1,11 +1,13 @@
 """Rules between the parts of a snapshot of DIRAC's task queues."""
 
 from collections.abc import Iterator
+from math import isfinite
 
 from simgrid_broker.errors import nearest
 from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.locate import Finding, Key
 from simgrid_broker.scenario.model import Scenario
+from simgrid_broker.scenario.rules_dirac_options import option_findings
 from simgrid_broker.scenario.rules_shares import leaf_names
 
 
@@ -13,7 +15,7 @@ def dirac_findings(snapshot: DiracSnapshot) -> Iterator[Finding]:
     """Everything that is wrong between the parts of a snapshot."""
     yield from unknown_jobs(snapshot)
     yield from unreadable_conditions(snapshot)
-    yield from unreadable_options(snapshot)
+    yield from option_findings(snapshot.operations)
 
 
 def group_findings(scenario: Scenario) -> Iterator[Finding]:
@@ -35,9 +37,14 @@ def group_findings(scenario: Scenario) -> Iterator[Finding]:
 
 
 def request_findings(asked: DiracRequests) -> Iterator[Finding]:
-    """A list of requests has one at least."""
+    """A list of requests has at least one, and its numbers are finite."""
     if not asked.requests:
         yield Finding(("requests",), None, "at least one request is needed", depends_on=(("requests", 0),))
+    for position, request in enumerate(asked.requests):
+        for name, given in request.model_dump(exclude_unset=True).items():
+            if any(isinstance(value, float) and not isfinite(value)
+                   for value in (given if isinstance(given, list) else [given])):
+                yield Finding(("requests", position, name), given, "expected a finite number")
 
 
 def unknown_jobs(snapshot: DiracSnapshot) -> Iterator[Finding]:
@@ -52,24 +59,13 @@ def unknown_jobs(snapshot: DiracSnapshot) -> Iterator[Finding]:
 
 
 def unreadable_conditions(snapshot: DiracSnapshot) -> Iterator[Finding]:
-    """Negative conditions are mappings of attributes."""
+    """Negative conditions are mappings of attributes to a value or a list of values."""
     given = snapshot.negative
     for position, ban in enumerate(given if isinstance(given, list) else [given] if given is not None else []):
+        key = ("negative", position) if isinstance(given, list) else ("negative",)
         if not isinstance(ban, dict):
-            key = ("negative", position) if isinstance(given, list) else ("negative",)
             yield Finding(key, ban, "expected a negative condition, {attribute: [values]}")
-
-
-def unreadable_options(snapshot: DiracSnapshot) -> Iterator[Finding]:
-    """Options that hold others are mappings."""
-    scheduling = snapshot.operations.get("JobScheduling", {})
-    if not isinstance(scheduling, dict):
-        yield Finding(("operations", "JobScheduling"), scheduling, "expected a mapping of options")
-        return
-    corrections = scheduling.get("ShareCorrections", {})
-    for key, value in ((("ShareCorrections",), corrections), *(((name,), scheduling.get(name, {}))
-                                                               for name in ("RunningLimit", "MatchingDelay")),
-                       (("ShareCorrections", "WMSHistory"),
-                        corrections.get("WMSHistory", {}) if isinstance(corrections, dict) else {})):
-        if not isinstance(value, dict):
-            yield Finding(("operations", "JobScheduling", *key), value, "expected a mapping of options")
+            continue
+        for attribute, values in ban.items():
+            if any(isinstance(value, (dict, list)) for value in (values if isinstance(values, list) else [values])):
+                yield Finding((*key, attribute), values, "expected a value or a list of values")

@@ -112,14 +112,23 @@ def test_a_pilot_reports_and_is_translated():
     assert banned.requests[0].request["JobType"] == "Test" and not banned.requests[0].matching
 
 
+def correcting(**options):
+    """A snapshot whose shares are corrected by a corrector with these options."""
+    return dict(operations=dict(JobScheduling=dict(EnableSharesCorrection=True, ShareCorrections=dict(
+        ShareCorrectorsToStart="WMSHistory", WMSHistory=dict(all=options)))))
+
+
 @pytest.mark.parametrize(("snapshot", "request_", "remark"), [
     (dict(jobs=[dict(id=1, Owner="a", OwnerGroup="usr")], groups=dict(user={})), {}, "did you mean 'user'?"),
     (dict(groups=dict(user=dict(job_share="0.5"))), {}, "job_share '0.5' of group 'user' is not a whole number"),
     (dict(operations=dict(JobSheduling={})), {}, "operations.JobSheduling has no effect; did you mean 'JobScheduling'"),
     (dict(operations=dict(JobScheduling=dict(taskQueueCPUTimeIntervals=[5, 5]))), {}, "is not in force"),
     (dict(operations=dict(JobScheduling=dict(EnableSharesCorection=1))), {}, "did you mean 'EnableSharesCorrection'"),
-    (dict(operations=dict(JobScheduling=dict(ShareCorrections=dict(WMSHistory=dict(all=dict(
-        MaxGlobalCorrectionFactor=3)))))), {}, "MaxGlobalCorrectionFactor has no effect"),
+    (correcting(MaxGlobalCorrectionFactor=3), {}, "MaxGlobalCorrectionFactor has no effect"),
+    (correcting(MaxGlobalCorrection="2.5"), {}, "MaxGlobalCorrection '2.5' is not a whole number; DIRAC reads 5"),
+    (correcting(Week=dict(Weight=0.5)), {}, "Weight 0.5 is not a whole number; DIRAC reads 1"),
+    (dict(operations=dict(JobScheduling=dict(ShareCorrections=dict(WMSHistory={})))), {},
+     "ShareCorrections has no effect without EnableSharesCorrection"),
     ({}, dict(NumberOfProcessors=4), "NumberOfProcessors of 1 request counts in the report of a pilot only"),
     ({}, dict(OwnerDN="x"), "OwnerDN of 1 request has no meaning in the deployed edition"),
     (dict(raw_resource=True), dict(BannedSite="A"), "BannedSite of 1 request is not kept by DIRAC's Matcher"),
@@ -141,12 +150,42 @@ def test_nothing_of_the_example_is_remarked():
     (dict(after_recalculate_remove=[99]), {}, sb.SnapshotError, "no job of the snapshot has this id"),
     (dict(set_priorities={"x": 1}), {}, sb.SnapshotError, "no job of the snapshot has this id"),
     (dict(negative="JobType"), {}, sb.SnapshotError, "expected a negative condition"),
+    (dict(negative=dict(JobType={})), {}, sb.SnapshotError, "negative.JobType = {}: expected a value or a list"),
     (dict(operations=dict(JobScheduling=3)), {}, sb.SnapshotError, "expected a mapping of options"),
+    (dict(jobs=[dict(id=1, count=1_000_001)]), {}, sb.SnapshotError, "expected less than or equal to 1000000"),
+    ({}, dict(CPUTime=10**30), sb.RequestError, "expected a whole number between"),
+    ({}, dict(CPUTime=float("nan")), sb.RequestError, "CPUTime = nan: expected a finite number"),
+    ({}, dict(Site=["A", float("inf")]), sb.RequestError, "expected a finite number"),
     ({}, dict(Sit="A"), sb.RequestError, "unknown key; did you mean 'Site'?"),
     (dict(negativ=3), dict(Sit="A"), sb.SnapshotError, r"(?s)2 problems.*negativ.*Sit")])
 def test_unknown_keys_and_names_are_refused(snapshot, request_, error, message):
     with pytest.raises(error, match=message):
         sb.match(SNAPSHOT | snapshot, request_)
+
+
+@pytest.mark.parametrize(("options", "message"), [
+    (dict(RunningLimit=dict(A=3)), "RunningLimit.A = 3: expected a mapping of options"),
+    (dict(RunningLimit=dict(A=dict(JobType=dict(T=1.5)))), "A.JobType.T = 1.5: expected a whole number >= 0"),
+    (dict(RunningLimit=dict(A=dict(CEs=dict(ce=dict(JobType=dict(T=-1)))))), "CEs.ce.JobType.T = -1: expected a whole"),
+    (dict(MatchingDelay=dict(A=dict(JobType=dict(T="soon")))), "JobType.T = 'soon': expected a number of seconds"),
+    (dict(MatchingDelay=dict(A=dict(Burst=dict(JobType=dict(T=0))))), "Burst.JobType.T = 0: expected a whole"),
+    (dict(ShareCorrections=[]), "ShareCorrections = \\[\\]: expected a mapping of options"),
+    (dict(ShareCorrections=dict(ShareCorrectorsToStart=3)), "expected a name or a list of names"),
+    (dict(ShareCorrections=dict(WMSHistory=dict(all=dict(MaxGlobalCorrection=0)))), "0: expected a whole number >= 1"),
+    (dict(ShareCorrections=dict(WMSHistory=dict(all=dict(Week=dict(MaxCorrection=10**400))))), ">= 1")])
+def test_options_of_the_wrong_shape_are_refused(options, message):
+    with pytest.raises(sb.SnapshotError, match=message):
+        sb.match(SNAPSHOT | dict(operations=dict(JobScheduling=options)), {})
+
+
+@pytest.mark.parametrize(("request_", "raw", "answer"), [
+    (dict(CPUTime=2**31 - 1), False, None), (dict(CPUTime=360, Tag=7), False, "type"),
+    (dict(CPUTime=360, Owner=[]), False, "query"), (dict(CPUTime=360, JobID=[]), False, None),
+    (dict(CPUTime=360, JobID=[1, 2]), False, "query"), (dict(CPUTime=360, Tag=7), True, "type"),
+    (dict(CPUTime=360, Tag=[["GPU"]]), True, "type"), (dict(CPUTime=360, Tag=None), True, None)])
+def test_values_of_a_request_that_are_wrong_are_answered_with_an_error(request_, raw, answer):
+    error = asked(request_, report=raw).error
+    assert (error and error["type"]) == answer
 
 
 def test_no_request_is_refused():

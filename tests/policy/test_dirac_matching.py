@@ -201,9 +201,7 @@ def test_memory(least, offered, matches):
     assert failed(dict(MinRAM=least, MaxRAM=9000), asked) == (None if matches else "MaxRAM")
 
 
-@pytest.mark.rule("conditions.resource_bans_site", "conditions.resource_bans_grid_ce",
-                  "conditions.resource_bans_platform", "conditions.resource_bans_job_type",
-                  "conditions.resource_bans_tag")
+@pytest.mark.rule("conditions.resource_bans")
 @pytest.mark.parametrize("field", ["Site", "GridCE", "Platform", "JobType", "Tag"])
 @pytest.mark.parametrize(("of_job", "banned", "matches"), [
     (["A"], "A", False), (["A", "B"], "A", False), (["A"], "B", True), ([], "A", True), (["A"], ["A", "B"], True),

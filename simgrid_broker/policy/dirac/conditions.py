@@ -163,38 +163,14 @@ def max_ram(least: int, request: Request) -> bool:
     return all(least <= offered for offered in request.given("MaxRAM"))
 
 
-@condition("BannedSite", queue="Sites", request="BannedSite", source=REFERENCE + "7.7")
-def resource_bans_site(of_queue: frozenset[str], request: Request) -> bool:
-    """The job does not name all sites that the resource bans."""
-    return _not_banned(of_queue, request.given("BannedSite"))
-
-
-@condition("BannedGridCE", queue="GridCEs", request="BannedGridCE", source=REFERENCE + "7.7")
-def resource_bans_grid_ce(of_queue: frozenset[str], request: Request) -> bool:
-    """The job does not name all CEs that the resource bans."""
-    return _not_banned(of_queue, request.given("BannedGridCE"))
-
-
-@condition("BannedPlatform", queue="Platforms", request="BannedPlatform", source=REFERENCE + "7.7")
-def resource_bans_platform(of_queue: frozenset[str], request: Request) -> bool:
-    """The job does not name all platforms that the resource bans."""
-    return _not_banned(of_queue, request.given("BannedPlatform"))
-
-
-@condition("BannedJobType", queue="JobTypes", request="BannedJobType", source=REFERENCE + "7.7")
-def resource_bans_job_type(of_queue: frozenset[str], request: Request) -> bool:
-    """The job does not have all job types that the resource bans."""
-    return _not_banned(of_queue, request.given("BannedJobType"))
-
-
-@condition("BannedTag", queue="Tags", request="BannedTag", source=REFERENCE + "7.7")
-def resource_bans_tag(of_queue: frozenset[str], request: Request) -> bool:
-    """The job does not have all tags that the resource bans."""
-    return _not_banned(of_queue, request.given("BannedTag"))
-
-
-def _not_banned(of_queue: frozenset[str], banned: tuple) -> bool:
-    return not banned or not of_queue.issuperset(banned)
+def resource_bans(field: str) -> Condition:
+    """The condition that a task queue does not have all values of a field that the resource bans."""
+    @condition(f"Banned{field}", queue=BANNED_BY[field], request=f"Banned{field}", source=REFERENCE + "7.7",
+               says="names all that the resource bans: {queue}; request: {request}")
+    def not_banned(of_queue: frozenset[str], request: Request) -> bool:
+        banned = request.given(f"Banned{field}")
+        return not banned or not of_queue.issuperset(banned)
+    return not_banned
 
 
 @condition("negative condition", queue=tuple(BANNED_BY.values()), request=(), source=REFERENCE + "8.1 (D10)",

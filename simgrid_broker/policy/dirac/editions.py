@@ -23,8 +23,7 @@ DEPLOYED = Edition(
     background=True, pooled=True, ce_if_banned=False,
     conditions=(conditions.owner, conditions.cpu_time, conditions.site, conditions.banned_site, conditions.grid_ce,
                 conditions.platform, conditions.job_type, conditions.offered_tags, conditions.required_tag,
-                conditions.max_ram, conditions.resource_bans_site, conditions.resource_bans_grid_ce,
-                conditions.resource_bans_platform, conditions.resource_bans_job_type, conditions.resource_bans_tag,
+                conditions.max_ram, *map(conditions.resource_bans, ("Site", "GridCE", "Platform", "JobType", "Tag")),
                 conditions.negative_condition))
 """DIRAC 9.1.22, without its quirks (docs/fidelity.md)."""
 

@@ -45,18 +45,19 @@ def request_of_pilot(report: Mapping[str, Any], sharing: Collection[str] = (), c
 def _tags(report: Mapping[str, Any]) -> dict[str, list[str]]:
     """Tag and RequiredTag: those of the report, of its processors and WholeNode; RequiredTag counts beside Tag only."""
     found: dict[str, list[str]] = {}
-    if "Tag" in report:
-        found = {name: listed_tags(report[name]) for name in ("Tag", "RequiredTag") if name in report}
+    if report.get("Tag") is not None:
+        found = {name: listed_tags(report[name]) for name in ("Tag", "RequiredTag") if report.get(name) is not None}
     more = [*processor_tags(report.get("NumberOfProcessors")), *([WHOLE_NODE] if "WholeNode" in report else [])]
     if more:
         found["Tag"] = [*found.get("Tag", []), *more]
-    return {name: list(dict.fromkeys(tags)) for name, tags in found.items()}
+    return {name: list(dict.fromkeys(tags)) if all(isinstance(tag, str) for tag in tags) else tags
+            for name, tags in found.items()}
 
 
-def listed_tags(given: Any) -> list[str]:
-    """Tags of a list, or of a text such as "[a, 'b']"."""
+def listed_tags(given: Any) -> list[Any]:
+    """Tags of a list, or of a text such as "[a, 'b']"; anything else as the one tag, which a request refuses."""
     if not isinstance(given, str):
-        return given
+        return list(given) if isinstance(given, (list, tuple)) else [given]
     return [part.strip().strip("\"'").strip() for part in given.strip().strip("[]").split(",")]
 
 

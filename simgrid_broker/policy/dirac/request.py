@@ -10,6 +10,8 @@ WHOLE = ("CPUTime", "MaxRAM", "JobID")
 """Fields of a request that are whole numbers."""
 NEVER_EMPTY = ("CPUTime", "Owner", "OwnerGroup")
 """Fields of which an empty list is an error."""
+ONE_NUMBER = ("MaxRAM", "JobID")
+"""Fields of which several values are an error."""
 TAGS = ("Tag", "RequiredTag")
 """Fields of which an empty text is a value; for others it is no condition."""
 
@@ -56,13 +58,16 @@ def checked_request(given: Mapping[str, Any], fields: Iterable[str], sharing: Co
 
     fields: those that have a meaning in the edition; sharing, named_ce: as of a `Request`; negative: a negative
     condition, or a list of them. Source: DIRAC reference, 7.1, 7.4 and 8.1. An empty list of CPU times, owners or
-    groups, and several memories, are refused by name, where DIRAC fails (quirk malformed_request).
+    groups, and several memories or job ids, are refused by name, where DIRAC fails (quirk malformed_request).
     """
     if given.get("CPUTime") is None:
         raise Malformed("type", "CPUTime is missing")
     values = {name: _values(name, given[name]) for name in fields if given.get(name) is not None}
-    if "MaxRAM" in values and len(values["MaxRAM"]) != 1:
-        raise Malformed("query", f"MaxRAM {given['MaxRAM']!r} is not one number")
+    if values.get("JobID") == ():
+        del values["JobID"]
+    for name in ONE_NUMBER:
+        if len(values.get(name, (0,))) != 1:
+            raise Malformed("query", f"{name} {given[name]!r} is not one number")
     required = values.get("RequiredTag", ())
     if not has_wildcard(required) and not set(required) <= set(values.get("Tag", ())):
         raise Malformed("required tags", f"RequiredTag {', '.join(required) or repr('')} is not among the Tag of the "

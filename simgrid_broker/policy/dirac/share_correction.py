@@ -1,12 +1,14 @@
 """Correction of shares by past usage: DIRAC's WMSHistory corrector; source: DIRAC reference, section 12."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from simgrid_broker.policy.dirac.priorities import whole_option
 
 TIME_SPAN, WEIGHT, MAX_OF_SLICE, MAX_OF_ALL = 604_800, 1, 3, 5
 """Defaults of TimeSpan (s), Weight, MaxCorrection of a slice and MaxGlobalCorrection."""
+OF_SLICE = {"TimeSpan": TIME_SPAN, "Weight": WEIGHT, "MaxCorrection": MAX_OF_SLICE}
+"""Options of a slice with their defaults."""
 CORRECTOR = "WMSHistory"
 
 
@@ -38,6 +40,26 @@ def correctors_of(job_scheduling: Mapping[str, Any]) -> tuple[Corrector, ...]:
     if not is_on(job_scheduling.get("EnableSharesCorrection")) or CORRECTOR not in [name.strip() for name in started]:
         return ()
     return tuple(_corrector(options) for options in (corrections.get(CORRECTOR) or {}).values())
+
+
+def correction_remarks(job_scheduling: Mapping[str, Any]) -> Iterator[str]:
+    """A sentence for each option of share correction that has no effect, or another than it seems to."""
+    corrections = job_scheduling.get("ShareCorrections") or {}
+    if corrections and not correctors_of(job_scheduling):
+        yield (f"ShareCorrections has no effect without EnableSharesCorrection and ShareCorrectorsToStart: {CORRECTOR}")
+    for options in (corrections.get(CORRECTOR) or {}).values():
+        if "MaxGlobalCorrectionFactor" in options:
+            yield "MaxGlobalCorrectionFactor has no effect; DIRAC reads MaxGlobalCorrection"
+        yield from _read_as_default(options, {"MaxGlobalCorrection": MAX_OF_ALL})
+        for slice_ in options.values():
+            if isinstance(slice_, Mapping):
+                yield from _read_as_default(slice_, OF_SLICE)
+
+
+def _read_as_default(options: Mapping[str, Any], defaults: Mapping[str, int]) -> Iterator[str]:
+    for name, default in defaults.items():
+        if name in options and whole_option(options[name], -1) == -1:
+            yield f"{name} {options[name]!r} is not a whole number; DIRAC reads {default}"
 
 
 def is_on(option: object) -> bool:
