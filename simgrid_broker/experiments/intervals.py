@@ -1,0 +1,145 @@
+"""Intervals of means and of differences over replications, and how many more would separate a difference from chance.
+
+Values that are not finite (a figure that a run does not have) are left out and do not count.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+LEVEL = 0.95
+"""Probability with which an interval contains the true value."""
+POWER = 0.8
+"""Probability of separating a difference from chance for which numbers of seeds are planned."""
+DRAWS = 2000
+"""Resamples of a bootstrap."""
+MOST_SEEDS = 10_000
+"""Number of seeds from which on a difference counts as not to be separated."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its standard error, its confidence interval, and the number of values; NaN where undefined."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+    count: int
+
+    def columns(self) -> dict[str, float]:
+        """The fields by name, as the columns of a table."""
+        return asdict(self)
+
+
+def student(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> Interval:
+    """Student's interval of the mean of independent values; without bounds for fewer than two."""
+    kept = _finite(values)
+    error = _error(kept)
+    half = error * stdtrit(len(kept) - 1, (1 + level) / 2) if len(kept) > 1 else np.nan
+    value = float(kept.mean()) if len(kept) else np.nan
+    return Interval(value, error, value - half, value + half, len(kept))
+
+
+def bootstrap(values: Sequence[float] | np.ndarray, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Interval:
+    """Bootstrap-t interval of the mean, which follows the skewness of the values; without bounds for fewer than three.
+
+    Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 12.5.
+    """
+    kept = _finite(values)
+    plain = student(kept, level)
+    if len(kept) < 3 or not plain.error > 0:
+        return plain if len(kept) > 2 else Interval(plain.value, plain.error, np.nan, np.nan, plain.count)
+    drawn = kept[np.random.default_rng(seed).integers(len(kept), size=(draws, len(kept)))]
+    errors = drawn.std(axis=1, ddof=1) / math.sqrt(len(kept))
+    varied = errors > 1e-12 * plain.error                       # a resample of one value repeated has no error
+    ratios = (drawn.mean(axis=1)[varied] - plain.value) / errors[varied]
+    above, below = np.quantile(ratios, [(1 + level) / 2, (1 - level) / 2])
+    return Interval(plain.value, plain.error, plain.value - above * plain.error, plain.value - below * plain.error,
+                    plain.count)
+
+
+def paired(base: Sequence[float] | np.ndarray, changed: Sequence[float] | np.ndarray, level: float = LEVEL) -> Interval:
+    """Interval of the mean of changed - base, values at one position having the same seed; raises ValueError if their
+    numbers differ.
+    """
+    base, changed = np.asarray(base, float), np.asarray(changed, float)
+    if base.shape != changed.shape:
+        raise ValueError(f"pairs need equally many values, not {len(base)} and {len(changed)}")
+    return student(changed - base, level)
+
+
+def unpaired(base: Sequence[float] | np.ndarray, changed: Sequence[float] | np.ndarray,
+             level: float = LEVEL) -> Interval:
+    """Welch's interval of the difference of two means of independent values; count: the smaller number of values."""
+    first, second = _finite(base), _finite(changed)
+    count = min(len(first), len(second))
+    value = float(second.mean() - first.mean()) if count else np.nan
+    error, freedom = welch(first, second)
+    half = error * stdtrit(freedom, (1 + level) / 2) if freedom > 0 else np.nan
+    return Interval(value, error, value - half, value + half, count)
+
+
+def welch(first: np.ndarray, second: np.ndarray) -> tuple[float, float]:
+    """Standard error of the difference of two means and its degrees of freedom (Welch and Satterthwaite)."""
+    if min(len(first), len(second)) < 2:
+        return np.nan, np.nan
+    parts = np.array([first.var(ddof=1) / len(first), second.var(ddof=1) / len(second)])
+    if not parts.any():
+        return 0.0, float(len(first) + len(second) - 2)
+    return float(np.sqrt(parts.sum())), float(
+        parts.sum() ** 2 / (parts ** 2 / np.array([len(first) - 1, len(second) - 1])).sum())
+
+
+def chance(value: float, error: float, freedom: float) -> float:
+    """Probability of a difference at least as large without a cause (two-sided t test); NaN without an error."""
+    if not (np.isfinite(value) and np.isfinite(error) and freedom > 0):
+        return np.nan
+    if error == 0:
+        return 1.0 if value == 0 else 0.0
+    return float(2 * stdtr(freedom, -abs(value) / error))
+
+
+def holm(chances: Sequence[float] | np.ndarray) -> np.ndarray:
+    """Probabilities corrected for their number, (n,): NaN stays NaN and does not count.
+
+    Of all true null hypotheses together, the probability that any of those with a corrected value below 5 % is rejected
+    is 5 %. Source: Holm, Scand. J. Statist. 6 (1979) 65.
+    """
+    chances = np.asarray(chances, float)
+    corrected = np.full(chances.shape, np.nan)
+    order = np.argsort(chances, kind="stable")[:np.isfinite(chances).sum()]
+    steps = chances[order] * (len(order) - np.arange(len(order)))
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    return corrected
+
+
+def seeds_needed(value: float, spread: float, comparisons: int = 1, level: float = LEVEL,
+                 power: float = POWER) -> float:
+    """Number of pairs of runs that separate a difference of this size from chance with probability `power`.
+
+    spread: standard deviation of the differences of pairs; comparisons: how many are tested together. inf for more than
+    MOST_SEEDS, NaN without a spread.
+    """
+    if not (np.isfinite(value) and np.isfinite(spread)):
+        return np.nan
+    if spread == 0 or value == 0:
+        return 2.0 if value else math.inf
+    tail = 1 - (1 - level) / 2 / max(comparisons, 1)
+    numbers = np.arange(2, MOST_SEEDS + 1)
+    wanted = ((stdtrit(numbers - 1, tail) + stdtrit(numbers - 1, power)) * spread / value) ** 2
+    enough = np.flatnonzero(wanted <= numbers)
+    return float(numbers[enough[0]]) if len(enough) else math.inf
+
+
+def _finite(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    values = np.asarray(values, float)
+    return values[np.isfinite(values)]
+
+
+def _error(values: np.ndarray) -> float:
+    """Standard error of the mean; NaN for fewer than two values."""
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else np.nan
