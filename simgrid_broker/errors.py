@@ -64,6 +64,12 @@ class RequestError(ScenarioError):
     about = "the requests"
 
 
+class StudyError(ScenarioError):
+    """The study cannot be run as written."""
+
+    about = "the study"
+
+
 class InputFileError(_Problems):
     """A file that the scenario or the command line names (a CRIC dump, a trace, a run) cannot be used."""
 

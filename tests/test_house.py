@@ -29,8 +29,8 @@ MAY_IMPORT = {
     "engine": {"agents", "fabric", "world", "scenario", "records", "luck", "errors"},
     "metrics": {"records", "names", "units", "wording"},
     "report": {"metrics", "records", "names", "units"},
-    "experiments": {"engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names", "units", "errors",
-                    "files", "wording"},
+    "experiments": {"engine", "metrics", "records", "report", "scenario", "gdpconfig", "schema", "names", "units",
+                    "errors", "files", "wording"},
 }
 """Rooms to the other rooms that they may import; the door (`cli` and the package itself) may import anything."""
 

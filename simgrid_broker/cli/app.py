@@ -3,7 +3,19 @@
 import typer
 from typer.core import TyperGroup
 
-from simgrid_broker.cli import broker, check, describe, explain, gdpconfig, importing, match, reports, run, share_tree
+from simgrid_broker.cli import (
+    broker,
+    check,
+    describe,
+    explain,
+    gdpconfig,
+    importing,
+    match,
+    reports,
+    run,
+    share_tree,
+    studies,
+)
 from simgrid_broker.cli.trouble import errors_as_messages
 
 PROGRAM = "simgrid-broker"
@@ -46,6 +58,7 @@ def show_version(asked: bool) -> None:
 
 for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES),
                           (reports.report, reports.REPORT_EXAMPLES), (reports.compare, reports.COMPARE_EXAMPLES),
+                          (studies.replicate, studies.EXAMPLES),
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (share_tree.shares, share_tree.EXAMPLES),
                           (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):

@@ -44,7 +44,8 @@ def student(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> Inter
     return Interval(value, error, value - half, value + half, len(kept))
 
 
-def bootstrap(values: Sequence[float] | np.ndarray, level: float = LEVEL, draws: int = DRAWS, seed: int = 0) -> Interval:
+def bootstrap(values: Sequence[float] | np.ndarray, level: float = LEVEL, draws: int = DRAWS,
+              seed: int = 0) -> Interval:
     """Bootstrap-t interval of the mean, which follows the skewness of the values; without bounds for fewer than three.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 12.5.

@@ -1,7 +1,7 @@
 """Figures of a run, as DataFrames in long form: dimensions, then `metric`, `value`, `unit` and `window`."""
 
 from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
-from simgrid_broker.metrics.compare import comparison, difference
+from simgrid_broker.metrics.compare import comparison, difference, mean_cores
 from simgrid_broker.metrics.drift import drift, drifting
 from simgrid_broker.metrics.explain import (
     by_rule,
@@ -43,8 +43,8 @@ from simgrid_broker.names import USED
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
            "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria", "cut_jobs",
            "decisions", "difference", "drift", "drifting", "explain", "factors", "failures", "first_jobs", "funnels",
-           "jobs_by_status", "jobs_over_time", "link_use", "memory_retries", "part_of_jobs", "phase_of", "queue_of",
-           "reach", "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits",
+           "jobs_by_status", "jobs_over_time", "link_use", "mean_cores", "memory_retries", "part_of_jobs", "phase_of",
+           "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits",
            "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "retry_history", "rule_losses",
            "running_cores", "share_compliance", "share_deviation", "share_series", "stopped_tasks", "storage_series",
            "storage_use", "stretches", "submission_waits", "summary", "task_phases", "task_turnaround",

@@ -37,13 +37,14 @@ def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = 
     """Tables of differences between two runs, by name; steps: wraps the iterable of tables, to show progress."""
     figures: dict[str, Callable[[Run], pd.DataFrame]] = {
         "summary": summary, "shares": lambda run: share_compliance(run).drop(columns=["node", "level"]),
-        "waiting": waiting_times, "sites": _mean_cores, "failures": failures, "refusals": _refusals_by_rule,
+        "waiting": waiting_times, "sites": mean_cores, "failures": failures, "refusals": _refusals_by_rule,
         "tasks": task_turnaround, "attempts": attempts, "rules": rule_losses, "moves": rebrokerage,
         "phases": time_in_phase}                    # shares go by name: numbers of nodes may differ between two trees
     return {name: difference(figure(base), figure(changed)) for name, figure in steps(figures.items())}
 
 
-def _mean_cores(run: Run) -> pd.DataFrame:
+def mean_cores(run: Run) -> pd.DataFrame:
+    """Mean running cores of each site in the window; dimension site."""
     window = window_of(run)
     series = running_cores(run, "site")
     inside = series[window.holds(series.time_s)]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -61,6 +61,16 @@ class TableBlock:
     reading: str = ""
     indent: tuple[int, ...] = ()
     mixed: bool = False
+
+
+class Link(NamedTuple):
+    """A cell of a table that links to a file, by its path relative to the page."""
+
+    text: str
+    path: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @dataclass(frozen=True)

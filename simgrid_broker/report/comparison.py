@@ -1,6 +1,6 @@
 """The page that compares two runs; two runs alone cannot show whether a difference exceeds the noise."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -14,12 +14,11 @@ from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
 from simgrid_broker.report.page import page
 from simgrid_broker.report.pictures import plots_of, save_plots
+from simgrid_broker.report.settings import differing
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken
 
 MOST_DIFFERENCES = 40
 """Maximum number of differing settings that are listed; the rest is only counted."""
-ABSENT = "–"
-"""Value shown for a setting that one run does not have."""
 SIDES = ("A", "B", "B\N{NO-BREAK SPACE}−\N{NO-BREAK SPACE}A")
 """Columns of each compared metric."""
 LIFE = (
@@ -68,26 +67,7 @@ def setting_differences(run_a: Run, run_b: Run) -> pd.DataFrame:
     a, b = ({**run.manifest["scenario"], "seed": run.manifest["seed"],
                  "gdpconfig": {key: entry["value"] for key, entry in run.manifest["gdpconfig"].items()}}
             for run in (run_a, run_b))
-    return pd.DataFrame(list(_differing(a, b)), columns=["key", "A", "B"])
-
-
-def _differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str, str]]:
-    """Paths at which two nested values differ, with both values; a value that only one side has is not expanded."""
-    if isinstance(a, Mapping) and isinstance(b, Mapping):
-        for key in dict.fromkeys([*a, *b]):
-            yield from _differing(a.get(key, ABSENT), b.get(key, ABSENT), f"{path}.{key}" if path else str(key))
-    elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
-        for k, pair in enumerate(zip(a, b, strict=True)):
-            yield from _differing(*pair, f"{path}.{k}")
-    elif a != b:
-        yield path, _setting(a), _setting(b)
-
-
-def _setting(value: object) -> str:
-    """A setting as short text; lists and mappings as their number of entries."""
-    if isinstance(value, (Mapping, list)):
-        return f"({len(value)} entries)"
-    return "none" if value is None else str(value)
+    return pd.DataFrame(list(differing(a, b)), columns=["key", "A", "B"])
 
 
 def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> Section:

@@ -3,11 +3,12 @@
 import base64
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
 
-from simgrid_broker.report.blocks import Block, Note, Plot, Row, Section, TableBlock, Tiles
+from simgrid_broker.report.blocks import Block, Link, Note, Plot, Row, Section, TableBlock, Tiles
 from simgrid_broker.report.words import COLUMN_LABELS, number, numbers
 
 NUMBER = ' class="n"'
@@ -112,13 +113,15 @@ def table_html(frame: pd.DataFrame, indent: Sequence[int] = (), mixed: bool = Fa
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{''.join(rows)}</tbody>\n</table>\n"
 
 
-def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str]:
+def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str | Link]:
     if not is_number:
-        return [str(value) for value in column]
+        return [value if isinstance(value, Link) else str(value) for value in column]
     values = column.to_numpy(float, na_value=np.nan)
-    return [number(value) for value in values] if mixed else numbers(values)
+    return list(map(number, values) if mixed else numbers(values))
 
 
-def _cell(tag: str, text: str, is_number: bool) -> str:
+def _cell(tag: str, text: str | Link, is_number: bool) -> str:
+    if isinstance(text, Link):
+        return f'<{tag}><a href="{escape(quote(text.path))}">{escape(text.text)}</a></{tag}>'
     kind = NUMBER if is_number else ' class="w"' if tag == "td" and len(text) > LONG else ""
     return f"<{tag}{kind}>{escape(text)}</{tag}>"

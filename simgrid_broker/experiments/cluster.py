@@ -1,0 +1,90 @@
+"""Workers of Dask, on this machine or behind a scheduler, that run the points of a study.
+
+The only module that imports Dask; the others import it when a study begins.
+"""
+
+import logging
+import os
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from distributed import Client, LocalCluster, as_completed
+from distributed.client import FutureCancelledError
+from distributed.scheduler import KilledWorker
+
+from simgrid_broker.errors import Problem, StudyError
+
+PATIENCE_S = 5.0
+"""Time within which a scheduler must answer, s."""
+QUIET = ("distributed", "distributed.nanny", "distributed.worker", "distributed.scheduler", "distributed.core")
+"""Loggers whose warnings about dead workers would interrupt the progress; the study counts these itself."""
+
+
+class Cluster:
+    """Workers with one thread each; a context manager.
+
+    workers: number of processes on this machine, default: one for each core; scheduler: address of a scheduler to use
+    instead. Raises StudyError if it does not answer within PATIENCE_S.
+    """
+
+    def __init__(self, workers: int | None = None, scheduler: str | None = None):
+        for name in QUIET:
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._local = None
+        if scheduler is not None:
+            self._client = _connected(scheduler)
+            return
+        number = workers or len(os.sched_getaffinity(0))
+        self._local = LocalCluster(n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None,
+                                   silence_logs=logging.CRITICAL)
+        self._client = Client(self._local)
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        if self._local is not None:
+            self._local.close()
+
+    @property
+    def n_workers(self) -> int:
+        """Workers at this moment."""
+        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+
+    def pids(self) -> list[int]:
+        """Process ids of the workers."""
+        return list(self._client.run(os.getpid).values())
+
+    def results(self, work: Callable[..., Any], common: object, tasks: Sequence[object]) -> Iterator[tuple[int, Any]]:
+        """Position of each task and what `work(common, task)` returned, as they end.
+
+        An exception is returned, not raised. A task whose worker dies is repeated, at most three times. `common` is
+        unpickled once on each worker, and one that is started later takes it from another, or makes it again.
+        """
+        shared = self._client.submit(pickle.loads, pickle.dumps(common), pure=False)
+        places = {self._client.submit(work, shared, task, pure=False): place for place, task in enumerate(tasks)}
+        for future in as_completed(list(places)):
+            yield places.pop(future), _result(future)
+
+
+def _result(future: Any) -> Any:
+    try:
+        return future.result()
+    except KilledWorker:
+        return RuntimeError("the worker that ran it died, and so did those that repeated it: it may need more memory "
+                            "than a worker has")
+    except FutureCancelledError:
+        return RuntimeError("the scheduler dropped it")
+    except Exception as error:
+        return error
+
+
+def _connected(address: str) -> Client:
+    """A client of the scheduler at `address`. Raises StudyError."""
+    try:
+        return Client(address, timeout=PATIENCE_S, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise StudyError([Problem(None, None, "--scheduler", address, f"no scheduler answers there within "
+                                  f"{PATIENCE_S:.0f} s ({str(error) or type(error).__name__})")]) from error

@@ -1,0 +1,79 @@
+"""The figures of one run as one table with names, such as `wait_p50` and `shares.Analysis.delivered`."""
+
+import io
+from collections.abc import Iterator
+
+import pandas as pd
+
+from simgrid_broker import metrics
+from simgrid_broker.errors import Problem, nearest
+from simgrid_broker.names import JOB_ENDS
+from simgrid_broker.records import Run, write_whole
+from simgrid_broker.scenario import Scenario
+
+FILE = "figures.parquet"
+"""File in the folder of a run with its figures, written when they are first asked for."""
+COLUMNS = ("figure", "value", "unit", "window")
+OF_RUN = (*(status.word for status in JOB_ENDS), "alive", "failure_rate", "ended_per_hour", "running_cores", "hs06",
+          "capacity", "core_occupancy", "lost_core_hours", "wait_mean", "wait_p05", "wait_p25", "wait_p50", "wait_p75",
+          "wait_p95", "started", "still_waiting", "still_waiting_p50", "taken_back", "wait_km_p50", "wait_km_p95",
+          "wait_little", "share_deviation", "share_misplaced")
+"""Figures of every run: the metrics of `metrics.summary`."""
+OF_SHARE = ("delivered", "target", "due", "deviation", "near")
+"""Figures of each share, `shares.<share>.<figure>`, from `metrics.share_compliance`."""
+OF_WAITING = ("wait_mean", "wait_p50", "wait_p95", "wait_km_p50", "started", "still_waiting")
+"""Figures of each leaf share, `waiting.<share>.<figure>`, from `metrics.waiting_times`."""
+OF_TASKS = ("ended", "open", "turnaround_p50", "turnaround_p95")
+"""Figures of each stream of work, `tasks.<stream>.<figure>`, from `metrics.task_turnaround`."""
+OF_SITE = ("running_cores",)
+"""Figures of each site, `sites.<site>.<figure>`: means over the window."""
+HEADLINES = ("finished", "failure_rate", "core_occupancy", "lost_core_hours", "wait_p50", "wait_p95", "wait_km_p50",
+             "share_deviation", "share_misplaced")
+"""Figures of every run that reports show unless others are asked for."""
+
+
+def figures(run: Run) -> pd.DataFrame:
+    """All figures of a run: figure, value, unit, window; kept in its folder as FILE."""
+    path = run.folder / FILE
+    if path.is_file():
+        return pd.read_parquet(path)
+    table = pd.concat([table.assign(figure=names)[list(COLUMNS)] for names, table in _named(run)], ignore_index=True)
+    buffer = io.BytesIO()
+    table.to_parquet(buffer, index=False)
+    write_whole(path, buffer.getvalue())
+    return table
+
+
+def known_figures(scenario: Scenario) -> tuple[str, ...]:
+    """Names of all figures that a run of the scenario can have."""
+    shares = [share.name for share in scenario.shares_in_use]
+    streams = [stream.name for stream in (*scenario.workload.campaigns, *scenario.workload.users)]
+    return (*OF_RUN, *(f"{part}.{name}.{figure}" for part, names, known in (
+        ("shares", shares, OF_SHARE), ("waiting", shares, OF_WAITING), ("tasks", streams, OF_TASKS),
+        ("sites", scenario.grid.sites, OF_SITE)) for name in names for figure in known))
+
+
+def unknown_figures(names: Iterator[str] | tuple[str, ...], known: tuple[str, ...], file: str | None,
+                    key: str) -> list[Problem]:
+    """A problem for each name that is not that of a figure."""
+    return [Problem(file, None, key, name, "no such figure; a run has figures such as wait_p50 and "
+                    "shares.<share>.delivered", nearest(name, known)) for name in names if name not in known]
+
+
+def headlines(known: tuple[str, ...]) -> tuple[str, ...]:
+    """Figures that reports show: those of every run in HEADLINES, and power and median wait of each share."""
+    return tuple(name for name in known if name in HEADLINES or name.startswith(("shares.", "waiting."))
+                 and name.endswith((".delivered", ".wait_p50")))
+
+
+def _named(run: Run) -> Iterator[tuple[pd.Series, pd.DataFrame]]:
+    """Tables of figures with the names of their rows."""
+    table = metrics.summary(run)
+    yield table.metric.astype(str), table
+    shares, waits = metrics.share_compliance(run), metrics.waiting_times(run)
+    sites, tasks = metrics.mean_cores(run), metrics.task_turnaround(run)
+    for part, by, table, known in (("shares", "share", shares[shares.level > 0], OF_SHARE),
+                                   ("waiting", "share", waits, OF_WAITING), ("tasks", "campaign", tasks, OF_TASKS),
+                                   ("sites", "site", sites, OF_SITE)):
+        table = table[table.metric.isin(known)]
+        yield part + "." + table[by].astype(str) + "." + table.metric.astype(str), table

@@ -1,0 +1,138 @@
+"""`replicate`: one scenario with several seeds, and its figures with their errors."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from simgrid_broker.errors import StudyError
+from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
+from simgrid_broker.experiments.pages import (
+    asked,
+    failed_notes,
+    in_percent,
+    label_of,
+    means_block,
+    runs_section,
+    write_study_page,
+    write_table,
+)
+from simgrid_broker.experiments.points import Point, folder_name
+from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
+from simgrid_broker.experiments.series import SERIES, bands
+from simgrid_broker.experiments.steady import steadiness
+from simgrid_broker.experiments.study import Study
+from simgrid_broker.experiments.study_file import seeds_of
+from simgrid_broker.experiments.tables import means
+from simgrid_broker.report.blocks import NO_MARKS, Block, Marks, Plot, Section, TableBlock, drawn_by, plot_or_note
+from simgrid_broker.scenario import Scenario
+from simgrid_broker.units import HOUR
+
+MOST_SERIES = 20
+"""Runs of a group whose series are averaged; more would take longer than the report deserves."""
+WARM_UP = ("MSER-5: beginning of each run that its means should leave out; runs that still drift in their second half "
+           "do not settle, and are too short to say. Independent batches: the means of 20 batches of the window are "
+           "not correlated, so the error of a single run's mean can be estimated.")
+
+
+def replicate(scenario: Scenario, seeds: int | str = 20, out: str | Path | None = None,
+              workers: Workers = LOCAL, figures: Iterable[str] = ()) -> pd.DataFrame:
+    """Run a scenario with several seeds, and return the means of its figures: see `tables.means`.
+
+    seeds: a number (3 = 1 to 3) or a range (`5-9`); out: folder of the study, default results/<scenario>/replicate, in
+    which finished runs are kept and not repeated; figures: those that the report shows, default: the headlines. Raises
+    StudyError, OutputError.
+    """
+    study = replicated(scenario, seeds, out, workers, tuple(figures))
+    return means(study.results())
+
+
+def replicated(scenario: Scenario, seeds: int | str, out: str | Path | None, workers: Workers,
+               figures: tuple[str, ...] = ()) -> Study:
+    """The study of `replicate`, with all its points run."""
+    name = folder_name(scenario.name)
+    points = [Point(name, seed) for seed in seeds_of(seeds)]
+    if problems := unknown_figures(figures, known_figures(scenario), None, "--figure"):
+        raise StudyError(problems)
+    check_points(points, [scenario])
+    folder = Path(out) if out is not None else Path("results") / name / "replicate"
+    return run_study(folder, Plan("replicate", {"scenario": without_seed(scenario)}, points, (scenario,)), workers)
+
+
+def without_seed(scenario: Scenario) -> dict:
+    """All values of a scenario but its seed, which every point has of its own."""
+    return {key: value for key, value in scenario.to_dict().items() if key != "seed"}
+
+
+def write_replicate_report(study: Study, figures: Iterable[str] = (),
+                           steps: Callable[[Iterable], Iterable] = iter) -> Path:
+    """Write tables and report of a study of one scenario and return the path of its page."""
+    results = study.results()
+    table = means(results)
+    write_table(study.folder, "results", results)
+    write_table(study.folder, "means", table)
+    shown = tuple(figures) or headlines(tuple(dict.fromkeys(results.figure)))
+    scenario = study.manifest["definition"]["scenario"]
+    seeds = sorted(point.seed for point in study.plan)
+    sections = [asked({"Scenario": scenario["name"], "Description": scenario["description"],
+                       "Edition": scenario["edition"], "Seeds": _listed(seeds), "Finished runs": len(study.finished())},
+                      failed_notes(study))]
+    if len(results):
+        sections += [_figures(results, table, shown), _series(study), _steadiness(study)]
+    return write_study_page(study.folder, f"{scenario['name']}: {len(seeds)} seeds", scenario["description"],
+                            [*sections, runs_section(study)], steps)
+
+
+def _listed(seeds: list[int]) -> str:
+    whole = seeds == list(range(seeds[0], seeds[-1] + 1))
+    return f"{seeds[0]} to {seeds[-1]}" if whole and len(seeds) > 1 else ", ".join(map(str, seeds))
+
+
+def _figures(results: pd.DataFrame, table: pd.DataFrame, shown: tuple[str, ...]) -> Section:
+    """Dots of all runs with the intervals of their means, and the means in figures."""
+    runs = results[results.figure.isin(shown)].merge(
+        table[["figure", "value", "low", "high"]].rename(columns={"value": "mean"}), on="figure")
+    drawn = pd.DataFrame({"name": runs.figure.map(label_of), **{
+        column: in_percent(runs[column], runs["mean"]) for column in ("value", "low", "high")}}).dropna(subset="value")
+    blocks: list[Block] = [plot_or_note(Plot(
+        "spread", "Spread of the figures over the seeds", drawn, drawn_by("study_plots.spread_of_runs"),
+        "Each dot is a run, in % of the mean over the seeds; the bar is the 95 % interval of the mean. Figures whose "
+        "mean is 0 are not drawn.", (10, 1.2 + 0.3 * max(drawn.name.nunique(), 3))), "no figure has a mean.")]
+    return Section("figures", "Figures with their errors", (*blocks, means_block(table[table.figure.isin(shown)])))
+
+
+def _series(study: Study) -> Section:
+    points = study.finished()[:MOST_SERIES]
+    runs = [(point.group, study.run(point)) for point in points]
+    return Section("curves", "Cores and jobs over time", series_plots(runs))
+
+
+def series_plots(runs: list, marks: Marks = NO_MARKS) -> tuple[Block, ...]:
+    """Series averaged over the runs of each group, with bands."""
+    blocks = []
+    for name, title, label, of_run in SERIES:
+        blocks.append(plot_or_note(Plot(
+            name, title, bands(runs, of_run), drawn_by("study_plots.bands", ylabel=label, marks=marks),
+            "Mean over the runs of each group; band: 95 % interval of the mean at each time.", (10, 3.4)),
+            "there is no sample."))
+    return tuple(blocks)
+
+
+def _steadiness(study: Study) -> Section:
+    table = pd.concat([steadiness(study.run(point)).assign(seed=point.seed) for point in study.finished()])
+    rows = table.groupby("series", sort=False).agg(
+        runs=("seed", "size"), settled=("suggested_s", "count"), suggested_h=("suggested_s", _median_hours),
+        largest_h=("suggested_s", _longest_hours), warm_up_h=("warm_up_s", _longest_hours),
+        independent=("independent", "sum")).reset_index()
+    names = {"series": "Series", "runs": "Runs", "settled": "Runs that settle", "suggested_h": "MSER-5, median, h",
+             "largest_h": "MSER-5, largest, h", "warm_up_h": "Warm-up of the scenario, h",
+             "independent": "Runs with independent batches"}
+    return Section("warm_up", "Warm-up", (TableBlock("", rows.rename(columns=names), WARM_UP, mixed=True),))
+
+
+def _median_hours(seconds: pd.Series) -> float:
+    return seconds.median() / HOUR
+
+
+def _longest_hours(seconds: pd.Series) -> float:
+    return seconds.max() / HOUR

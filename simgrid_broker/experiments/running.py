@@ -1,0 +1,147 @@
+"""Running the points of a study on workers, with a progress that a terminal or a notebook can show."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from simgrid_broker.errors import ScenarioError, StudyError
+from simgrid_broker.experiments.points import DONE, FAILED, Point, clear_unfinished, keep_message, same, state_of
+from simgrid_broker.experiments.study import Study, begin, refuse_changes
+from simgrid_broker.experiments.study_file import MOST_REFUSED, StudyFile, laid_over
+from simgrid_broker.experiments.work import Common, run_point
+from simgrid_broker.scenario import Scenario
+
+if TYPE_CHECKING:
+    from simgrid_broker.experiments.cluster import Cluster
+
+
+class Progress(NamedTuple):
+    """How far a study is: points by what became of them, and the expected time to its end, s (NaN at first)."""
+
+    done: int
+    failed: int
+    running: int
+    total: int
+    left_s: float = float("nan")
+
+
+Watcher = Callable[[Progress], None]
+
+
+class Workers(NamedTuple):
+    """Where points run: processes on this machine (default: one for each core), or a scheduler by its address; whether
+    each run gets a report; and who is shown the progress.
+    """
+
+    number: int | None = None
+    scheduler: str | None = None
+    pages: bool = False
+    watcher: Watcher | None = None
+
+
+LOCAL = Workers()
+
+
+class Plan(NamedTuple):
+    """A study before it runs: its kind, what it asks as JSON has it, its points and their scenarios."""
+
+    kind: str
+    definition: Mapping[str, Any]
+    points: Sequence[Point]
+    scenarios: Sequence[Scenario]
+
+
+@contextmanager
+def started(workers: Workers) -> "Iterator[Cluster]":
+    """Workers of Dask, which is imported here. Raises StudyError if a scheduler does not answer."""
+    with import_module("simgrid_broker.experiments.cluster").Cluster(workers.number, workers.scheduler) as cluster:
+        yield cluster
+
+
+def run_study(folder: Path, plan: Plan, workers: Workers) -> Study:
+    """Begin or continue a study and run its points that are not finished; without any, no worker is started.
+
+    Raises StudyError, before the folder is made, if it holds another study or a scheduler does not answer.
+    """
+    refuse_changes(folder, plan.kind, plan.definition)
+    with started(workers) if unfinished(plan.points, folder) else nullcontext() as cluster:
+        study = begin(folder, plan.kind, plan.definition, plan.points)
+        if cluster is not None:
+            common = Common(Path(folder).resolve(), tuple(plan.scenarios), workers.pages)
+            run_on(cluster, study.plan, unfinished(study.plan, folder), common, workers)
+    return study
+
+
+def unfinished(points: Sequence[Point], folder: Path) -> list[Point]:
+    """The points without a complete run: not begun, interrupted or failed."""
+    return [point for point in points if state_of(point, folder)[0] != DONE]
+
+
+def run_on(cluster: "Cluster", points: Sequence[Point], left: Sequence[Point], common: Common,
+           workers: Workers) -> None:
+    """Run the points that are `left` of all `points` on workers that are there."""
+    clear_unfinished(common.folder)
+    pace = _Pace(len(points), len(points) - len(left), cluster.n_workers)
+    watch = workers.watcher or (lambda progress: None)
+    watch(pace.now())
+    for place, result in cluster.results(run_point, common, left):
+        if isinstance(result, BaseException):
+            result = FAILED, f"{type(result).__name__}: {result}"
+            keep_message(result[1], left[place], common.folder)
+        pace.count(result[0])
+        watch(pace.now())
+
+
+class _Pace:
+    """Counts of points, and the expected end by the mean time of a point so far."""
+
+    def __init__(self, total: int, before: int, n_workers: int):
+        self.total, self.before, self.n_workers = total, before, n_workers
+        self.done, self.failed, self.began = before, 0, time.monotonic()
+
+    def count(self, state: str) -> None:
+        """Add a point that ended."""
+        self.done += state == DONE
+        self.failed += state != DONE
+
+    def now(self) -> Progress:
+        """The progress at this moment."""
+        ended = self.done + self.failed
+        left, ran = self.total - ended, ended - self.before
+        seconds = (time.monotonic() - self.began) / ran * left if ran else float("nan")
+        return Progress(self.done, self.failed, min(left, self.n_workers), self.total, seconds)
+
+
+def check_points(points: Sequence[Point], scenarios: Sequence[Scenario], study: StudyFile | None = None,
+                 check: Callable[[Scenario], None] | None = None) -> None:
+    """Raise StudyError with the problems of points whose settings cannot be used, before anything runs.
+
+    check: raises a ScenarioError for what else is wrong with the scenario of a point.
+    """
+    problems: list = []
+    refused = 0
+    for point in _once(points):
+        try:
+            scenario = laid_over(scenarios[point.scenario], point.settings, study, "vary")
+            if check is not None:
+                check(scenario)
+        except ScenarioError as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+            refused += 1
+        if refused >= MOST_REFUSED:
+            break
+    if problems:
+        raise StudyError(problems)
+
+
+def _once(points: Sequence[Point]) -> Iterator[Point]:
+    """The first point with each settings."""
+    seen: set[tuple[int, str]] = set()
+    for point in points:
+        key = point.scenario, same(dict(point.settings))
+        if key not in seen:
+            seen.add(key)
+            yield point

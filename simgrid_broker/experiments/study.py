@@ -1,0 +1,139 @@
+"""A study on disk: `study.json` says what was asked; each point is the folder of a run below it."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
+from simgrid_broker.experiments.figures import figures
+from simgrid_broker.experiments.points import DONE, Point, same, state_of
+from simgrid_broker.records import Run, read_run, write_whole
+from simgrid_broker.report.settings import differing
+
+FILE = "study.json"
+MOST_SHOWN = 5
+"""Differing values that a refusal names; the others are counted."""
+
+
+class Study:
+    """A study on disk, finished or not; its tables are DataFrames."""
+
+    def __init__(self, folder: Path):
+        self.folder = Path(folder)
+        self.manifest = _read(self.folder)
+        self.plan = tuple(Point(**point) for point in self.manifest["points"])
+
+    def __repr__(self) -> str:
+        states = self.points().state.value_counts()
+        return f"<{self.manifest['kind']} in {self.folder}: " + ", ".join(
+            f"{number} {state}" for state, number in states.items()) + ">"
+
+    def _repr_html_(self) -> str:
+        table = self.points().groupby(["group", "state"], sort=False).seed.agg(["size", "min", "max"]).reset_index()
+        return f"<p><b>{escape(self.manifest['kind'])}</b> {escape(str(self.folder))}</p>" + table.to_html(index=False)
+
+    def points(self) -> pd.DataFrame:
+        """A row for each point: group, seed, a column for each setting, state, message, folder."""
+        rows = []
+        for point in self.plan:
+            state, message = state_of(point, self.folder)
+            rows.append({"group": point.group, "seed": point.seed, **point.settings, "state": state,
+                         "message": message, "folder": str(point.folder(self.folder))})
+        return pd.DataFrame(rows)
+
+    def finished(self) -> tuple[Point, ...]:
+        """The points with a complete run."""
+        return tuple(point for point in self.plan if state_of(point, self.folder)[0] == DONE)
+
+    def run(self, point: Point) -> Run:
+        """The run of a point."""
+        return read_run(point.folder(self.folder))
+
+    def results(self) -> pd.DataFrame:
+        """A row for each figure of each finished point: group, settings, seed, figure, value, unit, window."""
+        tables = [figures(self.run(point)).assign(group=point.group, seed=point.seed, **_plain(point.settings))
+                  for point in self.finished()]
+        columns = ["group", *self.varied(), "seed", "figure", "value", "unit", "window"]
+        return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
+
+    def varied(self) -> list[str]:
+        """Dotted keys of all settings of the points."""
+        return list(dict.fromkeys(key for point in self.plan for key in point.settings))
+
+
+def read_study(folder: str | Path) -> Study:
+    """The study in `folder`. Raises InputFileError."""
+    return Study(Path(folder))
+
+
+def begin(folder: Path, kind: str, definition: Mapping[str, Any], points: Iterable[Point]) -> Study:
+    """Make a study, or continue the one in `folder`, to which points may be added.
+
+    Raises StudyError if that one asks something else, or if the folder holds anything else.
+    """
+    folder, asked = Path(folder), _as_json(kind, definition)
+    refuse_changes(folder, kind, definition)
+    plan = {(point.group, point.seed): point.to_dict() for point in points}
+    if (folder / FILE).is_file():
+        plan = {(point["group"], point["seed"]): point for point in _read(folder)["points"]} | plan
+    write_whole(folder / FILE, json.dumps({
+        "kind": kind, "hash": hash_of(asked), "definition": asked, "points": list(plan.values())},
+        indent=1, ensure_ascii=False, default=str) + "\n")
+    return Study(folder)
+
+
+def hash_of(definition: Mapping[str, Any]) -> str:
+    """SHA-256 of what a study asks, the same for the same content in another order or layout."""
+    return hashlib.sha256(same(definition).encode()).hexdigest()
+
+
+def refuse_changes(folder: Path, kind: str, definition: Mapping[str, Any]) -> None:
+    """Raise StudyError if `folder` holds a study that asks something else, naming what differs, or anything else."""
+    folder = Path(folder)
+    if (folder / FILE).is_file():
+        before, asked = _read(folder)["definition"], _as_json(kind, definition)
+        if hash_of(before) != hash_of(asked):
+            raise StudyError(_changes(folder, list(differing(before, asked))))
+    elif folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise StudyError([Problem(str(folder), None, "", None, f"is not empty and has no {FILE}; name another folder "
+                                  "with --out")])
+
+
+def _changes(folder: Path, changes: Sequence[tuple[str, str, str]]) -> list[Problem]:
+    """A problem for each value with which the study was not begun, and what to do."""
+    problems = [Problem(str(folder / FILE), None, key, now, f"the study in this folder was begun with {then}")
+                for key, then, now in changes[:MOST_SHOWN]]
+    more = f", and {len(changes) - MOST_SHOWN} more values differ" if len(changes) > MOST_SHOWN else ""
+    return [*problems, Problem(str(folder), None, "", None, f"runs of two different studies would be mixed{more}; take "
+                               "the change back, name another folder with --out, or delete this one")]
+
+
+def _as_json(kind: str, definition: Mapping[str, Any]) -> dict[str, Any]:
+    """What a study asks, as its file has it."""
+    return json.loads(json.dumps({"kind": kind, **definition}, default=str))
+
+
+def _read(folder: Path) -> dict[str, Any]:
+    path = folder / FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        near = sorted(str(other.parent) for other in folder.parent.glob(f"*/{FILE}")) if folder.parent.is_dir() else []
+        raise InputFileError([Problem(str(folder), None, "", None, f"is not a study ({FILE}: {error.strerror})",
+                                      nearest(str(folder), near))]) from error
+    except ValueError as error:
+        raise InputFileError([Problem(str(path), None, "", None, f"is not JSON: {error}")]) from error
+    if not isinstance(found, dict) or not {"kind", "hash", "definition", "points"} <= found.keys():
+        raise InputFileError([Problem(str(path), None, "", None, "does not describe a study")])
+    return found
+
+
+def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as values of a column: lists and mappings as text."""
+    return {key: value if isinstance(value, (int, float, str, bool)) or value is None else same(value)
+            for key, value in settings.items()}

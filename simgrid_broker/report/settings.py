@@ -1,0 +1,51 @@
+"""Settings in which scenarios differ, by the dotted keys that a user would write."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+ABSENT = "–"
+"""Shown for a setting that one side does not have."""
+
+
+def differing(a: object, b: object, path: str = "") -> Iterator[tuple[str, str, str]]:
+    """Dotted keys at which two nested values differ, with both values as text.
+
+    Elements of lists go by their names, `shares.Analysis.value`, where all have one, else by position. A value that
+    only one side has is not expanded.
+    """
+    pairs = _pairs(a, b)
+    if pairs is not None:
+        for key, one, other in pairs:
+            yield from differing(one, other, f"{path}.{key}" if path else key)
+    elif a != b:
+        yield path, shown(a), shown(b)
+
+
+def shown(value: object) -> str:
+    """A setting as short text; lists and mappings as their number of entries."""
+    if isinstance(value, (Mapping, list)):
+        return f"({len(value)} entries)"
+    return "none" if value is None else str(value)
+
+
+def _pairs(a: object, b: object) -> list[tuple[str, Any, Any]] | None:
+    """Parts of two values that belong together, with their keys; None for values that are compared as a whole."""
+    if isinstance(a, Mapping) and isinstance(b, Mapping):
+        return _matched(a, b)
+    if not (isinstance(a, list) and isinstance(b, list)):
+        return None
+    named = _by_name(a), _by_name(b)
+    if named[0] is not None and named[1] is not None:
+        return _matched(*named)
+    return [(str(k), one, other) for k, (one, other) in enumerate(zip(a, b, strict=True))] if len(a) == len(b) else None
+
+
+def _matched(a: Mapping, b: Mapping) -> list[tuple[str, Any, Any]]:
+    return [(str(key), a.get(key, ABSENT), b.get(key, ABSENT)) for key in dict.fromkeys([*a, *b])]
+
+
+def _by_name(values: Sequence) -> dict[str, Any] | None:
+    """The elements by name, if each has one of its own."""
+    names = [value.get("name") if isinstance(value, Mapping) else None for value in values]
+    is_named = len(names) > 0 and None not in names and len(set(names)) == len(names)
+    return dict(zip(names, values, strict=True)) if is_named else None

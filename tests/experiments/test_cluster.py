@@ -1,0 +1,81 @@
+"""Workers and whole studies may die at any moment: the same call continues, without losing or repeating a point."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+from small_study import quick
+
+from simgrid_broker.errors import StudyError
+from simgrid_broker.experiments.replicate import replicated
+from simgrid_broker.experiments.running import Workers
+
+SEEDS = 9
+SCRIPT = f"""
+import sys
+import simgrid_broker as sb
+from small_study import quick
+from simgrid_broker.experiments.replicate import replicated
+from simgrid_broker.experiments.running import Workers
+
+if __name__ == "__main__":
+    replicated(quick(), {SEEDS}, sys.argv[1], Workers(2))
+"""
+
+
+def finished(folder):
+    """Time of writing of the manifest of each finished run, by seed."""
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("minimal/seed-*/manifest.json")}
+
+
+def until(condition, seconds=100):
+    """Wait for a condition."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "this took too long"
+        time.sleep(0.02)
+
+
+def test_a_study_survives_the_death_of_a_worker_and_of_itself(tmp_path):
+    folder, script = tmp_path / "study", tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    paths = os.pathsep.join([os.path.dirname(__file__), *sys.path])
+    with subprocess.Popen([sys.executable, str(script), str(folder)], env=os.environ | {"PYTHONPATH": paths},
+                          start_new_session=True) as study:
+        process = psutil.Process(study.pid)
+        until(lambda: len(finished(folder)) >= 1)
+        workers = [child for child in process.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
+        workers[0].kill()
+        until(lambda: len(finished(folder)) >= 3)
+        others = process.children(recursive=True)
+        os.kill(study.pid, signal.SIGKILL)
+        study.wait()
+    gone, alive = psutil.wait_procs(others, timeout=20)
+    assert not alive, "workers end with the study"
+    before = finished(folder)
+    assert 3 <= len(before) < SEEDS
+    states = []
+    done = replicated(quick(), SEEDS, folder, Workers(2, watcher=states.append))
+    after = finished(folder)
+    assert set(done.points().state) == {"done"} and len(after) == SEEDS
+    assert {seed: after[seed] for seed in before} == before
+    assert states[0].done == len(before) and states[-1][:4] == (SEEDS, 0, 0, SEEDS)
+    assert not list(folder.glob("*/.*"))
+
+
+def test_a_finished_study_starts_no_worker(tmp_path, monkeypatch):
+    first = replicated(quick(), 1, tmp_path / "study", Workers(1))
+    monkeypatch.setattr("simgrid_broker.experiments.running.started", None)
+    assert replicated(quick(), 1, tmp_path / "study", Workers(1)).results().equals(first.results())
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense"])
+def test_a_scheduler_that_does_not_answer_is_refused_before_anything_runs(tmp_path, address):
+    began = time.monotonic()
+    with pytest.raises(StudyError, match="no scheduler answers"):
+        replicated(quick(), 2, tmp_path / "study", Workers(scheduler=address))
+    assert time.monotonic() - began < 15 and not (tmp_path / "study").exists()
