@@ -153,6 +153,18 @@ class DecisionKind(Word):
     TASK_BROKERAGE, JOB_BROKERAGE = range(2)
 
 
+class SiteClass(Word):
+    """Class of a queue by how soon analysis jobs start there; source: brokerage reference, section 11.2."""
+
+    LO, MID, HI = -1, 0, 1
+
+
+class TaskClass(IntEnum):
+    """Class of an analysis task by its user's slots and its progress; source: brokerage reference, section 11.3."""
+
+    C, B, A, S = -1, 0, 1, 2
+
+
 KNOWN_RESOURCE_TYPES = ("SCORE_LOMEM", "SCORE", "SCORE_HIMEM", "SCORE_VHIMEM", "MCORE_LOMEM", "MCORE", "MCORE_HIMEM",
                         "MCORE_VHIMEM")
 """Resource types that PanDA and its pilots name; source: lifecycle reference, section 1.5."""
@@ -180,6 +192,9 @@ USER_ANALYSIS, EXPRESS_ANALYSIS = "User Analysis", "Express Analysis"
 
 AUTO = "AUTO"
 """Item of includedSite that lets other queues in if none of the listed ones is left; brokerage reference, 3.2 (D30)."""
+
+PMERGE = "pmerge"
+"""Processing type of merge jobs; source: lifecycle reference, 2.14."""
 
 PRODUCTION_LABELS = ("managed", "test")
 """Labels of production tasks, which get a nucleus; source: lifecycle reference, section 2.8."""

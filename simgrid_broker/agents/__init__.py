@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from simgrid_broker.agents.adder import adder
+from simgrid_broker.agents.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
 from simgrid_broker.agents.contents_feeder import contents_feeder
 from simgrid_broker.agents.control import Control, Process
@@ -12,6 +13,7 @@ from simgrid_broker.agents.harvester_submitter import harvester_submitter
 from simgrid_broker.agents.job_fetcher import job_fetcher
 from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.merger import merger
+from simgrid_broker.agents.metric_collector import metric_collector
 from simgrid_broker.agents.network_metrics import network_metrics
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
@@ -26,6 +28,7 @@ from simgrid_broker.agents.snapshots import snapshots
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_broker import task_broker
 from simgrid_broker.agents.task_commando import task_commando
+from simgrid_broker.agents.task_evaluator import task_evaluator
 from simgrid_broker.agents.task_queues import task_queues
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
@@ -39,8 +42,9 @@ Agent = Callable[[Control], Process]
 AGENTS: tuple[Agent, ...] = (
     timeline, network_metrics, share_tree_cache, gdpconfig_cache, statistics, share_order, task_source, trace_source,
     task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor, watch_dog, production_watch_dog,
-    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director,
-    job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
+    metric_collector, task_evaluator, analysis_watch_dog, copy_archive, priority_massage, merger, job_generator,
+    setupper, pilot_streaming, task_queues, site_director, job_fetcher, harvester_submitter, harvester_monitor,
+    queue_tests, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 

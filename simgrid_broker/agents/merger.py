@@ -11,12 +11,11 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, Cause, DecisionKind, JobStatus, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, PMERGE, Cause, DecisionKind, JobStatus, TaskStatus
 from simgrid_broker.policy import merging
 from simgrid_broker.policy.job_brokerage.selection import spread_jobs
 from simgrid_broker.views import Premerge, Task
 from simgrid_broker.world import observe
-from simgrid_broker.world.build import PMERGE
 from simgrid_broker.world.groups import account_of_task
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.tasks_to_snapshot import PlannedMerge

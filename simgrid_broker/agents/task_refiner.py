@@ -104,6 +104,7 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     if not (map_task(world, row, queues) and tag_task(world, row, tagger)):
         _break(control, row)
         return False
+    world.count_for_users([row])
     control.books.retry_module.classify(row)
     control.books.scouts.begin(row)
     label = world.vocabularies["labels"][task["label"]]

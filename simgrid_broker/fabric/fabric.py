@@ -297,6 +297,8 @@ class Fabric:
         """
         arrays, statuses = self.world.arrays, commands.RETAGGED_RUNNING if running else commands.RETAGGED
         arrays.tasks["share"][task_rows] = share
+        self.world.count_for_users(task_rows)
+        arrays = self.world.arrays
         commands.set_share(arrays, commands.jobs_of(arrays, task_rows, *statuses, among=jobs), share)
 
     def try_again(self, task_row: int, given_up) -> None:

@@ -38,6 +38,7 @@ def make_merge_job(world: Arrays, orders, members):
         events += world.jobs[member]["n_events"]
         files += world.jobs[member]["n_output_files"]
     job["n_chunks"], job["n_events"], job["n_input_files"] = 0, events, files
+    job["user_row"] = 0
     job["input_bytes"] = job["output_bytes"] = size
     job["processing_type"], job["priority"] = order["processing_type"], order["priority"]
     job["corecount"] = 1 if order["corecount"] == 1 else pseudo["corecount"]

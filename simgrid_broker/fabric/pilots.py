@@ -126,6 +126,7 @@ def start_payload(world: Arrays, row, now):
     job = world.jobs[row]
     move(world, row, RUNNING, now)
     world.queues[job["queue"]]["laststart_s"] = now
+    world.queues[job["queue"]]["n_started"] += 1
     settle(world, job)
     payload_begins(world, job, now)
     pool = world.pools[world.pseudo_queues[job["pseudo_queue"]]["pool"]]

@@ -89,6 +89,7 @@ def fill(world: Arrays, row, task_row, number, ramcount_mb, resource_type):
     job["task"], job["jeditaskid"] = task_row, task["jeditaskid"]
     bind(world, job, task, number, resource_type)
     job["share"], job["user"], job["priority"] = task["share"], task["user"], priority_of(world, task_row)
+    job["user_row"] = task["user_row"]
     job["processing_type"], job["nucleus"] = task["processing_type"], task["nucleus"]
     job["n_events"], job["n_input_files"] = task["n_events_per_job"], task["n_input_files"]
     job["n_output_files"] = 1

@@ -5,7 +5,7 @@ A rule imports the component and reads through the key: `cfg.value(jobbroker.NW_
 rule holds no default. What scenarios set is read in `scenario.gdpconfig`.
 """
 
-from simgrid_broker.gdpconfig.brokerage import core, jobbroker, prio_mgr, taskbrokerage
+from simgrid_broker.gdpconfig.brokerage import anal_jobbroker, analy_eval, core, jobbroker, prio_mgr, taskbrokerage
 from simgrid_broker.gdpconfig.key import Component, GdpconfigKey
 from simgrid_broker.gdpconfig.lifecycle import (
     PAUSING,
@@ -28,6 +28,6 @@ REGISTRY: tuple[GdpconfigKey, ...] = tuple(entry for component in Component.ALL 
 COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
 """Names of all components."""
 
-__all__ = ["COMPONENTS", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "anal_job_throttler", "core", "dbproxy",
-           "job_timeout", "jobbroker", "jobdispatch", "jobgen", "meanrss", "prio_mgr", "prod_job_throttler", "rebroker",
-           "retry_task", "taskbrokerage", "watchdog", "watcher"]
+__all__ = ["COMPONENTS", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "anal_job_throttler", "anal_jobbroker",
+           "analy_eval", "core", "dbproxy", "job_timeout", "jobbroker", "jobdispatch", "jobgen", "meanrss", "prio_mgr",
+           "prod_job_throttler", "rebroker", "retry_task", "taskbrokerage", "watchdog", "watcher"]

@@ -154,6 +154,10 @@ class Agents(Part):
                                       "default: 10 days; in the deployed edition 48 h")
     copy_archive: Seconds = Field(2400, ge=1, description="Period of applying the timeout rules")
     priority_massage: Seconds = Field(360, ge=1, description="Period of applying caps on running jobs of users")
+    analysis_watch_dog: Seconds = Field(60, ge=1, description="Period of throttling tasks of users with too much work")
+    metric_collector: Seconds = Field(600, ge=1, description="Period of counting the slots of users, and starts")
+    site_classes: Seconds = Field(1800, ge=1, description="Age from which the classes of queues are made again")
+    task_evaluator: Seconds = Field(600, ge=1, description="Period of classifying tasks of users")
     statistics: Seconds = Field(60, ge=1, description="Period of the statistics that brokers read")
     share_order: Seconds = Field(10, ge=1, description="Age up to which a server keeps its order of the shares, made "
                                  "from these statistics")

@@ -36,6 +36,8 @@ JOBS = Table("jobs", "one attempt of one job", (
     Column("stage_out_s", "f4", "s", PANDA + " pilotTiming", "Time to write output to the local storage", hidden=True),
     Column("pseudo_queue", "i4", "", OURS, "PanDA queue and resource type", codes="pseudo_queues", recorded=False),
     Column("user", "i4", "", PANDA + " prodUserName", "Owner", codes="users"),
+    Column("user_row", "i4", "", OURS, "Row of its user and share in `user_jobs`, plus 1; 0 = it is not counted there",
+           zero_means="none", recorded=False),
     Column("child", "i4", "", OURS, "First child in the heap of activated jobs", recorded=False),
     Column("sibling", "i4", "", OURS, "Next sibling in that heap, or next in its list", recorded=False),
     Column("rank", "i4", "", OURS, "Priority as dispatch sees it", recorded=False),

@@ -241,6 +241,7 @@ class Queue(Part):
 QUEUES = Table("queues", "one PanDA queue", (
     *columns_of(Queue),
     Column("laststart_s", "f8", "s", "PanDA SiteData laststart", "When a job last started here"),
+    Column("n_started", "i8", "jobs", "PanDA startTime", "Jobs that have started here"),
     Column("lastpilot_s", "f8", "s", "PanDA SiteData getJob", "When a pilot last asked for a job here"),
     Column("mean_memory_high", "i2", "", "PanDA getJob", "1 while a push queue gives out only jobs with at most "
            "`meanrss` per core, because the mean of those that run or start is above it"),

@@ -216,6 +216,8 @@ STATE = (
     Column("failed_attempts", "i4", "jobs", OURS, "Attempts that ended failed"),
     Column("lost_walltime_s", "f8", "core s", OURS, "Wall time x cores of attempts that did not finish"),
     Column("used_hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot, all attempts"),
+    Column("user_row", "i4", "", OURS, "Row of its user and share in `user_jobs`, plus 1; 0 = it is not analysis",
+           zero_means="none", recorded=False),
     Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",
            zero_means="none"),
     Column("errordialog", "i2", "", JEDI + " errorDialog",

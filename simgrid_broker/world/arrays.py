@@ -7,6 +7,7 @@ from simgrid_broker.names import RAM_LIMITS_MB, RANKED, JobStatus
 
 N_STATUS = len(JobStatus)
 N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
+N_USER_NUMBERS = 4
 
 STATE = np.dtype([
     ("now_s", "f8"),                 # time of the event in hand, or that the fabric has reached
@@ -158,6 +159,8 @@ class Arrays(Bundle):
     hs06_milli: np.ndarray         # (n_shares,), power in use by sent and running jobs
     user_counts: np.ndarray        # (n_users, n_status), jobs
     user_cores: np.ndarray         # (n_users,), cores of running jobs
+    user_jobs: np.ndarray          # (n_user_rows, n_queues, N_USER_NUMBERS), as in `world.user_jobs`
+    user_queued_cores: np.ndarray  # (n_user_rows,), cores of their queued and throttled jobs
     pending: np.ndarray            # inbox of the Setupper
     holding: np.ndarray            # inbox of the Adder
     done_jobs: np.ndarray          # outbox of ended attempts

@@ -10,6 +10,7 @@ from simgrid_broker.names import (
     EXPRESS_TYPE,
     JOB_TYPE_OF_TESTS,
     LABELS_OF_TESTS,
+    PMERGE,
     Cause,
 )
 from simgrid_broker.scenario.link_table import link_table
@@ -22,13 +23,11 @@ from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.task_queues import draw_tables
 from simgrid_broker.world.task_rows import task_tables
 from simgrid_broker.world.transitions import allowed_moves
+from simgrid_broker.world.user_jobs import FIRST_USER_ROWS
 from simgrid_broker.world.world import World
 
 FIRST_ROWS = 4096
 """Rows that growing tables begin with."""
-
-PMERGE = "pmerge"
-"""Processing type of merge jobs; source: lifecycle reference, 2.14."""
 
 OUTBOX_ROWS = 131_072
 """Ended attempts and transfers that are kept before they must be written."""
@@ -60,6 +59,8 @@ def build(scenario: Scenario, task_list: TaskList, arrival_s: np.ndarray | None 
         running_cores=np.zeros((n_queues, n_groups, n_types), np.int32),
         hs06_milli=np.zeros(n_shares, np.int64), user_counts=np.zeros((n_users, arrays.N_STATUS), np.int32),
         user_cores=np.zeros(n_users, np.int32),
+        user_jobs=np.zeros((FIRST_USER_ROWS, n_queues, arrays.N_USER_NUMBERS), np.int32),
+        user_queued_cores=np.zeros(FIRST_USER_ROWS, np.int32),
         **draw_tables(1, len(tables["pseudo_queues"]), 1), cpu_classes=np.zeros(0),
         n_asked=np.zeros(len(tables["pseudo_queues"]), np.int64),
         allowed=allowed_moves(), retry_rules=no_retry_rules(), trace=task_list.trace,

@@ -18,6 +18,10 @@ def counts_equal_recount(arrays: Arrays, found: Recount):
         yield f"counts differ from a recount in {np.count_nonzero(found.counts != arrays.counts)} places"
     if not np.array_equal(found.user_counts, arrays.user_counts):
         yield "counts by user differ from a recount"
+    if not np.array_equal(found.user_jobs, arrays.user_jobs):
+        yield "jobs of users by share and queue differ from a recount"
+    if not np.array_equal(found.user_queued_cores, arrays.user_queued_cores):
+        yield "cores of queued jobs of users differ from a recount"
 
 
 def jobs_stand_in_tables(_arrays, found: Recount):

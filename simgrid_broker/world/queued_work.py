@@ -1,4 +1,4 @@
-"""Wall time and highest priority of queued jobs, for the throttler of the deployed edition.
+"""Wall time, power and highest priority of queued jobs, for the throttler of the deployed edition and share throttling.
 
 Source: lifecycle reference, sections 2.4 and 2.6 (maxWalltime of a job).
 """
@@ -12,6 +12,7 @@ import numpy as np
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.groups import of_shares
 
 DEFINED, ASSIGNED = int(JobStatus.DEFINED), int(JobStatus.ASSIGNED)
 ACTIVATED, STARTING = int(JobStatus.ACTIVATED), int(JobStatus.STARTING)
@@ -40,6 +41,18 @@ class QueuedWork(NamedTuple):
         at = np.ix_(accounts, types)
         highest = self.priority[at].max()
         return int(highest), int(self.n_highest[at][self.priority[at] == highest].sum())
+
+
+def queued_power(arrays: Arrays) -> np.ndarray:
+    """Power that the activated jobs of each leaf share would use, (n_shares,), HS06."""
+    pseudo = arrays.pseudo_queues
+    power = np.zeros((len(arrays.queues), arrays.counts.shape[2]))     # of a job
+    for kind in range(power.shape[1]):
+        mine = (pseudo["resource_type"] == kind) | (pseudo["resource_type"] < 0)
+        power[pseudo["queue"][mine], kind] = pseudo["corecount"][mine]
+    power *= arrays.queues["corepower"][:, None]
+    activated = of_shares(arrays.counts[:, :, :, ACTIVATED], len(arrays.hs06_milli))
+    return np.einsum("qst,qt->s", activated, power)
 
 
 @compiled

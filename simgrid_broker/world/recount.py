@@ -9,6 +9,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import in_resource_queue
 from simgrid_broker.world.slots import slot_of
+from simgrid_broker.world.user_jobs import count_for_user
 
 SENT, RUNNING = int(JobStatus.SENT), int(JobStatus.RUNNING)
 
@@ -20,6 +21,8 @@ class Recount(NamedTuple):
     n_outside: np.ndarray          # (1,), jobs in no sum, because a row that they refer to does not exist
     counts: np.ndarray
     user_counts: np.ndarray
+    user_jobs: np.ndarray
+    user_queued_cores: np.ndarray
     running_cores: np.ndarray
     user_cores: np.ndarray
     hs06_milli: np.ndarray
@@ -45,6 +48,7 @@ def recount(arrays: Arrays) -> Recount:
     n_tasks = len(arrays.tasks)
     found = Recount(
         live(arrays), np.zeros(1, np.int64), np.zeros_like(arrays.counts), np.zeros_like(arrays.user_counts),
+        np.zeros_like(arrays.user_jobs), np.zeros_like(arrays.user_queued_cores),
         np.zeros_like(arrays.running_cores), np.zeros_like(arrays.user_cores), np.zeros_like(arrays.hs06_milli),
         np.zeros(len(arrays.pseudo_queues), np.int64), np.zeros(n_tasks, np.int64), np.zeros(n_tasks, np.int64))
     add_up(arrays.jobs, first_groups(arrays), found)
@@ -63,6 +67,7 @@ def add_up(jobs, first_group, found):
         group = first_group[task] + share
         found.counts[job["queue"], group, job["resource_type"], status] += 1
         found.user_counts[user, status] += 1
+        count_for_user(found, job, status, 1)
         found.alive[task] += 1
         found.pieces[task] += job["n_chunks"]
         if status == SENT or status == RUNNING:
@@ -80,7 +85,8 @@ def belongs(job, first_group, found):
     n_queues, _, n_types, n_status = found.counts.shape
     return (within(job["queue"], n_queues) and within(job["resource_type"], n_types) and within(job["status"], n_status)
             and within(job["task"], len(first_group)) and within(job["share"], len(found.hs06_milli))
-            and within(job["user"], len(found.user_cores)) and within(job["pseudo_queue"], len(found.payloads)))
+            and within(job["user"], len(found.user_cores)) and within(job["user_row"] - 1, len(found.user_jobs))
+            and within(job["pseudo_queue"], len(found.payloads)))
 
 
 @compiled

@@ -8,6 +8,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.groups import group_of
 from simgrid_broker.world.states import JOB
+from simgrid_broker.world.user_jobs import count_for_user
 
 S = JobStatus
 
@@ -38,6 +39,7 @@ def enter(world: Arrays, row, status, now):
     world.job_times[row, status] = now
     world.counts[job["queue"], group_of(world, job), job["resource_type"], status] += 1
     world.user_counts[job["user"], status] += 1
+    count_for_user(world, job, status, 1)
 
 
 @compiled
@@ -62,6 +64,8 @@ def move(world: Arrays, row, status, now):
         cores = np.int32(job["corecount"])
         world.running_cores[queue, group, resource_type] += cores if status == RUNNING else -cores
         world.user_cores[job["user"]] += cores if status == RUNNING else -cores
+    count_for_user(world, job, old, -1)
+    count_for_user(world, job, status, 1)
     job["status"] = status
     job["modification_s"] = now
     world.job_times[row, status] = now
@@ -74,6 +78,10 @@ def change_share(world: Arrays, row, share):
     job = world.jobs[row]
     status, queue, resource_type = job["status"], job["queue"], job["resource_type"]
     old_share, old = job["share"], group_of(world, job)
+    count_for_user(world, job, status, -1)
+    if job["user_row"] > 0:
+        job["user_row"] = world.tasks[job["task"]]["user_row"]
+    count_for_user(world, job, status, 1)
     job["share"] = share
     new = group_of(world, job)
     world.counts[queue, old, resource_type, status] -= 1
@@ -92,6 +100,7 @@ def come_back(world: Arrays, row):
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] += 1
     world.user_counts[job["user"], job["status"]] += 1
+    count_for_user(world, job, job["status"], 1)
 
 
 @compiled
@@ -100,6 +109,7 @@ def leave(world: Arrays, row):
     job = world.jobs[row]
     world.counts[job["queue"], group_of(world, job), job["resource_type"], job["status"]] -= 1
     world.user_counts[job["user"], job["status"]] -= 1
+    count_for_user(world, job, job["status"], -1)
 
 
 def story(arrays: Arrays, row: int) -> str:

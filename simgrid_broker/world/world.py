@@ -1,6 +1,6 @@
 """The world as Python holds it: arrays, vocabularies of their codes, and growth of tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -10,11 +10,13 @@ from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
 from simgrid_broker.views import JobInput, QueueSoftware, ShareTree
+from simgrid_broker.world.analysis_metrics import AnalysisMetrics
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.places import Places
 from simgrid_broker.world.seen_tasks import Sight, sight_of
 from simgrid_broker.world.told import Owed, ToldTask
+from simgrid_broker.world.user_jobs import UserRows
 
 MARGIN = 1024
 """Rows to keep free in every table that the fabric allocates from: more than one event can use."""
@@ -37,7 +39,8 @@ class World:
     or of their PanDA queues, that another broker holds; told_tasks, owed: of tasks by row, and of nuclei. row_of:
     row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come after
     those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a task
-    has entered or left each status.
+    has entered or left each status; user_rows: rows of `arrays.user_jobs`; analysis: what
+    PanDA's daemons know about it.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -62,6 +65,9 @@ class World:
         self.blocks: Iterator[TaskList] = iter(())
         self.merges_output = False
         self.status_changes = [0] * len(TaskStatus)
+        self.user_rows = UserRows(vocabularies)
+        self.analysis = AnalysisMetrics(len(arrays.queues), len(vocabularies["users"]),
+                                        len(arrays.hs06_milli))
         self._seen: tuple[np.ndarray, Sight] | None = None
 
     @property
@@ -90,6 +96,16 @@ class World:
         """Note a change of a static description of queues, which invalidates cached masks."""
         self.queues_version += 1
         self.network.forget_ways()
+
+    def count_for_users(self, rows: Sequence[int] | np.ndarray) -> None:
+        """Count the jobs of tasks for their users from now on, in the share that the tasks have now."""
+        for row in rows:
+            owner = self.user_rows.owner(self.arrays.tasks[row])
+            if owner is not None:
+                number = self.user_rows.take(owner, self.arrays)
+                for name in ("user_jobs", "user_queued_cores"):
+                    self._lengthen(name, number + 1)
+                self.arrays.tasks["user_row"][row] = number + 1
 
     def make_room(self, jobs: int = MARGIN, transfers: int = MARGIN, retries: int = MARGIN,
                   submissions: int = MARGIN) -> None:

@@ -35,7 +35,7 @@ MEANING: dict[Word, str] = {
     T.SCOUTING: "scout jobs measure what its jobs need",
     T.SCOUTED: "the scouts succeeded",
     T.RUNNING: "its jobs are made and run",
-    T.THROTTLED: "no jobs are made for a while, because attempts fail too often",
+    T.THROTTLED: "no jobs are made for a while, because attempts fail too often or its user has too much work",
     T.PAUSED: "does nothing until it is resumed",
     T.EXHAUSTED: "waits for a person: out of attempts, scouts far from the claim, or on hold for too long",
     T.PREPARED: "nothing is left to do; the final status is due",
@@ -93,8 +93,8 @@ WAITING = (
     Move(HELD, T.PENDING, "any agent", "put on hold", STATES, "any status that can be held"),
     *_each((T.PENDING,), HELD, "WatchDog", "after a while, back to where it was", PENDING),
     Move((T.PENDING,), T.EXHAUSTED, "WatchDog", "on hold for longer than PENDING_TIMEOUT", PENDING),
-    Move((T.RUNNING,), T.THROTTLED, "WatchDog", "too many attempts", THROTTLED),
-    Move((T.THROTTLED,), T.RUNNING, "WatchDog", "the time is over", THROTTLED),
+    Move((T.RUNNING, T.READY), T.THROTTLED, "WatchDog", "too many attempts, or its user has too much work", THROTTLED),
+    *_each((T.THROTTLED,), (T.RUNNING, T.READY), "WatchDog", "the time or the reason is over", THROTTLED),
     Move((T.RUNNING,), T.PAUSED, "WatchDog", "too many failures", PAUSED),
 )
 """On hold, throttled, paused automatically."""

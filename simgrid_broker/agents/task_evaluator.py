@@ -1,0 +1,39 @@
+"""PanDA's task evaluator: classes of analysis tasks; brokerage reference, section 11.3; lifecycle reference, 2.11."""
+
+import numpy as np
+
+from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS
+from simgrid_broker.policy import task_classes as classes
+from simgrid_broker.world.user_view import OLDEST_SLOTS_S
+
+
+def task_evaluator(control: Control) -> Process:
+    """Classify tasks, if there can be tasks of User Analysis or Express Analysis."""
+    words = control.world.vocabularies
+    of_user = np.isin(words["shares"], (USER_ANALYSIS, EXPRESS_ANALYSIS))
+    of_express = np.isin(words["shares"], (EXPRESS_ANALYSIS,))
+    analysis = np.isin(words["labels"], ANALYSIS_LABELS)
+
+    def look() -> None:
+        tasks, metrics = control.arrays.tasks, control.world.analysis
+        rows = control.books.live_tasks.rows
+        rows = rows[(tasks["share"][rows] >= 0) & analysis[tasks["label"][rows]] & of_user[tasks["share"][rows]]]
+        user = tasks["user"][rows]
+        known = control.now - metrics.slots_at <= OLDEST_SLOTS_S
+        slots = classes.Slots(*(np.where(known, number[user], np.nan)
+                                for number in (metrics.in_hi, metrics.in_hi_or_mid)))
+        found = classes.task_classes(slots, progress(control, rows), of_express[tasks["share"][rows]], control.cfg,
+                                     control.edition)
+        has_class = ~np.isnan(found)
+        metrics.task_class = dict(zip(tasks["jeditaskid"][rows[has_class]].tolist(),
+                                      found[has_class].astype(np.int64).tolist(), strict=True))
+        metrics.tasks_at = control.now
+    if analysis.any() and of_user.any():
+        yield from control.every(control.periods.task_evaluator, look, "task_evaluator")
+
+
+def progress(control: Control, rows: np.ndarray) -> classes.Progress:
+    """How far tasks are, as `task_classes.Progress`."""
+    tasks = control.arrays.tasks
+    return classes.Progress(tasks["n_finished"][rows], tasks["n_jobs"][rows], tasks["n_attempts"][rows])

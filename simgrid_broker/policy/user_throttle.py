@@ -1,0 +1,67 @@
+"""JEDI's analysis watchdog: throttles the tasks of users and groups with too many jobs.
+
+Source: brokerage reference, section 11.4; lifecycle reference, section 2.10; the JEDI TWiki throttles jobs only, which
+`policy.user_caps` does.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.gdpconfig import prio_mgr
+from simgrid_broker.views import Gdpconfig
+
+BEGIN, END = 0.95, 0.85
+"""Fractions of a cap above which tasks are throttled, and up to which they are released."""
+QUEUED_OVER_CAP = 2
+"""Jobs or cores of an owner that may be queued, as a multiple of the cap of running ones."""
+WAIT_S = 7200.0
+"""Time after which a throttled task is looked at again whatever its owner has, s; source: lifecycle reference, 2.10."""
+
+
+class Work(NamedTuple):
+    """Jobs and cores of owners, (n,) each; queued: defined, assigned, activated, starting and throttled."""
+
+    running_jobs: np.ndarray
+    queued_jobs: np.ndarray
+    running_cores: np.ndarray
+    queued_cores: np.ndarray
+
+
+class Limit(NamedTuple):
+    """A number of an owner with the value above which tasks are throttled and that up to which they are released."""
+
+    name: str
+    throttles: np.ndarray
+    releases: np.ndarray
+
+
+def work_limits(is_group: np.ndarray, cfg: Gdpconfig) -> list[Limit]:
+    """The limits of owners, users or groups, in the order of `Work`; infinite where a cap is unset.
+
+    Running jobs of groups, and running cores of both, are compared with the cap itself, everything else with 95 % of
+    it, as the production code does.
+    """
+    jobs, cores = (np.where(is_group, _cap(of_group, cfg), _cap(of_user, cfg)) for of_user, of_group in (
+        (prio_mgr.CAP_RUNNING_USER_JOBS, prio_mgr.CAP_RUNNING_GROUP_JOBS),
+        (prio_mgr.CAP_RUNNING_USER_CORES, prio_mgr.CAP_RUNNING_GROUP_CORES)))
+    return [Limit("running jobs", np.where(is_group, jobs, BEGIN * jobs), END * jobs),
+            Limit("queued jobs", QUEUED_OVER_CAP * BEGIN * jobs, QUEUED_OVER_CAP * END * jobs),
+            Limit("running cores", cores, END * cores),
+            Limit("queued cores", QUEUED_OVER_CAP * BEGIN * cores, QUEUED_OVER_CAP * END * cores)]
+
+
+def exceeded(work: Work, bounds: list[Limit]) -> np.ndarray:
+    """Position of the first limit that each owner exceeds, (n,), -1 = none."""
+    exceeds = np.array([number > limit.throttles for number, limit in zip(work, bounds, strict=True)])
+    return np.where(exceeds.any(axis=0), exceeds.argmax(axis=0), -1)
+
+
+def far_below(work: Work, bounds: list[Limit]) -> np.ndarray:
+    """Which owners are far enough below all limits for their tasks to go on, (n,) bool."""
+    return np.logical_and.reduce([number <= limit.releases for number, limit in zip(work, bounds, strict=True)])
+
+
+def _cap(key, cfg: Gdpconfig) -> float:
+    """A cap under gdpconfig; infinite if it is unset."""
+    return cfg.value(key) or np.inf

@@ -1,0 +1,110 @@
+"""Jobs of users by share and PanDA queue, which analysis brokerage and the analysis watchdog read.
+
+Each user, or user of a working group, has a row of the table for each share in which tasks of theirs are alive; merge
+jobs are left out. Rows that nothing uses any more are given to others, so the table follows the users who are active.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from simgrid_broker.compiled import compiled
+from simgrid_broker.names import ANALYSIS_LABELS, JobStatus
+from simgrid_broker.world.arrays import N_USER_NUMBERS, Arrays
+
+S = JobStatus
+QUEUED, THROTTLED, RUNNING, CORES = range(N_USER_NUMBERS)
+"""Numbers kept by queue: jobs that are defined, assigned, activated or starting; throttled; running; their cores."""
+FIRST_USER_ROWS = 64
+"""Rows that the table begins with."""
+
+DEFINED, ASSIGNED, ACTIVATED, STARTING = map(int, (S.DEFINED, S.ASSIGNED, S.ACTIVATED, S.STARTING))
+IS_THROTTLED, IS_RUNNING = int(S.THROTTLED), int(S.RUNNING)
+
+
+class Owner(NamedTuple):
+    """Whose jobs a row counts: codes of the user, of the working group, -1 = none, and of the share."""
+
+    user: int
+    working_group: int
+    share: int
+
+    @property
+    def account(self) -> tuple[int, int]:
+        """Whom caps concern: the user and -1, or -1 and the working group."""
+        return (-1, self.working_group) if self.working_group >= 0 else (self.user, -1)
+
+
+@compiled
+def count_for_user(world: Arrays, job, status, change):
+    """Count a job in or out of the numbers of its user in a status; change: 1 or -1."""
+    row = job["user_row"] - 1
+    if row < 0:
+        return
+    queue, cores = job["queue"], change * np.int32(job["corecount"])
+    if status == IS_RUNNING:
+        world.user_jobs[row, queue, RUNNING] += change
+        world.user_jobs[row, queue, CORES] += cores
+    elif status == IS_THROTTLED:
+        world.user_jobs[row, queue, THROTTLED] += change
+        world.user_queued_cores[row] += cores
+    elif status == DEFINED or status == ASSIGNED or status == ACTIVATED or status == STARTING:
+        world.user_jobs[row, queue, QUEUED] += change
+        world.user_queued_cores[row] += cores
+
+
+class UserRows:
+    """Gives analysis tasks the row of their user, working group and share.
+
+    owners: of each row, None = it is free; rows_of_user: rows by user and share; rows_of_account: by `Owner.account`.
+    """
+
+    def __init__(self, vocabularies: dict[str, tuple[str, ...]]):
+        self.analysis = np.isin(vocabularies["labels"], ANALYSIS_LABELS)
+        self.named = np.array([bool(word) for word in vocabularies["working_groups"]])
+        self.owners: list[Owner | None] = []
+        self.row_of: dict[Owner, int] = {}
+        self.rows_of_user: dict[tuple[int, int], list[int]] = {}
+        self.rows_of_account: dict[tuple[int, int], list[int]] = {}
+
+    def owner(self, task: np.void) -> Owner | None:
+        """Whose the jobs of a task are; None if it is not analysis or has no share yet."""
+        if task["share"] < 0 or not self.analysis[task["label"]]:
+            return None
+        group = int(task["working_group"])
+        return Owner(int(task["user"]), group if self.named[group] else -1, int(task["share"]))
+
+    def take(self, owner: Owner, arrays: Arrays) -> int:
+        """The row of an owner, which may be one past the end of the table."""
+        if owner not in self.row_of:
+            if None not in self.owners and len(self.owners) >= len(arrays.user_jobs):
+                self._release(arrays)
+            row = self.owners.index(None) if None in self.owners else len(self.owners)
+            self.owners[row:row + 1] = [owner]
+            self.row_of[owner] = row
+            self.rows_of_user.setdefault((owner.user, owner.share), []).append(row)
+            self.rows_of_account.setdefault(owner.account, []).append(row)
+        return self.row_of[owner]
+
+    def work(self, arrays: Arrays) -> tuple[np.ndarray, np.ndarray]:
+        """Accounts with tasks, (n, 2), and their running and queued jobs and running and queued cores, (4, n)."""
+        rows = np.array([(number, *owner.account) for number, owner in enumerate(self.owners) if owner is not None],
+                        np.int64).reshape(-1, 3)
+        accounts, place = np.unique(rows[:, 1:], axis=0, return_inverse=True)
+        jobs = arrays.user_jobs[rows[:, 0]].sum(axis=1)
+        of_rows = (jobs[:, RUNNING], jobs[:, QUEUED] + jobs[:, THROTTLED], jobs[:, CORES],
+                   arrays.user_queued_cores[rows[:, 0]])
+        return accounts, np.array([np.bincount(place.ravel(), numbers, len(accounts)) for numbers in of_rows])
+
+    def _release(self, arrays: Arrays) -> None:
+        """Free the rows to which no task and no live job refers."""
+        used = np.zeros(len(self.owners) + 1, bool)
+        used[arrays.tasks["user_row"]] = True
+        used[arrays.jobs["user_row"][arrays.jobs["panda_id"] > 0]] = True
+        for row in np.flatnonzero(~used[1:]).tolist():
+            owner = self.owners[row]
+            if owner is not None:
+                del self.row_of[owner]
+                self.owners[row] = None
+                self.rows_of_user[owner.user, owner.share].remove(row)
+                self.rows_of_account[owner.account].remove(row)

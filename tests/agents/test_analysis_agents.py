@@ -1,0 +1,254 @@
+"""What is known of users in a run: their jobs by queue, classes of queues and tasks, and tasks that are throttled."""
+
+import numpy as np
+import pytest
+from builders import S, Stage, T, put_job, put_task, scenario
+
+from simgrid_broker.agents.analysis_watch_dog import analysis_watch_dog
+from simgrid_broker.agents.metric_collector import metric_collector
+from simgrid_broker.agents.task_evaluator import task_evaluator
+from simgrid_broker.agents.task_source import task_source
+from simgrid_broker.names import Cause, SiteClass, TaskClass
+from simgrid_broker.units import HOUR
+from simgrid_broker.world.analysis_metrics import Ends, Starts
+from simgrid_broker.world.invariants import broken
+from simgrid_broker.world.queued_work import queued_power
+from simgrid_broker.world.transitions import move
+from simgrid_broker.world.user_jobs import CORES, FIRST_USER_ROWS, QUEUED, RUNNING, THROTTLED
+from simgrid_broker.world.user_view import user_view
+
+SHARES = [dict(name="User Analysis", value=1), dict(name="Express Analysis", value=1), dict(name="Production", value=1)]
+USER, EXPRESS, PRODUCTION = range(3)
+DAEMONS = (task_source, metric_collector, task_evaluator, analysis_watch_dog)
+
+
+def stage_of(*tasks, agents=DAEMONS, queues=("HERE",), **values) -> Stage:
+    """Tasks of users at work, whose jobs are counted."""
+    said = dict(name="test", shares=SHARES, resource_types=dict(SCORE=dict()))
+    stage = Stage(agents, scenario({name: {} for name in queues}, **said | values),
+                  *(dict(label="user", share=USER) | task for task in tasks))
+    stage.run(1.0)
+    for row in range(len(tasks)):
+        put_task(stage, row, T.RUNNING)
+    stage.world.count_for_users(range(len(tasks)))
+    return stage
+
+
+def put(stage, status, number=1, task=0, **columns) -> list[int]:
+    """Rows of jobs of a task in a status."""
+    said = stage.arrays.tasks[task]
+    return [put_job(stage, status, task=task, share=said["share"], user=said["user"], user_row=said["user_row"],
+                    **columns) for _ in range(number)]
+
+
+def numbers(stage, row=0, queue=0):
+    """Queued, throttled and running jobs and running cores of a user in a share at a queue, and queued cores."""
+    found = stage.arrays.user_jobs[row, queue]
+    return [*found[[QUEUED, THROTTLED, RUNNING, CORES]].tolist(), int(stage.arrays.user_queued_cores[row])]
+
+
+def test_jobs_are_counted_for_their_user_and_share_at_each_queue():
+    stage = stage_of(dict(user="ann"), dict(user="bob"), dict(user="ann"), queues=("HERE", "THERE"))
+    put(stage, S.ACTIVATED, 3, corecount=2)
+    put(stage, S.RUNNING, task=1, corecount=8, queue=1)
+    put(stage, S.THROTTLED, task=2, corecount=4)
+    put(stage, S.TRANSFERRING, task=2)
+    assert numbers(stage) == [3, 1, 0, 0, 10]                           # both tasks of ann, transferring not counted
+    assert numbers(stage, 1, 1) == [0, 0, 1, 8, 0]
+    assert stage.arrays.user_jobs.sum() == 4 + 1 + 8
+
+
+def test_the_counts_are_checked_against_the_jobs():
+    stage = stage_of(dict(user="ann"))
+    put(stage, S.ACTIVATED)
+    assert not [message for message in broken(stage.arrays) if "users" in message]
+    stage.arrays.user_jobs[0, 0, QUEUED] += 1
+    stage.arrays.user_queued_cores[0] += 1
+    assert [message for message in broken(stage.arrays) if "users" in message] == [
+        "jobs of users by share and queue differ from a recount", "cores of queued jobs of users differ from a recount"]
+
+
+def test_production_is_not_counted():
+    stage = stage_of(dict(label="managed"))
+    put(stage, S.RUNNING)
+    assert stage.arrays.tasks["user_row"][0] == 0 and not stage.arrays.user_jobs.any()
+
+
+def test_jobs_follow_their_task_to_another_share():
+    stage = stage_of(dict(user="ann"))
+    put(stage, S.DEFINED, 2)
+    put(stage, S.RUNNING)
+    stage.arrays.tasks["n_alive"][0] = 3
+    stage.fabric.set_share([0], EXPRESS)
+    assert (numbers(stage), numbers(stage, 1)) == ([0, 0, 1, 1, 0], [2, 0, 0, 0, 2])      # the running one stays
+    assert [owner.share for owner in stage.world.user_rows.owners] == [USER, EXPRESS]
+
+
+def test_members_of_a_group_are_counted_apart():
+    stage = stage_of(dict(user="ann"), dict(user="ann", working_group="GP_Top"), dict(user="bob",
+                     working_group="GP_Top"))
+    for task in range(3):
+        put(stage, S.RUNNING, 2 + task, task)
+    owners, work = stage.world.user_rows.work(stage.arrays)
+    groups = stage.world.vocabularies["working_groups"]
+    assert [groups[group] if group >= 0 else "" for _, group in owners.tolist()] == ["GP_Top", ""]
+    assert work[0].tolist() == [7, 2]
+
+
+def test_rows_of_users_who_are_gone_are_given_to_others():
+    stage = stage_of(*(dict(user=f"user-{number}") for number in range(FIRST_USER_ROWS + 3)))
+    assert len(stage.arrays.user_jobs) == 2 * FIRST_USER_ROWS                       # all are alive: the table grows
+    stage = stage_of(*(dict(user=f"user-{number}") for number in range(FIRST_USER_ROWS)), dict(label="managed"))
+    stage.arrays.tasks["user_row"][:FIRST_USER_ROWS - 1] = 0
+    job = put_job(stage, S.RUNNING, task=0, user_row=1)
+    stage.arrays.tasks["label"][FIRST_USER_ROWS] = stage.arrays.tasks["label"][0]
+    stage.arrays.tasks["share"][FIRST_USER_ROWS] = EXPRESS
+    stage.world.count_for_users([FIRST_USER_ROWS])
+    assert len(stage.arrays.user_jobs) == FIRST_USER_ROWS
+    assert stage.arrays.tasks["user_row"][FIRST_USER_ROWS] == 2                     # the first row has a live job
+    assert stage.arrays.jobs["user_row"][job] == 1
+
+
+@pytest.mark.rule("AnalysisWatchDog._throttle")
+@pytest.mark.parametrize(("cap", "running", "status"), [
+    pytest.param(100, 95, "running", id="at 95 % of the cap"),
+    pytest.param(100, 96, "throttled", id="above it"),
+    pytest.param(None, 96, "running", id="no cap"),
+])
+def test_tasks_of_a_user_above_a_cap_are_throttled(cap, running, status):
+    stage = stage_of(dict(user="ann"), dict(user="ann"), dict(user="bob"), edition="deployed",
+                     gdpconfig={} if cap is None else {"CAP_RUNNING_USER_JOBS": cap})
+    put(stage, S.RUNNING, running)
+    stage.run(130.0)
+    assert [stage.task(row) for row in range(3)] == [status, status, "running"]
+    assert set(stage.world.analysis.throttled.values()) == ({"running jobs"} if status == "throttled" else set())
+
+
+@pytest.mark.rule("AnalysisWatchDog._throttle")
+def test_the_documentation_throttles_tasks_in_brokerage_alone():
+    stage = stage_of(dict(user="ann"), gdpconfig={"CAP_RUNNING_USER_JOBS": 1})
+    put(stage, S.RUNNING, 9)
+    stage.run(130.0)
+    assert stage.task() == "running"
+
+
+@pytest.mark.rule("AnalysisWatchDog._throttle")
+def test_throttled_tasks_are_released_below_85_percent_or_after_two_hours():
+    def throttled():
+        stage = stage_of(dict(user="ann"), edition="deployed", gdpconfig={"CAP_RUNNING_USER_JOBS": 20})
+        jobs = put(stage, S.RUNNING, 20)
+        stage.run(130.0)
+        assert stage.task() == "throttled"
+        return stage, jobs
+    stage, _ = throttled()
+    stage.run(130.0 + 7000.0)
+    assert stage.task() == "throttled"
+    released_s = stage.entered(T.THROTTLED) + 7200.0
+    stage.run(released_s + 61.0)
+    assert stage.entered(T.RUNNING) == pytest.approx(released_s, abs=61.0)
+    stage, jobs = throttled()
+    for row in jobs[:2]:
+        move(stage.arrays, row, int(S.HOLDING), stage.now)
+    stage.run(300.0)
+    assert stage.task() == "throttled"                                               # 18 of 20
+    move(stage.arrays, jobs[2], int(S.HOLDING), stage.now)
+    stage.run(500.0)
+    assert stage.task() == "running" and not stage.world.analysis.throttled
+
+
+def test_tasks_get_classes_from_the_slots_of_their_users():
+    stage = stage_of(dict(user="ann"), dict(user="bob"), dict(user="eve"), dict(user="eve", share=EXPRESS),
+                     dict(user="ann", share=PRODUCTION), edition="deployed",
+                     gdpconfig={"USER_USAGE_THRESHOLD_A": 10, "USER_USAGE_THRESHOLD_B": 20})
+    put(stage, S.RUNNING, 5, corecount=1)
+    put(stage, S.RUNNING, 3, task=1, corecount=8)
+    stage.world.analysis.site_class[:] = SiteClass.HI
+    stage.world.analysis.sites_at = 0.0
+    stage.run(1300.0)
+    assert stage.world.analysis.task_class == {1: TaskClass.A, 2: TaskClass.C, 4: TaskClass.S}
+    assert stage.world.analysis.in_hi.tolist()[:2] == [5, 24] and np.isnan(stage.world.analysis.in_hi[2])
+
+
+@pytest.mark.rule("AnalysisWatchDog._boost", "task_evaluator.progress")
+def test_a_task_that_is_nearly_done_moves_to_express_analysis():
+    stage = stage_of(dict(user="ann", n_jobs=100, n_finished=95, n_attempts=100), dict(user="ann", n_jobs=100))
+    put(stage, S.RUNNING, 5)
+    stage.run(1600.0)
+    assert stage.arrays.tasks["share"].tolist() == [EXPRESS, USER]
+    assert stage.arrays.splitting["maxwalltime"].tolist() == [1.0, 0.0]
+    stage.control.books.ledger.take_back_changes(0)
+    assert stage.arrays.tasks["share"][0] == USER
+
+
+@pytest.mark.rule("MetricCollector._site_classes")
+def test_queues_are_classified_by_the_waits_of_tests():
+    stage = stage_of(dict(user="gangarbt", processing_type="gangarobot"), agents=(metric_collector,),
+                     queues=("FAST", "MIDDLE", "SLOW"), edition="deployed")
+    collector_tests = {0: 600.0, 1: 2 * HOUR, 2: 9 * HOUR}
+    rows = np.zeros(6, stage.arrays.jobs.dtype)
+    times = np.full((6, len(S)), np.nan)
+    kind = stage.world.vocabularies["processing_types"].index("gangarobot")
+    for number in range(6):
+        queue = number % 3
+        rows[number]["queue"], rows[number]["processing_type"] = queue, kind
+        times[number, [S.ACTIVATED, S.RUNNING]] = 0.0, collector_tests[queue] + number
+    stage.arrays.queues["n_started"] = 1
+    stage.run(700.0)
+    for watcher in stage.fabric.watchers:
+        watcher(rows, times)
+    stage.arrays.queues["n_started"] = 2
+    stage.run(4000.0)
+    assert stage.world.analysis.site_class.tolist() == [SiteClass.HI, SiteClass.MID, SiteClass.LO]
+
+
+def test_brokerage_sees_the_jobs_of_a_user_beside_those_of_others():
+    stage = stage_of(dict(user="ann"), dict(user="bob"), dict(user="ann", share=EXPRESS), edition="deployed",
+                     queues=("HERE", "THERE"), gdpconfig={"USER_USAGE_THRESHOLD_A": 10})
+    put(stage, S.RUNNING, 2, corecount=3)
+    put(stage, S.ACTIVATED, 4)
+    put(stage, S.RUNNING, 5, task=1)
+    put(stage, S.RUNNING, 7, task=2, queue=1)
+    stage.world.analysis.site_class[:] = SiteClass.HI
+    stage.world.analysis.sites_at = 0.0
+    stage.run(1300.0)
+    seen = user_view(stage.world, 0, stage.now, 10)
+    assert seen.at[["user_queued", "user_running", "users_running", "n_users"]][0].tolist() == (4, 2, 7, 2)
+    assert np.isnan(seen.at["user_queued"][1]) and seen.at["n_users"][1] == 0               # not of this share
+    assert seen.owner == (2 + 7, 4, 6 + 7, 4)
+    assert seen.rem_slots_a == 10 - 13 and seen.task_class == TaskClass.B
+    later = user_view(stage.world, 0, stage.now + 7200.0, 10)
+    assert np.isnan([later.rem_slots_a, later.usage, later.equivalent_usage]).all() and later.task_class is None
+    assert (later.at["site_class"] == SiteClass.MID).all()                                  # all of it is too old
+
+
+def test_ends_of_jobs_count_for_the_window():
+    ends = Ends(2)
+    ends.window_s = 100.0
+    rows = np.zeros(5, [("status", "i4"), ("cause", "i4"), ("jeditaskid", "i8"), ("queue", "i8")])
+    rows["status"] = S.FINISHED, S.FAILED, S.FAILED, S.CLOSED, S.CLOSED
+    rows["cause"] = Cause.NONE, Cause.PAYLOAD_ERROR, Cause.LOST_HEARTBEAT, Cause.REASSIGNED, Cause.TIMEOUT_THROTTLED
+    rows["jeditaskid"] = 7
+    rows["queue"] = 0, 1, 1, 1, 1
+    ends.note(rows, np.full(5, 50.0))
+    assert [numbers.tolist() for numbers in ends.of_task(7, 150.0)] == [[0, 1], [0, 1], [1, 0]]
+    assert not np.any(ends.of_task(8, 150.0)) and not np.any(ends.of_task(7, 151.0))
+    ends.forget(151.0)
+    assert not ends.bad and not len(ends.good[0][0])
+
+
+def test_power_that_waits_for_a_slot():
+    stage = stage_of(dict(user="ann"), dict(user="ann", share=EXPRESS))
+    put(stage, S.ACTIVATED, 3)
+    put(stage, S.ACTIVATED, task=1)
+    put(stage, S.DEFINED)
+    power = stage.arrays.queues["corepower"][0] * stage.arrays.pseudo_queues["corecount"][0]
+    assert queued_power(stage.arrays).tolist() == [3 * power, power, 0]
+
+
+def test_starts_are_counted_between_six_hours_and_five_minutes_ago():
+    starts = Starts(2)
+    for hour in range(30):
+        starts.note(np.array([60 * hour, 7]), hour * HOUR)
+    assert starts.between(24 * HOUR, 29 * HOUR).tolist() == [300, 0]
+    assert starts.rate(29 * HOUR) == pytest.approx([5 * 60 / (6 - 1 / 12), 0])       # samples at 28 h and 23 h
+    assert len(starts.samples) <= 26

@@ -1,0 +1,54 @@
+"""The analysis watchdog's limits on users and groups."""
+
+import numpy as np
+import pytest
+from policy_builders import cfg
+
+from simgrid_broker.policy.user_throttle import Work, exceeded, far_below, work_limits
+
+CAPS = cfg("deployed", prio_mgr={"CAP_RUNNING_USER_JOBS": 100, "CAP_RUNNING_USER_CORES": 1000,
+                                 "CAP_RUNNING_GROUP_JOBS": 200, "CAP_RUNNING_GROUP_CORES": 2000})
+
+
+def judged(numbers, group=False, keys=CAPS):
+    """Name of the limit that an owner with these numbers exceeds, and whether its tasks are released."""
+    work, bounds = Work(*(np.array([number]) for number in numbers)), work_limits(np.array([group]), keys)
+    reason = int(exceeded(work, bounds)[0])
+    return bounds[reason].name if reason >= 0 else "", bool(far_below(work, bounds)[0])
+
+
+@pytest.mark.rule("user_throttle.work_limits", "user_throttle.exceeded")
+@pytest.mark.parametrize(("numbers", "group", "reason"), [
+    pytest.param((95, 0, 0, 0), False, "", id="95 % of the cap"),
+    pytest.param((96, 0, 0, 0), False, "running jobs", id="above 95 %"),
+    pytest.param((200, 0, 0, 0), True, "", id="a group at its cap"),
+    pytest.param((201, 0, 0, 0), True, "running jobs", id="a group above it"),
+    pytest.param((0, 190, 0, 0), False, "", id="twice 95 % queued"),
+    pytest.param((0, 191, 0, 0), False, "queued jobs", id="more queued"),
+    pytest.param((0, 380, 0, 0), True, "", id="of a group too"),
+    pytest.param((0, 381, 0, 0), True, "queued jobs", id="and above"),
+    pytest.param((0, 0, 1000, 0), False, "", id="cores at the cap"),
+    pytest.param((0, 0, 1001, 0), False, "running cores", id="cores above the cap"),
+    pytest.param((0, 0, 2001, 0), True, "running cores", id="cores of a group"),
+    pytest.param((0, 0, 0, 1900), False, "", id="cores queued"),
+    pytest.param((0, 0, 0, 1901), False, "queued cores", id="more cores queued"),
+    pytest.param((96, 191, 1001, 1901), False, "running jobs", id="the first one is the reason"),
+])
+def test_what_throttles_tasks(numbers, group, reason):
+    assert judged(numbers, group)[0] == reason
+
+
+@pytest.mark.rule("user_throttle.far_below")
+@pytest.mark.parametrize(("numbers", "released"), [
+    pytest.param((85, 170, 850, 1700), True, id="all at 85 %"), pytest.param((86, 0, 0, 0), False, id="running jobs"),
+    pytest.param((0, 171, 0, 0), False, id="queued jobs"), pytest.param((0, 0, 851, 0), False, id="running cores"),
+    pytest.param((0, 0, 0, 1701), False, id="queued cores"),
+])
+def test_what_releases_them(numbers, released):
+    assert judged(numbers)[1] == released
+
+
+@pytest.mark.rule("user_throttle.work_limits")
+def test_a_cap_that_is_not_set_limits_nothing():
+    assert judged((1e6, 1e6, 1e6, 1e6), keys=cfg("deployed")) == ("", True)
+    assert judged((1e6, 1e6, 9, 9), keys=cfg("deployed", prio_mgr={"CAP_RUNNING_USER_CORES": 10})) == ("", False)
