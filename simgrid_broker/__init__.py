@@ -12,7 +12,7 @@ HOMES = {
     "read_run": "records", "Run": "records",
     "metrics": "",
     "write_report": "report", "write_comparison": "report", "terminal_summary": "report",
-    "replicate": "experiments.replicate", "read_study": "experiments.study",
+    "replicate": "experiments.replicate", "compare": "experiments.compare", "read_study": "experiments.study",
     "broker": "dry_run", "broker_turn": "dry_run", "match": "dry_run",
     "broker_jobs": "policy.job_brokerage.broker", "broker_task": "policy.task_brokerage.broker",
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors", "RequestError": "errors",

@@ -6,6 +6,7 @@ from typer.core import TyperGroup
 from simgrid_broker.cli import (
     broker,
     check,
+    compare,
     describe,
     explain,
     gdpconfig,
@@ -57,7 +58,7 @@ def show_version(asked: bool) -> None:
 
 
 for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES),
-                          (reports.report, reports.REPORT_EXAMPLES), (reports.compare, reports.COMPARE_EXAMPLES),
+                          (reports.report, reports.EXAMPLES), (compare.compare, compare.EXAMPLES),
                           (studies.replicate, studies.EXAMPLES),
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (share_tree.shares, share_tree.EXAMPLES),

@@ -1,12 +1,12 @@
 """The figures of one run as one table with names, such as `wait_p50` and `shares.Analysis.delivered`."""
 
-import io
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pandas as pd
 
 from simgrid_broker import metrics
-from simgrid_broker.errors import Problem, nearest
+from simgrid_broker.errors import OutputError, Problem, nearest
 from simgrid_broker.names import JOB_ENDS
 from simgrid_broker.records import Run, write_whole
 from simgrid_broker.scenario import Scenario
@@ -38,9 +38,9 @@ def figures(run: Run) -> pd.DataFrame:
     if path.is_file():
         return pd.read_parquet(path)
     table = pd.concat([table.assign(figure=names)[list(COLUMNS)] for names, table in _named(run)], ignore_index=True)
-    buffer = io.BytesIO()
-    table.to_parquet(buffer, index=False)
-    write_whole(path, buffer.getvalue())
+    if run.manifest["status"] == "complete":
+        with suppress(OutputError):                              # a run of another user can be read, not written
+            write_whole(path, table.to_parquet(index=False))
     return table
 
 

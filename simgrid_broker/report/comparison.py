@@ -14,7 +14,7 @@ from simgrid_broker.report.caveats import warnings_of
 from simgrid_broker.report.context import context
 from simgrid_broker.report.page import page
 from simgrid_broker.report.pictures import plots_of, save_plots
-from simgrid_broker.report.settings import differing
+from simgrid_broker.report.settings import differing, differing_names
 from simgrid_broker.report.words import SUMMARY_LABELS, spoken
 
 MOST_DIFFERENCES = 40
@@ -56,7 +56,8 @@ def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iter
              partial(_curves, run_a, run_b, marks), partial(_waiting, run_a, run_b, tables["waiting"]),
              partial(_life, tables), partial(_rest, tables))
     sections = [part() for part in steps(parts)]
-    text = page("Comparison of two runs", f"A: {run_a.name}   B: {run_b.name}", sections,
+    name_a, name_b = differing_names([run_a.folder, run_b.folder])
+    text = page("Comparison of two runs", f"A: {name_a}   B: {name_b}", sections,
                 save_plots(plots_of(sections), folder / "plots", steps),
                 "Made by simgrid_broker. Plots and their tables are also in plots/.")
     return write_whole(folder / "report.html", text)
@@ -64,16 +65,28 @@ def write_comparison(run_a: Run, run_b: Run, folder: Path, steps: Callable[[Iter
 
 def setting_differences(run_a: Run, run_b: Run) -> pd.DataFrame:
     """Settings in which the two runs differ: key, A, B; from the scenarios and the gdpconfig in force."""
-    a, b = ({**run.manifest["scenario"], "seed": run.manifest["seed"],
-                 "gdpconfig": {key: entry["value"] for key, entry in run.manifest["gdpconfig"].items()}}
-            for run in (run_a, run_b))
-    return pd.DataFrame(list(differing(a, b)), columns=["key", "A", "B"])
+    return pd.DataFrame(list(differing(settings_of(run_a), settings_of(run_b))), columns=["key", "A", "B"])
+
+
+def settings_of(run: Run) -> dict:
+    """All settings of a run: its scenario, with the seed and gdpconfig in force."""
+    return {**run.manifest["scenario"], "seed": run.manifest["seed"],
+            "gdpconfig": {key: entry["value"] for key, entry in run.manifest["gdpconfig"].items()}}
+
+
+def scenario_note(run_a: Run, run_b: Run) -> str:
+    """A warning that two runs are of different scenarios; empty if they are not."""
+    a, b = (run.manifest["scenario"]["name"] for run in (run_a, run_b))
+    return "" if a == b else (f"The runs are of different scenarios, {a} and {b}: differences are those of all that "
+                              "differs between these, not of one setting.")
 
 
 def _differences(run_a: Run, run_b: Run, tables: Mapping[str, pd.DataFrame]) -> Section:
     """Warnings, differing settings, and both summaries side by side."""
     blocks: list[Block] = [Note(f"{name}: {text}", strong=True) for name, run in (("A", run_a), ("B", run_b))
                            for text in warnings_of(run)]
+    if note := scenario_note(run_a, run_b):
+        blocks.append(Note(note, strong=True))
     if run_a.manifest["seed"] == run_b.manifest["seed"]:
         blocks.append(Note("Both runs have the same seed: jobs that exist in both use the same random draws, so "
                            "differences come from the settings below, amplified or damped by chance."))
@@ -96,16 +109,18 @@ def _shares(table: pd.DataFrame, trees: list[Tree]) -> Section:
     level = {name: level for tree in trees for name, level in zip(tree.names, tree.level.tolist(), strict=True)}
     leaves = {name for tree in trees for name in tree.leaf_names}
     delivered = table[(table.metric == "delivered") & table.share.isin(leaves)]
-    targets = table[table.metric == "target"].set_index("share").changed
-    delivered = delivered.assign(target=delivered.share.map(targets), value=delivered.changed)
-    columns = {"delivered": "Delivered, %", "deviation": "Deviation", "near": "Within 10 %"}
+    targets = table[table.metric == "target"].set_index("share")
+    delivered = delivered.assign(target=delivered.share.map(targets.changed), value=delivered.changed,
+                                 base_target=delivered.share.map(targets.base))
+    columns = {"target": "Target, %", "delivered": "Delivered, %", "deviation": "Deviation", "near": "Within 10 %"}
     figures = table[table.metric.isin(columns) & (table.share.map(level) > 0)]
     rows = _side_by_side(figures, ["share"], columns)
     return Section("shares", "Global shares", (
         plot_or_note(Plot("shares", "Delivered power by share", delivered,
                           drawn_by("share_figures.compliance_pair"),
-                          "Circle: A; diamond: B; black mark: target in B. Compliance improves where the diamond is "
-                          "closer to the mark than the circle.", (10, 1.1 + 0.27 * max(len(delivered), 3))),
+                          "Circle: A; diamond: B; marks in the same colours: the targets of each. Compliance improves "
+                          "where the diamond is closer to its mark than the circle to its own.",
+                          (10, 1.1 + 0.27 * max(len(delivered), 3))),
                      "no job was running."),
         TableBlock("Compliance of every share", rows,
                    "Deviation: mean absolute deviation, percentage points. Within 10 %: % of samples with work "
@@ -188,8 +203,9 @@ def _rest(tables: Mapping[str, pd.DataFrame]) -> Section:
 
 
 def _both(run_a: Run, run_b: Run, metric: Callable[[Run], pd.DataFrame]) -> pd.DataFrame:
-    return pd.concat([metric(run).assign(run=f"{name}: {run.name}") for name, run in (("A", run_a), ("B", run_b))],
-                     ignore_index=True)
+    names = differing_names([run_a.folder, run_b.folder])
+    return pd.concat([metric(run).assign(run=f"{side}: {name}") for side, name, run in
+                      zip("AB", names, (run_a, run_b), strict=True)], ignore_index=True)
 
 
 def _side_by_side(table: pd.DataFrame, by: list[str], metrics_shown: Mapping[str, str]) -> pd.DataFrame:

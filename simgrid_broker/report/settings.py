@@ -1,6 +1,7 @@
-"""Settings in which scenarios differ, by the dotted keys that a user would write."""
+"""What differs between runs: settings by the dotted keys that a user would write, and short names."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 ABSENT = "–"
@@ -49,3 +50,20 @@ def _by_name(values: Sequence) -> dict[str, Any] | None:
     names = [value.get("name") if isinstance(value, Mapping) else None for value in values]
     is_named = len(names) > 0 and None not in names and len(set(names)) == len(names)
     return dict(zip(names, values, strict=True)) if is_named else None
+
+
+def differing_names(paths: Sequence[Path]) -> list[str]:
+    """The shortest names of some paths that still differ: what they have in common at both ends is left out.
+
+    Equal paths get numbers.
+    """
+    parts = [path.resolve().with_suffix("").parts if path.suffix in (".yaml", ".yml") else path.resolve().parts
+             for path in paths]
+    first = next((k for k, steps in enumerate(zip(*parts, strict=False)) if len(set(steps)) > 1),
+                 min(map(len, parts)))
+    rests = [part[first:] for part in parts]
+    while all(rests) and len(rests) > 1 and len({rest[-1] for rest in rests}) == 1 and all(
+            len(rest) > 1 for rest in rests):
+        rests = [rest[:-1] for rest in rests]
+    names = ["/".join(rest) or part[-1] for rest, part in zip(rests, parts, strict=True)]
+    return [f"{name} ({names[:k].count(name) + 1})" if names.count(name) > 1 else name for k, name in enumerate(names)]

@@ -141,16 +141,20 @@ def _ratios(axes: Axes, nodes: pd.DataFrame, colours: Sequence[str]) -> None:
 
 
 def compliance_pair(table: pd.DataFrame, axes: Axes) -> Axes:
-    """Delivered power of the leaves in two runs (columns base and changed) around the target of the second."""
+    """Delivered power of the leaves in two runs (columns base and changed) around their targets (base_target,
+    target).
+    """
     rows = table.iloc[::-1].reset_index(drop=True)
-    canvas.dress(axes, xlabel="delivered power (% of all in use); black mark: target of B", grid="x")
+    canvas.dress(axes, xlabel="delivered power (% of all in use); marks: targets", grid="x")
     axes.hlines(rows.index, rows.base, rows.changed, color="#CCCCCC", linewidth=3)
-    axes.vlines(rows.target, rows.index - 0.4, rows.index + 0.4, color=INK, linewidth=1.6)
     for name, label, colour, shape in (("base", "A", RUN_COLOURS[0], "o"), ("changed", "B", RUN_COLOURS[1], "D")):
+        target, low, high = (rows.base_target, 0.02, 0.4) if name == "base" else (rows.target, -0.4, -0.02)
+        axes.vlines(target, rows.index + low, rows.index + high, color=colour, linewidth=1.8,
+                    label=f"target of {label}")
         axes.scatter(rows[name], rows.index, color=colour, marker=shape, s=34, label=label, zorder=3)
     canvas.rows_axis(axes, rows.share)
     canvas.legend_above(axes, canvas.handles_of(axes))
-    canvas.amount_axis(axes, rows[["base", "changed", "target"]].max().max())
+    canvas.amount_axis(axes, rows[["base", "changed", "target", "base_target"]].max().max())
     return axes
 
 

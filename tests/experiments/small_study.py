@@ -22,3 +22,13 @@ def study_file(folder, **keys):
     settings = QUICK | keys.pop("settings", {})
     path.write_text(json.dumps({"scenario": str(MINIMAL), "set": settings, **keys}, indent=1))
     return path
+
+
+def runs_of(folder, scenario, seeds, group="base"):
+    """Runs of a scenario with some seeds, in this process."""
+    from simgrid_broker.experiments.points import Point
+    from simgrid_broker.experiments.work import Common, run_point
+    from simgrid_broker.records import read_run
+    points = [Point(group, seed) for seed in seeds]
+    assert all(run_point(Common(folder, (scenario,)), point)[0] == "done" for point in points)
+    return [read_run(point.folder(folder)) for point in points]

@@ -1,0 +1,152 @@
+"""`compare`: two runs in every detail, or groups of runs with the errors of their differences."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from simgrid_broker.cli.loading import loaded
+from simgrid_broker.cli.progress import steps
+from simgrid_broker.cli.studies import Figures, Number, Reports, Scheduler, seeds_given, watched
+from simgrid_broker.cli.text import paragraph, table
+from simgrid_broker.cli.trouble import BadArgument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from simgrid_broker.experiments.groups import Group
+    from simgrid_broker.records import Run
+
+EXAMPLES = """\b
+Examples:
+  simgrid-broker compare results/quickstart/seed-1 results/quickstart/seed-1-2
+  simgrid-broker compare results/base/seed-1 results/tuned/seed-1 --out results/base-and-tuned
+  simgrid-broker compare scenarios/atlas_day.yaml scenarios/flat_shares.yaml --seeds 5
+  simgrid-broker compare results/minimal/replicate results/tuned/replicate --figure wait_p50
+"""
+SEEDS = "10"
+
+
+def compare(
+    things: Annotated[list[Path], typer.Argument(metavar="RUN|SCENARIO...", help="Folders of runs, folders that hold "
+                                                 "runs or a study, or scenario files; the first is the base.",
+                                                 show_default=False)],
+    seeds: Annotated[str | None, typer.Option(metavar="SEEDS", help="Seeds with which scenarios are run: a number, or "
+                                              f"a range such as 5-9; default: {SEEDS}.", show_default=False)] = None,
+    figures: Figures = None,
+    workers: Number = None,
+    scheduler: Scheduler = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Folder of the comparison; default: next to the "
+                                             "last run.", show_default=False)] = None,
+    reports: Reports = False,
+) -> None:
+    """Compare runs, groups of runs, or scenarios with several seeds.
+
+    Two single runs: settings that differ, differences of all results, overlaid curves. Groups: which differences are
+    real, with intervals over the seeds, and how many more seeds would settle the others.
+    """
+    if len(things) < 2:
+        raise BadArgument("RUN|SCENARIO...", str(things[0]), "name at least two runs, folders of runs or scenarios")
+    with_scenarios = any(thing.is_file() for thing in things)
+    if not with_scenarios:
+        refuse_unused(seeds, workers, scheduler, reports)
+    if len(things) == 2 and all(is_run(thing) for thing in things):
+        compare_two(things[0], things[1], figures, out)
+        return
+    from simgrid_broker.experiments.compare import grouped, write_groups_report
+    with watched(workers, scheduler, reports) as run_on:
+        groups, study = grouped(things, seeds_given(seeds or SEEDS), out if with_scenarios else None, run_on, loaded)
+    folder = study.folder if study is not None else out or default_folder(groups)
+    page, rows = write_groups_report(groups, folder, tuple(figures or ()), steps("Writing the report"))
+    show_groups(groups, rows)
+    typer.echo(f"\nReport: {page}\nTables: {folder} (differences, means, results as .csv and .parquet)")
+
+
+def refuse_unused(seeds: str | None, workers: int | None, scheduler: str | None, reports: bool) -> None:
+    """Raise BadArgument for an option that only acts on scenarios."""
+    for name, value in (("--seeds", seeds), ("--workers", workers), ("--scheduler", scheduler),
+                        ("--reports", reports or None)):
+        if value is not None:
+            raise BadArgument(name, value, "has no effect without a scenario: recorded runs have their seeds")
+
+
+def is_run(folder: Path) -> bool:
+    """Whether a path is the folder of one run, or of nothing, which `read_run` refuses with runs nearby."""
+    from simgrid_broker.experiments.groups import recorded
+    from simgrid_broker.records import read_run
+    if folder.is_file():
+        return False
+    if not folder.is_dir():
+        read_run(folder)
+    found = recorded(folder)
+    return len(found) == 1 and len(found[0][1]) == 1
+
+
+def compare_two(base: Path, changed: Path, figures: list[str] | None, out: Path | None) -> None:
+    """Compare two single runs in tables and curves."""
+    from simgrid_broker.experiments.groups import recorded
+    from simgrid_broker.report import write_comparison
+    from simgrid_broker.report.comparison import scenario_note
+    if figures:
+        raise BadArgument("--figure", figures[0], "has no effect on two single runs, whose figures are all compared")
+    run_a, run_b = (recorded(folder)[0][1][0] for folder in (base, changed))
+    folder = out or run_b.folder.parent / f"{_label(run_b)}-against-{_label(run_a)}"
+    page = write_comparison(run_a, run_b, folder, steps("Comparing"))
+    typer.echo(f"A: {run_a.folder}\nB: {run_b.folder}\n")
+    if note := scenario_note(run_a, run_b):
+        typer.echo(paragraph(f"note: {note}") + "\n")
+    typer.echo(differences(run_a, run_b))
+    typer.echo(f"\nReport: {page}")
+
+
+def differences(run_a: "Run", run_b: "Run") -> str:
+    """The summaries of two runs side by side, as a table."""
+    from simgrid_broker import metrics
+    from simgrid_broker.report.words import SUMMARY_LABELS, number
+    rows = metrics.difference(metrics.summary(run_a), metrics.summary(run_b))
+    return table(("figure", "A", "B", "B - A", "unit"),
+                 [(SUMMARY_LABELS[row.metric], number(row.base), number(row.changed), number(row.difference), row.unit)
+                  for row in rows.itertuples()], numbers=(1, 2, 3))
+
+
+def show_groups(groups: "list[Group]", rows: "pd.DataFrame") -> None:
+    """Print the groups, what to know about them, settings that differ, and the differences with their intervals."""
+    from simgrid_broker.experiments.compare import remarks_on
+    from simgrid_broker.experiments.groups import setting_table
+    for k, group in enumerate(groups):
+        typer.echo(f"{'base' if k == 0 else f'{k:4}'}: {group.name}, {len(group.runs)} runs")
+    for remark in remarks_on(groups, rows):
+        typer.echo(paragraph(f"note: {remark}"))
+    settings = setting_table(groups)
+    if len(settings):
+        shown = settings.head(12)
+        typer.echo("\n" + table(("setting", *settings.columns[1:]), [tuple(map(str, row)) for row in shown.to_numpy()]))
+        if len(settings) > len(shown):
+            typer.echo(f"{len(settings) - len(shown)} more settings differ.")
+    typer.echo("\n" + difference_text(rows))
+
+
+def difference_text(rows: "pd.DataFrame") -> str:
+    """Differences with their intervals as a table."""
+    from simgrid_broker.report.words import number
+    several = rows.group.nunique() > 1
+    head = (*(("group",) if several else ()), "figure", "base", "value", "difference", "95 % low", "high", "real",
+            "seeds needed", "unit")
+    lines = [(*((row["group"],) if several else ()), row["figure"],
+              *(number(row[name]) for name in ("base", "changed", "difference", "low", "high")),
+              "yes" if row["is_real"] else "no", number(row["seeds_needed"]), row["unit"])
+             for row in rows.to_dict("records")]
+    first = 2 if several else 1
+    return table(head, lines, numbers=(*range(first, first + 5), first + 6))
+
+
+def default_folder(groups: "list[Group]") -> Path:
+    """Next to the last group, named by the groups."""
+    from simgrid_broker.experiments.points import folder_name
+    last = groups[-1].runs[0].folder.parent
+    return last.parent / folder_name("-against-".join(group.name for group in reversed(groups)))
+
+
+def _label(run: "Run") -> str:
+    """Scenario and run as part of a folder name."""
+    return run.name.replace("/", "-")

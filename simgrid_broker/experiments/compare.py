@@ -1,0 +1,207 @@
+"""`compare`: groups of runs against the first of them, with intervals of paired differences."""
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from simgrid_broker.errors import InputFileError, Problem, StudyError, nearest
+from simgrid_broker.experiments.figures import headlines, unknown_figures
+from simgrid_broker.experiments.groups import Group, of_study, recorded, scenario_names, setting_table
+from simgrid_broker.experiments.pages import (
+    asked,
+    in_percent,
+    label_of,
+    means_block,
+    write_study_page,
+    write_table,
+)
+from simgrid_broker.experiments.points import Point, folder_name
+from simgrid_broker.experiments.replicate import MOST_SERIES, series_plots, without_seed
+from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
+from simgrid_broker.experiments.study import Study
+from simgrid_broker.experiments.study_file import seeds_of
+from simgrid_broker.experiments.tables import differences, means
+from simgrid_broker.records import Run
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by, plot_or_note
+from simgrid_broker.report.settings import differing_names
+from simgrid_broker.report.words import number
+from simgrid_broker.scenario import Scenario, load_scenario
+
+MOST_SETTINGS = 60
+"""Differing settings that a page lists; the others are counted."""
+READING = ("Difference from {base}, with its standard error and 95 % interval. Real: such a difference by chance has a "
+           "probability below 5 %, corrected for all rows together (Holm). Seeds needed: pairs of runs with which four "
+           "of five studies would find a difference of this size real (∞: no number within reason). Pairs: runs of the "
+           "same seed are compared; otherwise the means of both groups.")
+
+Thing = Scenario | Run | Sequence[Run] | str | Path
+
+
+def compare(*things: Thing, seeds: int | str = 10, out: str | Path | None = None, workers: Workers = LOCAL,
+            figures: Iterable[str] = ()) -> pd.DataFrame:
+    """Differences of scenarios, runs or groups of runs from the first of them: see `tables.differences`.
+
+    things: a Scenario or the path of one, which is run with the seeds; a Run, its folder, or a folder or sequence of
+    runs. Figures: default: the headlines. Raises StudyError, InputFileError, OutputError.
+    """
+    groups, _ = grouped(things, seeds, out, workers, load_scenario)
+    results = all_results(groups)
+    return differences(results, groups[0].name, chosen_figures(results, tuple(figures)))
+
+
+def grouped(things: Sequence[Thing], seeds: int | str, out: str | Path | None, workers: Workers,
+            load: Callable[[Path], Scenario]) -> tuple[list[Group], Study | None]:
+    """The groups to compare, and the study in which scenarios among them were run."""
+    if not things:
+        raise StudyError([Problem(None, None, "", None, "name at least two scenarios, runs or folders of runs")])
+    loaded = [load(Path(thing)) if isinstance(thing, (str, Path)) and Path(thing).is_file() else thing
+              for thing in things]
+    scenarios = [thing for thing in loaded if isinstance(thing, Scenario)]
+    names = _names(things, loaded)
+    study = _run(scenarios, [name for name, thing in zip(names, loaded, strict=True) if isinstance(thing, Scenario)],
+                 seeds, out, workers) if scenarios else None
+    ran = dict(_by_group(study)) if study is not None else {}
+    groups = []
+    for name, thing in zip(names, loaded, strict=True):
+        if isinstance(thing, Scenario):
+            groups += [Group(name, ran[folder_name(name)])] if folder_name(name) in ran else []
+        else:
+            groups += [Group(" ".join(filter(None, (name, part))), runs) for part, runs in _runs(thing)]
+    if len(groups) < 2:
+        raise StudyError([Problem(None, None, "", None, "there are no two groups of finished runs to compare")])
+    return groups, study
+
+
+def all_results(groups: Sequence[Group]) -> pd.DataFrame:
+    """Figures of all runs of all groups."""
+    return pd.concat([group.results() for group in groups], ignore_index=True)
+
+
+def chosen_figures(results: pd.DataFrame, figures: tuple[str, ...]) -> tuple[str, ...]:
+    """The figures to compare; raises StudyError for one that no run has."""
+    known = tuple(dict.fromkeys(results.figure))
+    if problems := unknown_figures(figures, known, None, "--figure"):
+        raise StudyError(problems)
+    return figures or headlines(known)
+
+
+def remarks_on(groups: Sequence[Group], table: pd.DataFrame) -> list[str]:
+    """What a reader must know before the differences: other scenarios, mixed groups, single runs, no pairs."""
+    names = scenario_names(groups)
+    remarks = [f"The runs are of different scenarios, {', '.join(names)}: differences are those of all that differs "
+               "between these, not of one setting."] if len(names) > 1 else []
+    remarks += [f"The runs of {group.name} differ in more than the seed ({', '.join(mixed[:3])}"
+                f"{', ...' if len(mixed) > 3 else ''}): their mean is that of a mixture."
+                for group in groups if (mixed := group.mixed())]
+    if any(len(group.runs) < 2 for group in groups):
+        remarks.append("A group has one run, so its differences have no intervals; replicate it with several seeds.")
+    elif not table.is_paired.any():
+        remarks.append("The groups have fewer than two seeds in common, so means are compared instead of pairs, which "
+                       "takes more runs.")
+    return remarks
+
+
+def write_groups_report(groups: Sequence[Group], folder: Path, figures: tuple[str, ...] = (),
+                        steps: Callable[[Iterable], Iterable] = iter) -> tuple[Path, pd.DataFrame]:
+    """Write tables and report of a comparison into `folder`; the path of the page, and the differences."""
+    results = all_results(groups)
+    shown, base = chosen_figures(results, figures), groups[0].name
+    table, averages = differences(results, base, shown), means(results, shown)
+    for name, rows in (("results", results), ("differences", table), ("means", averages)):
+        write_table(folder, name, rows)
+    about = {f"Group {k + 1}{', the base' if k == 0 else ''}": f"{group.name}: {len(group.runs)} runs, seeds "
+             + ", ".join(map(str, group.seeds())) for k, group in enumerate(groups)}
+    sections = [asked(about, remarks_on(groups, table)), _settings(groups), _differences(table, base),
+                Section("means", "Means", (means_block(averages, ""),)), _curves(groups)]
+    lead = " against ".join(group.name for group in reversed(groups))
+    return write_study_page(folder, "Comparison of groups of runs", lead, sections, steps), table
+
+
+def _names(things: Sequence[Thing], loaded: Sequence[Thing]) -> list[str]:
+    """Names of the groups: of scenarios if these differ, of folders by the parts that differ."""
+    scenarios = [thing.name for thing in loaded if isinstance(thing, Scenario)]
+    if len(scenarios) == len(loaded) == len(set(scenarios)):
+        return scenarios
+    paths = [Path(thing) if isinstance(thing, (str, Path)) else _place(one)
+             for thing, one in zip(things, loaded, strict=True)]
+    return differing_names(paths)
+
+
+def _place(thing: Thing) -> Path:
+    """Something like a path for what was given as an object."""
+    if isinstance(thing, Scenario):
+        return Path(thing.name)
+    run = thing if isinstance(thing, Run) else thing[0]
+    return run.folder if isinstance(run, Run) else Path(str(run))
+
+
+def _runs(thing: Thing) -> list[tuple[str, tuple[Run, ...]]]:
+    if isinstance(thing, Run):
+        return [("", (thing,))]
+    if isinstance(thing, (str, Path)):
+        if not Path(thing).exists():
+            near = Path(thing).parent
+            known = sorted(str(path) for path in near.iterdir()) if near.is_dir() else []
+            raise InputFileError([Problem(str(thing), None, "", None, "is neither a scenario nor a folder of runs",
+                                          nearest(str(thing), known))])
+        return recorded(Path(thing))
+    assert not isinstance(thing, Scenario)
+    return [("", tuple(thing))]
+
+
+def _run(scenarios: Sequence[Scenario], names: Sequence[str], seeds: int | str, out: str | Path | None,
+         workers: Workers) -> Study:
+    """Run scenarios with the same seeds."""
+    points = [Point(folder_name(name), seed, {}, k) for k, name in enumerate(names) for seed in seeds_of(seeds)]
+    check_points(points, scenarios)
+    folder = Path(out) if out is not None else Path("results") / folder_name("-against-".join(reversed(names)))
+    definition = {"scenarios": {name: without_seed(scenario) for name, scenario in zip(names, scenarios, strict=True)}}
+    return run_study(folder, Plan("compare", definition, points, scenarios), workers)
+
+
+def _by_group(study: Study) -> list[tuple[str, tuple[Run, ...]]]:
+    """As `of_study`, with the name of the group even if it is alone."""
+    alone = study.plan[0].group
+    return [(name or alone, runs) for name, runs in of_study(study)]
+
+
+def _settings(groups: Sequence[Group]) -> Section:
+    table = setting_table(groups)
+    more = len(table) - MOST_SETTINGS
+    block: Block = TableBlock("", table.head(MOST_SETTINGS), f"{more} more differ." if more > 0 else "")
+    return Section("settings", "Settings that differ", (block if len(table) else Note("No setting differs."),))
+
+
+def _differences(table: pd.DataFrame, base: str) -> Section:
+    """Forest plot and table of differences."""
+    drawn = pd.DataFrame({"name": table.figure.map(label_of), "group": table.group, "is_real": table.is_real, **{
+        name: in_percent(table[column], table.base)
+        for name, column in (("value", "difference"), ("low", "low"), ("high", "high"))}}).dropna(subset="value")
+    size = (10, 1.2 + (0.2 + 0.16 * max(table.group.nunique(), 1)) * max(drawn.name.nunique(), 3))
+    plot = plot_or_note(Plot("differences", f"Differences from {base}", drawn, drawn_by(
+        "study_plots.forest", xlabel=f"difference, % of {base}"),
+        "Mark: mean difference; line: its 95 % interval; filled: real after correction for all rows. Figures that are "
+        f"0 in {base} are not drawn.", size), "no figure has a difference.")
+    return Section("differences", "Which differences are real", (plot, TableBlock(
+        "", difference_rows(table), READING.format(base=base), mixed=True)))
+
+
+def difference_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """Differences as a page and a terminal show them."""
+    rows = table.assign(figure=table.figure.map(label_of), real=table.is_real.map({True: "yes", False: "no"}),
+                        pairs=table.is_paired.map({True: "pairs", False: "means"}),
+                        needed=[number(value) for value in table.seeds_needed])
+    names = {"figure": "Figure", "base": "Base", "changed": "Value", "difference": "Difference", "error": "Error",
+             "low": "Low", "high": "High", "corrected": "Corrected probability", "real": "Real",
+             "needed": "Seeds needed", "count": "Runs", "pairs": "Of", "unit": "Unit", "window": "Window"}
+    groups = ["group"] if table.group.nunique() > 1 else []
+    return rows[[*groups, *names]].rename(columns=names)
+
+
+def _curves(groups: Sequence[Group]) -> Section:
+    runs = [(group.name, run) for group in groups for run in group.runs[:MOST_SERIES]]
+    return Section("curves", "Cores and jobs over time", series_plots(runs))
+
+
+
