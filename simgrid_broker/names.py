@@ -153,6 +153,12 @@ class DecisionKind(Word):
     TASK_BROKERAGE, JOB_BROKERAGE = range(2)
 
 
+class ThrottledBy(Word):
+    """Why a task was throttled last: failed attempts, or work of its user; source: lifecycle reference, 2.10."""
+
+    NONE, ATTEMPTS, RUNNING_JOBS, QUEUED_JOBS, RUNNING_CORES, QUEUED_CORES = range(6)
+
+
 class SiteClass(Word):
     """Class of a queue by how soon analysis jobs start there; source: brokerage reference, section 11.2."""
 

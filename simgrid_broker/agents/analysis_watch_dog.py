@@ -9,8 +9,8 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass, TaskStatus
 from simgrid_broker.policy import task_classes, user_throttle
-from simgrid_broker.world.columns import limit_walltime, return_to
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.columns import limit_walltime
+from simgrid_broker.world.task_transitions import set_status, throttle
 
 T = TaskStatus
 SERVED = (T.READY, T.RUNNING)
@@ -56,26 +56,16 @@ class AnalysisWatchDog:
         for row, since_s in [*self.since_s.items()]:
             number = place.get(self._owner_of(row))
             if tasks["status"][row] != T.THROTTLED:
-                self._forget(row)
+                del self.since_s[row]
             elif number is None or free[number] or control.now - since_s >= user_throttle.WAIT_S:
-                self._forget(row)
+                del self.since_s[row]
                 set_status(control.world, row, T(tasks["old_status"][row]), control.now)
-        over = {owner: bounds[reasons[number]].name for owner, number in place.items() if reasons[number] >= 0}
+        over = {owner: bounds[reasons[number]].cause for owner, number in place.items() if reasons[number] >= 0}
         if over:
             for row in control.books.live_tasks.in_status(*SERVED).tolist():
                 if (reason := over.get(self._owner_of(row))) is not None:
-                    self._hold(row, reason)
-
-    def _hold(self, row: int, reason: str) -> None:
-        """Throttle a task."""
-        self.since_s[row] = self.control.now
-        self.control.world.analysis.throttled[int(self.control.arrays.tasks["jeditaskid"][row])] = reason
-        return_to(self.control.world, row)
-        set_status(self.control.world, row, T.THROTTLED, self.control.now)
-
-    def _forget(self, row: int) -> None:
-        del self.since_s[row]
-        self.control.world.analysis.throttled.pop(int(self.control.arrays.tasks["jeditaskid"][row]), None)
+                    self.since_s[row] = control.now
+                    throttle(control.world, row, reason, control.now)
 
     def _owner_of(self, row: int) -> tuple[int, int] | None:
         """User and working group of an analysis task; only the group if it has one."""

@@ -10,11 +10,10 @@ import numpy as np
 from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.task_commando import pause
 from simgrid_broker.fabric.commands import jobs_of, jobs_of_each, waiting_retries
-from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus
+from simgrid_broker.names import PRODUCTION_LABELS, TaskStatus, ThrottledBy
 from simgrid_broker.policy import task_watchdogs as rules
 from simgrid_broker.views import Gdpconfig
-from simgrid_broker.world.columns import return_to
-from simgrid_broker.world.task_transitions import set_status
+from simgrid_broker.world.task_transitions import set_status, throttle
 
 T = TaskStatus
 
@@ -114,8 +113,7 @@ class ProductionWatchDog:
         if step:
             self.n_throttled[row] = step
             self.until_s[row] = control.now + rules.throttled_for_s(step)
-            return_to(control.world, row)
-            set_status(control.world, row, T.THROTTLED, control.now)
+            throttle(control.world, row, ThrottledBy.ATTEMPTS, control.now)
 
     def _release(self) -> None:
         """Release tasks that were throttled long enough; forget those whose status a command has changed."""

@@ -16,6 +16,7 @@ from simgrid_broker.cli import (
     run,
     share_tree,
     studies,
+    users,
 )
 from simgrid_broker.cli.trouble import errors_as_messages
 
@@ -62,6 +63,7 @@ for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES)
                           (studies.replicate, studies.EXAMPLES),
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (share_tree.shares, share_tree.EXAMPLES),
+                          (users.users, users.EXAMPLES),
                           (describe.describe, describe.EXAMPLES), (gdpconfig.gdpconfig, gdpconfig.EXAMPLES)):
     app.command(epilog=examples)(command)
 app.add_typer(importing.app, name="import")

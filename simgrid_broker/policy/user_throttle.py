@@ -9,7 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker.gdpconfig import prio_mgr
+from simgrid_broker.names import ThrottledBy
 from simgrid_broker.views import Gdpconfig
+
+C = ThrottledBy
 
 BEGIN, END = 0.95, 0.85
 """Fractions of a cap above which tasks are throttled, and up to which they are released."""
@@ -31,7 +34,7 @@ class Work(NamedTuple):
 class Limit(NamedTuple):
     """A number of an owner with the value above which tasks are throttled and that up to which they are released."""
 
-    name: str
+    cause: ThrottledBy
     throttles: np.ndarray
     releases: np.ndarray
 
@@ -45,10 +48,10 @@ def work_limits(is_group: np.ndarray, cfg: Gdpconfig) -> list[Limit]:
     jobs, cores = (np.where(is_group, _cap(of_group, cfg), _cap(of_user, cfg)) for of_user, of_group in (
         (prio_mgr.CAP_RUNNING_USER_JOBS, prio_mgr.CAP_RUNNING_GROUP_JOBS),
         (prio_mgr.CAP_RUNNING_USER_CORES, prio_mgr.CAP_RUNNING_GROUP_CORES)))
-    return [Limit("running jobs", np.where(is_group, jobs, BEGIN * jobs), END * jobs),
-            Limit("queued jobs", QUEUED_OVER_CAP * BEGIN * jobs, QUEUED_OVER_CAP * END * jobs),
-            Limit("running cores", cores, END * cores),
-            Limit("queued cores", QUEUED_OVER_CAP * BEGIN * cores, QUEUED_OVER_CAP * END * cores)]
+    return [Limit(C.RUNNING_JOBS, np.where(is_group, jobs, BEGIN * jobs), END * jobs),
+            Limit(C.QUEUED_JOBS, QUEUED_OVER_CAP * BEGIN * jobs, QUEUED_OVER_CAP * END * jobs),
+            Limit(C.RUNNING_CORES, cores, END * cores),
+            Limit(C.QUEUED_CORES, QUEUED_OVER_CAP * BEGIN * cores, QUEUED_OVER_CAP * END * cores)]
 
 
 def exceeded(work: Work, bounds: list[Limit]) -> np.ndarray:

@@ -17,6 +17,7 @@ from simgrid_broker.report.page import page
 from simgrid_broker.report.palette import STATE_COLOURS, STATUS_COLOURS
 from simgrid_broker.report.pictures import plots_of, save_plots
 from simgrid_broker.report.replay import replay
+from simgrid_broker.report.users import users
 from simgrid_broker.report.words import spoken
 from simgrid_broker.report.workers import worker_table
 
@@ -254,7 +255,7 @@ def failures(view: Context) -> Section:
     return Section("failures", "Failures", tuple(blocks))
 
 
-SECTIONS = (overview, shares, cores, jobs, waiting, brokerage, data, failures, attempts, progress, configuration)
+SECTIONS = (overview, shares, cores, jobs, waiting, users, brokerage, data, failures, attempts, progress, configuration)
 """The sections of a run's report; each is a function of the context."""
 
 

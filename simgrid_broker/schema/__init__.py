@@ -29,6 +29,7 @@ FIXED_WORDS = {
     "queue_status": names.QueueStatus.words(), "cause": names.Cause.words(), "closed_by": names.ClosedBy.words(),
     "transfer_kind": names.TransferKind.words(), "decision_kind": names.DecisionKind.words(),
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
+    "throttled_by": ("", *names.ThrottledBy.words()[1:]),
     "trace_status": TRACE_STATUS,
 }
 """Vocabularies that do not depend on the scenario."""

@@ -216,6 +216,9 @@ STATE = (
     Column("failed_attempts", "i4", "jobs", OURS, "Attempts that ended failed"),
     Column("lost_walltime_s", "f8", "core s", OURS, "Wall time x cores of attempts that did not finish"),
     Column("used_hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot, all attempts"),
+    Column("throttled_total_s", "f8", "s", JEDI + " throttledTime", "Time that the task has been throttled, before the "
+           "last time if it still is"),
+    Column("throttled_by", "i1", "", "lifecycle reference, 2.10", "Why it was throttled last", codes="throttled_by"),
     Column("user_row", "i4", "", OURS, "Row of its user and share in `user_jobs`, plus 1; 0 = it is not analysis",
            zero_means="none", recorded=False),
     Column("parent", "i8", "", JEDI + " parent_tid", "jeditaskid of the task that makes the input; 0 = none",

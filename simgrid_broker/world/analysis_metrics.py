@@ -23,9 +23,8 @@ class AnalysisMetrics:
     site_class: `SiteClass`, (n_queues,), made at sites_at, s; in_hi, in_hi_or_mid: slots of users, (n_users,), NaN =
     unknown, made at slots_at, s; task_class: `TaskClass` by jeditaskid, made at tasks_at, s; leaf_usage,
     equivalent_usage: of each share, of its target and of that of its level-1 share, (n_shares,), NaN = unknown, made at
-    shares_at, s; to_running_rate: starts at each queue, jobs/h, (n_queues,); throttled: reason by jeditaskid of the
-    tasks that the analysis watchdog has throttled; users_of_share: by share when they were counted, s, and the running
-    jobs and users at each queue; used: queues where the task of a jeditaskid has had jobs.
+    shares_at, s; to_running_rate: starts at each queue, jobs/h, (n_queues,); users_of_share: by share when they were
+    counted, s, and the running jobs and users at each queue; used: queues where the task of a jeditaskid has had jobs.
     """
 
     def __init__(self, n_queues: int, n_users: int, n_shares: int):
@@ -34,7 +33,6 @@ class AnalysisMetrics:
         self.task_class, self.tasks_at = dict[int, int](), -np.inf
         self.leaf_usage, self.equivalent_usage = np.full(n_shares, np.nan), np.full(n_shares, np.nan)
         self.shares_at, self.to_running_rate = -np.inf, np.zeros(n_queues)
-        self.throttled: dict[int, str] = {}
         self.users_of_share: dict[int, tuple[float, np.ndarray, np.ndarray]] = {}
         self.used: dict[int, set[int]] = {}
         self.starts, self.ends = Starts(n_queues), Ends(n_queues)

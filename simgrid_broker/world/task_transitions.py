@@ -3,7 +3,8 @@
 import numpy as np
 
 from simgrid_broker.errors import ForbiddenMove
-from simgrid_broker.names import TaskStatus
+from simgrid_broker.names import TaskStatus, ThrottledBy
+from simgrid_broker.world.columns import return_to
 from simgrid_broker.world.states import TASK
 from simgrid_broker.world.world import World
 
@@ -28,11 +29,20 @@ def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
     if (old, status) not in TASK_MOVES:
         raise ForbiddenMove(f"task {tasks['jeditaskid'][row]} may not go from {T(old).word} to {status.word} "
                             f"(at {now:.3f} s)\n" + story(world, row))
+    if old == T.THROTTLED:
+        tasks["throttled_total_s"][row] += now - world.arrays.task_times[row, T.THROTTLED]
     tasks["status"][row] = status
     world.status_changes[old] += 1
     world.status_changes[status] += 1
     tasks["modification_s"][row] = now
     world.arrays.task_times[row, status] = now
+
+
+def throttle(world: World, row: int, cause: ThrottledBy, now: float) -> None:
+    """Throttle a task, which is to return to the status that it has."""
+    return_to(world, row)
+    world.arrays.tasks["throttled_by"][row] = cause
+    set_status(world, row, T.THROTTLED, now)
 
 
 def story(world: World, row: int) -> str:

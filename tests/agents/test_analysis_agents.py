@@ -8,7 +8,7 @@ from simgrid_broker.agents.analysis_watch_dog import analysis_watch_dog
 from simgrid_broker.agents.metric_collector import metric_collector
 from simgrid_broker.agents.task_evaluator import task_evaluator
 from simgrid_broker.agents.task_source import task_source
-from simgrid_broker.names import Cause, SiteClass, TaskClass
+from simgrid_broker.names import Cause, SiteClass, TaskClass, ThrottledBy
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.analysis_metrics import Ends, Starts
 from simgrid_broker.world.invariants import broken
@@ -121,7 +121,8 @@ def test_tasks_of_a_user_above_a_cap_are_throttled(cap, running, status):
     put(stage, S.RUNNING, running)
     stage.run(130.0)
     assert [stage.task(row) for row in range(3)] == [status, status, "running"]
-    assert set(stage.world.analysis.throttled.values()) == ({"running jobs"} if status == "throttled" else set())
+    by = ThrottledBy.RUNNING_JOBS if status == "throttled" else ThrottledBy.NONE
+    assert stage.arrays.tasks["throttled_by"].tolist() == [by, by, ThrottledBy.NONE]
 
 
 @pytest.mark.rule("AnalysisWatchDog._throttle")
@@ -146,6 +147,7 @@ def test_throttled_tasks_are_released_below_85_percent_or_after_two_hours():
     released_s = stage.entered(T.THROTTLED) + 7200.0
     stage.run(released_s + 61.0)
     assert stage.entered(T.RUNNING) == pytest.approx(released_s, abs=61.0)
+    assert stage.arrays.tasks["throttled_total_s"][0] == stage.entered(T.RUNNING) - released_s + 7200.0
     stage, jobs = throttled()
     for row in jobs[:2]:
         move(stage.arrays, row, int(S.HOLDING), stage.now)
@@ -153,7 +155,7 @@ def test_throttled_tasks_are_released_below_85_percent_or_after_two_hours():
     assert stage.task() == "throttled"                                               # 18 of 20
     move(stage.arrays, jobs[2], int(S.HOLDING), stage.now)
     stage.run(500.0)
-    assert stage.task() == "running" and not stage.world.analysis.throttled
+    assert stage.task() == "running"
 
 
 def test_tasks_get_classes_from_the_slots_of_their_users():

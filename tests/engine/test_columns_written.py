@@ -26,11 +26,11 @@ RARE = {
 }
 """Times of what happens only to tasks with scouts, commands or troubles; the tests of those see them."""
 
-ONLY_ELSEWHERE = {"tasks": {"parent", "diskio", "eventservice"},
+ONLY_ELSEWHERE = {"tasks": {"parent", "diskio", "eventservice", "throttled_total_s", "throttled_by"},
                   "splitting": {"files_per_boundary", "tgtnumeventsperjob", "tgtmaxoutputforng"},
                   "workers": {"cancelled"}}
 """Columns that are 0 in these runs: their campaigns have no parents, which those of `scenarios/full_chain.yaml` have,
-and no worker waits for 48 h."""
+no task is throttled, and no worker waits for 48 h."""
 NEVER_HERE = {"tasks": {"work_queue"}}
 """Columns without any value where all work queues are those of the share tree."""
 

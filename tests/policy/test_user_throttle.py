@@ -14,7 +14,7 @@ def judged(numbers, group=False, keys=CAPS):
     """Name of the limit that an owner with these numbers exceeds, and whether its tasks are released."""
     work, bounds = Work(*(np.array([number]) for number in numbers)), work_limits(np.array([group]), keys)
     reason = int(exceeded(work, bounds)[0])
-    return bounds[reason].name if reason >= 0 else "", bool(far_below(work, bounds)[0])
+    return bounds[reason].cause.word.replace("_", " ") if reason >= 0 else "", bool(far_below(work, bounds)[0])
 
 
 @pytest.mark.rule("user_throttle.work_limits", "user_throttle.exceeded")
