@@ -9,11 +9,12 @@ from math import nan
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, JUMP_OVER_PRIORITY, PRODUCTION_LABELS, USER_PRIORITY, TaskStatus
+from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS, TaskStatus
+from simgrid_broker.policy import user_tasks
 from simgrid_broker.policy.resource_types import resource_type_of
 from simgrid_broker.policy.tagging import UNDEFINED, TagRule, tag
 from simgrid_broker.schema.tasks import RAM_UNITS
-from simgrid_broker.world.columns import move_input, set_task
+from simgrid_broker.world.columns import limit_walltime, move_input, set_task
 from simgrid_broker.world.share_tree import leaf_shares
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import WorkQueueMap, attributes
@@ -21,9 +22,6 @@ from simgrid_broker.world.world import World
 
 FIRST_TRY_S = 6 * 3600.0
 """Time before `assigning` at which a task counts as last modified, s; source: brokerage reference, section 1.1."""
-
-USER_PRIORITIES = 900, 1100
-"""Range of priorities that analysis tasks may choose; source: as below."""
 
 SERVER_RETRIES = 2
 """Retries of failed analysis jobs by the server alone; source: lifecycle reference, 3.5."""
@@ -101,7 +99,7 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     """
     world = control.world
     task = world.arrays.tasks[row]
-    if not (map_task(world, row, queues) and tag_task(world, row, tagger)):
+    if not (map_task(world, row, queues) and tag_task(world, row, tagger) and accepted(control, row)):
         _break(control, row)
         return False
     world.count_for_users([row])
@@ -110,7 +108,7 @@ def refine(control: Control, row: int, tagger: Tagger, queues: WorkQueueMap) -> 
     label = world.vocabularies["labels"][task["label"]]
     set_task(world, row, server_retries=SERVER_RETRIES if label in ANALYSIS_LABELS else 0)
     if label in ANALYSIS_LABELS and control.edition == "deployed":
-        set_task(world, row, priority=user_priority(int(task["priority"])))
+        refine_for_users(control, row)
     set_status(world, row, TaskStatus.DEFINED, control.now)
     return True
 
@@ -156,13 +154,27 @@ def to_task_broker(control: Control, row: int) -> None:
     set_task(control.world, row, modification_s=control.now - FIRST_TRY_S, frozen_s=control.now)
 
 
-def user_priority(priority: int) -> int:
-    """Priority of an analysis task in the deployed edition: kept from 900 to 1100 and from 1500 on, otherwise 1000.
+def refine_for_users(control: Control, row: int) -> None:
+    """Set what the production code sets for a task of users."""
+    world, task, words = control.world, control.arrays.tasks[row], control.world.vocabularies
+    boost = user_tasks.priority_boost(words["users"][task["user"]], words["working_groups"][task["working_group"]],
+                                      control.cfg)
+    set_task(world, row, priority=user_tasks.user_priority(int(task["priority"])), priority_boost=boost)
+    if task["maxcorecount"] == np.inf:
+        set_task(world, row, maxcorecount=user_tasks.most_cores(control.cfg))
+    if (target_s := user_tasks.target_walltime_s(control.cfg)) is not None:
+        limit_walltime(world, row, target_s, always=True)
 
-    Source: lifecycle reference, section 3.5; a priority of 1500 or more marks users who may jump the queue.
-    """
-    low, high = USER_PRIORITIES
-    return priority if low <= priority <= high or priority >= JUMP_OVER_PRIORITY else USER_PRIORITY
+
+def accepted(control: Control, row: int) -> bool:
+    """Whether the server accepts a task that has just arrived, because its user has not too many others."""
+    task, tasks = control.arrays.tasks[row], control.arrays.tasks
+    most = user_tasks.most_active_tasks(control.world.vocabularies["labels"][task["label"]], control.cfg)
+    if control.edition != "deployed" or most is None:
+        return True
+    rows = control.books.live_tasks.in_status(*user_tasks.ACTIVE)
+    mine = (tasks["user"][rows] == task["user"]) & (tasks["label"][rows] == task["label"]) & (rows != row)
+    return bool(np.count_nonzero(mine) <= most)
 
 
 def tag_task(world: World, row: int, tagger: Tagger) -> bool:

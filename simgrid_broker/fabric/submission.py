@@ -75,6 +75,8 @@ def priority_of(world: Arrays, task_row):
     user_labels = world.settings[0]["user_labels"]
     if (user_labels >> task["label"]) & 1 == 0 or task["priority"] >= names.JUMP_OVER_PRIORITY:
         return task["priority"]
+    if task["priority_boost"] != 0:
+        return np.int32(names.USER_PRIORITY + task["priority_boost"])
     n_jobs = 0
     for status in range(N_STATUS):
         if status != MERGING:

@@ -15,9 +15,11 @@ from simgrid_broker.gdpconfig.lifecycle import (
     jobdispatch,
     jobgen,
     meanrss,
+    pandaserver_dbproxy,
     prod_job_throttler,
     rebroker,
     retry_task,
+    taskrefiner,
     watchdog,
     watcher,
 )
@@ -29,5 +31,6 @@ COMPONENTS = tuple(dict.fromkeys(entry.component for entry in REGISTRY))
 """Names of all components."""
 
 __all__ = ["COMPONENTS", "PAUSING", "REGISTRY", "Component", "GdpconfigKey", "anal_job_throttler", "anal_jobbroker",
-           "analy_eval", "core", "dbproxy", "job_timeout", "jobbroker", "jobdispatch", "jobgen", "meanrss", "prio_mgr",
-           "prod_job_throttler", "rebroker", "retry_task", "taskbrokerage", "watchdog", "watcher"]
+           "analy_eval", "core", "dbproxy", "job_timeout", "jobbroker", "jobdispatch", "jobgen", "meanrss",
+           "pandaserver_dbproxy", "prio_mgr", "prod_job_throttler", "rebroker", "retry_task", "taskbrokerage",
+           "taskrefiner", "watchdog", "watcher"]

@@ -23,9 +23,10 @@ class meanrss(Component, app="pandaserver", source=f"{SOURCE} 5.2 and 8.1"):
 class pandaserver_dbproxy(Component, app="pandaserver", name="dbproxy", source=f"{SOURCE} 8.1"):
     """Database of the PanDA server."""
 
-    USER_JOB_PRIO_BOOST_DICTS = key("json", None, "", "Priority boosts: list of {name, type, prio, expire}")
+    USER_JOB_PRIO_BOOST_DICTS = key("json", None, "", "Priority boosts: list of {name, type, prio}, type user or group",
+                                    editions=("deployed",))
     MAX_ACTIVE_TASKS_PER_USER = count(None, "tasks", "Active tasks of a user above which none is accepted",
-                                      of="<label>")
+                                      of="<label>", editions=("deployed",))
     AES_MINEVENTSFORMCORE = count(None, "event ranges", "Fewest ranges of a multi-core job; default: corecount")
 
 
@@ -157,9 +158,10 @@ class taskrefiner(Component, app="jedi", source=f"{SOURCE} 2.6, 6.5, 7.5 and 8.5
     """Refinement of new tasks."""
 
     OUTDISKCOUNT_ANALY_KB = real(500, "kB", "Output of an analysis task per MB of input")
-    USER_JOB_TARGET_WALLTIME = real(None, "h", "Target wall time of analysis jobs")
+    USER_JOB_TARGET_WALLTIME = real(None, "h", "Target wall time of analysis jobs",
+                                    editions=("deployed",))
     USER_TASKS_MOVE_INPUT = real(None, "%", "Percentage of analysis tasks that may move input")
-    USER_TASKS_MAX_CORE_COUNT = count(16, "cores", "Most cores of an analysis job")
+    USER_TASKS_MAX_CORE_COUNT = count(16, "cores", "Most cores of an analysis job", editions=("deployed",))
     USER_TASKS_MESSAGE_DRIVEN_PERCENT = real(None, "%", "Percentage of analysis tasks driven by messages")
     USER_TASKS_PUSH_STATUS_CHANGES_PERCENT = real(None, "%", "Percentage of analysis tasks that publish their changes "
                                                   "of status")

@@ -216,6 +216,8 @@ STATE = (
     Column("failed_attempts", "i4", "jobs", OURS, "Attempts that ended failed"),
     Column("lost_walltime_s", "f8", "core s", OURS, "Wall time x cores of attempts that did not finish"),
     Column("used_hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot, all attempts"),
+    Column("priority_boost", "i4", "", "PanDA USER_JOB_PRIO_BOOST_DICTS", "What the priority of the jobs is raised by, "
+           "whatever jobs the user has; 0 = nothing", zero_means="none", recorded=False),
     Column("throttled_total_s", "f8", "s", JEDI + " throttledTime", "Time that the task has been throttled, before the "
            "last time if it still is"),
     Column("throttled_by", "i1", "", "lifecycle reference, 2.10", "Why it was throttled last", codes="throttled_by"),

@@ -62,10 +62,10 @@ def split_by_files(world: World, row: int, most_files: int) -> None:
     split["nfilesperjob"], split["ngbperjob"], split["nmaxfilesperjob"] = 0, 0, most_files
 
 
-def limit_walltime(world: World, row: int, most_s: float) -> None:
-    """Limit the wall time of the jobs of a task, s, unless it says how many files or events a job has."""
+def limit_walltime(world: World, row: int, most_s: float, always: bool = False) -> None:
+    """Limit the wall time of the jobs of a task, s; always: even if it says how many files or events a job has."""
     split = world.arrays.splitting[row]
-    if not (split["nfilesperjob"] or split["neventsperjob"]):
+    if always or not (split["nfilesperjob"] or split["neventsperjob"]):
         split["maxwalltime"] = most_s / 3600
 
 

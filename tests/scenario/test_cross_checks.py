@@ -91,6 +91,8 @@ EXAMPLES = {
                           ("workload.campaigns[0].offered_cores", None)),
     "too_many_tasks": (("workload", "campaigns", 0, "offered_cores"), 1e12,
                        ("workload.campaigns[0].offered_cores", None)),
+    "boosts_of_users": (("gdpconfig",), {"USER_JOB_PRIO_BOOST_DICTS": [{"name": "x", "typ": "user", "prio": 1}]},
+                        ("gdpconfig.USER_JOB_PRIO_BOOST_DICTS[0]", "type")),
     "incident_fields": (*incident(what="site_outage", site="BNL", queue="CERN"), ("incidents[0].queue", None)),
     "parents_of_campaigns": (("workload", "campaigns"), [{"name": "simul", "hs06sec_per_event": 1, "parent": "simul"}],
                              ("workload.campaigns[0].parent", None)),
@@ -133,6 +135,30 @@ EXAMPLES = {
 
 def test_the_plain_scenario_has_no_problem_and_no_remark():
     assert remarks(Scenario.from_dict(plain_values())) == ()
+
+
+@pytest.mark.parametrize(("boosts", "expected"), [
+    pytest.param({"name": "x"}, "a list of", id="no list"),
+    pytest.param(["x"], "{name, type, prio}", id="no mapping"),
+    pytest.param([{"type": "user", "prio": 1}], "a name", id="no name"),
+    pytest.param([{"name": "x", "type": "users", "prio": 1}], "user or group", id="no such type"),
+    pytest.param([{"name": "x", "type": "user", "prio": 0}], "other than 0", id="no boost"),
+])
+def test_boosts_are_read_before_the_run(boosts, expected):
+    with pytest.raises(ScenarioError, match=expected):
+        Scenario.from_dict(changed(("gdpconfig",), {"USER_JOB_PRIO_BOOST_DICTS": boosts}))
+
+
+def test_boosts_of_unknown_users_and_dates_are_remarked():
+    users = [{"name": "users", "users": 12, "offered_cores": 10, "hs06sec_per_event": {"median": 10},
+              "prodsourcelabel": "managed"}]
+    boosts = [{"name": "users-0012", "type": "user", "prio": 5}, {"name": "users-0013", "type": "user", "prio": 5},
+              {"name": "GP", "type": "group", "prio": 5, "expire": "20270101"}]
+    plain = changed(("gdpconfig",), {"USER_JOB_PRIO_BOOST_DICTS": boosts})
+    plain["workload"]["users"] = users
+    said = [remark for remark in remarks(Scenario.from_dict(plain)) if "PRIO_BOOST" in remark]
+    assert len(said) == 3 and "users-0013" in said[0] and "did you mean users-001" in said[0]
+    assert "group 'GP'" in said[1] and "calendar" in said[2]
 
 
 def test_every_check_has_an_example():
