@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the generated parts of docs/: scenario.md, snapshot.md, states.md, tables.md, parts of match.md, fidelity.md.
+"""Write the generated parts of docs/: scenario, snapshot, states, tables; parts of match, studies, fidelity (.md).
 
     scripts/write_reference.py            write the files
     scripts/write_reference.py --check    only list outdated files; exit status 1 if there are any
@@ -15,7 +15,7 @@ from marked_tests import tests_of_rules
 
 from simgrid_broker.advice import editions_of, readers
 from simgrid_broker.cli.reference import broker_rules, recorded
-from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts
+from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
 from simgrid_broker.cli.states import sections as states_of
 from simgrid_broker.cli.text import Section
 from simgrid_broker.dry_run.fields import OF_CANDIDATE, OF_DECISION
@@ -97,10 +97,11 @@ start of the scenario.
 def documents() -> dict[Path, str]:
     """Every generated document as it should be."""
     fidelity = DOCS / "fidelity.md"
-    match = DOCS / "match.md"
+    match, studies = DOCS / "match.md", DOCS / "studies.md"
     return {DOCS / "scenario.md": scenario(), DOCS / "snapshot.md": snapshot(),
             DOCS / "states.md": states(), DOCS / "tables.md": tables(),
             match: between_marks(match.read_text(encoding="utf-8"), matching()),
+            studies: between_marks(studies.read_text(encoding="utf-8"), study_files()),
             fidelity: between_marks(fidelity.read_text(encoding="utf-8"), rules())}
 
 
@@ -128,6 +129,11 @@ def matching() -> str:
         ("task_queues[] of a request", OF_TASK_QUEUE))]
     return "\n".join([*(_markdown(part.section(), 2) for part in match_parts()),
                       *(f"## {title}\n\n{rows}" for title, rows in json)])
+
+
+def study_files() -> str:
+    """The keys of docs/studies.md."""
+    return "\n".join(_markdown(part.section(), 2) for part in study_parts())
 
 
 def states() -> str:

@@ -16,6 +16,7 @@ from simgrid_broker.cli import (
     run,
     share_tree,
     studies,
+    sweeps,
     users,
 )
 from simgrid_broker.cli.trouble import errors_as_messages
@@ -60,7 +61,8 @@ def show_version(asked: bool) -> None:
 
 for command, examples in ((run.run, run.EXAMPLES), (check.check, check.EXAMPLES),
                           (reports.report, reports.EXAMPLES), (compare.compare, compare.EXAMPLES),
-                          (studies.replicate, studies.EXAMPLES),
+                          (studies.replicate, studies.EXAMPLES), (sweeps.sweep, sweeps.SWEEP_EXAMPLES),
+                          (sweeps.sensitivity, sweeps.SENSITIVITY_EXAMPLES), (sweeps.tune, sweeps.TUNE_EXAMPLES),
                           (explain.explain, explain.EXAMPLES), (broker.broker, broker.EXAMPLES),
                           (match.match, match.EXAMPLES), (share_tree.shares, share_tree.EXAMPLES),
                           (users.users, users.EXAMPLES),

@@ -40,10 +40,15 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
     if workload is not None:
         overrides.append(f"workload.trace.file={json.dumps(str(workload))}")
     scenario = load_scenario(file, seed, until, overrides)
+    refuse_unusable(scenario)
+    return scenario
+
+
+def refuse_unusable(scenario: "Scenario") -> None:
+    """Raise ScenarioError for what `load_scenario` does not see; see `loaded`."""
     if problems := [*unknown_plugins(scenario), *untagged_streams(scenario), *malformed_architectures(scenario),
                     *malformed_zero_shares(scenario)]:
         raise ScenarioError(problems)
-    return scenario
 
 
 def unknown_plugins(scenario: "Scenario | Snapshot") -> list[Problem]:

@@ -13,10 +13,10 @@ RULE_HEAD = ("tag", "broker", "editions", "source", "what it does")
 def topics() -> dict[str, Topic]:
     """All topics by name; one with several meanings (`queues`) has a section for each."""
     from simgrid_broker.cli import states
-    from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts
+    from simgrid_broker.cli.scenario_keys import match_parts, parts, snapshot_parts, study_parts
     from simgrid_broker.schema import RECORDED, WORLD
     found: dict[str, list[tuple[str, Callable[[], Section]]]] = {}
-    for part in (*parts(), *snapshot_parts(), *match_parts()):
+    for part in (*parts(), *snapshot_parts(), *match_parts(), *study_parts()):
         found.setdefault(part.topic, []).append((part.whole, part.section))
     for name, table in RECORDED.items():
         found.setdefault(name, []).append(("recorded", partial(recorded, table)))

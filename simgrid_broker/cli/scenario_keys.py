@@ -11,6 +11,7 @@ from pydantic_core import PydanticUndefined
 
 from simgrid_broker import units
 from simgrid_broker.cli.text import Section
+from simgrid_broker.experiments.study_file import SensitivityFile, SweepFile, TuneFile
 from simgrid_broker.policy.registry import BUILT_IN, names
 from simgrid_broker.scenario.dirac_snapshot import DiracRequest, DiracSnapshot
 from simgrid_broker.scenario.model import Policies, Scenario
@@ -71,6 +72,14 @@ def match_parts() -> tuple[KeyedPart, ...]:
     return tuple(replace(part, topic="match") for part in found)
 
 
+def study_parts() -> tuple[KeyedPart, ...]:
+    """Every part of the study files, all under the topic `study`."""
+    found: list[KeyedPart] = []
+    for model, verb in ((SweepFile, "sweep"), (SensitivityFile, "sensitivity"), (TuneFile, "tune")):
+        found += _inside(KeyedPart("study", "", model, f"study file of `{verb}`"), tuple(found))
+    return tuple(replace(part, topic="study") for part in found)
+
+
 def _inside(outermost: KeyedPart, known: tuple[KeyedPart, ...]) -> list[KeyedPart]:
     """A part and all parts inside it, each model once, without the known ones."""
     found, seen = [outermost], {part.model for part in known}
@@ -87,8 +96,8 @@ def _model_in(annotation: Any) -> tuple[type[Part] | None, str]:
     """The part that a type holds, and how the key of one of them goes on; None for plain values and quantities."""
     kind = bare(annotation)
     arguments = get_args(kind)
-    if get_origin(kind) is dict and _is_part(arguments[1]):
-        return arguments[1], ".<tier>" if bare(arguments[0]) is int else ".<name>"
+    if get_origin(kind) is dict and _is_part(bare(arguments[1])):
+        return bare(arguments[1]), ".<tier>" if bare(arguments[0]) is int else ".<name>"
     if get_origin(kind) is tuple and _is_part(arguments[0]):
         return arguments[0], "[]"
     return (kind, "") if _is_part(kind) else (None, "")
@@ -126,7 +135,7 @@ def _kind(annotation: Any, metadata: list) -> tuple[str, str]:
 
 def _element(kind: Any) -> str:
     word = _kind(kind, [])[0]
-    return word if word == "text" or get_origin(bare(kind)) is Literal else word + "s"
+    return word if word in (PLAIN[str], PLAIN[Any]) or get_origin(bare(kind)) is Literal else word + "s"
 
 
 def _parsed(metadata: list) -> tuple[str, str]:

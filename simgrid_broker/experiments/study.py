@@ -56,10 +56,16 @@ class Study:
 
     def results(self) -> pd.DataFrame:
         """A row for each figure of each finished point: group, settings, seed, figure, value, unit, window."""
-        tables = [figures(self.run(point)).assign(group=point.group, seed=point.seed, **_plain(point.settings))
-                  for point in self.finished()]
+        return self.results_of(self.finished())
+
+    def results_of(self, points: Iterable[Point]) -> pd.DataFrame:
+        """The same of some points, which have finished."""
+        tables = [figures(self.run(point)).assign(group=point.group, seed=point.seed, **settings_columns(point))
+                  for point in points]
         columns = ["group", *self.varied(), "seed", "figure", "value", "unit", "window"]
-        return pd.concat(tables, ignore_index=True)[columns] if tables else pd.DataFrame(columns=columns)
+        if not tables:
+            return pd.DataFrame(columns=columns)
+        return pd.concat(tables, ignore_index=True).reindex(columns=columns)
 
     def varied(self) -> list[str]:
         """Dotted keys of all settings of the points."""
@@ -133,7 +139,7 @@ def _read(folder: Path) -> dict[str, Any]:
     return found
 
 
-def _plain(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as values of a column: lists and mappings as text."""
+def settings_columns(point: Point) -> dict[str, Any]:
+    """Settings of a point as values of columns: lists and mappings as text."""
     return {key: value if isinstance(value, (int, float, str, bool)) or value is None else same(value)
-            for key, value in settings.items()}
+            for key, value in point.settings.items()}

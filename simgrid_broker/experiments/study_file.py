@@ -10,7 +10,7 @@ from simgrid_broker.errors import Problem, ScenarioError, StudyError
 from simgrid_broker.scenario import Scenario, load_scenario
 from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.extend import text_of
-from simgrid_broker.scenario.locate import Draft, Origin, in_order, problems_of
+from simgrid_broker.scenario.locate import Draft, Key, Origin, in_order, problems_of
 from simgrid_broker.scenario.validate import validated
 from simgrid_broker.scenario.yaml_lines import read_yaml
 from simgrid_broker.schema.part import Part
@@ -103,7 +103,7 @@ class StudyFile(Whole):
 
 
 class SweepFile(StudyFile):
-    """A study file of `sweep`."""
+    """Combinations of settings, each run with several seeds."""
 
     design: Literal["grid", "list", "latin_hypercube", "sobol"] = Field(
         "grid", description="grid: all combinations; list: the first values together, then the second, ...; "
@@ -129,7 +129,7 @@ class SweepFile(StudyFile):
 
 
 class SensitivityFile(StudyFile):
-    """A study file of `sensitivity`."""
+    """Settings over whose ranges the sensitivity of figures is asked."""
 
     method: Literal["morris", "sobol"] = Field("morris", description="morris: mean and spread of elementary "
                                                "effects, few runs; sobol: parts of the variance, many runs")
@@ -150,7 +150,7 @@ class SensitivityFile(StudyFile):
 
 
 class TuneFile(StudyFile):
-    """A study file of `tune`."""
+    """Settings that are searched, what is to be small or large, and limits."""
 
     objectives: dict[str, Literal["minimise", "maximise"]] = Field(
         min_length=1, description="Figures to be made small or large, means over the seeds")
@@ -184,13 +184,20 @@ def read_study_file(path: str | Path, model: type[S]) -> S:
                                                        "`key: value`)")])
     marks = {(): Origin("file", str(path)), **{key: Origin("file", str(path), line)
                                                for key, line in document.lines.items()}}
-    draft = Draft(document.values, marks)
+    found = study_of(document.values, model, marks)
+    moved = found.model_copy(update={"scenario": path.parent / found.scenario})
+    moved._origins = found.origins
+    return moved
+
+
+def study_of(values: Mapping[str, Any], model: type[S], marks: Mapping[Key, Origin] | None = None) -> S:
+    """The study with these values, checked; marks: where each was written. Raises StudyError with all problems."""
+    draft = Draft(dict(values), marks or {})
     checked = validated(draft.values, model)
     if checked.findings or checked.whole is None:
         raise StudyError(in_order(problems_of(draft, checked.findings)))
-    found = checked.whole.model_copy(update={"scenario": path.parent / checked.whole.scenario})
-    found._origins = draft.origins()
-    return found
+    checked.whole._origins = draft.origins()
+    return checked.whole
 
 
 def base_scenario(study: StudyFile) -> Scenario:

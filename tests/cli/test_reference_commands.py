@@ -16,8 +16,8 @@ from simgrid_broker.scenario.spread import MegabytesSpread
 from simgrid_broker.schema import RECORDED, WORLD
 from simgrid_broker.schema.queues import Queue
 
-COMMANDS = (["run"], ["check"], ["report"], ["compare"], ["replicate"], ["describe"], ["gdpconfig"], ["import", "cric"],
-            ["import", "cgsim"])
+COMMANDS = (["run"], ["check"], ["report"], ["compare"], ["replicate"], ["sweep"], ["sensitivity"], ["tune"],
+            ["describe"], ["gdpconfig"], ["import", "cric"], ["import", "cgsim"])
 HEAVY = ("numpy", "pandas", "numba", "pydantic", "matplotlib", "pyarrow", "simpy")
 
 

@@ -6,6 +6,7 @@ import simgrid_broker as sb
 
 MINIMAL = Path(__file__).parents[2] / "scenarios" / "minimal.yaml"
 QUICK = {"duration": "40 min", "warm_up": "10 min", "start": "filled", "agents.sampler": 60, "record.transfers": False,
+         "workload.campaigns.simulation.events_per_job": 20, "workload.users.analysis.events_per_job": 200,
          "workload.campaigns.simulation.offered_cores": 60, "workload.users.analysis.offered_cores": 20}
 """Settings that leave some tens of jobs."""
 

@@ -1,0 +1,248 @@
+"""`sweep`: a scenario over combinations of settings, each with several seeds."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from simgrid_broker.errors import StudyError
+from simgrid_broker.experiments.design import combinations
+from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
+from simgrid_broker.experiments.intervals import student
+from simgrid_broker.experiments.pages import (
+    asked,
+    failed_notes,
+    label_of,
+    runs_section,
+    with_unit,
+    write_study_page,
+    write_table,
+)
+from simgrid_broker.experiments.points import Point, folder_name, same
+from simgrid_broker.experiments.replicate import without_seed
+from simgrid_broker.experiments.running import LOCAL, Plan, Workers, check_points, run_study
+from simgrid_broker.experiments.study import Study, settings_columns
+from simgrid_broker.experiments.study_file import StudyFile, SweepFile, base_scenario, read_study_file, seeds_of
+from simgrid_broker.experiments.tables import means
+from simgrid_broker.report.blocks import Block, Note, Plot, Section, TableBlock, drawn_by
+from simgrid_broker.report.words import number
+from simgrid_broker.scenario import Scenario
+
+DRAWN = ("finished", "core_occupancy", "wait_p50", "share_deviation")
+"""Figures that are drawn unless others are asked for."""
+MOST_LINES = 8
+"""Values of a second setting that have a curve each; more are drawn as a map."""
+EFFECT = ("Means over all other settings; low and high: 95 % interval over the seeds. Effect: largest less smallest "
+          "mean. One row for each setting and figure, the largest effect relative to the mean first.")
+
+Check = Callable[[Scenario], None]
+
+
+def sweep(study: SweepFile | str | Path, out: str | Path | None = None, workers: Workers = LOCAL) -> pd.DataFrame:
+    """Run a study file of a sweep, and return a row for each figure of each run: see `Study.results`.
+
+    out: folder of the study, default results/<scenario>/<name of the file>. Raises StudyError, OutputError.
+    """
+    name = Path(study).stem if isinstance(study, (str, Path)) else "sweep"
+    file = read_study_file(study, SweepFile) if isinstance(study, (str, Path)) else study
+    return swept(file, out, workers, name).results()
+
+
+def swept(file: SweepFile, out: str | Path | None, workers: Workers, name: str, check: Check | None = None) -> Study:
+    """The study of `sweep`, with all its points run."""
+    scenario = base_scenario(file)
+    points = list(numbered(combinations(file.vary, file.design, file.points), seeds_of(file.seeds)))
+    refuse(file, scenario, points, file.figures, check)
+    definition = {**asked_of(file, scenario), "design": file.design, "points": file.points}
+    return run_study(folder_of(out, scenario, name), Plan("sweep", definition, points, (scenario,)), workers)
+
+
+def numbered(settings: Iterable[Mapping[str, Any]], seeds: Iterable[int]) -> Iterator[Point]:
+    """Points p0001, p0002, ... with each seed; equal settings are one point."""
+    names: dict[str, str] = {}
+    for one in settings:
+        if (key := same(one)) not in names:
+            names[key] = f"p{len(names) + 1:04d}"
+            yield from (Point(names[key], seed, one) for seed in seeds)
+
+
+def refuse(file: StudyFile, scenario: Scenario, points: list[Point], figures: Iterable[str],
+           check: Check | None) -> None:
+    """Raise StudyError for settings that cannot be used, and for figures that no run has."""
+    origin = file.origin("figures")
+    unknown = unknown_figures(tuple(figures), known_figures(scenario), origin.file, "figures")
+    try:
+        check_points(points, [scenario], file, check)
+    except StudyError as error:
+        raise StudyError([*error.problems, *unknown]) from None
+    if unknown:
+        raise StudyError(unknown)
+
+
+def asked_of(file: StudyFile, scenario: Scenario) -> dict[str, Any]:
+    """What a study file asks, but for its seeds and figures, which may be changed."""
+    return {"scenario": without_seed(scenario),
+            "vary": {key: axis.model_dump(mode="json", by_alias=True) for key, axis in file.vary.items()}}
+
+
+def folder_of(out: str | Path | None, scenario: Scenario, name: str) -> Path:
+    """Folder of a study unless one is given."""
+    return Path(out) if out is not None else Path("results") / folder_name(scenario.name) / folder_name(name)
+
+
+def point_means(study: Study, results: pd.DataFrame, figures: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Means over the seeds of each point (see `tables.means`), with its settings."""
+    table = means(results, figures)
+    settings = {point.group: settings_columns(point) for point in study.plan}
+    columns = pd.DataFrame([settings[group] for group in table.group], index=table.index)
+    return pd.concat([table[["group"]], columns, table.drop(columns="group")], axis=1)
+
+
+def marginal(results: pd.DataFrame, key: str, figure: str) -> pd.DataFrame:
+    """Mean of a figure at each value of a setting, over all values of the others.
+
+    Columns `key`, value, error, low, high, count. The other settings are averaged for each seed first, so the error is
+    that over the seeds.
+    """
+    part = results[results.figure == figure]
+    runs = part.groupby([key, "seed"], sort=False).value.mean().reset_index()
+    return pd.DataFrame([{key: value, **student(one.value).columns()} for value, one in runs.groupby(key, sort=False)])
+
+
+def effects(results: pd.DataFrame, keys: Iterable[str], figures: Iterable[str]) -> pd.DataFrame:
+    """Main effects: setting, figure, effect (largest less smallest marginal mean), % of the mean, and both extremes."""
+    rows = []
+    for figure in figures:
+        for key in keys:
+            table = marginal(results, key, figure).dropna(subset="value")
+            if len(table) < 2:
+                continue
+            low, high = table.loc[table.value.idxmin()], table.loc[table.value.idxmax()]
+            whole = abs(table.value.mean())
+            rows.append({"setting": key, "figure": figure, "effect": high.value - low.value,
+                         "percent": 100 * (high.value - low.value) / whole if whole else float("nan"),
+                         "lowest": low.value, "lowest_error": low.error, "lowest_at": low[key],
+                         "highest": high.value, "highest_error": high.error, "highest_at": high[key]})
+    columns = ["setting", "figure", "effect", "percent", "lowest", "lowest_error", "lowest_at", "highest",
+               "highest_error", "highest_at"]
+    return pd.DataFrame(rows, columns=columns).sort_values("percent", ascending=False, kind="stable")
+
+
+def write_sweep_report(study: Study, file: SweepFile, steps: Callable[[Iterable], Iterable] = iter) -> Path:
+    """Write tables and report of a sweep and return the path of its page."""
+    results = study.results()
+    write_table(study.folder, "results", results)
+    write_table(study.folder, "points", study.points())
+    scenario = study.manifest["definition"]["scenario"]
+    sections = [asked({"Scenario": scenario["name"], "Design": f"{file.design}, "
+                       f"{len({point.group for point in study.plan})} points", "Seeds of each point": file.seeds,
+                       **{f"Varied: {key}": described(axis) for key, axis in file.vary.items()},
+                       **{f"Set: {key}": value for key, value in file.settings.items()}}, failed_notes(study))]
+    if len(results):
+        known = tuple(dict.fromkeys(results.figure))
+        table = point_means(study, results)
+        write_table(study.folder, "means", table)
+        shown = file.figures or headlines(known)
+        drawn = file.figures or tuple(figure for figure in DRAWN if figure in known)
+        sections += [_main_effects(results, tuple(file.vary), shown, file.design), _extremes(table, file, shown),
+                     *(_drawn(results, table, figure, file) for figure in drawn)]
+    return write_study_page(study.folder, f"Sweep of {scenario['name']}", scenario["description"],
+                            [*sections, runs_section(study)], steps)
+
+
+def described(axis: Any) -> str:
+    """An axis in words."""
+    if axis.values is not None:
+        return ", ".join(map(str, axis.values))
+    return f"{axis.low:g} to {axis.high:g}" + (", logarithmic" if axis.scale == "log" else "")
+
+
+def _main_effects(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[str, ...], design: str) -> Section:
+    if design not in ("grid", "list"):
+        return Section("effects", "Main effects", (_correlations(results, keys, figures),))
+    table = effects(results, keys, figures)
+    names = {"setting": "Setting", "figure": "Figure", "effect": "Effect", "percent": "Effect, % of the mean",
+             "lowest": "Smallest mean", "lowest_error": "Error", "lowest_at": "at", "highest": "Largest mean",
+             "highest_error": "Its error", "highest_at": "at value"}
+    shown = table.assign(figure=table.figure.map(label_of), lowest_at=table.lowest_at.map(str),
+                         highest_at=table.highest_at.map(str)).rename(columns=names)
+    blocks: list[Block] = [TableBlock("", shown, EFFECT, mixed=True)]
+    if design == "list" and len(keys) > 1:
+        blocks.insert(0, Note("In a list all settings change together, so their effects cannot be separated.", True))
+    return Section("effects", "Main effects", tuple(blocks))
+
+
+def _correlations(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[str, ...]) -> TableBlock:
+    """Rank correlation of each figure with each numeric setting over the points."""
+    rows = []
+    for figure in figures:
+        one = results[results.figure == figure].groupby("group", sort=False).agg(
+            {**dict.fromkeys(keys, "first"), "value": "mean"})
+        for key in keys:
+            places = pd.to_numeric(one[key], errors="coerce")
+            if places.notna().all() and places.nunique() > 2 and one.value.nunique() > 2:
+                rows.append((key, label_of(figure), places.rank().corr(one.value.rank()), len(one)))
+    table = pd.DataFrame(rows, columns=["Setting", "Figure", "Rank correlation", "Points"])
+    return TableBlock("", table, "Spearman's correlation over the points, of means over the seeds; a sample of 16 "
+                      "points without any dependence exceeds 0.5 in size in 5 %.", mixed=True)
+
+
+def _extremes(table: pd.DataFrame, file: SweepFile, figures: tuple[str, ...]) -> Section:
+    """Points with the smallest and the largest mean of each figure."""
+    rows = []
+    for figure in figures:
+        one = table[(table.figure == figure) & table.value.notna()]
+        for kind, place in (("smallest", "idxmin"), ("largest", "idxmax")):
+            if len(one):
+                best = one.loc[getattr(one.value, place)()]
+                rows.append({"Figure": label_of(figure), "": kind, "Mean": best.value, "Low": best.low,
+                             "High": best.high, "Unit": best.unit, "Point": best.group,
+                             **{key: str(best[key]) for key in file.vary}})
+    return Section("extremes", "Best and worst points", (TableBlock("", pd.DataFrame(rows), "Means over the seeds with "
+                   "their 95 % intervals. The best of many points is partly lucky: confirm it with other seeds.",
+                   mixed=True),))
+
+
+def _drawn(results: pd.DataFrame, table: pd.DataFrame, figure: str, file: SweepFile) -> Section:
+    """Plots of one figure: curves and maps of a grid, points of a sample."""
+    one = table[table.figure == figure].dropna(subset="value")
+    if not len(one):
+        return Section(folder_name(figure), label_of(figure), (Note("No point has this figure."),))
+    label, keys = with_unit(figure, one.unit.iloc[0]), list(file.vary)
+    if file.design == "grid":
+        plots = list(_of_grid(results, one, figure, label, keys))
+    else:
+        plots = [_plot(f"{figure}-{key}", f"{label_of(figure)} over {key}", one, "scattered", x=key, ylabel=label)
+                 for key in keys]
+    return Section(folder_name(figure), label_of(figure), tuple(plots))
+
+
+def _of_grid(results: pd.DataFrame, one: pd.DataFrame, figure: str, label: str, keys: list[str]) -> Iterator[Plot]:
+    if len(keys) == 2 and one[keys[1]].nunique() <= MOST_LINES:
+        lines = one.assign(line=[f"{keys[1]} = {_short(value)}" for value in one[keys[1]]])
+        yield _plot(f"{figure}-curves", f"{label_of(figure)} over {keys[0]}", lines, "response", x=keys[0],
+                    ylabel=label)
+    if len(keys) != 2:
+        for key in keys:
+            curve = marginal(results, key, figure).assign(line="")
+            yield _plot(f"{figure}-{key}", f"{label_of(figure)} over {key}", curve, "response", x=key, ylabel=label)
+    for k, first in enumerate(keys):
+        for second in keys[k + 1:]:
+            runs = results[results.figure == figure].groupby([first, second, "seed"], sort=False).value.mean()
+            cells = pd.DataFrame([{first: at, second: other, **student(part).columns()}
+                                  for (at, other), part in runs.groupby([first, second], sort=False)])
+            yield _plot(f"{figure}-{first}-{second}", f"{label_of(figure)} over {first} and {second}",
+                        cells.dropna(subset="value"), "heat_map", x=first, y=second, label=label)
+
+
+def _plot(name: str, title: str, table: pd.DataFrame, draw: str, **options: str) -> Plot:
+    reading = {"response": "Mean over the seeds and all settings that are not shown; bars: 95 % interval.",
+               "scattered": "Each point: mean over the seeds with its 95 % interval; the other settings vary too.",
+               "heat_map": "Mean over the seeds and all other settings, ± half the width of the 95 % interval."}[draw]
+    return Plot(folder_name(name), title, table, drawn_by(f"study_plots.{draw}", **options), reading,
+                (10, 4.6 if draw == "heat_map" else 3.8))
+
+
+def _short(value: Any) -> str:
+    return number(value) if isinstance(value, float) else str(value)
