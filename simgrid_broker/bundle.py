@@ -29,6 +29,15 @@ FIXED_WORDS = 5
 """Words of an array before its shape and its strides: two that stay empty, number and size of items, address."""
 
 
+def zeros_in_lines(shape: int | tuple[int, ...], dtype) -> np.ndarray:
+    """Zeros, the first of which begins a line: rows of whole lines share none, and each takes as few as it can."""
+    shape, dtype = (shape,) if isinstance(shape, int) else shape, np.dtype(dtype)
+    size = int(np.prod(shape)) * dtype.itemsize
+    raw = np.zeros(size + LINE, np.uint8)
+    first = -raw.ctypes.data % LINE
+    return raw[first:first + size].view(dtype).reshape(shape)
+
+
 class Bundle:
     """Arrays by name, in C order, which a subclass lists as annotations; compiled code reads them as attributes.
 

@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 
-from simgrid_broker.bundle import Bundle, fetch
+from simgrid_broker.bundle import LINE, Bundle, fetch, zeros_in_lines
 from simgrid_broker.compiled import compiled
 
 ROW = np.dtype([("number", "i4"), ("size", "f8")])
@@ -54,6 +54,14 @@ def test_what_compiled_code_writes_is_in_the_arrays():
     ours = shelf()
     change(ours, 2)
     assert ours.rows["number"].tolist() == [1, 2, 13] and ours.grid[0].tolist() == [0.0, 1.0, -1.0]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [(3, ROW), ((5, 16), float), (0, ROW)])
+def test_zeros_in_lines_begin_at_a_line_of_the_processors_cache(shape, dtype):
+    zeros = zeros_in_lines(shape, dtype)
+    assert zeros.size == 0 or zeros.ctypes.data % LINE == 0
+    assert zeros.shape == np.zeros(shape).shape and zeros.dtype == dtype
+    assert zeros.flags.c_contiguous and not zeros.view(np.uint8).any()
 
 
 def test_a_longer_array_is_seen_at_once():

@@ -216,6 +216,42 @@ def test_functions_that_need_all_of_numbas_passes_have_them(tmp_path):
     assert answer == "8 6 7\n"
 
 
+AS_ONE = """
+from simgrid_broker.compiled import compiled, compiled_as_one
+
+@compiled
+def inner(x):
+{lines}
+    return x
+
+@compiled
+def in_parts(x):
+    return inner(x)
+
+@compiled_as_one
+def as_one(x):
+    return inner(x)
+
+@compiled_as_one
+def twice(x):
+    return inner(x) + inner(x + 1)
+
+def parts(outer):
+    library = next(iter(outer.overloads.values())).library
+    return sum("inner" in function.name for function in library._final_module.functions)
+found = inner.py_func(5), inner.py_func(6)
+print(twice(5) == sum(found), in_parts(5) == as_one(5) == found[0], parts(in_parts), parts(as_one), parts(twice))
+"""
+
+
+def test_a_long_part_with_one_caller_is_inlined_in_a_loop_compiled_as_one(tmp_path):
+    lines = "\n".join(f"    x = (x * 5 + {k}) % 1009 if x > {7 * k} else x + {k}" for k in range(60))
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}
+    answer = subprocess.run([sys.executable, "-c", AS_ONE.format(lines=lines)], env=environment, capture_output=True,
+                            text=True, timeout=300, check=True).stdout
+    assert answer == "True True 1 0 1\n"
+
+
 FULL = """
 import os
 from simgrid_broker.compiled import compiled

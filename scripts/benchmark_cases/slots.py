@@ -68,6 +68,11 @@ class Feed:
         self.spent += time.process_time() - began
         self.fabric.add_jobs(self.now)
         self.fabric.empty_outboxes()
+        assert self.ended > 0 or self.now < 24 * HOUR, "no job ends"
+
+    def alive(self) -> int:
+        """Jobs that have been made and have not ended."""
+        return len(self.world.arrays.jobs) - int(self.world.state["n_free_jobs"])
 
 
 def jobs_per_s_of_fabric(n_queues: int, cores: int, least_jobs: int, n_shares: int = 30) -> dict:
@@ -80,6 +85,7 @@ def jobs_per_s_of_fabric(n_queues: int, cores: int, least_jobs: int, n_shares: i
         feed.turn(HOUR / 4)
     jobs = feed.ended - ended
     running = int(feed.world.arrays.counts[..., JobStatus.RUNNING].sum())
+    assert feed.ended + feed.alive() == int(feed.world.state["panda_id"]), "jobs are missing"
     assert jobs >= least_jobs and running >= 0.98 * feed.per_queue * n_queues, "the slots were not full"
     return {"jobs": jobs, "events": int(feed.world.state["n_processed"]) - events, "running": running,
             "jobs_per_s": jobs / feed.spent, "peak_mib": peak_mib()}

@@ -28,8 +28,8 @@ class KeptCode(_Cache):
 
     cache_path = None
 
-    def __init__(self, function: Callable):
-        self.function = function
+    def __init__(self, function: Callable, compiler: str):
+        self.function, self.compiler = function, compiler
 
     def load_overload(self, sig, target_context):
         """Compiled code for arguments of some types; None if there is none."""
@@ -48,7 +48,8 @@ class KeptCode(_Cache):
             os.replace(written, self._file(sig, data.target_context))      # other processes see all of it or nothing
 
     def _file(self, sig, target_context) -> Path:
-        known = digest(_machinery(), fingerprint(self.function), str(sig), str(target_context.codegen().magic_tuple()))
+        known = digest(_machinery(), self.compiler, fingerprint(self.function), str(sig),
+                       str(target_context.codegen().magic_tuple()))
         return cache_folder() / f"{self.function.__module__}.{self.function.__qualname__}-{known}.code"
 
     def enable(self):

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from simgrid_broker.bundle import fetch
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import comes_before, next_beside, take_out
 from simgrid_broker.fabric.matcher import matched_job
 from simgrid_broker.luck import ATTEMPTS, STREAMS, uniform
 from simgrid_broker.names import QueueStatus
-from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.arrays import JOB_BYTES, TIMES_BYTES, Arrays
 from simgrid_broker.world.queued_work import max_walltime
 
 SLOPPY = STREAMS["sloppy"]
@@ -58,13 +59,24 @@ def first_in_line(world: Arrays, number):
 
 
 @compiled
+def fetch_job(world: Arrays, row):
+    """Ask the processor for a job and its times, which are wanted soon; -1 = none."""
+    if row >= 0:
+        fetch(world.jobs, row, JOB_BYTES)
+        fetch(world.job_times, row, TIMES_BYTES)
+
+
+@compiled
 def best_of_first_share(world: Arrays, number, left_s):
     """Best job that suits of the shares of lowest rank that have one; -1 if there is none."""
     best, lowest = -1, 0
     for share in world.shares_by_rank:
+        row = world.activated[number, share]
+        if row < 0:
+            continue
         if best >= 0 and world.share_rank[share] > lowest:
             break
-        row = first_that_suits(world, world.jobs, world.activated[number, share], number, left_s)
+        row = first_that_suits(world, world.jobs, row, number, left_s)
         if row >= 0 and (best < 0 or comes_before(world.jobs, row, best)):
             best, lowest = row, world.share_rank[share]
     return best
@@ -86,11 +98,11 @@ def best_of_all_shares(world: Arrays, number, left_s):
 
 @compiled
 def first_that_suits(world: Arrays, nodes, root, number, left_s):
-    """First job of a heap that suits a pilot of a pseudo-queue, -1 if none does.
+    """First job of a heap, which is not empty, that suits a pilot of a pseudo-queue, -1 if none does.
 
     Those behind one that suits come after it, so that only the others are looked at.
     """
-    if root < 0 or suits(world, root, number, left_s):
+    if suits(world, root, number, left_s):
         return root
     best, row = -1, nodes[root]["child"]
     while row >= 0:

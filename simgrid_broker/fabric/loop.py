@@ -1,9 +1,8 @@
 """The compiled loop: takes the earliest event and handles it, up to a given time."""
 
-from simgrid_broker.bundle import fetch
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, compiled_as_one
 from simgrid_broker.fabric.batch import end_worker, worker_ready
-from simgrid_broker.fabric.dispatch import first_in_line
+from simgrid_broker.fabric.dispatch import fetch_job, first_in_line
 from simgrid_broker.fabric.events import (
     JOB_REPORTS,
     LINK_DUE,
@@ -16,7 +15,7 @@ from simgrid_broker.fabric.events import (
 )
 from simgrid_broker.fabric.network import enqueue, link_due, transfer_done
 from simgrid_broker.fabric.pilots import job_reports, payload_ends, pilot_asks
-from simgrid_broker.world.arrays import N_STATUS, Arrays
+from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.slots import worker_of
 
 REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
@@ -24,8 +23,6 @@ REACHED, OUTBOX_FULL, ROOM_WANTED, FAULT = range(4)
 
 MOST_ENDS, MOST_ROWS = 512, 16
 """Maximum number of jobs or transfers that one event may end, and of rows of a growing table that it may take."""
-TIMES_BYTES = 8 * N_STATUS
-"""Bytes of the times of a job."""
 
 
 @compiled
@@ -78,12 +75,10 @@ def look_ahead(world: Arrays):
         row = first_in_line(world, worker_of(world, row))
     elif event["kind"] != PAYLOAD_ENDS:
         return
-    if row >= 0:
-        fetch(world.jobs, row, world.jobs.itemsize)
-        fetch(world.job_times, row, TIMES_BYTES)
+    fetch_job(world, row)
 
 
-@compiled
+@compiled_as_one
 def advance(world: Arrays, until):
     """Handle all events up to and including time `until`; returns REACHED or the reason to stop earlier."""
     state = world.state[0]

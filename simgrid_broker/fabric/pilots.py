@@ -7,7 +7,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import end_worker
-from simgrid_broker.fabric.dispatch import get_job
+from simgrid_broker.fabric.dispatch import fetch_job, first_in_line, get_job
 from simgrid_broker.fabric.events import JOB_REPORTS, PAYLOAD_ENDS, PILOT_LEAVES, schedule
 from simgrid_broker.fabric.job_fetcher import get_any_job
 from simgrid_broker.luck import STREAMS, uniform
@@ -163,13 +163,19 @@ def pilot_asks(world: Arrays, slot, now):
 
 
 @compiled
-def next_job(world: Arrays, slot, pilot_start, now):
-    """A pilot whose job has ended requests another within its `timefloor`, else leaves; at a push queue it leaves.
+def asks_again(world: Arrays, number, pilot_start, now):
+    """Whether a pilot whose job has ended requests another: within its `timefloor`, and not at a push queue.
 
     Source: lifecycle reference, section 5.6; with a `timefloor` of 0 it runs one job.
     """
-    queue = world.queues[world.pseudo_queues[worker_of(world, slot)]["queue"]]
-    if queue["timefloor_s"] > 0 and now - pilot_start <= queue["timefloor_s"] and queue["worker_mode"] != PUSH:
+    queue = world.queues[world.pseudo_queues[number]["queue"]]
+    return queue["timefloor_s"] > 0 and now - pilot_start <= queue["timefloor_s"] and queue["worker_mode"] != PUSH
+
+
+@compiled
+def next_job(world: Arrays, slot, pilot_start, now):
+    """A pilot whose job has ended is given another, or leaves."""
+    if asks_again(world, worker_of(world, slot), pilot_start, now):
         row = ask(world, slot, pilot_start, now)
         if row >= 0:
             dispatch(world, row, slot, pilot_start, now)
@@ -202,6 +208,8 @@ def payload_ends(world: Arrays, row, sequence, now):
         return
     job["due_sequence"] = 0
     slot, pilot_start = slot_of(job), job["pilot_start_s"]
+    if asks_again(world, worker_of(world, slot), pilot_start, now):
+        fetch_job(world, first_in_line(world, worker_of(world, slot)))
     payload_is_over(world, job, now)
     if job["cause"] == LOST_HEARTBEAT:
         job["modification_s"] = now

@@ -4,8 +4,11 @@ import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.names import RAM_LIMITS_MB, RANKED, JobStatus
+from simgrid_broker.schema import JOBS
 
 N_STATUS = len(JobStatus)
+JOB_BYTES, TIMES_BYTES = JOBS.dtype.itemsize, 8 * N_STATUS
+"""Bytes of a job, and of its times."""
 N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
 N_USER_NUMBERS = 4
 

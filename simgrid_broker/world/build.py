@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 from simgrid_broker.names import (
     ANALYSIS_LABELS,
@@ -180,8 +181,8 @@ def _growing(total_cores: int) -> dict[str, np.ndarray]:
         return np.arange(n_rows - 1, -1, -1, dtype=np.int32)
     n_jobs = first_job_rows(total_cores)
     return dict(
-        jobs=JOBS.empty(n_jobs), job_times=np.zeros((n_jobs, arrays.N_STATUS)), free_jobs=free(n_jobs),
-        ages=np.zeros(n_jobs, arrays.AGE),
+        jobs=zeros_in_lines(n_jobs, JOBS.dtype), job_times=zeros_in_lines((n_jobs, arrays.N_STATUS), float),
+        free_jobs=free(n_jobs), ages=np.zeros(n_jobs, arrays.AGE),
         transfers=TRANSFERS.empty(FIRST_ROWS), retries=np.zeros(FIRST_ROWS, arrays.RETRY),
         submissions=np.zeros(FIRST_ROWS, arrays.SUBMISSION), free_transfers=free(), free_retries=free(),
         free_submissions=free(), events=np.zeros(4 * FIRST_ROWS + total_cores, arrays.EVENT),

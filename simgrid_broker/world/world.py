@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from simgrid_broker.bundle import zeros_in_lines
 from simgrid_broker.names import TaskStatus
 from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.scenario.model import Scenario
@@ -148,7 +149,7 @@ class World:
         old = getattr(self.arrays, name)
         if len(old) >= wanted:
             return
-        new = np.zeros((max(int(wanted), 2 * len(old)), *old.shape[1:]), old.dtype)
+        new = zeros_in_lines((max(int(wanted), 2 * len(old)), *old.shape[1:]), old.dtype)
         raw = f"V{old.dtype.itemsize}"               # otherwise NumPy copies structured rows field by field
         new.view(raw)[:len(old)] = old.view(raw)
         self.arrays = self.arrays.with_arrays(**{name: new})
