@@ -5,6 +5,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,16 @@ from simgrid_broker.agents.sampler import take_sample
 from simgrid_broker.errors import OutputError
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
-from simgrid_broker.records import EndedJobs, Run, RunWriter, new_run_folder, read_run, write_manifest, write_snapshot
+from simgrid_broker.records import (
+    EndedJobs,
+    Run,
+    RunWriter,
+    new_run_folder,
+    read_run,
+    texts_of,
+    write_manifest,
+    write_snapshot,
+)
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force, origins_in_force
 from simgrid_broker.scenario.synthetic import arrivals
@@ -121,7 +131,7 @@ class Simulation:
         return luck.uniforms(self.scenario.seed, "job_record", task, jobs["chunk"]) < self.scenario.record.jobs
 
     def __enter__(self):
-        write_manifest(self.folder, self._manifest("running"))
+        self._write_manifest("running")
         return self
 
     def __exit__(self, kind, *_) -> None:
@@ -142,10 +152,10 @@ class Simulation:
             self.writer.close()
         except BaseException:
             with suppress(OutputError):
-                write_manifest(self.folder, self._manifest("failed"))
+                self._write_manifest("failed")
             raise
         self.timings["written"] = time.perf_counter()
-        write_manifest(self.folder, self._manifest(status))
+        self._write_manifest(status)
 
     def _write_what_is_left(self) -> None:
         """Record live rows, take the last sample, and check the invariants."""
@@ -169,23 +179,33 @@ class Simulation:
         """gdpconfig in force after some changes."""
         return in_force(self.scenario.with_config(changes) if changes else self.scenario)
 
+    def _write_manifest(self, status: str) -> None:
+        """Write what the run is and how far it came."""
+        write_manifest(self.folder, self._manifest(status), self._lasting)
+
+    @cached_property
+    def _lasting(self) -> dict[str, str]:
+        """The entries of the manifest that do not change."""
+        tree = share_tree(self.scenario.shares_in_use)
+        return texts_of(dict(
+            scenario=self.scenario.to_dict(), seed=self.scenario.seed,
+            gdpconfig={key: {"value": value, "origin": str(origin)} for (key, value), origin in zip(
+                in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
+            warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration,
+            share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
+            criteria=criteria_in_order(self.control.policies), agents=self._own_agents(),
+            versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}))
+
     def _manifest(self, status: str) -> dict:
-        """Contents of the manifest."""
-        tree, state = share_tree(self.scenario.shares_in_use), self.world.state
+        """The other entries of the manifest."""
+        state = self.world.state
         names = dict(jobs_made="panda_id", transfers_made="transfer_id", events="n_processed", pilots="n_pilots_ever",
                      empty_pilots="n_pilots_empty", total_cores="total_cores")
         return dict(
-            status=status, remarks=self.remarks, scenario=self.scenario.to_dict(), seed=self.scenario.seed,
-            simulated_s=self.env.now,
-            gdpconfig={key: {"value": value, "origin": str(origin)} for (key, value), origin in zip(
-                in_force(self.scenario).items(), origins_in_force(self.scenario).values(), strict=True)},
-            warm_up_s=self.scenario.warm_up, duration_s=self.scenario.duration, vocabularies=self.world.vocabularies,
-            share_tree=dict(names=tree.names, parent=tree.parent, value=tree.value, leaves=tree.leaves),
-            criteria=criteria_in_order(self.control.policies), agents=self._own_agents(),
+            status=status, remarks=self.remarks, simulated_s=self.env.now, vocabularies=self.world.vocabularies,
             counters={**self.counters, **{name: int(state[field]) for name, field in names.items()},
                       "decisions": self.control.books.decisions.n_decisions,
                       "broken_tasks": self.control.books.broken_tasks()},
-            versions={"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
             commands=self.control.books.commands.told(), timings=self._durations())
 
     def _own_agents(self) -> list[dict[str, str]]:

@@ -15,13 +15,15 @@ from simgrid_broker.agents.control import Control
 from simgrid_broker.fabric.environment import FabricEnvironment
 from simgrid_broker.fabric.fabric import Fabric
 from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
+from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.scenario import Scenario
 from simgrid_broker.scenario.gdpconfig import in_force
 from simgrid_broker.scenario.synthetic import n_pieces
 from simgrid_broker.scenario.tasklist import TaskList, new_rows, no_replicas
 from simgrid_broker.schema import SPLITTING
 from simgrid_broker.schema.tasks import RAM_UNITS, VOCABULARY_OF
-from simgrid_broker.views import KEPT, Verdict
+from simgrid_broker.views import KEPT, Gdpconfig, InputDataset, Queues, Stats, Task, Verdict
 from simgrid_broker.world import build, invariants, recount, rows
 from simgrid_broker.world.transitions import enter
 
@@ -237,6 +239,14 @@ class Stage(Bench):
     def recorded(self, name: str) -> np.ndarray:
         """All rows that were written to a table so far."""
         return np.concatenate([table for table, _ in self.kept[name]])
+
+
+def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig,
+                inputs: tuple[InputDataset, ...] = ()) -> np.ndarray:
+    """Pseudo-queues that could run jobs of a task, (n,) bool; inputs: datasets of the task."""
+    hints = Hints(brokerage, queues, stats._replace(load=stats.load[None]), cfg)
+    hints.ask(task, inputs)
+    return hints.groups_possible(np.ones(len(queues.records), bool))
 
 
 def everyone(n_candidates: int) -> Verdict:

@@ -26,13 +26,14 @@ class Brokers:
         self.queues: Queues = observe.queues(world)
         self.cache = MaskCache()
         self.hints: Hints
-        self.stamp: tuple = (None,) * 5
+        self.lasting: tuple = (None,) * 3                   # what the hints depend on: descriptions
+        self.passing: tuple = None, None                     # statistics, and the version of the network's
         sites = world.arrays.sites
         self.asked_about = (sites["nucleus"] > 0) | (sites["bare_nucleus"] > 0)
 
     def refresh_queues(self) -> None:
         """Read the description of the queues again after a change; cached masks are dropped."""
-        self.world.describe_anew()
+        self.world.note_new_descriptions()
         self.queues = observe.queues(self.world)
 
     def question(self, task: Task, parts: JobInput | None, wanted: int, account: int | None = None) -> tuple:
@@ -58,7 +59,7 @@ class Brokers:
     def nucleus_for(self, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)
-        seen = nuclei(self.world, row, burden, partial(self._able, row, task), partial(self._why_not, row, task))
+        seen = nuclei(self.world, row, burden, partial(self._able, row, task), partial(self.why_not, row, task))
         uniform, told = nucleus_number(self.world, row), self.world.told_tasks.get(row)
         if told is not None and told.uniform is not None:
             seen.records["draw"], uniform = np.nan, told.uniform
@@ -85,7 +86,7 @@ class Brokers:
         sites[site] = asked
         return hints.groups_possible(sites)[site]
 
-    def _why_not(self, row: int, task: Task, site: int) -> str:
+    def why_not(self, row: int, task: Task, site: int) -> str:
         """Which rules refuse how many of the pseudo-queues of a site to the jobs of the task in a row."""
         hints = self._ask(row, task, np.array([site]))
         ranks = hints.tables.refused_by[hints.groups == site].tolist()
@@ -98,22 +99,27 @@ class Brokers:
 
     def _ask(self, row: int, task: Task, sites: np.ndarray, is_whole: bool = False) -> Hints:
         """Hints about the queues of these sites, asked about the task in a row; is_whole: as for `_able`."""
-        hints = self._hints(sites)
+        hints = self.hints_about(sites)
         load = loads.load_row(self.world, self.snapshot, task.share, self._type_asked(task))
         hints.ask(task, () if is_whole else observe.datasets(self.world, row), load)
         return hints
 
-    def _hints(self, sites: np.ndarray) -> Hints:
+    def hints_about(self, sites: np.ndarray) -> Hints:
         """Hints about the queues of these sites and all nuclei, made again when what they depend on has changed."""
         world, policies = self.world, self.policies
-        stamp = self.snapshot, self.queues, policies.cfg, policies.job_rules, world.network.version
-        if not (all(map(is_, stamp, self.stamp)) and self.asked_about[sites].all()):
+        lasting, version = (self.queues, policies.cfg, policies.job_rules), world.network.version
+        is_known = all(map(is_, lasting, self.lasting)) and self.asked_about[sites].all()
+        if is_known and self.passing[0] is self.snapshot and self.passing[1] == version:
+            return self.hints
+        observe.stores_known(world, self.snapshot)
+        assert self.snapshot.store is not None
+        link = observe.links_of_hint(world, world.network.ways[observe.way_row(world, -1)])
+        stats = Stats(self.snapshot.taken_at, self.snapshot.load, self.snapshot.store, link)
+        if is_known:
+            self.hints.renew(stats)
+        else:
             self.asked_about[sites] = True
-            observe.stores_known(world, self.snapshot)
-            assert self.snapshot.store is not None
-            link = observe.links_of_hint(world, world.network.ways[observe.way_row(world, -1)])
-            stats = Stats(self.snapshot.taken_at, self.snapshot.load, self.snapshot.store, link)
             of_queues = np.where(self.asked_about[self.queues.site], self.queues.site, -1)
             self.hints = Hints(policies.job_rules, self.queues, stats, policies.cfg, of_queues, self.cache)
-            self.stamp = stamp
+        self.lasting, self.passing = lasting, (self.snapshot, version)
         return self.hints

@@ -35,8 +35,9 @@ class DecisionLog:
     """Decisions and candidates as the scenario's `record` asks for, and all refusals by candidate, rule and share.
 
     of_jobs: (n_shares, n_rules + 1, n_queues, 3) refusals of queues by the rules of the scenario since the last sample,
-    where `is_counted`, (n_shares,), says so. numbers: of the decisions MADE so far, and of those RECORDED since then in
-    `room`. to_tally: functions that complete the refusals before they are written.
+    where `is_counted`, (n_shares,), says so; of_tasks, tasks_counted: the same of nuclei, (n_shares, n_rules + 1,
+    n_sites, 3). numbers: of the decisions MADE so far, and of those RECORDED since then in `room`. to_tally: functions
+    that complete the refusals before they are written.
     """
 
     def __init__(self, world: World, policies: Policies):
@@ -53,9 +54,10 @@ class DecisionLog:
         self.texts: list[str] = []
         self.codes: dict[str, int] = {}
         self.known: dict[tuple[DecisionKind, tuple[str, ...]], Steps] = {}
-        self.of_jobs = np.zeros((len(world.arrays.hs06_milli), len(policies.job_rules.rules) + 1,
-                                 len(world.arrays.queues), 3), np.int64)
-        self.is_counted = np.zeros(len(self.of_jobs), bool)
+        n_shares, n_queues, n_sites = len(world.arrays.hs06_milli), len(world.arrays.queues), len(world.arrays.sites)
+        self.of_jobs = np.zeros((n_shares, len(policies.job_rules.rules) + 1, n_queues, 3), np.int64)
+        self.of_tasks = np.zeros((n_shares, len(policies.task_rules.rules) + 1, n_sites, 3), np.int64)
+        self.is_counted, self.tasks_counted = np.zeros((2, n_shares), bool)
         self.refusals: dict[tuple[DecisionKind, int], tuple[Steps, np.ndarray]] = {}
         self.to_tally: list[Callable[[], None]] = []
 
@@ -173,9 +175,12 @@ class DecisionLog:
         """
         found = self.refusals.get((kind, share))
         if found is None:
-            if kind == DecisionKind.JOB_BROKERAGE and steps is self.steps(kind, self.policies.job_rules.tags):
-                counts = self.of_jobs[share]
-                counts[:], self.is_counted[share] = 0, True
+            table, is_counted, rules = (
+                (self.of_jobs, self.is_counted, self.policies.job_rules) if kind == DecisionKind.JOB_BROKERAGE
+                else (self.of_tasks, self.tasks_counted, self.policies.task_rules))
+            if steps is self.steps(kind, rules.tags):
+                counts = table[share]
+                counts[:], is_counted[share] = 0, True
             else:
                 columns = len(self.world.arrays.queues if about_queues else self.world.arrays.sites)
                 counts = np.zeros((len(steps.ranks), columns, 3), np.int64)
@@ -203,7 +208,7 @@ class DecisionLog:
                 write("refusals", rows)
         for books in (self.candidates, self.steps_asked, self.factors, self.refusals):
             books.clear()
-        self.is_counted[:] = False
+        self.is_counted[:] = self.tasks_counted[:] = False
 
 
 def steps_behind(world: World, policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> Steps:

@@ -33,7 +33,8 @@ BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 that were placed, at its end."""
 NOTHING, NO_TAG, TOLD = -3, -2, -1
 """Refusals of the task in hand: none; one without a tag, as every queue was full; one whose tag Python knows."""
-READY, JOB_BROKERAGE = int(TaskStatus.READY), int(DecisionKind.JOB_BROKERAGE)
+READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
+JOB_BROKERAGE = int(DecisionKind.JOB_BROKERAGE)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
 
 CYCLE = np.dtype([
@@ -41,6 +42,7 @@ CYCLE = np.dtype([
     ("n_files", "i8"), ("reads_more", "?"),  # of the selection of the work queue
     ("asks", "?"),                   # whether Python is asked for every decision
     ("left", "i8"),                  # jobs that may still be made
+    ("n_tasks", "i8"), ("least", "i8"),      # tasks that may still be served, and their least priority
     ("next", "i8"),                  # where to go on, number of the task, of its levels of ramCount that are done
     ("task", "i8"), ("n_levels", "i8"), ("level", "i8"),
     ("n_slots", "i8"), ("kind", "i8"),       # slots in use; kind of the task in hand if Python has described it
@@ -104,7 +106,9 @@ def go_on(world, tables, desk, sight, kinds, watch, rows):
     state = desk.state[0]
     while True:
         if state["next"] == BEGIN:
-            if state["task"] >= len(rows) or state["left"] <= 0:
+            while state["task"] < len(rows) and not is_served(world, state, rows[state["task"]]):
+                state["task"] += 1
+            if state["task"] >= len(rows) or state["left"] <= 0 or state["n_tasks"] <= 0:
                 return OVER
             begin_task(world, state, rows[state["task"]])
         row = rows[state["task"]]
@@ -133,8 +137,17 @@ def go_on(world, tables, desk, sight, kinds, watch, rows):
 
 
 @compiled
+def is_served(world, state, row):
+    """Whether jobs are made of a task now, with a priority that the throttler lets pass."""
+    task = world.tasks[row]
+    status = task["status"]
+    return (status == READY or status == SCOUTING or status == RUNNING) and task["priority"] >= state["least"]
+
+
+@compiled
 def begin_task(world, state, row):
     """Begin with a task."""
+    state["n_tasks"] -= 1
     n_files = world.tasks[row]["n_input_files"]
     state["most"] = state["left"] if is_cut(world, row) else most_jobs(
         state["left"], n_files, state["n_files"], state["reads_more"])

@@ -28,9 +28,6 @@ from simgrid_broker.world.queued_work import NO_PRIORITY
 from simgrid_broker.world.task_transitions import set_status
 from simgrid_broker.world.work_queues import AlignedQueue, aligned_queues
 
-READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
-GENERATES = np.isin(list(TaskStatus), (READY, SCOUTING, RUNNING))
-"""Whether jobs are made of a task, by its status."""
 QUEUE_DRAW, INACTIVE_POLL = luck.STREAMS["queue_draw"], luck.STREAMS["inactive_poll"]
 POLL_PROBABILITY = 0.25
 """Probability that a share and type without jobs is visited in a cycle; source: lifecycle reference, section 1.6."""
@@ -109,8 +106,7 @@ class Generator:
         if rule.attribute:
             self.n_turns += 1
             rows = self.work_queues.in_turn(rows, rule.attribute, rule.express_ratio, self.key, self.n_turns)
-        rows = rows[GENERATES[tasks["status"][rows]] & (tasks["priority"][rows] >= least)][:rule.n_tasks]
-        left = self._generate(rows, left, rule)
+        left = self._generate(rows, left, rule, least)
         return decision.lacking and left <= 0
 
     def _throttle(self, analysis: bool) -> Throttle:
@@ -136,13 +132,13 @@ class Generator:
             self.levels[analysis] = types_asked(queue, self.limits[analysis])
             self.selection[analysis] = selection(cfg, queue.name, analysis, edition)
 
-    def _generate(self, rows: np.ndarray, left: int, rule: Selection) -> int:
-        """Make at most `left` jobs of the tasks in `rows`, the first ones first; returns how many are left.
+    def _generate(self, rows: np.ndarray, left: int, rule: Selection, least: int) -> int:
+        """Make at most `left` jobs of the tasks in `rows` of at least a priority, in order; returns how many are left.
 
         A task with input that finds no queue goes on hold. Files count as the jobs that they typically make.
         """
         tables, acts = self.tables, self.acts
-        state = tables.begin(self.control.now, left, rule)
+        state = tables.begin(self.control.now, left, rule, least)
         while (reason := tables.go_on(rows)) != job_cycle.OVER:
             acts[reason](rows, state, rule)
         return int(state["left"])
@@ -224,7 +220,7 @@ class Generator:
         """Move a task that has got its first jobs to running, or scouting."""
         arrays, world = self.control.arrays, self.control.world
         set_task(world, row, frozen_s=np.nan)
-        if arrays.tasks["status"][row] == READY:
+        if arrays.tasks["status"][row] == TaskStatus.READY:
             scouts = arrays.scout_inputs[row] > 0
             set_status(world, row, TaskStatus.SCOUTING if scouts else TaskStatus.RUNNING, self.control.now)
 

@@ -65,15 +65,23 @@ def fill(world, tables, desk, sight, kinds, watch, slot, kind):
 
 
 @compiled
-def ask_of(world, tables, desk, sight, slot):
-    """Fill in what a question asks of the input of a task."""
-    asked, task, row = tables.asked[slot], tables.task[slot], desk.slots[slot]["task"]
+def ask_about_sources(world, sight, row, task, asked):
+    """Fill in how the input of a task can be read; returns how many sources it has."""
     n = see_sources(world, sight, row)
     problem, best, remotely = reading_of(sight.sources, n, task["inputprestaging"], task["MAX_MISSING_INPUT_FILES"],
                                          task["MIN_INPUT_COMPLETENESS"]) if n else (FINE, 1.0, True)
-    desk.slots[slot]["has_input"], asked["parts"], asked["writable"], asked["readable"] = n > 0, -1, True, True
     asked["incomplete"], asked["no_remote_source"] = problem != FINE, not remotely
-    asked["best_part"], asked["somewhere"] = 1.0 if problem == FINE else best, False
+    asked["best_part"] = 1.0 if problem == FINE else best
+    return n
+
+
+@compiled
+def ask_of(world, tables, desk, sight, slot):
+    """Fill in what a question asks of the input of a task."""
+    asked, row = tables.asked[slot], desk.slots[slot]["task"]
+    n = ask_about_sources(world, sight, row, tables.task[slot], asked)
+    desk.slots[slot]["has_input"], asked["parts"], asked["writable"], asked["readable"] = n > 0, -1, True, True
+    asked["somewhere"] = False
     asked["total_bytes"] = asked["total_files"] = asked["queued_files"] = asked["queued_express"] = 0.0
     for k in range(tables.replica_site.shape[1]):
         tables.replica_site[slot, k] = -1

@@ -152,20 +152,21 @@ class JobTables:
         replaced |= read is not cfg
         if replaced:
             self._forget()
-        if snapshot is not brokers.snapshot:
+        if snapshot is not brokers.snapshot and self.state[0]["by_type"]:
             self.apart[:] = False
             rows = map(self.control.world.row_of.get, brokers.snapshot.types_at)        # some may be gone since
-            self.apart[[row for row in rows if row is not None]] = self.state[0]["by_type"]
+            self.apart[[row for row in rows if row is not None]] = True
         self.known = brokers.snapshot, brokers.queues, cfg
         if replaced:
             self._bundle()
         elif snapshot is not brokers.snapshot or self.desk.room is not self.control.books.decisions.room:
             self._renew_statistics()
 
-    def begin(self, now: float, left: int, rule: Selection) -> np.void:
-        """Begin a cycle that may make `left` jobs; returns its state."""
+    def begin(self, now: float, left: int, rule: Selection, least: int) -> np.void:
+        """Begin a cycle that may make `left` jobs of tasks of at least a priority; returns its state."""
         self.renew()
         state = self.state[0]
+        state["n_tasks"], state["least"] = rule.n_tasks, least
         state["now_s"], state["left"], state["n_files"], state["reads_more"] = now, left, rule.n_files, rule.reads_more
         state["task"] = state["next"] = 0
         return state
@@ -197,7 +198,7 @@ class JobTables:
         known = prepare(self.brokerage, task, brokers.queues, control.cfg, brokers.cache)
         first, weight = self.first.open, self.weight.table
         rows = self.first.row_of(known.first), self.weight.row_of(known.static_weight)
-        self.state[0]["kind"] = self.kinds.add(control.arrays, row, level, known, rows)
+        self.state[0]["kind"] = self.kinds.add(control.arrays, row, level, known.task, rows)
         if first is not self.first.open or weight is not self.weight.table:
             self._bundle()
 

@@ -129,7 +129,7 @@ class Scouts:
             return
         found = self._take_over(row)
         reason = rules.exhausted(jobs, claims, found, new_jobs, self._stream(row).minCpuEfficiency, cfg, edition)
-        if rules.splits_anew(jobs, new_jobs, claims.prodsourcelabel, cfg, edition):
+        if rules.withdraws_split_rules(jobs, new_jobs, claims.prodsourcelabel, cfg, edition):
             split_by_files(self.world, row, MOST_FILES)
         if reason:
             self._stop(row, reason, T.EXHAUSTED, now)

@@ -2,29 +2,61 @@
 
 import numpy as np
 
+import simgrid_broker.agents.task_cycle as task_cycle
 from simgrid_broker.agents.broker_rules import reason
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.agents.task_tables import TaskTables
 from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.task_selection import by_priority
-from simgrid_broker.world.columns import return_to, set_reason, set_task
+from simgrid_broker.views import Verdict
+from simgrid_broker.world.columns import give_nucleus_of, return_to, set_reason, set_task
 from simgrid_broker.world.nuclei import Burden
 from simgrid_broker.world.task_transitions import set_status
 
 
 def task_broker(control: Control) -> Process:
     """Broker the tasks that are due, work queue by work queue, in each by priority and age."""
+    tables = TaskTables(control)
+
     def broker() -> None:
         _reactivate(control)
         tasks = control.arrays.tasks
         rows = control.books.live_tasks.in_status(TaskStatus.ASSIGNING)
         rows = rows[_is_due(control, rows)]
-        if not len(rows):
-            return
-        burden = Burden(control.world, control.books.live_tasks.rows)
-        for row in rows[by_priority(*(tasks[name][rows] for name in ("jeditaskid", "priority", "resource_type",
-                                                                     "share")))].tolist():
-            _assign(control, row, burden)
+        if len(rows):
+            _turn(control, tables, rows[by_priority(*(tasks[name][rows] for name in (
+                "jeditaskid", "priority", "resource_type", "share")))])
     yield from control.every(control.periods.task_broker, broker, "taskbroker")
+
+
+def _turn(control: Control, tables: TaskTables, rows: np.ndarray) -> None:
+    """Broker the tasks in `rows`, the first ones first; without a candidate a task is brokered again later."""
+    burden, state = Burden(control.world, control.books.live_tasks.rows), tables.state[0]
+    tables.begin(rows, burden)
+    while (reason := tables.go_on(rows)) != task_cycle.OVER:
+        if reason == task_cycle.PUT_OFF:
+            row = int(rows[state["task"] - 1])
+            _put_off(control, row, tables.verdict(row))
+            continue
+        row = int(rows[state["task"]])
+        if reason == task_cycle.ASK:
+            _assign(control, row, burden)
+            state["task"] += 1
+        elif reason == task_cycle.SHOW:
+            tables.show(row)
+        elif reason == task_cycle.PREPARE:
+            tables.prepare(row)
+        elif reason == task_cycle.READ:
+            tables.read(row)
+        elif reason == task_cycle.COUNT:
+            tables.count(int(control.arrays.tasks["share"][row]))
+        elif reason == task_cycle.GROW:
+            tables.grow()
+        else:
+            control.books.decisions.add_candidates(
+                DecisionKind.TASK_BROKERAGE, tables.verdict(row), tables.offset, tables.listed.groups[0])
+    for row in tables.desk.moved[:state["n_moved"]].tolist():
+        set_status(control.world, row, TaskStatus.READY, control.now)
 
 
 def _is_due(control: Control, rows: np.ndarray) -> np.ndarray:
@@ -39,18 +71,17 @@ def _assign(control: Control, row: int, burden: Burden) -> None:
     control.books.decisions.add(DecisionKind.TASK_BROKERAGE, now, task, verdict, 0,
                                 len(world.vocabularies["pseudo_queues"]), seen.site)
     if not len(verdict.order):
-        _put_off(control, row, reason(control.policies, DecisionKind.TASK_BROKERAGE, verdict))
+        _put_off(control, row, verdict)
         return
-    set_task(world, row, nucleus=seen.site[verdict.order[0]], frozen_s=np.nan,
-             n_nuclei=world.arrays.tasks["n_nuclei"][row] + 1)
+    give_nucleus_of(world.arrays, row, int(seen.site[verdict.order[0]]))
     set_status(world, row, TaskStatus.READY, now)
     burden.add(row)
 
 
-def _put_off(control: Control, row: int, tag: str) -> None:
+def _put_off(control: Control, row: int, verdict: Verdict) -> None:
     """Let a task without a nucleus wait: as pending, or in the deployed edition without a change of status (D5)."""
     set_task(control.world, row, modification_s=control.now)
-    set_reason(control.world, row, tag)
+    set_reason(control.world, row, reason(control.policies, DecisionKind.TASK_BROKERAGE, verdict))
     if control.edition == "documented":
         return_to(control.world, row, TaskStatus.ASSIGNING)
         set_status(control.world, row, TaskStatus.PENDING, control.now)

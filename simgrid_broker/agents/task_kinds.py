@@ -7,7 +7,6 @@ import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
-from simgrid_broker.policy.job_brokerage.broker import Prepared
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.job_brokerage.question import TASK
 from simgrid_broker.schema import TASKS
@@ -101,8 +100,8 @@ class TaskKinds:
         """Look at another table of tasks from now on."""
         self.tables = self.tables.with_arrays(raw=raw_of(tasks))
 
-    def add(self, arrays: Arrays, row: int, level: int, prepared: Prepared, rows: tuple[int, int]) -> int:
-        """Describe a task, and all of its kind if it has one; rows: as in KIND. Returns the kind."""
+    def add(self, arrays: Arrays, row: int, level: int, record: np.ndarray, rows: tuple[int, int]) -> int:
+        """Describe a task, and all of its kind if it has one, by its record, (1,); rows: of KIND. Returns the kind."""
         kind, tables = ONE_TASK, self.tables
         if self.are_known and level == 0 and not arrays.tasks["n_jumbo_jobs"][row]:
             if self.n == ROOM:
@@ -112,7 +111,7 @@ class TaskKinds:
             tables.heads[place] = kind
             tables.keys[kind, 0] = bool(arrays.scout_inputs[row]) + 2 * (arrays.tasks["walltime_s_per_mib"][row] > 0)
             tables.keys[kind, 1:] = tables.raw[row, self.places]
-        tables.known[kind], tables.templates[kind] = rows, prepared.task[0]
+        tables.known[kind], tables.templates[kind] = rows, record[0]
         return kind
 
 

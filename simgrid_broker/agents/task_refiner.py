@@ -5,6 +5,7 @@ Simplified: the content of input datasets is known at once; a child waits as reg
 """
 
 from math import nan
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,9 @@ SERVER_RETRIES = 2
 
 TAGGED_BY = ("label", "working_group", "campaign", "transpath", "processing_type", "preassigned")
 """Columns by which tasks are tagged with their share."""
+
+TYPED_BY = "corecount", "ramcount", "ramunit", "baseramcount"
+"""Columns by which tasks get their resource type."""
 
 SUCCESS, FAILURE = (TaskStatus.DONE, TaskStatus.FINISHED), (TaskStatus.FAILED, TaskStatus.ABORTED, TaskStatus.BROKEN)
 """Ends of a parent after which its children start, or are broken."""
@@ -64,11 +68,13 @@ def tag_rules(shares) -> list[TagRule]:
 
 
 class Tagger:
-    """Finds the share of tasks; answers are kept by the words that decide."""
+    """Finds the share and the resource type of tasks; answers are kept by the words and claims that decide."""
 
     def __init__(self, world: World, shares):
         self.world, self.rules = world, tag_rules(shares)
+        self.bounds = tuple(world.scenario.resource_types.values())
         self.found: dict[tuple[int, ...], int] = {}
+        self.types: dict[tuple[Any, ...], int] = {}
 
     def share_of(self, task: np.void) -> int:
         """The leaf whose rule matches first, UNDEFINED if none does."""
@@ -76,6 +82,15 @@ class Tagger:
         if codes not in self.found:
             self.found[codes] = tag(self.rules, self._words(task))
         return self.found[codes]
+
+    def type_of(self, task: np.void) -> int:
+        """The first resource type that fits, UNDEFINED if none does."""
+        claims = tuple(task[column].item() for column in TYPED_BY)
+        if claims not in self.types:
+            corecount, ramcount, unit, baseramcount = claims
+            self.types[claims] = resource_type_of(self.bounds, corecount, ramcount or nan, RAM_UNITS[unit],
+                                                  baseramcount)
+        return self.types[claims]
 
     def _words(self, task: np.void) -> dict[str, str]:
         words = self.world.vocabularies
@@ -180,13 +195,11 @@ def accepted(control: Control, row: int) -> bool:
 def tag_task(world: World, row: int, tagger: Tagger) -> bool:
     """Give a task its share, unless it names one, and its resource type; returns whether both were found."""
     task = world.arrays.tasks[row]
-    if task["share"] < 0:
-        set_task(world, row, share=tagger.share_of(task))
-    bounds = tuple(world.scenario.resource_types.values())
-    set_task(world, row, resource_type=resource_type_of(
-        bounds, int(task["corecount"]), float(task["ramcount"]) or nan, RAM_UNITS[task["ramunit"]],
-        float(task["baseramcount"])))
-    return task["share"] != UNDEFINED and task["resource_type"] != UNDEFINED
+    share, resource_type = task["share"].item(), tagger.type_of(task)
+    if share < 0:
+        share = tagger.share_of(task)
+    set_task(world, row, share=share, resource_type=resource_type)
+    return share != UNDEFINED and resource_type != UNDEFINED
 
 
 def _rtype(world: World, task: np.void) -> str:

@@ -33,6 +33,7 @@ class WorkQueues:
         self.views: dict[int, tuple] = {}
         self.raised: dict[tuple[int, int], tuple] = {}
         self.tasks: dict[tuple[int, int], np.ndarray] = {}
+        self.kinds: dict[int, tuple[np.ndarray, list[tuple[bool, np.ndarray]]]] = {}    # by id of rows, which are kept
         self.forget(np.zeros(0, np.int64))
         control.books.newcomers.append(self.forget)
         self.analysis = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
@@ -62,6 +63,12 @@ class WorkQueues:
         """Production and analysis tasks, with whether they are analysis; JEDI generates jobs for each label."""
         if not self.has_analysis:
             return [(False, rows)]
+        known = self.kinds.get(id(rows))
+        if known is None or known[0] is not rows:
+            known = self.kinds[id(rows)] = rows, self._by_kind(rows)
+        return known[1]
+
+    def _by_kind(self, rows: np.ndarray) -> list[tuple[bool, np.ndarray]]:
         analysis = self.analysis[self.control.arrays.tasks["label"][rows]]
         n_analysis = np.count_nonzero(analysis)
         if n_analysis in (0, len(rows)):
@@ -102,6 +109,7 @@ class WorkQueues:
     def _read(self) -> None:
         self.tasks = observe.tasks_by_work_queue(self.control.world, self.control.books.live_tasks.rows)
         self.read_at = self.control.now
+        self.kinds.clear()
         if len(self.views) > 2 * len(self.control.books.live_tasks.rows) + 100:
             wanted = set(self.control.books.live_tasks.rows.tolist())
             self.views = {row: view for row, view in self.views.items() if row in wanted}

@@ -285,7 +285,7 @@ def is_inefficient(jobs: Jobs, claims: Task, found: Measured, new_jobs: float, l
     return bool((efficiencies(jobs) < low).mean() >= tenths / 10 and new_jobs > least)
 
 
-def splits_anew(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
+def withdraws_split_rules(jobs: Jobs, new_jobs: float, label: str, cfg: Gdpconfig, edition: str) -> bool:
     """Whether the deployed edition drops nFilesPerJob and nGBPerJob of a task because its scouts are short."""
     if edition == "documented" or not cfg.value(dbproxy.SCOUT_CHANGE_SR, label=label):
         return False

@@ -78,12 +78,18 @@ def in_turn(priority: np.ndarray, group: np.ndarray, express_ratio: float,
 
 def _by_turns(group: np.ndarray, uniforms: Callable[[int, np.ndarray], np.ndarray]) -> np.ndarray:
     """Order in which groups take turns, (n,): first task of each, second of each; groups by the draw of their first."""
-    by_group = np.argsort(group, kind="stable")
-    ordered = group[by_group]
-    begins = np.concatenate([[0], np.flatnonzero(ordered[1:] != ordered[:-1]) + 1]) if len(group) else by_group
-    sizes = np.diff(begins, append=len(group))
-    turn = np.arange(len(group)) - np.repeat(begins, sizes)
-    return by_group[np.lexsort((np.repeat(uniforms(OF_GROUP, by_group[begins]), sizes), turn))]
+    n = len(group)
+    if not n:
+        return np.zeros(0, np.int64)
+    number, bits = np.arange(n), n.bit_length()                      # keys with the number in their last bits are
+    by_key = np.sort((group.astype(np.int64) << bits) + number)      # sorted faster than numbers by their keys
+    ordered, by_group = by_key >> bits, by_key & (1 << bits) - 1
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    sizes, n_groups = np.diff(begins, append=n), len(begins)
+    place = np.empty(n_groups, np.int64)
+    place[np.argsort(uniforms(OF_GROUP, by_group[begins]), kind="stable")] = number[:n_groups]
+    turn = number - np.repeat(begins, sizes)
+    return by_group[np.sort((turn * n_groups + np.repeat(place, sizes) << bits) + number) & (1 << bits) - 1]
 
 
 @compiled

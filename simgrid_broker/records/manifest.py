@@ -48,16 +48,23 @@ def runs_near(path: Path, most: int = 10) -> tuple[str, ...]:
     return ()
 
 
-def write_manifest(folder: Path, manifest: Mapping) -> Path:
+def write_manifest(folder: Path, manifest: Mapping, lasting: Mapping[str, str] | None = None) -> Path:
     """Write `manifest` atomically as `folder/manifest.json` with sorted keys, and return its path.
 
-    NumPy values, tuples and paths become plain JSON; inf and NaN become text. Raises OutputError, and ValueError for a
-    status that is not in STATUSES.
+    lasting: other entries, as `texts_of` gives them. NumPy values, tuples and paths become plain JSON; inf and NaN
+    become text. Raises OutputError, and ValueError for a status that is not in STATUSES.
     """
     if manifest.get("status") not in STATUSES:
         raise ValueError(f"status {manifest.get('status')!r} is not one of {', '.join(STATUSES)}")
-    text = json.dumps(_plain(manifest), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return write_whole(Path(folder) / MANIFEST, text)
+    texts = texts_of(manifest) | dict(lasting or {})
+    entries = ",\n".join(f" {json.dumps(name)}: {texts[name]}" for name in sorted(texts))
+    return write_whole(Path(folder) / MANIFEST, f"{{\n{entries}\n}}\n")
+
+
+def texts_of(entries: Mapping) -> dict[str, str]:
+    """Entries of a manifest as they are written, so that what does not change during a run is translated once."""
+    return {name: json.dumps(_plain(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False).replace(
+        "\n", "\n ") for name, value in entries.items()}
 
 
 def read_manifest(folder: Path) -> dict:

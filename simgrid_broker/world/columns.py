@@ -4,7 +4,7 @@ from math import isnan
 
 import numpy as np
 
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.schema import TASKS
 from simgrid_broker.schema.grid import OFF
@@ -26,6 +26,18 @@ def set_task(world: World, row: int, **columns: float) -> None:
 def thaw(world: Arrays, row):
     """Note that brokerage no longer fails for a task."""
     world.tasks[row]["frozen_s"] = np.nan
+
+
+@compiled
+def give_nucleus(world: Arrays, row, site):
+    """Give a task a nucleus, one more than it has had."""
+    task = world.tasks[row]
+    task["nucleus"], task["frozen_s"] = site, np.nan
+    task["n_nuclei"] += 1
+
+
+give_nucleus_of = uncompiled(give_nucleus)
+"""As `give_nucleus`, for Python, which asks so seldom that compiling takes longer."""
 
 
 def add_input(world: World, row: int, number: int) -> None:

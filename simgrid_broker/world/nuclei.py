@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from simgrid_broker import luck, views
+from simgrid_broker.bundle import Bundle
 from simgrid_broker.compiled import compiled
 from simgrid_broker.names import COMPLETE, TaskStatus, TransferKind
-from simgrid_broker.world.observe import counted_inputs
-from simgrid_broker.world.seen_tasks import PASSES
+from simgrid_broker.world.seen_tasks import PASSES, counted_inputs
 from simgrid_broker.world.world import World
 
 OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskStatus.PENDING)
@@ -18,8 +18,8 @@ OPEN_TASKS = (TaskStatus.READY, TaskStatus.SCOUTING, TaskStatus.RUNNING, TaskSta
 NUCLEUS_DRAW = luck.STREAMS["nucleus_draw"]
 ROUNDING = 1e-9
 """Fractions of a file that are missing below this are rounding errors."""
-GROWTH = 256
-"""Tasks for which the tables of a turn grow at once."""
+FIRST, NOW = range(2)
+"""Places in `Work.numbers`."""
 ANY_SHARE = -1
 DEFAULT_CPUTIME_HS06S = 300.0
 """CPU work per event of a task without a claim; source: brokerage reference, section 1.4."""
@@ -31,58 +31,77 @@ def nucleus_number(world: World, row: int) -> float:
     return luck.uniform(world.scenario.seed, NUCLEUS_DRAW, task["luck"], task["n_nuclei"], 0)
 
 
+class Work(Bundle):
+    """Work assigned to the nuclei during one turn of the task broker, HS06 s.
+
+    rows, work: the open tasks with a nucleus, which count, and their work; numbers: (2,) how many there were at the
+    start of the turn, and how many there are; whole: (n_tasks,) work of all jobs of each live task; total: (n_sites,)
+    by nucleus; first: (n_labels, n_sites) of a prodSourceLabel at the start of the turn, where `has_first` says so;
+    shown: (2, n_sites) what a task is shown, for the space and for the weight.
+    """
+
+    rows: np.ndarray
+    work: np.ndarray
+    numbers: np.ndarray
+    whole: np.ndarray
+    total: np.ndarray
+    first: np.ndarray
+    has_first: np.ndarray
+    shown: np.ndarray
+
+
 class Burden:
     """Load of the nuclei during one turn of the task broker.
 
-    files, bytes: (n_sites,) of output in transfer to each site; total: (n_sites,) HS06 s, assigned work of each site,
-    which grows with every assignment; live, whole: the live tasks in order, and the work of all jobs of each; rows,
-    work: the open ones with a nucleus, which count, and their work, those of this turn from `n_first` to before `n`;
-    shown: what does not change during the turn, by kind of task.
+    files, bytes: (n_sites,) of output in transfer to each site; work: what is assigned to them, which grows with every
+    assignment; shown: what does not change during the turn, by kind of task.
     """
 
     def __init__(self, world: World, rows: np.ndarray):
-        self.world = world
-        tasks = world.arrays.tasks
-        self.live, self.whole = rows, work_left(world, rows, tasks["n_jobs"][rows])
-        rows = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
-        left = tasks["n_jobs"][rows] - tasks["n_finished"][rows] - tasks["n_failed"][rows]
-        self.n_first = self.n = len(rows)
-        self.rows, self.work = rows, work_left(world, rows, left)
-        self.owed = world.owed
-        total = np.bincount(tasks["nucleus"][rows], self.work, minlength=len(world.arrays.sites))
-        self.total = self._told(total.astype(float))         # NumPy gives whole numbers where there are no tasks
+        self.world, self.owed = world, world.owed
+        tasks, n_sites, n_labels = world.arrays.tasks, len(world.arrays.sites), len(world.vocabularies["labels"])
+        whole = np.zeros(len(tasks))
+        whole[rows] = work_left(world, rows, tasks["n_jobs"][rows])
+        counted = rows[np.isin(tasks["status"][rows], OPEN_TASKS) & (tasks["nucleus"][rows] >= 0)]
+        left = tasks["n_jobs"][counted] - tasks["n_finished"][counted] - tasks["n_failed"][counted]
+        work = work_left(world, counted, left)
+        total = np.bincount(tasks["nucleus"][counted], work, minlength=n_sites)
+        room = len(rows)                             # each of them is assigned at most once
+        self.work = Work(
+            rows=np.concatenate([counted, np.zeros(room, np.int64)]), work=np.concatenate([work, np.zeros(room)]),
+            numbers=np.array([len(counted), len(counted)]), whole=whole, first=np.zeros((n_labels, n_sites)),
+            total=self._told(total.astype(float)),           # NumPy gives whole numbers where there are no tasks
+            has_first=np.zeros(n_labels, bool), shown=np.zeros((2, n_sites)))
         self.files, self.bytes = output_on_the_way(world)
-        self.first, self.shown = dict[int, np.ndarray](), dict[tuple, Shown]()
+        self.shown = dict[tuple, Shown]()
 
-    def at_first(self, label: int) -> np.ndarray:
-        """Work of the tasks of a prodSourceLabel at the start of the turn, (n_sites,), HS06 s."""
-        if label not in self.first:
-            self.first[label] = self._told(self._added_up(0, self.n_first, label, ANY_SHARE, 0))
-        return self.first[label]
-
-    def of_share(self, label: int, share: int, priority: int) -> np.ndarray:
-        """Work of the tasks of a prodSourceLabel and share with at least this priority, (n_sites,), HS06 s."""
-        if self.owed is None or not self.owed.from_priority:
-            return self._added_up(0, self.n, label, share, priority)
-        # what the snapshot says counts all but what this turn adds
-        said = self.owed.from_priority.get(priority, 0.0)
-        return self._added_up(self.n_first, self.n, label, share, priority) + said
+    @property
+    def is_untouched(self) -> bool:
+        """Whether no task was assigned in this turn."""
+        return bool(self.work.numbers[FIRST] == self.work.numbers[NOW])
 
     def add(self, row: int) -> None:
         """Add the work of a task that was assigned to its nucleus."""
-        tasks = self.world.arrays.tasks
-        if self.n == len(self.rows):
-            self.rows = np.concatenate([self.rows, np.zeros(GROWTH, np.int64)])
-            self.work = np.concatenate([self.work, np.zeros(GROWTH)])
-        work = self.whole[self.live == row][0]
-        self.rows[self.n], self.work[self.n] = row, work
-        self.total[tasks["nucleus"][row]] += work
-        self.n += 1
+        add_work(self.world.arrays, self.work, row)
 
-    def _added_up(self, begin: int, end: int, label: int, share: int, priority: int) -> np.ndarray:
-        found = np.zeros(len(self.world.arrays.sites))
-        add_up(self.world.arrays, self.rows, self.work, begin, end, label, share, priority, found)
-        return found
+    def of(self, row: int) -> np.ndarray:
+        """Work of the nuclei that a task is shown, (2, n_sites), as `Work.shown`."""
+        by_priority = self.world.scenario.edition == "deployed"
+        show_work(self.world.arrays, self.work, row, by_priority)
+        if by_priority and self.owed is not None:
+            self._tell(row)
+        return self.work.shown
+
+    def _tell(self, row: int) -> None:
+        """Show what a snapshot says, which counts all but what this turn adds."""
+        task, (of_space, of_weight) = self.world.arrays.tasks[row], self.work.shown
+        of_space[:] = self._told(of_space)
+        if self.owed is not None and self.owed.from_priority:
+            of_weight[:] = 0.0
+            (begin, end), priority = self.work.numbers.tolist(), int(task["priority"])
+            add_up(self.world.arrays, self.work, begin, end, int(task["label"]), int(task["share"]), priority,
+                   self.work.shown, 1)
+            of_weight += self.owed.from_priority.get(priority, 0.0)
 
     def _told(self, found: np.ndarray) -> np.ndarray:
         """Work of all tasks by nucleus, as a snapshot says where it does."""
@@ -90,17 +109,45 @@ class Burden:
 
 
 @compiled
-def add_up(world, rows, work, begin, end, label, share, priority, found):
-    """Add the work of some tasks to that of their nuclei, `found`, (n_sites,).
+def add_work(world, work, row):
+    """Add the work of a task to that of its nucleus."""
+    n = work.numbers[NOW]
+    work.rows[n], work.work[n] = row, work.whole[row]
+    work.total[world.tasks[row]["nucleus"]] += work.whole[row]
+    work.numbers[NOW] += 1
 
-    They are those of `rows` from `begin` to before `end` with a prodSourceLabel, and unless the share is ANY_SHARE in
-    a share and of at least a priority.
+
+@compiled
+def show_work(world, work, row, by_priority):
+    """Fill in `work.shown` for a task: RW is the work of all tasks.
+
+    by_priority: that for the space is the work at the start of the turn, and that for the weight the work of the task's
+    share with at least its priority (D15).
+    """
+    task, n_sites = world.tasks[row], len(work.total)
+    label = task["label"]
+    if by_priority and not work.has_first[label]:
+        add_up(world, work, 0, work.numbers[FIRST], label, ANY_SHARE, 0, work.first, label)
+        work.has_first[label] = True
+    for site in range(n_sites):
+        work.shown[0, site] = work.first[label, site] if by_priority else work.total[site]
+        work.shown[1, site] = 0.0 if by_priority else work.total[site]
+    if by_priority:
+        add_up(world, work, 0, work.numbers[NOW], label, task["share"], task["priority"], work.shown, 1)
+
+
+@compiled
+def add_up(world, work, begin, end, label, share, priority, found, place):
+    """Add the work of some tasks to that of their nuclei, found[place], (n_sites,).
+
+    They are those of `work.rows` from `begin` to before `end` with a prodSourceLabel, and unless the share is ANY_SHARE
+    in a share and of at least a priority.
     """
     for k in range(begin, end):
-        task = world.tasks[rows[k]]
+        task = world.tasks[work.rows[k]]
         if task["label"] == label and (
                 share == ANY_SHARE or (task["share"] == share and task["priority"] >= priority)):
-            found[task["nucleus"]] += work[k]
+            found[place, task["nucleus"]] += work.work[k]
 
 
 def work_left(world: World, rows: np.ndarray, n_jobs) -> np.ndarray:
@@ -153,19 +200,19 @@ class Shown(NamedTuple):
 
 
 @compiled
-def fill(world, row, counted, passes, work, priority_work, draws, rows):
+def fill(world, row, passes, work, draws, rows):
     """Fill in what is seen of the nuclei for one task; returns whether a site that sends files has all of its input.
 
-    counted: inputs that count, in jobs; passes: open values of `read_wan_off`; work, priority_work: (n_sites,); draws:
-    (1, n); rows: (n,) of `views.NUCLEUS`. Input is in whole bytes and files, which makes a fraction exactly at a limit
-    what it is written as; a file that is there in part does not count. Of several replicas at a site the best counts,
-    so a complete one on disk makes tape irrelevant (brokerage reference, 1.3).
+    passes: open values of `read_wan_off`; work: (2, n_sites), as `Work.shown`; draws: (1, n); rows: (n,) of
+    `views.NUCLEUS`. Input is in whole bytes and files, which makes a fraction exactly at a limit what it is written as;
+    a file that is there in part does not count. Of several replicas at a site the best counts, so a complete one on
+    disk makes tape irrelevant (brokerage reference, 1.3).
     """
-    task = world.tasks[row]
+    task, counted = world.tasks[row], counted_inputs(world, row)
     for k in range(len(rows)):
         nucleus = rows[k]
         site = nucleus["site"]
-        nucleus["remaining_work_hs06s"], nucleus["priority_work_hs06s"] = work[site], priority_work[site]
+        nucleus["remaining_work_hs06s"], nucleus["priority_work_hs06s"] = work[0, site], work[1, site]
         nucleus["draw"] = draws[0, k]
         disk, held = 0.0, 0.0
         for r in range(world.replica_site.shape[1]):
@@ -199,19 +246,11 @@ def nuclei(world: World, row: int, burden: Burden, can_run=None, why_not=None) -
 
     can_run, why_not: as in `views.Nuclei`, the first with the sites, and whether all input is known to lie at one that
     sends files, as first arguments.
-
-    RW is the work of all tasks in the documented edition; in the deployed edition it is the work at the start of the
-    turn for the space, and the work of the task's share with at least its priority for the weight (D15).
     """
-    t, edition = world.arrays.tasks[row], world.scenario.edition
-    shown = _shown(world, row, burden)
-    rows, work = np.frombuffer(bytearray(shown.rows), views.NUCLEUS), burden.total   # a copy takes four times as long
-    priority_work = work
-    if edition == "deployed":
-        work, priority_work = burden.at_first(t["label"]), burden.of_share(t["label"], t["share"], t["priority"])
+    t, shown = world.arrays.tasks[row], nuclei_shown(world, row, burden)
+    rows = np.frombuffer(bytearray(shown.rows), views.NUCLEUS)               # a copy takes four times as long
     draws = luck.table(world.scenario.seed, NUCLEUS_DRAW, t["luck"], t["n_nuclei"], 1, shown.keys)
-    complete = bool(fill(world.arrays, row, counted_inputs(world, row, t), PASSES[edition], work, priority_work, draws,
-                         rows))
+    complete = bool(fill(world.arrays, row, PASSES[world.scenario.edition], burden.of(row), draws, rows))
     is_whole, told = complete and row not in world.inputs, world.told_tasks.get(row)
     if told is not None and told.input is not None:
         complete = _tell(rows, told.input)
@@ -227,7 +266,7 @@ def _tell(rows: np.ndarray, said: views.InputOfNuclei) -> bool:
     return not said.missing
 
 
-def _shown(world: World, row: int, burden: Burden) -> Shown:
+def nuclei_shown(world: World, row: int, burden: Burden) -> Shown:
     """What depends neither on the input of a task nor on assignments, kept for the turn."""
     task = world.arrays.tasks[row]
     told = world.told_tasks.get(row)

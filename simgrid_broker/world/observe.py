@@ -1,7 +1,6 @@
 """Makes the views of decisions from the tables of the world; nuclei are in `nuclei`."""
 
 from math import isnan, nan
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use
 from simgrid_broker.world.places import RAW
-from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, see_one, see_sources
+from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, counted_inputs_of, see_one, see_sources
 from simgrid_broker.world.world import World
 
 S = JobStatus
@@ -60,7 +59,7 @@ def task(world: World, row: int) -> views.Task:
     see_one(world.arrays, sight, row)
     fields = dict(zip(SEEN.names or (), sight.task.item(), strict=True))
     t = dict(zip(TASKS.dtype.names or (), world.arrays.tasks[row].item(), strict=True))
-    counted, n_jobs = counted_inputs(world, row, t), t["n_jobs"] - t["n_finished"] - t["n_failed"]
+    counted, n_jobs = counted_inputs_of(world.arrays, row), t["n_jobs"] - t["n_finished"] - t["n_failed"]
     above = world.parent_of(row)
     parent = None if above is None else world.arrays.tasks[above]
     named = words["preassigned"][t["preassigned"]]
@@ -83,16 +82,6 @@ def task(world: World, row: int) -> views.Task:
     if world.told:
         fields |= world.told.get(row, {})
     return views.Task.of(fields)
-
-
-def counted_inputs(world: World, row: int, t: Any) -> float:
-    """Inputs of the task `t` that task brokerage counts, in jobs: all or the master's part; without replica none.
-
-    Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
-    """
-    if max(world.arrays.replica_site[row].tolist()) < 0:
-        return 0.0
-    return int(t["n_jobs"]) * (1.0 - float(t["secondary_fraction"]) * int(t["taskbrokeronmaster"]))
 
 
 def stats(world: World, snapshot, account: int, nucleus: int = -1, resource_type: int | None = None) -> views.Stats:

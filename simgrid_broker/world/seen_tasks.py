@@ -4,7 +4,7 @@ import numpy as np
 from numba import literal_unroll
 
 from simgrid_broker.bundle import Bundle
-from simgrid_broker.compiled import compiled
+from simgrid_broker.compiled import compiled, uncompiled
 from simgrid_broker.schema.tasks import N_REPLICAS
 from simgrid_broker.units import MB, MIB
 from simgrid_broker.views import SOURCE, TASK_FIELDS
@@ -90,6 +90,24 @@ def see_one(world: Arrays, sight, row):
     """Fill in `sight.task`, the task in a row, and its `sight.sources`; returns how many these are."""
     see(world, sight, row, sight.task[0])
     return see_sources(world, sight, row)
+
+
+@compiled
+def counted_inputs(world: Arrays, row):
+    """Inputs of a task that task brokerage counts, in jobs: all or the master's part; without replica none.
+
+    Source: PanDA brokerage documentation, production task brokerage (taskBrokerOnMaster).
+    """
+    task, is_known = world.tasks[row], False
+    for k in range(world.replica_site.shape[1]):
+        is_known = is_known or world.replica_site[row, k] >= 0
+    if not is_known:
+        return 0.0
+    return np.float64(task["n_jobs"]) * (1.0 - task["secondary_fraction"] * task["taskbrokeronmaster"])
+
+
+counted_inputs_of = uncompiled(counted_inputs)
+"""As `counted_inputs`, for Python, which asks so seldom that compiling takes longer."""
 
 
 @compiled

@@ -24,18 +24,18 @@ def register(world: World, row: int, now: float) -> None:
 
 def set_status(world: World, row: int, status: TaskStatus, now: float) -> None:
     """Move a task to `status`; raises ForbiddenMove if the move is not allowed."""
-    tasks = world.arrays.tasks
-    old = tasks["status"][row].item()
+    arrays = world.arrays
+    task = arrays.tasks[row]                                     # columns of one row are read faster than rows of one
+    old = task["status"].item()
     if (old, status) not in TASK_MOVES:
-        raise ForbiddenMove(f"task {tasks['jeditaskid'][row]} may not go from {T(old).word} to {status.word} "
+        raise ForbiddenMove(f"task {task['jeditaskid']} may not go from {T(old).word} to {status.word} "
                             f"(at {now:.3f} s)\n" + story(world, row))
     if old == T.THROTTLED:
-        tasks["throttled_total_s"][row] += now - world.arrays.task_times[row, T.THROTTLED]
-    tasks["status"][row] = status
+        task["throttled_total_s"] += now - arrays.task_times[row, T.THROTTLED]
+    task["status"], task["modification_s"] = status, now
     world.status_changes[old] += 1
     world.status_changes[status] += 1
-    tasks["modification_s"][row] = now
-    world.arrays.task_times[row, status] = now
+    arrays.task_times[row, status] = now
 
 
 def throttle(world: World, row: int, cause: ThrottledBy, now: float) -> None:

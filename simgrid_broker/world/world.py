@@ -93,7 +93,7 @@ class World:
         name, work = self.vocabularies["task_names"][self.arrays.tasks["name"][row]], self.scenario.workload
         return next((stream for stream in (*work.campaigns, *work.users) if stream.name == name), MergeRule())
 
-    def describe_anew(self) -> None:
+    def note_new_descriptions(self) -> None:
         """Note a change of a static description of queues, which invalidates cached masks."""
         self.queues_version += 1
         self.network.forget_ways()

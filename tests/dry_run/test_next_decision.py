@@ -45,7 +45,9 @@ class Listener:
         self.nucleus_for, self.queues_for = control.brokers.nucleus_for, control.brokers.queues_for
         control.brokers.nucleus_for, control.brokers.queues_for = self.of_nucleus, self.of_queues
         brokerage = control.policies.job_brokerage
-        control.policies.job_brokerage = lambda *asked: brokerage(*asked)      # one of its own is asked by Python
+        control.policies.job_brokerage = lambda *asked: brokerage(*asked)      # own ones are asked by Python
+        tasks = control.policies.task_brokerage
+        control.policies.task_brokerage = lambda *asked: tasks(*asked)
 
     def is_asked(self, kind):
         """Whether this decision is one of those that are compared."""
@@ -58,7 +60,7 @@ class Listener:
 
     def of_nucleus(self, row, burden):
         """Task brokerage; only the first decision of a turn, before which no other has changed the work of nuclei."""
-        told = self.snapshot() if burden.n == burden.n_first else None
+        told = self.snapshot() if burden.is_untouched else None
         self.heard["nucleus"] = self.heard.get("nucleus", 0) + 1
         task, seen, verdict = self.nucleus_for(row, burden)
         if told is not None:

@@ -3,12 +3,12 @@
 from math import nan
 
 import pytest
+from builders import broker_hint
 from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import activity
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import Premerge
 
 EDITIONS = ("documented", "deployed")

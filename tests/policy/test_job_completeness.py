@@ -1,13 +1,13 @@
 """Input that is complete nowhere, locks, queues for jumbo jobs: rules of the code that no document has."""
 
 import pytest
+from builders import broker_hint
 from policy_builders import candidate, cfg, locality, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import completeness
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.completeness import Readable, readable
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import KEPT, InputDataset, Source
 
 pytestmark = pytest.mark.rule("completeness.readable")

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from builders import broker_hint
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from policy_builders import candidate, cfg, queues, stats, task
@@ -10,7 +11,6 @@ from simgrid_broker.names import BareNucleus, FullChain
 from simgrid_broker.policy.job_brokerage import data_motion, nucleus
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import DEPLOYED, DOCUMENTED, PRODUCTION
-from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import KEPT, Locality
 
 EDITIONS = ("documented", "deployed")

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
+from builders import broker_hint
 from policy_builders import candidate, cfg, queues, stats, task
 
 from simgrid_broker.policy.job_brokerage import endpoints
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.views import InputDataset, Locality, Source
 
 EDITIONS = ("documented", "deployed")

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from builders import broker_hint
 from policy_builders import cfg, queues, stats, task
 
 from simgrid_broker.names import EDITIONS
 from simgrid_broker.names import QueueStatus as S
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION
-from simgrid_broker.policy.job_brokerage.hint import broker_hint
 from simgrid_broker.policy.job_brokerage.preliminary import initial_list
 from simgrid_broker.views import KEPT, Premerge
 

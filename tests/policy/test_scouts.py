@@ -14,7 +14,7 @@ from simgrid_broker.views import Task
 
 pytestmark = pytest.mark.rule("uses_scouts", "enough_finished", "next_update", "verdict", "measured_ramcount",
                               "measured_cputime", "measured_iointensity", "exhausted", "scouts.measure", "new_claims",
-                              "capped_diskio", "measured_walltime", "measured_output", "splits_anew")
+                              "capped_diskio", "measured_walltime", "measured_output", "withdraws_split_rules")
 
 EDITIONS = ("documented", "deployed")
 HOUR = 3600.0
@@ -323,7 +323,7 @@ def test_a_tenth_of_short_jobs_is_a_tenth():
     given = {"SCOUT_CHANGE_SR_user": True, "SCOUT_SHORT_EXECTIME_user": 120, "SCOUT_NUM_SHORT_user": 5,
              "SCOUT_THR_SHORT_user": 100}
     found = jobs(13, walltime_s=[2 * HOUR] * 6 + [3 * HOUR] * 7)
-    assert not scouts.splits_anew(found, 100, "user", keys(**given), "deployed")
+    assert not scouts.withdraws_split_rules(found, 100, "user", keys(**given), "deployed")
 
 
 @pytest.mark.parametrize(("values", "new_jobs", "expected"), [
@@ -339,8 +339,8 @@ def test_short_jobs_change_the_rules_of_splitting_in_the_code(values, new_jobs, 
     given = {"SCOUT_CHANGE_SR_user": True, "SCOUT_SHORT_EXECTIME_user": 120, "SCOUT_NUM_SHORT_user": 5,
              "SCOUT_THR_SHORT_user": 100}
     found = jobs(walltime_s=[2 * HOUR] * 5 + [3 * HOUR] * 5)
-    assert scouts.splits_anew(found, new_jobs, "user", keys(**given | values), "deployed") is expected
-    assert not scouts.splits_anew(found, new_jobs, "user", keys(**given | values), "documented")
+    assert scouts.withdraws_split_rules(found, new_jobs, "user", keys(**given | values), "deployed") is expected
+    assert not scouts.withdraws_split_rules(found, new_jobs, "user", keys(**given | values), "documented")
 
 
 @given(st.lists(st.floats(1, 1e5), min_size=1, max_size=30), st.sampled_from(EDITIONS))

@@ -78,13 +78,15 @@ def test_statistics_may_be_older_than_the_snapshot():
 
 
 def test_traffic_and_work_burden_the_nuclei():
-    world, _ = world_and_snapshot(**{"nuclei.NORTH": {"queued_files": 7}, "links[3].queued_express": 5})
+    world, _ = world_and_snapshot(**{"nuclei.NORTH": {"queued_files": 7}, "links[3].queued_express": 5,
+                                     "edition": "deployed"})
     burden = Burden(world, np.arange(len(world.arrays.tasks)))
     sites = world.vocabularies["sites"]
     assert burden.files.tolist() == [305, 240, 7, 0, 0] and burden.bytes.tolist() == [150e9, 120e9, 0, 0, 0]
-    assert burden.total[sites.index("WEST")] == 3e9 + 500 * 100 * 3000         # and what task 102 owes
-    assert burden.of_share(0, 1, 500)[sites.index("CENTRE")] == 9e9
-    assert burden.of_share(0, 1, 501)[sites.index("CENTRE")] == 0
+    assert burden.work.total[sites.index("WEST")] == 3e9 + 500 * 100 * 3000         # and what task 102 owes
+    for priority, expected in ((500, 9e9), (501, 0)):
+        world.arrays.tasks["share"][0], world.arrays.tasks["priority"][0] = 1, priority
+        assert burden.of(0)[1, sites.index("CENTRE")] == expected
 
 
 @pytest.mark.rule("network")

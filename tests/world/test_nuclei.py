@@ -198,7 +198,8 @@ def test_work_that_burdens_a_nucleus(status, counts):
                   {})
     tasks = bench.arrays.tasks
     tasks["status"][:], tasks["n_finished"][0] = status, 4
-    assert Burden(bench.world, np.arange(3)).total.tolist() == ([3 * 300.0, 6 * 2 * 50.0] if counts else [0.0, 0.0])
+    total = Burden(bench.world, np.arange(3)).work.total
+    assert total.tolist() == ([3 * 300.0, 6 * 2 * 50.0] if counts else [0.0, 0.0])
 
 
 def test_work_of_a_task_that_claims_nothing():
@@ -213,11 +214,11 @@ def assigned(bench, burden, row, nucleus):
 
 
 def test_work_grows_with_every_assignment_but_not_what_there_was_at_first():
-    bench = Bench(None, dict(cputime=5.0, nucleus=0), dict(cputime=7.0))
+    bench = Bench(scenario(edition="deployed"), dict(cputime=5.0, nucleus=0), dict(cputime=7.0))
     bench.arrays.tasks["status"][:] = T.READY
     burden = Burden(bench.world, np.array([0, 1]))
     assigned(bench, burden, 1, 0)
-    assert (burden.total[0], burden.at_first(0)[0], burden.of_share(0, 0, 0)[0]) == (12, 5, 12)
+    assert burden.work.total[0] == 12 and burden.of(1)[:, 0].tolist() == [5, 12]
 
 
 def test_parts_of_a_unit_of_work_count_from_the_first_assignment_on():
@@ -226,7 +227,7 @@ def test_parts_of_a_unit_of_work_count_from_the_first_assignment_on():
     burden = Burden(bench.world, np.array([0, 1]))
     for row in (0, 1):
         assigned(bench, burden, row, 0)
-    assert burden.total[0] == pytest.approx(1.5)
+    assert burden.work.total[0] == pytest.approx(1.5)
 
 
 def test_d15_work_of_the_share_at_a_priority_or_above():

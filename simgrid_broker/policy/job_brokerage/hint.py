@@ -20,22 +20,16 @@ from simgrid_broker.views import Gdpconfig, InputDataset, Queues, Stats, Task
 
 RAW = f"V{TASK.itemsize}"
 """NumPy copies structured rows field by field otherwise."""
-
-
-def broker_hint(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, cfg: Gdpconfig,
-                inputs: tuple[InputDataset, ...] = ()) -> np.ndarray:
-    """Pseudo-queues that could run jobs of a task, (n,) bool; inputs: datasets of the task."""
-    hints = Hints(brokerage, queues, stats._replace(load=stats.load[None]), cfg)
-    hints.ask(task, inputs)
-    return hints.groups_possible(np.ones(len(queues.records), bool))
+FIRST_ROWS = 64
+"""Room for first refusals by static criteria at first; it doubles when it is used up."""
 
 
 class Hints:
-    """Hints about many tasks while queues, statistics and gdpconfig stay as they are; tables are made once.
+    """Hints about many tasks while queues and gdpconfig stay as they are; tables are made once.
 
     stats: as for a task without nucleus, but with a table of `load`, (n_loads, n_queues); groups: number of the group
     of each pseudo-queue, (n_pseudo_queues,), -1 = it is not looked at, None = each is a group; cache: of the grid of
-    `queues`.
+    `queues`. tables: of which the first row is asked, replaced when statistics are.
     """
 
     def __init__(self, brokerage: JobBrokerage, queues: Queues, stats: Stats, cfg: Gdpconfig,
@@ -45,10 +39,9 @@ class Hints:
         self.about = np.flatnonzero(groups >= 0)
         self.groups, self.never = groups[self.about], brokerage.funnel.never
         self.cache = MaskCache() if cache is None else cache
-        self.firsts: dict[Hashable, dict[str, np.ndarray]] = {}
-        self.requirement: Hashable = None
+        self.rows: dict[Hashable, int] = {}
         asked, n = np.zeros(1, ASKED), len(self.about)
-        first = np.zeros((1, n), np.int16)
+        first = np.zeros((FIRST_ROWS, n), np.int16)
         asked["hint"], asked["parts"] = True, -1
         ask_about_nucleus(asked[0], stats)
         self.tables = Tables(
@@ -57,16 +50,24 @@ class Hints:
             parts=NO_PARTS, first=first, **open_of(brokerage, first, hint=True),
             static_weight=np.ones((1, n)),
             **room(n, 1, len(brokerage.candidate_factors)))
-        self.task, self.asked = self.tables.task.view(RAW), self.tables.asked[0]
+
+    def renew(self, stats: Stats) -> None:
+        """Take over new statistics."""
+        self.tables = self.tables.with_arrays(load=stats.load, link=stats.link[None], store=stats.store)
 
     def ask(self, task: Task, inputs: tuple[InputDataset, ...] = (), load: int = 0) -> None:
         """Ask about a task: `tables.refused_by` is then the rank of the first refusal; load: row of the table."""
-        task, tables = for_hint(task), self.tables
-        self.task[:] = task_record(task, self.cfg, self.brokerage.edition).view(RAW)
-        self._close(task)
-        self.asked["load"] = load
-        ask_about_input(self.asked, readable(inputs, task, self.cfg))
-        self.brokerage.decide(tables, 0)
+        record, row = self.prepare(task)
+        self.tables.task.view(RAW)[:] = record.view(RAW)
+        asked = self.tables.asked[0]
+        asked["first"], asked["load"] = row, load
+        ask_about_input(asked, readable(inputs, task, self.cfg))
+        self.brokerage.decide(self.tables, 0)
+
+    def prepare(self, task: Task) -> tuple[np.ndarray, int]:
+        """What is asked about a task and holds for all of its kind: its record, (1,), and its row of `tables.first`."""
+        task = for_hint(task)
+        return task_record(task, self.cfg, self.brokerage.edition), self._row_of(task)
 
     def groups_possible(self, asked: np.ndarray) -> np.ndarray:
         """Which of the groups asked, (n_groups,) bool, have a pseudo-queue that could run jobs of the last task."""
@@ -74,18 +75,24 @@ class Hints:
         find_groups(self.tables.refused_by, self.never, self.groups, asked, found)
         return found
 
-    def _close(self, task: Task) -> None:
-        """Enter the first refusals by static criteria, unless they are those of the last task."""
+    def _row_of(self, task: Task) -> int:
+        """Row of the first refusals by static criteria."""
         requirement = self.brokerage.funnel.requirement(task)
-        if requirement == self.requirement:
-            return
-        if requirement not in self.firsts:
+        if requirement not in self.rows:
+            if len(self.rows) == len(self.tables.first):
+                self._grow()
+            row = self.rows[requirement] = len(self.rows)
             case = JobCase(task, self.queues, self.brokerage.edition)
             first = self.cache.first_refusals(self.brokerage.funnel, case)[self.about][None]
-            self.firsts[requirement] = dict(first=first, **open_of(self.brokerage, first, hint=True))
-        self.requirement, self.tables.shown[0] = requirement, -1
-        for name, column in self.firsts[requirement].items():
-            getattr(self.tables, name)[:] = column
+            for name, column in (dict(first=first) | open_of(self.brokerage, first, hint=True)).items():
+                getattr(self.tables, name)[row] = column[0]
+        return self.rows[requirement]
+
+    def _grow(self) -> None:
+        """Make room for as many first refusals again."""
+        old = {name: getattr(self.tables, name) for name in ("first", "closed", "open", "n_open")}
+        self.tables = self.tables.with_arrays(
+            **{name: np.concatenate([column, np.zeros_like(column)]) for name, column in old.items()})
 
 
 @compiled

@@ -1,5 +1,6 @@
 """What task brokerage is asked: the record of a task under gdpconfig, and the terms in which its editions differ."""
 
+from collections.abc import Sequence
 from operator import attrgetter
 from struct import Struct
 from typing import Any, NamedTuple
@@ -72,6 +73,12 @@ def task_record(task: Task, complete_replica: bool, cfg: Gdpconfig, edition: str
     priority = task.currentpriority if is_current else task.taskpriority
     own = pack(*plain_values(task), priority, complete_replica)
     return np.frombuffer(bytearray(own + cfg.once(_of_config, task.gshare, edition)), TASK)
+
+
+def templates(cfg: Gdpconfig, gshares: Sequence[str], edition: str) -> np.ndarray:
+    """Records of the tasks of some shares, (n,) of TASK, in which the columns that differ from task to task are 0."""
+    rest = (cfg.once(_of_config, gshare, edition) for gshare in gshares)
+    return np.frombuffer(bytearray(b"".join(bytes(OWN.size) + config for config in rest)), TASK)
 
 
 def _of_config(cfg: Gdpconfig, gshare: str, edition: str) -> bytes:

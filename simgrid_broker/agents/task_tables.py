@@ -1,0 +1,131 @@
+"""The tables of task brokerage in a run: what brokers may know, put where compiled turns (`task_cycle`) read it."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from simgrid_broker.agents.control import Control
+from simgrid_broker.agents.task_cycle import TURN, Desk, Listed, go_on
+from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
+from simgrid_broker.compiled import compiled_with, uncompiled
+from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.job_brokerage.hint import Hints
+from simgrid_broker.policy.task_brokerage.broker import broker_task, figures
+from simgrid_broker.policy.task_brokerage.question import TASK, templates
+from simgrid_broker.views import NUCLEUS, Gdpconfig, Verdict
+from simgrid_broker.world import loads, observe
+from simgrid_broker.world.nuclei import Burden, nuclei_shown
+
+KIND = DecisionKind.TASK_BROKERAGE
+
+
+class TaskTables:
+    """Tasks that wait for a nucleus as the brokerage sees them, for one turn of the task broker after the other.
+
+    state: of the turn in hand; kinds: of the tasks that `hints` have described; listed: the candidates of the task in
+    hand.
+    """
+
+    desk: Desk
+    listed: Listed
+    burden: Burden
+    hints: Hints
+
+    def __init__(self, control: Control):
+        self.control, policies = control, control.policies
+        asks = policies.task_brokerage is not broker_task
+        self.rules, self.offset = policies.task_rules, len(control.world.vocabularies["pseudo_queues"])
+        self._go_on: Callable[..., int] = uncompiled(go_on) if asks else compiled_with(
+            go_on, decide=self.rules.decide, hint=policies.job_rules.decide)
+        self.kinds = TaskKinds(policies.job_rules, control.arrays.tasks)
+        self.state, self.question = np.zeros(1, TURN), np.zeros(1, TASK)
+        state = self.state[0]
+        state["deployed"], state["asks"], state["kind"] = control.edition == "deployed", asks, UNKNOWN
+        state["ability"] = -1 if self.rules.ability is None else self.rules.ability
+        state["never"], state["offset"] = policies.job_rules.funnel.never, self.offset
+        self.templates: tuple[Gdpconfig | None, np.ndarray] = None, self.question
+        self.lists: dict[bool, Listed] = {}
+
+    def begin(self, rows: np.ndarray, burden: Burden) -> None:
+        """Begin a turn over the tasks in `rows`."""
+        control, state, self.burden = self.control, self.state[0], burden
+        hints, tasks = control.brokers.hints_about(np.zeros(0, np.int64)), control.arrays.tasks
+        if getattr(self, "hints", None) is not hints:
+            self.hints = hints
+            self.kinds.forget(tasks)
+        else:
+            self.kinds.renew(tasks)
+        if self.templates[0] is not control.cfg:
+            self.templates = control.cfg, templates(control.cfg, control.world.vocabularies["shares"], control.edition)
+        state["now_s"], state["next"], state["task"], state["n_moved"] = control.now, 0, 0, 0
+        self.lists.clear()
+        self.desk = self._gathered(rows)
+        without = rows[tasks["nucleus"][rows] < 0]                           # Python brokers the others
+        self.show(int((without if len(without) else rows)[0]))
+
+    def go_on(self, rows: np.ndarray) -> int:
+        """Go on with a turn, as `task_cycle.go_on`."""
+        control = self.control
+        return self._go_on(control.arrays, self.desk, self.listed, self.hints.tables, control.world.sight,
+                           self.kinds.tables, control.books.decisions.watch, self.burden.work, rows)
+
+    def show(self, row: int) -> None:
+        """Show the candidates of a task without nucleus."""
+        tasks = self.control.arrays.tasks
+        full_chain = self.state[0]["full_chain"] = bool(tasks["fullchain"][row] > 0)
+        if full_chain not in self.lists:
+            shown = nuclei_shown(self.control.world, row, self.burden)
+            n = len(shown.site)
+            records = np.frombuffer(shown.rows, NUCLEUS)
+            self.lists[full_chain] = Listed(
+                shown=records, nuclei=records.copy(), groups=np.stack([shown.site, shown.site]), keys=shown.keys,
+                places=np.arange(n), draws=np.empty((1, n)), refused_by=np.empty(n, np.int16), weight=np.empty(n),
+                order=np.empty(n, np.int64))
+        self.listed = self.lists[full_chain]
+
+    def prepare(self, row: int) -> None:
+        """Describe a task, and with it its kind."""
+        world = self.control.world
+        record, first = self.hints.prepare(observe.task(world, row))
+        self.state[0]["kind"] = self.kinds.add(world.arrays, row, 0, record, (first, 0))
+
+    def read(self, row: int) -> None:
+        """Put the job numbers of a task's share into the statistics."""
+        control, task = self.control, self.control.arrays.tasks[row]
+        kind = int(task["resource_type"]) if self.state[0]["deployed"] else None
+        loads.load_row(control.world, control.brokers.snapshot, int(task["share"]), kind)
+
+    def count(self, share: int) -> None:
+        """Begin to count the refusals of a share."""
+        log = self.control.books.decisions
+        log.counts(KIND, share, log.steps(KIND, self.rules.tags), False)
+
+    def grow(self) -> None:
+        """Make room for the next decisions."""
+        log = self.control.books.decisions
+        log.make_room()
+        self.desk = self.desk.with_arrays(room=log.room)
+
+    def verdict(self, row: int) -> Verdict:
+        """The decision in hand, about the task in a row, which shares the columns of the tables."""
+        control, listed, tags = self.control, self.listed, self.rules.tags
+        why_not = partial(control.brokers.why_not, row, observe.task(control.world, row))
+        return Verdict(tags, listed.refused_by, listed.weight, listed.order[:self.state[0]["n_left"]],
+                       figures=lambda: figures(self.rules, self.question, listed.nuclei, listed.refused_by, why_not,
+                                               len(tags)))
+
+    def _gathered(self, rows: np.ndarray) -> Desk:
+        """The tables for a turn over the tasks in `rows`."""
+        control, log = self.control, self.control.books.decisions
+        snapshot, n_sites = control.brokers.snapshot, len(control.arrays.sites)
+        parents = np.full(len(rows), -1, np.int64)
+        for place in np.flatnonzero(control.arrays.tasks["parent"][rows] > 0).tolist():
+            parent = control.world.parent_of(int(rows[place]))
+            parents[place] = -1 if parent is None else parent
+        return Desk(
+            state=self.state, question=self.question, templates=self.templates[1], load_known=snapshot.load_known,
+            n_types=np.array([snapshot.placed_by_type.shape[1]]), groups=self.hints.groups,
+            asked=np.zeros(n_sites, bool), able=np.zeros(n_sites, bool), numbers=log.numbers, room=log.room,
+            counts=log.of_tasks, is_counted=log.tasks_counted, ranks=log.steps(KIND, self.rules.tags).ranks,
+            furthest=log.furthest, parents=parents, moved=np.zeros(len(rows), np.int64))

@@ -1,0 +1,51 @@
+"""Compiled turns of task brokerage do what the brokers do that are asked decision by decision."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from builders import EVENTFUL
+
+from simgrid_broker import load_scenario, simulate
+from simgrid_broker.agents import task_tables
+from simgrid_broker.agents.task_cycle import ASK
+
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
+UNABLE = EVENTFUL | {
+    "agents.task_broker": 300, "gdpconfig.DISK_THRESHOLD": -1000, "duration": 5 * 3600, "record.unplaced": 3,
+    "grid.sites.NORTH.nucleus": True, "workload.campaigns[0].replicas.tape": 0.5,
+    "workload.campaigns[0].input_per_event": "10 MB", "workload.campaigns[0].backlog_time": 7 * 3600,
+    "incidents": [dict(at=3600, what="queue_status", queue="SOUTH", status="brokeroff"),
+                  dict(at=7200, what="storage_status", storage="CENTRE_DATADISK", activity="read_lan", status="OFF")]}
+"""Two nuclei, one of which cannot read its input from some time on."""
+
+
+def tables_of(folder, file, changes, edition):
+    """Every table of a run, and the number of decisions in its manifest."""
+    plan = load_scenario(SCENARIOS / f"{file}.yaml").with_values(changes | {"edition": edition, "warm_up": 0})
+    run = simulate(plan, folder=folder)
+    found = {path.name: pq.read_table(path).to_pylist() for path in sorted(folder.rglob("*.parquet"))}
+    return found, run.manifest["counters"]["decisions"]
+
+
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+@pytest.mark.parametrize(("file", "changes"), [
+    pytest.param("minimal", UNABLE, id="a nucleus without a queue for the jobs"),
+    pytest.param("quickstart", {"duration": 2 * 3600, "record.candidates": 0.3}, id="candidates are recorded"),
+    pytest.param("quickstart", {"duration": 2 * 3600, "gdpconfig.NQUEUED_NUC_CAP": 0, "record.unplaced": 2},
+                 id="no task finds a nucleus"),
+    pytest.param("full_chain", {"duration": 5 * 3600}, id="children of chains, and full chains"),
+])
+def test_a_compiled_turn_leaves_the_same_rows(file, changes, edition, tmp_path, monkeypatch):
+    reasons, go_on = [], task_tables.TaskTables.go_on
+    monkeypatch.setattr(task_tables.TaskTables, "go_on", lambda *about: reasons.append(go_on(*about)) or reasons[-1])
+    compiled = tables_of(tmp_path / "compiled", file, changes, edition)
+    asked_before = reasons.count(ASK)
+    monkeypatch.setattr(task_tables, "broker_task", None)      # turns ask as they ask an own brokerage
+    asked = tables_of(tmp_path / "asked", file, changes, edition)
+    assert asked_before < reasons.count(ASK)
+    assert compiled[1] == asked[1] > 0
+    assert compiled[0].keys() == asked[0].keys()
+    for name, rows in compiled[0].items():
+        assert str(rows) == str(asked[0][name]), name           # NaN is equal to NaN here
+    assert any(row["kind"] == "task_brokerage" for row in compiled[0]["refusals.parquet"])
