@@ -147,6 +147,12 @@ class TransferKind(Word):
     INPUT, OUTPUT = range(2)
 
 
+class Activity(Word):
+    """Activity under which a file waits for FTS; source: lifecycle reference, 7.2; workload statistics, 10.2."""
+
+    EXPRESS, PRODUCTION_OUTPUT, PRODUCTION_INPUT, STAGING, ANALYSIS_INPUT = range(5)
+
+
 class DecisionKind(Word):
     """The broker that made a decision."""
 

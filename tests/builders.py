@@ -2,7 +2,8 @@
 
 Plain is: one site HERE, a nucleus with eight cores and an empty storage; one queue HERE of single-core slots at
 10 HS06 per core, without limits and without `timefloor`; one share and one resource type; pilots that start at once;
-links that are idle, never fail and have no latency; tasks of one job of 1000 HS06 s (100 s at HERE), without files.
+links that are idle, never fail and have no latency, without doors; failed transfers are repeated at once; tasks of one
+job of 1000 HS06 s (100 s at HERE), without files.
 """
 
 from unittest.mock import patch
@@ -68,10 +69,11 @@ def scenario(sites=None, queues=None, storages=None, links=None, **others) -> Sc
     storages = {name: dict(site=name) for name in sites} if storages is None else storages
     pairs = [dict(source=source, destination=destination, **said)
              for (source, destination), said in (links or {}).items()]
-    grid = dict(sites={name: SITE | said for name, said in sites.items()},
+    grid = dict(fts=dict(retry_delay=0, stuck_delay=0) | others.pop("fts", {}),
+                sites={name: SITE | said for name, said in sites.items()},
                 queues={name: QUEUE | said for name, said in queues.items()},
                 storages={name: STORAGE | said for name, said in storages.items()},
-                links=dict(default=LINK, pairs=pairs))
+                links=dict(default=LINK, pairs=pairs) | others.pop("more_links", {}))
     plain = dict(name="test", duration=1e6, shares=ONE_SHARE, resource_types=ONE_TYPE)
     return Scenario.from_dict(dict(grid=grid, agents=AGENTS | others.pop("agents", {}), **plain | others))
 
@@ -198,6 +200,13 @@ class Bench:
     def link(self, source=1, destination=0):
         """The row of a link, by default that from THERE to HERE."""
         return self.arrays.links[source * len(self.arrays.sites) + destination]
+
+    def moved_by(self, now: float) -> np.ndarray:
+        """Bytes that have moved over each link by a time, (n_sites, n_sites), [source, destination]."""
+        links, n = self.arrays.links, len(self.arrays.sites)
+        speed = np.where(links["active_files"] > 0, np.minimum(
+            links["rate"], links["file_rate"] * np.maximum(links["active_files"], 1)), 0)
+        return (links["bytes_moved"] + speed * (now - links["updated_s"])).reshape(n, n)
 
     def check(self) -> None:
         """Every invariant holds."""

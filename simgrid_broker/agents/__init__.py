@@ -34,17 +34,18 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.trace_source import trace_source
+from simgrid_broker.agents.transfer_optimiser import transfer_optimiser
 from simgrid_broker.agents.watch_dog import watch_dog
 
 Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""
 
 AGENTS: tuple[Agent, ...] = (
-    timeline, network_metrics, share_tree_cache, gdpconfig_cache, statistics, share_order, task_source, trace_source,
-    task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor, watch_dog, production_watch_dog,
-    metric_collector, task_evaluator, analysis_watch_dog, copy_archive, priority_massage, merger, job_generator,
-    setupper, pilot_streaming, task_queues, site_director, job_fetcher, harvester_submitter, harvester_monitor,
-    queue_tests, sampler, snapshots)
+    timeline, transfer_optimiser, network_metrics, share_tree_cache, gdpconfig_cache, statistics, share_order,
+    task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor,
+    watch_dog, production_watch_dog, metric_collector, task_evaluator, analysis_watch_dog, copy_archive,
+    priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director, job_fetcher,
+    harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 

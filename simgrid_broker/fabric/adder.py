@@ -4,9 +4,9 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.network import enqueue, join, new_transfer, take_space
+from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer, take_space
 from simgrid_broker.fabric.submission import retry_by_server
-from simgrid_broker.names import JOBS_PER_SUBDATASET, Cause, JobStatus, TransferKind
+from simgrid_broker.names import JOBS_PER_SUBDATASET, Activity, Cause, JobStatus, TransferKind
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.rows import is_merge_job
 from simgrid_broker.world.transitions import move
@@ -15,13 +15,7 @@ HOLDING, TRANSFERRING = int(JobStatus.HOLDING), int(JobStatus.TRANSFERRING)
 FINISHED, FAILED, MERGING = int(JobStatus.FINISHED), int(JobStatus.FAILED), int(JobStatus.MERGING)
 NONE, TRANSFER_ERROR = int(Cause.NONE), int(Cause.TRANSFER_ERROR)
 OUTPUT = int(TransferKind.OUTPUT)
-
-
-@compiled
-def is_express(world: Arrays, task):
-    """Whether FTS transfers the output of a task as Express: it is urgent or of high priority."""
-    settings = world.settings[0]
-    return task["priority"] >= settings["express_priority"] or task["processing_type"] == settings["urgent"]
+EXPRESS, PRODUCTION_OUTPUT = int(Activity.EXPRESS), int(Activity.PRODUCTION_OUTPUT)
 
 
 @compiled
@@ -68,8 +62,8 @@ def add_job(world: Arrays, row, bunch, now):
             enqueue(world, bunch, now)
             bunch = -1
     if bunch < 0:
-        bunch = new_transfer(world, OUTPUT, site, nucleus, job, now)
-        world.transfers[bunch]["express"] = is_express(world, world.tasks[job["task"]])
+        activity = EXPRESS if is_express(world, world.tasks[job["task"]]) else PRODUCTION_OUTPUT
+        bunch = new_transfer(world, OUTPUT, activity, site, nucleus, job, now)
     join(world, bunch, row, job["output_bytes"], job["n_output_files"])
     return bunch
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.fabric import commands, incidents, merging
+from simgrid_broker.fabric import commands, incidents, merging, optimiser
 from simgrid_broker.fabric.adder import add_jobs, by_task_and_site
 from simgrid_broker.fabric.attempts import learned
 from simgrid_broker.fabric.batch import cancel_old, submit, submit_for_jobs
@@ -210,6 +210,17 @@ class Fabric:
         """Rows of the jobs of chosen owners in a status; arguments as in `commands.jobs_of_owners`."""
         found = np.empty(len(self.world.arrays.jobs), np.int32)
         return found[:commands.jobs_of_owners(self.world.arrays, owner_of_task, chosen, int(status), found)]
+
+    def share_gates(self, now: float, period: float = 0.0) -> None:
+        """Share doors and backbones among the links; period: of a cycle of the optimiser, s, 0 = between cycles."""
+        self.world.make_room()
+        optimiser.share_gates(self.world.arrays, period, now)
+        raise_fault(self.world.arrays)
+
+    def set_background(self, load: float) -> None:
+        """Leave a part 1 - `load` of doors and backbones to the links; the caller shares them out anew."""
+        gates = self.world.arrays.gates
+        gates["capacity"] = gates["nominal"] * gates["part"] * (1 - load)
 
     def site_goes_down(self, site: int, now: float) -> None:
         """Begin the outage of a site."""

@@ -4,7 +4,7 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.batch import SILENT, start_workers
-from simgrid_broker.fabric.network import admit, catch_up
+from simgrid_broker.fabric.links import admit, catch_up, settle_rate
 from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.slots import free_slot, payload_is_over, slot_of
@@ -55,9 +55,11 @@ def site_comes_back(world: Arrays, site, now):
 @compiled
 def link_goes_down(world: Arrays, source, destination, now):
     """Stop a link; its transfers keep their order."""
-    link = world.links[source * len(world.sites) + destination]
+    number = source * len(world.sites) + destination
+    link = world.links[number]
     catch_up(link, now)
     link["down"] += 1
+    settle_rate(world, number)
 
 
 @compiled

@@ -1,18 +1,13 @@
-"""Transfers over links: bunches of files share a link's bandwidth equally, file by file.
-
-Processor sharing with a limit of active files, first come first served beyond it. Each link has its own clock,
-`virtual`: the bytes that every active file has received since the link was last idle. A bunch that starts at clock v
-ends when the clock reaches v + bytes / files, so an arrival or an end changes the speed of the clock and never the
-order of the ends. A bunch larger than the limit is transferred alone.
-"""
+"""Transfers: files of one task that move together over a link, for jobs that wait for all of them."""
 
 import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.ending import archive
-from simgrid_broker.fabric.events import LINK_DUE, TRANSFER_AGAIN, TRANSFER_DONE, schedule
-from simgrid_broker.luck import STREAMS, key_of_attempt, uniform
+from simgrid_broker.fabric.events import TRANSFER_AGAIN, TRANSFER_DONE, schedule
+from simgrid_broker.fabric.links import admit, catch_up, count_queued, line_up_transfer
+from simgrid_broker.luck import STREAMS, key_of_attempt, normal_quantile_of, uniform
 from simgrid_broker.names import JobStatus, TransferKind
 from simgrid_broker.world.arrays import GROWING, Arrays
 from simgrid_broker.world.rows import next_place, release_transfer, take_transfer
@@ -27,83 +22,8 @@ MOST_AT_ONCE = 256
 """Maximum number of transfers that one event ends; the rest ends with the next event, at the same time."""
 NO_SPACE_WAIT_S = 1800.0
 """Delay before a transfer to a full destination is repeated, s; assumed, without a source."""
-
-
-@compiled
-def catch_up(link, now):
-    """Advance the link's virtual clock to `now`."""
-    if link["active_files"] > 0 and link["down"] == 0:
-        link["virtual"] += (now - link["updated_s"]) * link["bandwidth"] / link["active_files"]
-        link["busy_s"] += now - link["updated_s"]
-    link["updated_s"] = now
-
-
-@compiled
-def set_due(world: Arrays, number, now):
-    """Schedule an event for the next end on a link, unless one at the same or an earlier time is scheduled."""
-    link = world.links[number]
-    head = link["active_head"]
-    if head < 0 or link["down"]:
-        return
-    left = max(world.transfers[head]["finish_tag"] - link["virtual"], 0.0)
-    due = now + left * link["active_files"] / link["bandwidth"]
-    if due < link["due_s"]:
-        link["due_s"] = due
-        schedule(world, due, LINK_DUE, number)
-
-
-@compiled
-def insert_active(world: Arrays, link, row):
-    """Insert a transfer into the active ones of a link, in the order of their ends."""
-    transfers = world.transfers
-    tag = transfers[row]["finish_tag"]
-    before, after = -1, link["active_head"]
-    while after >= 0 and transfers[after]["finish_tag"] <= tag:
-        before, after = after, transfers[after]["next"]
-    transfers[row]["next"] = after
-    if before < 0:
-        link["active_head"] = row
-    else:
-        transfers[before]["next"] = row
-
-
-@compiled
-def admit(world: Arrays, number, now):
-    """Start waiting transfers of a link that is up, in order, up to the limit of active files."""
-    link = world.links[number]
-    while link["waiting_head"] >= 0 and link["down"] == 0:
-        row = link["waiting_head"]
-        transfer = world.transfers[row]
-        files = transfer["n_files"]
-        if link["active_files"] > 0 and link["active_files"] + files > link["max_active_files"]:
-            break
-        link["waiting_head"] = transfer["next"]
-        if transfer["next"] < 0:
-            link["waiting_tail"] = -1
-        if link["active_files"] == 0:
-            link["virtual"] = 0.0
-        if np.isnan(transfer["started_s"]):
-            transfer["started_s"] = now
-        transfer["attempt_s"] = now
-        transfer["finish_tag"] = link["virtual"] + transfer["bytes"] / files
-        link["active_files"] += files
-        insert_active(world, link, row)
-    set_due(world, number, now)
-
-
-@compiled
-def count_queued(link, transfer, files):
-    """Add files of a transfer, negative to subtract, to the queued files of its link, express output separately.
-
-    FTS knows them by their activities, Production Output and Express; source: brokerage reference, section 2.4.
-    """
-    link["queued_files"] += files
-    if transfer["kind"] == INPUT:
-        return
-    if transfer["express"]:
-        link["queued_express"] += files
-    else:
-        link["queued_output"] += files
+MANY = 100.0
+"""Variance of the number of files that fail from which it is drawn from the normal distribution."""
 
 
 @compiled
@@ -111,17 +31,24 @@ def enqueue(world: Arrays, row, now):
     """Queue a transfer at its link, and start it if the limit of active files allows."""
     transfer = world.transfers[row]
     number = transfer["link"]
-    link = world.links[number]
-    transfer["next"] = -1
     transfer["attempt"] += 1
-    if link["waiting_tail"] >= 0:
-        world.transfers[link["waiting_tail"]]["next"] = row
-    else:
-        link["waiting_head"] = row
-    link["waiting_tail"] = row
-    count_queued(link, transfer, transfer["n_files"])
-    catch_up(link, now)
+    if transfer["attempt"] == 1:
+        transfer["left_files"], transfer["left_bytes"] = transfer["n_files"], transfer["bytes"]
+    line_up_transfer(world, row)
+    count_queued(world, number, transfer["activity"], transfer["left_files"])
+    catch_up(world.links[number], now)
     admit(world, number, now)
+
+
+@compiled
+def end_of_attempt(world: Arrays, link, row, now):
+    """Let the last byte of a transfer arrive; the callback comes after the latency."""
+    transfer = world.transfers[row]
+    link["active_files"] -= transfer["width"]
+    world.lanes[transfer["link"], transfer["activity"]]["active_files"] -= transfer["width"]
+    link["bytes_landing"] += transfer["left_bytes"]
+    count_queued(world, transfer["link"], transfer["activity"], -transfer["left_files"])
+    schedule(world, now + link["latency_s"], TRANSFER_DONE, row)
 
 
 @compiled
@@ -135,15 +62,12 @@ def link_due(world: Arrays, number, now):
     head = link["active_head"]
     if head < 0 or link["down"]:
         return
-    rounding = 1e-9 * link["virtual"] + 1e-6 * link["bandwidth"] / link["active_files"]    # a microsecond's bytes
+    rounding = 1e-9 * link["virtual"] + 1e-6 * link["rate"] / link["active_files"]         # a microsecond's bytes
     ended = 0
     while head >= 0 and ended < MOST_AT_ONCE and world.transfers[head]["finish_tag"] <= link["virtual"] + rounding:
         ended += 1
-        transfer = world.transfers[head]
-        following = transfer["next"]
-        link["active_files"] -= transfer["n_files"]
-        count_queued(link, transfer, -transfer["n_files"])
-        schedule(world, now + link["latency_s"], TRANSFER_DONE, head)
+        following = world.transfers[head]["next"]
+        end_of_attempt(world, link, head, now)
         head = following
     link["active_head"] = head
     admit(world, number, now)
@@ -167,43 +91,97 @@ def take_space(world: Arrays, storage_number, size):
 
 
 @compiled
-def arrives(world: Arrays, transfer):
-    """Delay before a transfer is repeated, s; negative if it has arrived."""
-    link = world.links[transfer["link"]]
-    seed = world.settings[0]["seed"]
-    luck = uniform(seed, TRANSFER_LUCK, transfer["luck"], transfer["link"], transfer["attempt"])
-    if luck < link["failure_rate"]:
-        return 0.0
+def binomial_quantile(n, rate, u):
+    """Number of n events, each with a probability up to 1/2, at u in (0, 1); from the normal distribution if many."""
+    variance = n * rate * (1.0 - rate)
+    if variance > MANY:
+        return min(max(np.int64(np.rint(n * rate + np.sqrt(variance) * normal_quantile_of(u))), 0), n)
+    found, left = 0, u
+    probability = (1.0 - rate)**n
+    while left > probability and found < n:
+        left -= probability
+        probability *= (n - found) / (found + 1.0) * rate / (1.0 - rate)
+        found += 1
+    return found
+
+
+@compiled
+def number_of_failures(n_files, rate, luck):
+    """How many of so many attempts fail, each with the probability `rate`, by a uniform number: the smaller, the more.
+    """
+    if rate > 0.5:
+        return n_files - binomial_quantile(n_files, 1.0 - rate, luck)
+    return binomial_quantile(n_files, rate, 1.0 - luck)
+
+
+@compiled
+def failed_files(world: Arrays, transfer):
+    """How many files of the present attempt of a transfer fail."""
+    luck = uniform(world.settings[0]["seed"], TRANSFER_LUCK, transfer["luck"], transfer["link"], transfer["attempt"])
+    return number_of_failures(transfer["left_files"], world.links[transfer["link"]]["failure_rate"], luck)
+
+
+@compiled
+def finds_no_space(world: Arrays, transfer, size):
+    """Whether output of some size finds its destination full; otherwise it takes the space."""
     storage = world.sites[transfer["destination"]]["storage"]
-    if transfer["kind"] != INPUT and storage >= 0 and not take_space(world, storage, transfer["bytes"]):
-        return NO_SPACE_WAIT_S
-    return -1.0
+    return transfer["kind"] != INPUT and storage >= 0 and not take_space(world, storage, size)
+
+
+@compiled
+def delay_of(world: Arrays, transfer):
+    """Time from a failed attempt of a transfer to the next, s: longer when it has used up its retries.
+
+    Source: Rucio, core/request.py; the rule is then stuck until it is repaired.
+    """
+    settings = world.settings[0]
+    stuck = transfer["attempt"] % (1 + settings["transfer_retries"]) == 0
+    return settings["stuck_delay_s"] if stuck else settings["retry_delay_s"]
 
 
 @compiled
 def time_moved_s(link, transfer, now):
-    """Duration of the successful attempt of a transfer whose callback comes now, s, at least bytes / bandwidth.
+    """Duration of the attempt of a transfer whose callback comes now, s, at least bytes / bandwidth.
 
     The files of a bunch move in parallel: the sum of their mean rates is the size of the bunch over this time.
     """
-    return max(now - link["latency_s"] - transfer["attempt_s"], transfer["bytes"] / link["bandwidth"])
+    return max(now - link["latency_s"] - transfer["attempt_s"], transfer["left_bytes"] / link["bandwidth"])
+
+
+@compiled
+def land(link, transfer, failed, now):
+    """Count the files of an attempt that arrived and those that failed; the failed ones are left."""
+    n_files, size = transfer["left_files"], transfer["left_bytes"]
+    wasted = size * failed / n_files
+    if failed < n_files:
+        link["rate_sum"] += size / time_moved_s(link, transfer, now) * (n_files - failed) / n_files
+    link["bytes_done"] += size - wasted
+    link["files_done"] += n_files - failed
+    link["bytes_wasted"] += wasted
+    link["files_failed"] += failed
+    transfer["failed_files"] += failed
+    transfer["left_files"], transfer["left_bytes"] = failed, wasted
 
 
 @compiled
 def transfer_done(world: Arrays, row, now):
-    """Handle the callback of a transfer: its jobs continue, or it is repeated."""
+    """Handle the callback of an attempt: the jobs of a transfer continue when all its files have arrived."""
     transfer = world.transfers[row]
+    link = world.links[transfer["link"]]
+    link["bytes_landing"] -= transfer["left_bytes"]
     if transfer["n_jobs"] == 0:
+        link["bytes_wasted"] += transfer["left_bytes"]
         record_transfer(world, row, now)
         return
-    wait = arrives(world, transfer)
-    if wait >= 0:
-        schedule(world, now + wait, TRANSFER_AGAIN, row)
+    failed = failed_files(world, transfer)
+    if finds_no_space(world, transfer, transfer["left_bytes"] * (1.0 - failed / transfer["left_files"])):
+        link["bytes_wasted"] += transfer["left_bytes"]
+        schedule(world, now + NO_SPACE_WAIT_S, TRANSFER_AGAIN, row)
         return
-    link = world.links[transfer["link"]]
-    link["bytes_done"] += transfer["bytes"]
-    link["files_done"] += transfer["n_files"]
-    link["rate_sum"] += transfer["bytes"] / time_moved_s(link, transfer, now)
+    land(link, transfer, failed, now)
+    if failed:
+        schedule(world, now + delay_of(world, transfer), TRANSFER_AGAIN, row)
+        return
     job = transfer["first_job"]
     while job >= 0:
         following = world.jobs[job]["sibling"]
@@ -232,16 +210,25 @@ def record_transfer(world: Arrays, row, now):
 
 
 @compiled
-def new_transfer(world: Arrays, kind, source, destination, job, now):
+def is_express(world: Arrays, task):
+    """Whether FTS transfers the files of a task as Express: it is urgent or of high priority."""
+    settings = world.settings[0]
+    return task["priority"] >= settings["express_priority"] or task["processing_type"] == settings["urgent"]
+
+
+@compiled
+def new_transfer(world: Arrays, kind, activity, source, destination, job, now):
     """Row of an empty transfer between two sites for the files of `job` and others of its task."""
     row = take_transfer(world)
     transfer = world.transfers[row]
-    transfer["kind"], transfer["source"], transfer["destination"] = kind, source, destination
+    transfer["kind"], transfer["activity"] = kind, activity
+    transfer["source"], transfer["destination"] = source, destination
     transfer["link"] = source * len(world.sites) + destination
     transfer["jeditaskid"] = job["jeditaskid"]
     transfer["luck"] = key_of_attempt(world.tasks[job["task"]]["luck"], job["chunk"], job["attempt"])
-    transfer["bytes"] = 0.0
-    transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = transfer["express"] = 0
+    transfer["bytes"] = transfer["left_bytes"] = 0.0
+    transfer["n_files"] = transfer["n_jobs"] = transfer["attempt"] = 0
+    transfer["left_files"] = transfer["failed_files"] = transfer["width"] = 0
     transfer["first_job"] = -1
     transfer["submitted_s"] = now
     transfer["started_s"] = transfer["ended_s"] = transfer["attempt_s"] = np.nan

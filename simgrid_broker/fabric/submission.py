@@ -11,7 +11,7 @@ from simgrid_broker.fabric.activated import put_activated
 from simgrid_broker.fabric.attempts import failures_after, limit_after, may_try_again, rule_of
 from simgrid_broker.fabric.binding import bind, fate_of_attempt
 from simgrid_broker.fabric.input_loss import condition, first_bad, is_bad
-from simgrid_broker.fabric.network import enqueue, join, new_transfer
+from simgrid_broker.fabric.network import enqueue, is_express, join, new_transfer
 from simgrid_broker.luck import STREAMS
 from simgrid_broker.world import input_files
 from simgrid_broker.world.arrays import GROWING, N_STATUS, Arrays
@@ -23,6 +23,8 @@ ASSIGNED, ACTIVATED, FAILED = int(names.JobStatus.ASSIGNED), int(names.JobStatus
 MERGING = int(names.JobStatus.MERGING)
 NONE = int(names.Cause.NONE)
 INPUT = int(names.TransferKind.INPUT)
+EXPRESS, STAGING = int(names.Activity.EXPRESS), int(names.Activity.STAGING)
+PRODUCTION_INPUT, ANALYSIS_INPUT = int(names.Activity.PRODUCTION_INPUT), int(names.Activity.ANALYSIS_INPUT)
 INBOX = GROWING.index("pending")
 WORK, MEMORY = STREAMS["work"], STREAMS["memory"]
 
@@ -284,6 +286,20 @@ def best_source(world: Arrays, task_row, destination):
 
 
 @compiled
+def activity_of_input(world: Arrays, task_row, source):
+    """Activity under which FTS transfers the input of a task from a site; source: lifecycle reference, section 7.2."""
+    task = world.tasks[task_row]
+    if (world.settings[0]["users"] >> task["label"]) & 1:
+        return ANALYSIS_INPUT
+    if is_express(world, task):
+        return EXPRESS
+    for k in range(world.replica_site.shape[1]):
+        if world.replica_site[task_row, k] == source and not world.replica_tape[task_row, k]:
+            return PRODUCTION_INPUT
+    return STAGING
+
+
+@compiled
 def set_up_job(world: Arrays, row, bunch, now):
     """Define a job; activate it if its input is at the site, else attach it to a transfer. Returns the bunch in use.
 
@@ -313,7 +329,7 @@ def set_up_job(world: Arrays, row, bunch, now):
             enqueue(world, bunch, now)
             bunch = -1
     if bunch < 0:
-        bunch = new_transfer(world, INPUT, source, destination, job, now)
+        bunch = new_transfer(world, INPUT, activity_of_input(world, job["task"], source), source, destination, job, now)
     join(world, bunch, row, job["missing_bytes"], max(1, np.int32(np.ceil(missing * job["n_input_files"]))))
     return bunch
 

@@ -28,6 +28,7 @@ from simgrid_broker.scenario.retry_rules import RETRY_RULES
 from simgrid_broker.scenario.rules_dirac import group_findings
 from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
+from simgrid_broker.scenario.rules_network import NETWORK_RULES
 from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
 from simgrid_broker.scenario.rules_users import boosts_of_users, boosts_without_effect
 from simgrid_broker.scenario.rules_work import WORK_RULES
@@ -37,8 +38,8 @@ from simgrid_broker.scenario.work_queues import by_queue
 from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, standby_slots
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
-    *GRID_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES, *RETRY_RULES,
-    boosts_of_users, group_findings, unknown_name)
+    *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES,
+    *RETRY_RULES, boosts_of_users, group_findings, unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 

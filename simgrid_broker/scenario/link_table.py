@@ -14,8 +14,9 @@ _COLUMNS = {column.key: column for column in columns_of(LinkDefaults)}
 
 
 def link_table(scenario: Scenario) -> dict[str, np.ndarray]:
-    """Arrays (n_sites, n_sites), [source, destination]: bandwidth (bytes/s), latency_s, max_active_files,
-    failure_rate, closeness (0 to 11, CLOSENESS_BLOCKED, CLOSENESS_UNKNOWN).
+    """Arrays (n_sites, n_sites), [source, destination]: bandwidth, file_rate (bytes/s, inf = no limit of its own),
+    latency_s, max_active_files, min_active_files (0 = as many), failure_rate, closeness (0 to 11, CLOSENESS_BLOCKED,
+    CLOSENESS_UNKNOWN).
 
     The sites that the links name exist: the loader has checked them. A site is close to itself, 0.
     """
@@ -42,7 +43,7 @@ def _settled(grid: Grid, field: str) -> np.ndarray:
         both[np.isnan(source) & np.isnan(destination)] = np.nan
     else:
         both = (np.fmax if field == "latency" else np.fmin)(source, destination)
-    settled = np.where(np.isnan(both), getattr(grid.links.default, field), both)
+    settled = np.where(np.isnan(both), _COLUMNS[field].of(grid.links.default), both)
     return settled.astype(_COLUMNS[field].dtype)
 
 

@@ -12,6 +12,7 @@ from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass,
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 from simgrid_broker.schema.grid import Links, Site, Storage
 from simgrid_broker.schema.named import CampaignName, QueueName, ShareName, SiteName, StorageName
+from simgrid_broker.schema.network import Fts
 from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import Queue
 from simgrid_broker.schema.software import PublishedSoftware
@@ -48,6 +49,7 @@ class Grid(Part):
     queues: dict[str, Queue] = Field(default_factory=dict, description="PanDA queues by name")
     storages: dict[str, Storage] = Field(default_factory=dict, description="DDM endpoints by name")
     links: Links = Field(Links(), description="Directed links between sites")
+    fts: Fts = Field(Fts(), description="The service that transfers files")
     software: Path | None = Field(None, description="CRIC's software and hardware of queues (preset=tags), JSON")
     software_of_all: PublishedSoftware | None = Field(None, description="CRIC's entry ALL: its tags say where images "
                                                       "of containers lie")
@@ -165,6 +167,8 @@ class Agents(Part):
                                 "after that time at the latest")
     gdpconfig: Seconds = Field(3600, ge=1, description="Period of loading gdpconfig: a changed key is known after that "
                                "time at the latest")
+    transfer_optimiser: Seconds = Field(60, ge=1, description="Period in which FTS shares doors and backbones among "
+                                        "the links and adapts their active files")
     network_metrics: Seconds = Field(3600, ge=1, description="Period of averaging the throughput of links for brokers; "
                                      "queued files are counted with the statistics")
     own: tuple[str, ...] = Field((), description="Agents of other packages, by the names of their entry points in the "

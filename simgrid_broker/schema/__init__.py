@@ -27,7 +27,8 @@ WORLD = {table.name: table for table in (SITES, QUEUES, PSEUDO_QUEUES, POOLS, NO
 FIXED_WORDS = {
     "job_status": names.JobStatus.words(), "task_status": names.TaskStatus.words(),
     "queue_status": names.QueueStatus.words(), "cause": names.Cause.words(), "closed_by": names.ClosedBy.words(),
-    "transfer_kind": names.TransferKind.words(), "decision_kind": names.DecisionKind.words(),
+    "transfer_kind": names.TransferKind.words(), "activity": names.Activity.words(),
+    "decision_kind": names.DecisionKind.words(),
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
     "throttled_by": ("", *names.ThrottledBy.words()[1:]),
     "trace_status": TRACE_STATUS,

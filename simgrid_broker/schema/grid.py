@@ -3,7 +3,7 @@
 Field names are CRIC's where CRIC has the field (formats reference, sections 1 to 4), with the unit as suffix.
 """
 
-from math import nan
+from math import inf, nan
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -13,6 +13,7 @@ from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.named import SiteName
+from simgrid_broker.schema.network import Backbone, Background
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
 
 CRIC = "CRIC"
@@ -52,6 +53,9 @@ class Site(Part):
                                     source=OURS)
     stage_latency: Seconds = attribute(5, "Time that staging takes whatever the size, s", ge=0, unit="s", source=OURS)
     storage: str | None = Field(None, description="DDM endpoint that takes output; default: the first one of the site")
+    door_out: Rate | None = Field(None, gt=0, description="Capacity of all links out of the site together, bytes/s; "
+                                  "default: no limit")
+    door_in: Rate | None = Field(None, gt=0, description="Capacity of all links into the site together, bytes/s")
     node: Node | None = Field(None, description="Worker nodes; default: cores and memory count for the batch system as "
                               "a whole")
     backfill: Seconds = Field(0, ge=0, description="For how long smaller workers may overtake one that does not fit; "
@@ -81,7 +85,12 @@ class LinkDefaults(Part):
     bandwidth: Rate = attribute(1.25e9, "Capacity, bytes/s", gt=0, unit="bytes/s", source=OURS)
     latency: Seconds = attribute(30, "From the last byte to the callback, s", ge=0, unit="s", source=OURS)
     max_active_files: int = attribute(100, "Files under way at once", ge=1, unit="files", dtype="i4", source="FTS")
-    failure_rate: Fraction = attribute(0.08, "Probability that an attempt fails", source=OURS, hidden=True)
+    min_active_files: int | None = attribute(None, "Files under way at once to which FTS's optimiser may go down; "
+                                             "default: as max_active_files, which it then never changes", ge=1,
+                                             unit="files", dtype="i4", source="FTS", none=0)
+    file_rate: Rate | None = attribute(None, "Most that one file moves at, bytes/s; default: what the link has", gt=0,
+                                       unit="bytes/s", source=OURS, none=inf)
+    failure_rate: Fraction = attribute(0.08, "Probability that an attempt at a file fails", source=OURS, hidden=True)
     closeness: int | None = attribute(None, "0 best to 11 worst, -1 blocked", ge=-1, le=11, dtype="i2", seen="i2",
                                       source="CRIC sitematrix", none=CLOSENESS_UNKNOWN)
 
@@ -99,7 +108,9 @@ class Attachment(Part):
     bandwidth: Rate | None = Field(None, gt=0, description="Capacity, bytes/s")
     latency: Seconds | None = Field(None, ge=0, description="From the last byte to the callback, s")
     max_active_files: int | None = Field(None, ge=1, description="Files under way at once")
-    failure_rate: Fraction | None = Field(None, description="Probability that an attempt fails")
+    min_active_files: int | None = Field(None, ge=1, description="Files under way at once to which FTS may go down")
+    file_rate: Rate | None = Field(None, gt=0, description="Most that one file moves at, bytes/s")
+    failure_rate: Fraction | None = Field(None, description="Probability that an attempt at a file fails")
 
 
 class Link(Attachment, Ends):
@@ -156,6 +167,8 @@ class Links(Part):
     by_site: dict[SiteName, Attachment] = Field(default_factory=dict, description="Ends of links at one site")
     closeness: ClosenessMatrix | None = Field(None, description="Closeness of all pairs in short")
     pairs: tuple[Link, ...] = Field((), description="Single links")
+    backbones: dict[str, Backbone] = Field(default_factory=dict, description="Capacities that links share, by name")
+    background: Background = Field(Background(), description="Traffic of others through doors and backbones")
 
 
 LINKS = Table("links", "one directed pair of sites", (
@@ -164,19 +177,24 @@ LINKS = Table("links", "one directed pair of sites", (
     Column("updated_s", "f8", "s", OURS, "When `virtual` was last brought up to date"),
     Column("busy_s", "f8", "s", OURS, "For how long bytes have moved, up to `updated_s`"),
     Column("bytes_done", "f8", "bytes", OURS, "Bytes delivered so far"),
+    Column("bytes_moved", "f8", "bytes", OURS, "Bytes that have moved up to `updated_s`, those of failed attempts too"),
+    Column("bytes_landing", "f8", "bytes", OURS, "Bytes that have moved and await their callback"),
+    Column("bytes_wasted", "f8", "bytes", OURS, "Bytes moved by failed attempts, or for jobs that were gone by then"),
+    Column("rate", "f8", "bytes/s", OURS, "What the link has of the doors and backbones that it crosses"),
     Column("due_s", "f8", "s", OURS, "Time of the earliest event that waits for this link; inf = none"),
     Column("files_done", "i8", "files", OURS, "Files delivered so far"),
     Column("active_files", "i4", "files", OURS, "Files under way"),
     Column("queued_files", "i4", "files", "NWS files queued", "Files that wait or are under way"),
     Column("active_head", "i4", "", OURS, "Transfer that ends next; -1 = none"),
-    Column("waiting_head", "i4", "", OURS, "First transfer that waits; -1 = none"),
-    Column("waiting_tail", "i4", "", OURS, "Last transfer that waits; -1 = none"),
+    Column("active_limit", "i4", "files", "FTS", "Files under way at once that FTS allows now"),
+    Column("place", "i4", "", OURS, "Place in the list of links with files; -1 = it has none"),
     Column("down", "i2", "", OURS, "Outages of the link and of its ends that are not over"),
     Column("queued_output", "i4", "files", "NWS files queued, Production Output",
-           "Output that waits or is under way, without express tasks"),
+           "Files of activity Production Output that wait or are under way"),
     Column("queued_express", "i4", "files", "NWS files queued, Express",
-           "Output of express tasks that waits or is under way"),
+           "Files of activity Express that wait or are under way, input and output"),
     Column("rate_sum", "f8", "bytes/s", "FTS", "Sum of the mean rates of all files delivered so far"),
+    Column("files_failed", "i8", "files", "FTS", "Attempts at single files that failed so far"),
 ))
 
 
@@ -197,6 +215,9 @@ class Storage(Part):
     type: str = Field("DATADISK", description="Type in DDM; production brokerage asks for the status of DATADISK alone")
     tape: bool = attribute(False, "Whether its files are on tape", dtype="i2", source=CRIC + " is_tape")
     blacklisted_read: bool = Field(False, description="Whether no queue takes input from it")
+    door_out: Rate | None = Field(None, gt=0, description="Capacity of all transfers from it together, bytes/s; "
+                                  "default: no limit but its site's")
+    door_in: Rate | None = Field(None, gt=0, description="Capacity of all transfers to it together, bytes/s")
 
 
 STORAGES = Table("storages", "one DDM endpoint", (
@@ -212,6 +233,8 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("started_s", "f8", "s", OURS, "When its first byte moved"),
     Column("ended_s", "f8", "s", OURS, "When it was done; null = it was under way at the end"),
     Column("finish_tag", "f8", "bytes/file", OURS, "Value of the link's clock at which it ends", recorded=False),
+    Column("attempt_s", "f8", "s", OURS, "When the first byte of the present attempt moved", recorded=False),
+    Column("left_bytes", "f8", "bytes", OURS, "Size of the files that have not arrived yet", recorded=False),
     Column("jeditaskid", "i8", "", OURS, "Task"),
     Column("luck", "i8", "", OURS, "Key of its random draws, from the task, chunk and attempt of its first job",
            recorded=False),
@@ -220,10 +243,12 @@ TRANSFERS = Table("transfers", "files that move together over one link", (
     Column("next", "i4", "", OURS, "Next transfer in its list", recorded=False),
     Column("n_files", "i4", "files", OURS, "Files"),
     Column("n_jobs", "i4", "jobs", OURS, "Jobs that await it"),
+    Column("left_files", "i4", "files", OURS, "Files that have not arrived yet", recorded=False),
+    Column("width", "i4", "files", OURS, "Files of it that move at once", recorded=False),
+    Column("failed_files", "i4", "files", "FTS", "Attempts at its files that failed"),
     Column("attempt", "i4", "", OURS, "Attempts made so far"),
     Column("source", "i2", "", OURS, "Site it comes from", codes="sites"),
     Column("destination", "i2", "", OURS, "Site it goes to", codes="sites"),
     Column("kind", "i2", "", OURS, "Input or output", codes="transfer_kind"),
-    Column("express", "i2", "", "FTS activity", "1 if it carries output of an express task", recorded=False),
-    Column("attempt_s", "f8", "s", OURS, "When the first byte of the present attempt moved", recorded=False),
+    Column("activity", "i2", "", "FTS", "Activity under which it waits at its link", codes="activity"),
 ))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
-from simgrid_broker.names import RAM_LIMITS_MB, RANKED, JobStatus
+from simgrid_broker.names import RAM_LIMITS_MB, RANKED, Activity, JobStatus
 from simgrid_broker.schema import JOBS
 
 N_STATUS = len(JobStatus)
@@ -11,6 +11,7 @@ JOB_BYTES, TIMES_BYTES = JOBS.dtype.itemsize, 8 * N_STATUS
 """Bytes of a job, and of its times."""
 N_RAM_LEVELS = 1 + len(RAM_LIMITS_MB)
 N_USER_NUMBERS = 4
+N_ACTIVITIES = len(Activity)
 
 STATE = np.dtype([
     ("now_s", "f8"),                 # time of the event in hand, or that the fabric has reached
@@ -28,6 +29,8 @@ STATE = np.dtype([
     ("n_lessons", "i8"),             # failed jobs that await the retry module
     ("n_pending", "i8"),             # jobs that await the Setupper
     ("n_holding", "i8"),             # jobs that await the Adder
+    ("n_busy_links", "i8"),          # links with files that wait or are under way
+    ("next_cycle_s", "f8"),          # next cycle of the transfer optimiser, which looks at ends that are later
     ("n_pilots", "i8"),              # workers that hold a slot
     ("n_pilots_ever", "i8"), ("n_pilots_empty", "i8"),
     ("total_cores", "i8"),
@@ -56,6 +59,8 @@ SETTINGS = np.dtype([
     ("test_type", "i4"),                         # code of the processing type of functional tests, -1 = no task has it
     ("only_tests", "i4"),                        # whether a queue in status `test` gives its pilots only tests
     ("any_diskio", "i4"),                        # whether any task, also one that comes later, may have disk traffic
+    ("transfer_retries", "i4"), ("retry_delay_s", "f8"), ("stuck_delay_s", "f8"),   # of transfers
+    ("users", "i8"),                             # bits: labels of analysis work, whose input is Analysis Input
 ])
 """Values of the scenario and of policies that compiled code reads: one row."""
 
@@ -116,6 +121,26 @@ WAITING = np.dtype([("panda_id", "i8"), ("row", "i4")])
 """A job in the inbox of a server agent; stale when the row has since got another panda_id."""
 
 
+LANE = np.dtype([
+    ("head", "i4"), ("tail", "i4"),  # first and last transfer that wait, -1 = none
+    ("active_files", "i4"),
+])
+"""Transfers of one activity at one link."""
+
+GATE = np.dtype([
+    ("nominal", "f8"),               # capacity as the scenario gives it, bytes/s
+    ("part", "f8"),                  # part of it that incidents leave
+    ("capacity", "f8"),              # what links may have of it now
+    ("free", "f8"),                  # of this, what no link has
+])
+"""A door of a site or an endpoint, or one direction of a backbone."""
+
+FTS_MEMORY = np.dtype([
+    ("files_done", "i8"), ("files_failed", "i8"),    # counters of the link when FTS last adapted its limit
+    ("bytes_moved", "f8"), ("mean_rate", "f8"),      # bytes/s, moving average
+])
+"""What FTS's optimiser remembers of a link."""
+
 GROWING = ("jobs", "transfers", "retries", "submissions", "events", "pending", "holding", "done_jobs",
            "done_transfers", "done_tasks", "lessons")
 """Tables of which compiled code takes rows; `events` includes the far ones."""
@@ -134,6 +159,12 @@ class Arrays(Bundle):
     nodes: np.ndarray              # pool by pool; none of a pool whose cores count for the whole system
     worker_accounts: np.ndarray    # (n_pseudo_queues,)
     links: np.ndarray              # (n_sites * n_sites,), source * n_sites + destination
+    lanes: np.ndarray              # (n_links, N_ACTIVITIES), transfers that wait
+    gates: np.ndarray              # (n_gates,), doors and backbones with a capacity
+    link_gates: np.ndarray         # (n_links, w), gates that each link crosses, behind them -1
+    busy_links: np.ndarray         # (n_links,), links with files first, in any order
+    fts_memory: np.ndarray         # (n_links,)
+    activity_shares: np.ndarray    # (N_ACTIVITIES,), weights where several activities wait
     storages: np.ndarray
     tasks: np.ndarray
     task_times: np.ndarray         # (n_tasks, n_task_status), s, NaN = never

@@ -12,6 +12,7 @@ from simgrid_broker.names import (
     JOB_TYPE_OF_TESTS,
     LABELS_OF_TESTS,
     PMERGE,
+    Activity,
     Cause,
 )
 from simgrid_broker.scenario.link_table import link_table
@@ -20,6 +21,7 @@ from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.scenario.work_queues import n_resource_queues, queue_names
 from simgrid_broker.schema import FIXED_WORDS, JOBS, LINKS, STORAGES, TRANSFERS
 from simgrid_broker.world import arrays, queue_tables
+from simgrid_broker.world.gates import gate_tables
 from simgrid_broker.world.share_tree import leaf_shares, share_tree
 from simgrid_broker.world.task_queues import draw_tables
 from simgrid_broker.world.task_rows import task_tables
@@ -111,26 +113,36 @@ def _grid_tables(scenario: Scenario) -> dict[str, np.ndarray]:
     pool_rows, members = queue_tables.pool_table(pools, pseudo_queues, scenario.start == "filled")
     nodes = queue_tables.node_table(pools, pool_rows)
     accounts = queue_tables.worker_accounts(pseudo_queue_names(scenario, pseudo_queues))
-    return dict(sites=queue_tables.site_table(grid), queues=queues, pseudo_queues=pseudo_queues,
-                pools=pool_rows, pool_members=members, nodes=nodes, worker_accounts=accounts, links=_links(scenario),
+    sites = queue_tables.site_table(grid)
+    return dict(sites=sites, queues=queues, pseudo_queues=pseudo_queues,
+                pools=pool_rows, pool_members=members, nodes=nodes, worker_accounts=accounts,
+                **_link_tables(scenario), **gate_tables(grid, sites["storage"]),
                 storages=STORAGES.filled(tuple(grid.storages.values()), queue_tables.numbers_of(grid)))
 
 
-def _links(scenario: Scenario) -> np.ndarray:
+def _link_tables(scenario: Scenario) -> dict[str, np.ndarray]:
+    """Links, with what waits at them, and how FTS treats them."""
     dense = link_table(scenario)
     table = LINKS.empty(dense["bandwidth"].size)
     for name, values in dense.items():
         table[name] = values.ravel()
-    for name in ("active_head", "waiting_head", "waiting_tail"):
+    for name in ("active_head", "place"):
         table[name] = -1
     table["due_s"] = np.inf
-    return table
+    table["active_limit"] = table["max_active_files"]
+    lanes = np.zeros((len(table), arrays.N_ACTIVITIES), arrays.LANE)
+    lanes["head"] = lanes["tail"] = -1
+    shares = scenario.grid.fts.shares
+    return dict(links=table, lanes=lanes, busy_links=np.zeros(len(table), np.int32),
+                fts_memory=np.zeros(len(table), arrays.FTS_MEMORY),
+                activity_shares=np.array([shares.get(word, 1.0) for word in Activity.words()]))
 
 
 def _state(pools) -> np.ndarray:
     state = np.zeros(1, arrays.STATE)
     state["fault_row"] = state["fault_table"] = -1
     state["total_cores"] = pools["cores"].sum()
+    state["next_cycle_s"] = np.inf
     state["n_free_jobs"] = first_job_rows(state["total_cores"][0])
     for name in ("n_free_transfers", "n_free_retries", "n_free_submissions"):
         state[name] = FIRST_ROWS
@@ -147,7 +159,8 @@ def first_job_rows(total_cores: int) -> int:
 
 
 def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
-    agents, deployed, vocabularies = scenario.agents, scenario.edition == "deployed", task_list.vocabularies
+    agents, fts, deployed = scenario.agents, scenario.grid.fts, scenario.edition == "deployed"
+    vocabularies = task_list.vocabularies
     labels, types = vocabularies["labels"], vocabularies["processing_types"]
 
     def bits(asked) -> int:
@@ -163,7 +176,8 @@ def _settings(scenario: Scenario, task_list: TaskList) -> np.ndarray:
             user_labels=bits(ANALYSIS_LABELS) if deployed else 0, production_labels=bits(ASKED_LABELS["production"]),
             analysis_labels=bits(ASKED_LABELS["analysis"]), test_labels=bits(LABELS_OF_TESTS),
             test_type=code(JOB_TYPE_OF_TESTS), only_tests=deployed,
-            any_diskio=any_diskio(scenario, task_list)).items():
+            any_diskio=any_diskio(scenario, task_list), users=bits(ANALYSIS_LABELS),
+            transfer_retries=fts.retries, retry_delay_s=fts.retry_delay, stuck_delay_s=fts.stuck_delay).items():
         settings[name] = value
     return settings
 

@@ -206,4 +206,5 @@ def _fill_traffic(world: World, snapshot: Snapshot) -> None:
     for number, name in enumerate(sites):
         row = world.arrays.transfers[number]
         row["transfer_id"], row["kind"], row["destination"] = number + 1, TransferKind.OUTPUT, number
-        row["n_files"], row["bytes"] = files.get(name, 0), sizes.get(name, 0)
+        row["n_files"] = row["left_files"] = files.get(name, 0)
+        row["bytes"] = row["left_bytes"] = sizes.get(name, 0)

@@ -4,8 +4,9 @@ import numpy as np
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.errors import InvariantBroken
-from simgrid_broker.names import JobStatus, TransferKind
+from simgrid_broker.names import JobStatus
 from simgrid_broker.world.arrays import N_RAM_LEVELS, Arrays
+from simgrid_broker.world.link_invariants import LINK_INVARIANTS
 from simgrid_broker.world.recount import Recount, recount
 
 ACTIVATED, MERGING = int(JobStatus.ACTIVATED), int(JobStatus.MERGING)
@@ -192,33 +193,6 @@ def newest_jobs_stand_where_they_are_said_to(arrays: Arrays, _found):
         yield f"pseudo-queue {number}: the job that is said to have been activated last is not among its own"
 
 
-def files_in_line(arrays: Arrays, row) -> tuple[int, int, int]:
-    """Files, output files and transfers in the list that begins with the transfer in `row`; -1 = an empty list."""
-    files = output = bunches = 0
-    while row >= 0:
-        transfer = arrays.transfers[row]
-        files, bunches = files + transfer["n_files"], bunches + 1
-        output += transfer["n_files"] * (transfer["kind"] == TransferKind.OUTPUT)
-        row = transfer["next"]
-    return files, output, bunches
-
-
-def links_add_up(arrays: Arrays, _found):
-    """Files of each link equal those of its transfers; active files respect the limit, except for a single bunch."""
-    links = arrays.links
-    busy = (links["active_head"] >= 0) | (links["queued_files"] != 0) | (links["active_files"] != 0)
-    for number in np.flatnonzero(busy):
-        link = links[number]
-        files, output, bunches = files_in_line(arrays, link["active_head"])
-        waiting, waiting_output, _ = files_in_line(arrays, link["waiting_head"])
-        if files != link["active_files"] or (files > link["max_active_files"] and bunches > 1):
-            yield f"link {number}: {link['active_files']} active files counted, {files} found in {bunches} transfers"
-        if files + waiting != link["queued_files"]:
-            yield f"link {number}: {link['queued_files']} queued files counted, {files + waiting} found"
-        if output + waiting_output != link["queued_output"] + link["queued_express"]:
-            yield f"link {number}: files of output that are queued are not those that are counted"
-
-
 def moving_jobs_have_a_transfer(arrays: Arrays, found: Recount):
     """Every job that awaits input or moves output belongs to a transfer in progress, and is counted there.
 
@@ -259,8 +233,8 @@ INVARIANTS = (
     counts_equal_recount, jobs_stand_in_tables, usage_equals_recount, slots_are_used_once,
     nodes_make_up_their_pools, payloads_hold_slots,
     no_input_is_lost, input_is_held_once, attempts_stay_below_limit, retries_wait_in_lists, space_is_not_negative,
-    activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, links_add_up, moving_jobs_have_a_transfer,
-    merge_jobs_have_reason, rows_are_free_or_in_use)
+    activated_jobs_can_be_found, newest_jobs_stand_where_they_are_said_to, *LINK_INVARIANTS,
+    moving_jobs_have_a_transfer, merge_jobs_have_reason, rows_are_free_or_in_use)
 """The checks of a world: functions of its arrays and the recount that yield a message for every violation."""
 
 

@@ -174,7 +174,8 @@ def output_on_the_way(world: World) -> tuple[np.ndarray, np.ndarray]:
     transfers, n_sites = world.arrays.transfers, len(world.arrays.sites)
     rows = np.flatnonzero((transfers["transfer_id"] > 0) & (transfers["kind"] == TransferKind.OUTPUT))
     destination = transfers["destination"][rows]
-    files, size = (np.bincount(destination, transfers[name][rows], minlength=n_sites) for name in ("n_files", "bytes"))
+    files, size = (np.bincount(destination, transfers[name][rows], minlength=n_sites)
+                   for name in ("left_files", "left_bytes"))
     return files, size
 
 

@@ -100,7 +100,7 @@ class Series:
         numbers = np.flatnonzero((links["queued_files"] > 0) | (links["files_done"] != files_before)
                                  | (links["busy_s"] != busy_before))
         links = links[numbers]
-        moving = (links["active_files"] > 0) & (links["down"] == 0)
+        moving = (links["active_files"] > 0) & (links["rate"] > 0)
         busy_s = links["busy_s"] + np.where(moving, now - links["updated_s"], 0.0)
         done = np.array([links["bytes_done"], links["files_done"], busy_s])
         n_bytes, n_files, moved_s = done - self.links_before[:, numbers]

@@ -38,6 +38,18 @@ def problems(key, value):
     return []
 
 
+def with_grid(**parts):
+    """The grid of the plain scenario, with more said of its entries, and its links replaced."""
+    grid = copy.deepcopy(plain_values()["grid"])
+    for part, entries in parts.items():
+        if part == "links":
+            grid[part] = entries
+            continue
+        for name, said in entries.items():
+            grid[part][name] |= said
+    return grid
+
+
 def retry_rule(**fields):
     plain = {"errorsource": "pilotErrorCode", "errorcode": 1212, "retryaction": "no_retry"}
     return ("retry_rules",), [plain | fields]
@@ -63,6 +75,16 @@ EXAMPLES = {
     "link_to_itself": ((*GRID, "links", "pairs"), [PAIR | {"source": "BNL"}],
                        ("grid.links.pairs[0].destination", None)),
     "link_twice": ((*GRID, "links", "pairs"), [PAIR, PAIR], ("grid.links.pairs[1]", None)),
+    "link_wider_than_door": ((), {"grid": with_grid(sites={"BNL": {"door_in": "1 Gb/s"}},
+                                                    links={"pairs": [PAIR | {"bandwidth": "2 Gb/s"}]})},
+                             ("grid.links.pairs[0].bandwidth", None)),
+    "endpoint_wider_than_site": ((), {"grid": with_grid(
+        sites={"CERN-PROD": {"door_out": "1 Gb/s"}}, storages={"CERN-PROD_DATADISK": {"door_out": "2 Gb/s"}})},
+                                 ("grid.storages.CERN-PROD_DATADISK.door_out", None)),
+    "fewest_files_above_most": ((*GRID, "links", "default"), {"min_active_files": 3, "max_active_files": 2},
+                                ("grid.links.default.min_active_files", None)),
+    "backbone_without_border": ((*GRID, "links", "backbones"), {"SEA": {"capacity": "1 Gb/s"}},
+                                ("grid.links.backbones.SEA", None)),
     "too_much_space": ((*GRID, "storages", "CERN-PROD_DATADISK", "free"), "11 PB",
                        ("grid.storages.CERN-PROD_DATADISK.free", None)),
     "no_queue": ((*GRID, "queues"), {}, ("grid.queues", None)),
@@ -163,6 +185,38 @@ def test_boosts_of_unknown_users_and_dates_are_remarked():
 
 def test_every_check_has_an_example():
     assert sorted(EXAMPLES) == sorted(check.__name__ for check in CHECKS)
+
+
+@pytest.mark.parametrize(("links", "found"), [
+    pytest.param({"backbones": {"SEA": {"capacity": 1, "sites": ["BNL"]}}}, [], id="a group of one site"),
+    pytest.param({"backbones": {"SEA": {"capacity": 1, "sites": ["BLN"]}}},
+                 [("grid.links.backbones.SEA.sites[0]", "BNL")], id="a site that does not exist"),
+    pytest.param({"backbones": {"SEA": {"capacity": 1, "sites": ["BNL"], "regions": ["FR"]}}},
+                 [("grid.links.backbones.SEA.regions[0]", None)], id="a region without sites"),
+    pytest.param({"backbones": {"SEA": {"capacity": 1, "sites": ["BNL", "CERN-PROD"]}}},
+                 [("grid.links.backbones.SEA", None)], id="all sites: nothing crosses the border"),
+    pytest.param({"backbones": {"SEA": {"capacity": 0, "sites": ["BNL"]}}},
+                 [("grid.links.backbones.SEA.capacity", None)], id="no capacity"),
+    pytest.param({"background": {"load": 0.5, "by_hour": [1] * 24}}, [], id="a profile of a day"),
+    pytest.param({"background": {"load": 0.5, "by_hour": [1] * 23}}, [("grid.links.background", None)],
+                 id="an hour is missing"),
+    pytest.param({"background": {"load": 0.5, "by_hour": [1] * 23 + [2]}}, [("grid.links.background", None)],
+                 id="nothing is left in one hour"),
+    pytest.param({"pairs": [PAIR | {"destination": "BLN"}]}, [("grid.links.pairs[0].destination", "BNL")],
+                 id="a link to nowhere"),
+])
+def test_what_links_share(links, found):
+    assert problems((*GRID, "links"), links) == found
+
+
+@pytest.mark.parametrize(("shares", "found"), [
+    pytest.param({"staging": 2, "production_output": 0.5}, [], id="activities"),
+    pytest.param({"stagin": 2}, [("grid.fts", None)], id="an activity that does not exist"),
+    pytest.param({"express": 2}, [("grid.fts", None)], id="express goes first whatever the others have"),
+    pytest.param({"staging": 0}, [("grid.fts.shares.staging", None)], id="a share of nothing"),
+])
+def test_shares_of_activities(shares, found):
+    assert problems((*GRID, "fts"), {"shares": shares}) == found
 
 
 @pytest.mark.parametrize(("fields", "found"), [

@@ -6,13 +6,13 @@ from builders import Bench, S, two_sites
 
 from simgrid_broker.errors import InvariantBroken
 from simgrid_broker.schema import NODES
-from simgrid_broker.world import invariants, rows
+from simgrid_broker.world import invariants, link_invariants, rows
 from simgrid_broker.world.recount import recount
 
 
 def busy_world() -> Bench:
     """Two sites with jobs that run, wait for a slot, await input, and move output."""
-    plan = two_sites(there=dict(cores=2), link=dict(bandwidth=1e3, max_active_files=3))
+    plan = two_sites(here=dict(door_in=1e4), there=dict(cores=2), link=dict(bandwidth=1e3, max_active_files=3))
     near = dict(n_jobs=6, nucleus=0, output_bytes_per_job=1e6)
     far = dict(nucleus=0, input_bytes_per_job=1e5, replicas={1: 1.0})
     bench = Bench(plan, near, dict(n_jobs=20, max_attempt=1), far, far, far)
@@ -181,6 +181,38 @@ def queued_files_are_miscounted(bench):
     bench.link(1, 0)["queued_files"] += 1
 
 
+def output_is_miscounted(bench):
+    bench.link(1, 0)["queued_output"] += 1
+
+
+def busy_link_is_forgotten(bench):
+    bench.world.state["n_busy_links"] -= 1
+
+
+def busy_link_does_not_know_its_place(bench):
+    bench.link(1, 0)["place"] += 1
+
+
+def door_gives_too_much(bench):
+    bench.arrays.gates["capacity"] = bench.link(1, 0)["rate"] / 2
+
+
+def door_forgets_what_it_has(bench):
+    bench.arrays.gates["free"] += 1
+
+
+def idle_link_keeps_its_rate(bench):
+    bench.link(0, 1)["rate"] = 1
+
+
+def link_has_more_than_it_carries(bench):
+    bench.link(1, 0)["bandwidth"] = bench.link(1, 0)["rate"] / 2
+
+
+def bytes_are_lost(bench):
+    bench.link(1, 0)["bytes_moved"] += 1e6
+
+
 def input_has_no_transfer(bench):
     bench.arrays.jobs["transfer"][first(bench, S.ASSIGNED)] = -1
 
@@ -218,7 +250,12 @@ SINS = {
     invariants.activated_jobs_can_be_found: (activated_job_is_forgotten, activated_job_is_in_the_heap_twice,
                                              running_job_is_in_the_heap),
     invariants.newest_jobs_stand_where_they_are_said_to: (newest_job_has_left, newest_job_is_of_another_queue),
-    invariants.links_add_up: (files_are_miscounted, more_files_than_may_be_active, queued_files_are_miscounted),
+    link_invariants.files_of_links_add_up: (files_are_miscounted, more_files_than_may_be_active,
+                                            queued_files_are_miscounted, output_is_miscounted),
+    link_invariants.busy_links_are_listed: (busy_link_is_forgotten, busy_link_does_not_know_its_place),
+    link_invariants.doors_hold: (door_gives_too_much, door_forgets_what_it_has),
+    link_invariants.idle_links_have_no_rate: (idle_link_keeps_its_rate, link_has_more_than_it_carries),
+    link_invariants.bytes_are_conserved: (bytes_are_lost,),
     invariants.moving_jobs_have_a_transfer: (input_has_no_transfer, output_has_no_transfer),
     invariants.merge_jobs_have_reason: (task_without_merging_has_a_merge_job,),
     invariants.rows_are_free_or_in_use: (row_is_lost, transfer_row_is_lost),

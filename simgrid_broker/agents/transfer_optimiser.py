@@ -1,0 +1,13 @@
+"""Transfer optimiser: FTS shares doors and backbones among the links, and adapts their limits of active files."""
+
+from simgrid_broker.agents.control import Control, Process
+
+
+def transfer_optimiser(control: Control) -> Process:
+    """Let FTS look at every link with files, in each cycle."""
+    period = control.periods.transfer_optimiser
+
+    def cycle() -> None:
+        control.fabric.set_background(control.world.scenario.grid.links.background.at(control.now))
+        control.fabric.share_gates(control.now, period)
+    yield from control.every(period, cycle, "transfer_optimiser")

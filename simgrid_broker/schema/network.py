@@ -1,0 +1,62 @@
+"""What links share, and the service that moves files over them: their keys in a scenario."""
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from simgrid_broker.names import Activity
+from simgrid_broker.schema.named import SiteName
+from simgrid_broker.schema.part import Fraction, Part, Rate, Seconds
+
+HOURS = 24
+"""Hours of a day, which a profile of background traffic repeats."""
+
+
+class Backbone(Part):
+    """A capacity that links share: of those that cross the border of a group of sites, in each direction."""
+
+    capacity: Rate = Field(gt=0, description="Capacity in each direction, bytes/s")
+    sites: tuple[SiteName, ...] = Field((), description="Sites of the group")
+    regions: tuple[str, ...] = Field((), description="Regions whose sites belong to the group")
+
+
+class Background(Part):
+    """Traffic of others, which leaves less of every door and backbone; it changes with the cycles of FTS."""
+
+    load: Fraction = Field(0, lt=1, description="Part of the capacity that it takes on average")
+    by_hour: tuple[Annotated[float, Field(ge=0)], ...] = Field((), description="Factor of the load in each hour of "
+                                                               "the day, 24 numbers; default: the same all day")
+
+    @model_validator(mode="after")
+    def whole_day(self) -> "Background":
+        """Refuse a profile that is not of a day, or leaves nothing in an hour."""
+        if len(self.by_hour) not in (0, HOURS):
+            raise ValueError(f"by_hour has {len(self.by_hour)} numbers, not one for each hour of the day, {HOURS}")
+        if self.load * max(self.by_hour, default=1) >= 1:
+            raise ValueError("load x by_hour takes all of the capacity in an hour: it must stay below 1")
+        return self
+
+    def at(self, time_s: float) -> float:
+        """Part of the capacity that is taken at a time, s from the start of the run, which is midnight."""
+        return self.load * (self.by_hour[int(time_s // 3600) % HOURS] if self.by_hour else 1)
+
+
+class Fts(Part):
+    """The file transfer service and Rucio's handling of what it could not transfer."""
+
+    shares: dict[str, Annotated[float, Field(gt=0)]] = Field(
+        default_factory=dict, description="Weight of each activity where several wait at a link ("
+        + ", ".join(Activity.words()[1:]) + "); default: 1; express goes first")
+    retries: int = Field(3, ge=0, description="Attempts after the first one before a transfer is stuck; source: Rucio "
+                         "core/request.py, should_retry_request")
+    retry_delay: Seconds = Field(600, ge=0, description="Time from a failed attempt to the next; assumed")
+    stuck_delay: Seconds = Field(7200, ge=0, description="Time after which a stuck transfer gets as many attempts "
+                                 "again, as of a rule that is repaired; assumed")
+
+    @model_validator(mode="after")
+    def known_activities(self) -> "Fts":
+        """Refuse shares of activities that do not exist, and of express, which has no share."""
+        known = Activity.words()[1:]
+        if wrong := sorted(set(self.shares) - set(known)):
+            raise ValueError(f"unknown activity {', '.join(wrong)}; there are {', '.join(known)}")
+        return self
