@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from builders import LINK, Bench, S, scenario
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 MB = 1e6
@@ -115,14 +115,15 @@ def test_a_link_that_goes_down_returns_its_part():
     assert bench.arrays.job_times[bench.live(), S.ACTIVATED].tolist() == pytest.approx([20.0, 15.0])
 
 
-@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 200), st.integers(0, 60)), min_size=1, max_size=8),
+@settings(max_examples=10)
+@given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 200), st.integers(0, 30)), min_size=3, max_size=8),
        st.integers(3, 20), st.integers(3, 20))
 def test_no_door_ever_moves_more_than_it_has(transfers, door_in, door_out):
     bench = star(dict(HUB=dict(door_in=door_in * MB), ONE=dict(door_out=door_out * MB)),
                  *[(source, size) for source, size, _ in transfers], link=dict(failure_rate=0.2))
     starts = sorted((start, task) for task, (_, _, start) in enumerate(transfers))
     before = np.zeros(2)
-    for now in range(0, 200):
+    for now in range(60):
         while starts and starts[0][0] <= now:
             bench.submit(task=starts.pop(0)[1])
         if now % 7 == 0:
