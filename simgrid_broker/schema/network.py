@@ -36,7 +36,7 @@ class Background(Part):
             raise ValueError("load x by_hour takes all of the capacity in an hour: it must stay below 1")
         return self
 
-    def at(self, time_s: float) -> float:
+    def load_at(self, time_s: float) -> float:
         """Part of the capacity that is taken at a time, s from the start of the run, which is midnight."""
         return self.load * (self.by_hour[int(time_s // 3600) % HOURS] if self.by_hour else 1)
 
