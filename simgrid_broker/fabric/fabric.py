@@ -218,7 +218,7 @@ class Fabric:
         raise_fault(self.world.arrays)
 
     def set_background(self, load: float) -> None:
-        """Leave a part 1 - `load` of doors and backbones to the links; the caller shares them out anew."""
+        """Leave a part 1 - `load` of doors and backbones to the links; the caller calls `share_gates`."""
         gates = self.world.arrays.gates
         gates["capacity"] = gates["nominal"] * gates["part"] * (1 - load)
 
