@@ -13,6 +13,7 @@ WAITING = np.array([(500, 10, 10)], [("queued_files", "i4"), ("active_files", "i
 EMPTYING = np.array([(19, 10, 10)], WAITING.dtype)[0]
 
 
+@pytest.mark.rule("step_of")
 @pytest.mark.parametrize(("link", "success", "rate", "before", "step"), [
     pytest.param(WAITING, 1.0, 11.0, 10.0, 1, id="all arrive, the rate grows: more"),
     pytest.param(WAITING, 1.0, 10.0, 10.0, 1, id="the same rate: one more is tried"),
@@ -83,6 +84,7 @@ def test_activities_share_the_places_and_express_goes_first():
     assert active[[Activity.PRODUCTION_INPUT, Activity.ANALYSIS_INPUT]].tolist() == [1, 2]
 
 
+@pytest.mark.rule("activity_of_input")
 @pytest.mark.parametrize(("task", "activity"), [
     pytest.param({}, "production_input", id="production"),
     pytest.param(dict(label="panda"), "analysis_input", id="analysis"),
@@ -143,6 +145,7 @@ def test_only_the_files_that_failed_move_again():
     assert link["bytes_moved"] == pytest.approx((100 + moved["failed_files"]) * MB)
 
 
+@pytest.mark.rule("delay_of")
 def test_delays_of_attempts_and_of_stuck_transfers():
     plan = two_sites(link=dict(bandwidth=MB, failure_rate=0.8), fts=dict(retries=2, retry_delay=50, stuck_delay=1000))
     bench = Bench(plan, *[dict(input_bytes_per_job=MB, replicas={1: 1.0})] * 30)
