@@ -49,10 +49,7 @@ class Bundle:
         if set(arrays) != set(names):
             raise TypeError(f"{type(self).__name__} has the arrays {', '.join(names)}; these are missing or unknown: "
                             f"{', '.join(sorted(set(arrays) ^ set(names)))}")
-        for name, array in arrays.items():
-            if not array.flags.c_contiguous:
-                raise TypeError(f"{type(self).__name__}.{name} is not in C order")
-        self.__dict__.update(arrays)
+        self.__dict__.update(_in_order(type(self).__name__, arrays))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays by name."""
@@ -60,7 +57,12 @@ class Bundle:
 
     def with_arrays(self, **changes: np.ndarray) -> Self:
         """The same with some arrays replaced; what compiled code reads of the others is not worked out again."""
-        made, known = type(self)(**self.arrays() | changes), vars(self)
+        known, kept = vars(self), {name: vars(self)[name] for name in type(self).__annotations__}
+        if unknown := changes.keys() - kept.keys():
+            raise TypeError(f"{type(self).__name__} has no arrays {', '.join(sorted(unknown))}")
+        made = object.__new__(type(self))
+        vars(made).update(kept)
+        vars(made).update(_in_order(type(self).__name__, changes))
         if "words" in known and all(array.ndim == known[name].ndim and array.dtype == known[name].dtype
                                     for name, array in changes.items()):
             words, kind = self.words.copy(), self._numba_type_
@@ -85,6 +87,14 @@ class Bundle:
     def _numba_type_(self) -> "BundleType":              # by this name Numba looks for it, before all else
         return bundle_type(type(self).__name__, tuple(
             (name, array.dtype, array.ndim) for name, array in self.arrays().items()))
+
+
+def _in_order(kind: str, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The arrays, all of which must be in C order."""
+    for name, array in arrays.items():
+        if not array.flags.c_contiguous:
+            raise TypeError(f"{kind}.{name} is not in C order")
+    return arrays
 
 
 def words_of(array: np.ndarray) -> tuple[int, ...]:

@@ -53,12 +53,14 @@ class Harvester:
         streaming = self.world.arrays.queues["worker_mode"] == WorkerMode.STREAMING
         self.asked[streaming] = workers[streaming]
 
-    def look(self, now: float) -> WorkerStatus:
-        """What it sees; numbers of activated jobs and statuses of queues are up to CACHE_S old."""
+    def look(self, now: float) -> WorkerStatus | None:
+        """What it sees, None if no queue needs workers; activated jobs and statuses of queues are up to CACHE_S old."""
         arrays = self.world.arrays
         if now - self._read_at >= CACHE_S:
             self._read_at = now
             self._activated, self._status = activated_of_pull(arrays), arrays.queues["status"].copy()
+        if not self.asked.any() and not (arrays.queues["worker_mode"] == WorkerMode.PULL).any():
+            return None
         return worker_status(arrays, self.types, self.limits, self.asked, self._status, self._activated)
 
     def submitted(self, workers: np.ndarray) -> None:

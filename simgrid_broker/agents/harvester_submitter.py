@@ -15,7 +15,10 @@ def harvester_submitter(control: Control) -> Process:
     harvester, fabric = control.books.harvester, control.fabric
 
     def submit() -> None:
-        workers = workers_to_submit(harvester.look(control.now))
+        seen = harvester.look(control.now)
+        if seen is None:
+            return
+        workers = workers_to_submit(seen)
         for queue in harvester.push[workers[harvester.push].any(axis=1)].tolist():
             failed = fabric.submit_for_jobs(harvester.next_jobs(queue, workers[queue]), control.now)
             fabric.take_back(failed, int(JobStatus.FAILED), int(Cause.SITE_ERROR), control.now)

@@ -23,16 +23,16 @@ class ShareOrder:
     def __init__(self, control: Control):
         self.control = control
         self.stretchable = stretchable_nodes(control.world)
-        self.made_of: tuple[object, ...] = ()
+        self.made_of: tuple[object, object, object] = None, None, None
         self.usage, self.usage_s = np.zeros(len(control.arrays.hs06_milli)), 0.0
 
     def look(self) -> None:
         """Order the shares if usage, tree or gdpconfig were loaded since this was last done."""
         control, world, known = self.control, self.control.world, self.control.books.usage
-        made_of = known, world.loaded_tree, control.cfg
-        if len(self.made_of) and all(one is other for one, other in zip(made_of, self.made_of, strict=True)):
+        usage, tree, cfg = self.made_of
+        if known is usage and world.loaded_tree is tree and control.cfg is cfg:
             return
-        self.made_of = made_of
+        self.made_of = known, world.loaded_tree, control.cfg
         world.tree = world.loaded_tree
         if self.stretchable is not None:
             world.tree = values_in_use(world.tree, leaves_with_tasks(control), self.stretchable)

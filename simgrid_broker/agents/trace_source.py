@@ -75,24 +75,26 @@ class Clients:
 
     def _look(self, line: Line) -> None:
         """Make known what waits, as far as jobs of other tasks have been made."""
-        line.to_do = {row for row in line.to_do if self._is_to_do(row)}
+        line.to_do &= set(self._to_do([*line.to_do]))
         for row in [*line.waiting][:max(line.limit - len(line.to_do), 0)]:
             line.to_do.add(row)
             self._add(row, line.waiting.pop(row))
 
     def _may_enter(self, line: Line, row: int) -> bool:
         """Whether more jobs of a task are known at once: while it is to be served, or if there is room for it."""
-        if row in line.to_do and self._is_to_do(row):
+        if row in line.to_do and self._to_do([row]):
             return True
         if line.waiting or len(line.to_do) >= line.limit:
             return False
         line.to_do.add(row)
         return True
 
-    def _is_to_do(self, row: int) -> bool:
-        """Whether jobs of a task can be made."""
-        task = self.control.arrays.tasks[row]
-        return bool(task["next_chunk"] < task["n_jobs"] and task["status"] in GETS_JOBS)
+    def _to_do(self, rows: list[int]) -> list[int]:
+        """Those of the tasks in `rows` of which jobs can be made."""
+        tasks = self.control.arrays.tasks
+        return [row for row, number, of, status in zip(
+            rows, *(tasks[name][rows].tolist() for name in ("next_chunk", "n_jobs", "status")), strict=True)
+            if number < of and status in GETS_JOBS]
 
     def _add(self, row: int, number: int) -> None:
         """Add jobs to the input of a task; it is sent on if all that was there is done."""

@@ -18,7 +18,8 @@ class FabricEnvironment(simpy.Environment):
 
     def step(self) -> None:
         """Advance the fabric to the time of the next control event, then handle that event."""
-        self._stop_if_interrupted()
+        if self.interrupted:
+            self._stop_if_interrupted()
         until = self.peek()
         if until < float("inf"):
             self.fabric.advance(until)

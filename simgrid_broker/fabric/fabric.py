@@ -107,6 +107,8 @@ class Fabric:
 
     def add_jobs(self, now: float) -> None:
         """Fail or finish every job in the Adder's inbox, or transfer its output."""
+        if not self.world.state["n_holding"]:
+            return
         order = by_task_and_site(self.world.arrays)
         while len(order):
             self.world.make_room(jobs=len(order), transfers=len(order), retries=2 * len(order))

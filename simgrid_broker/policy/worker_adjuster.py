@@ -11,6 +11,8 @@ from simgrid_broker.views import WorkerStatus
 
 NO_WORKERS = (QueueStatus.OFFLINE, QueueStatus.STANDBY, QueueStatus.MAINTENANCE)
 """Statuses of a queue to which Harvester submits nothing; source: lifecycle reference, section 4.6."""
+GETS_NONE = np.isin(list(QueueStatus), NO_WORKERS)
+"""Whether a queue gets no workers, by its status."""
 MAX_NEW_WORKERS = 1000
 """maxNewWorkers: most workers of a queue that one cycle submits, whatever the queue says."""
 PULL = int(WorkerMode.PULL)
@@ -19,7 +21,7 @@ PULL = int(WorkerMode.PULL)
 def workers_to_submit(status: WorkerStatus) -> np.ndarray:
     """Workers to submit, (n_queues, n_resource_types) int64."""
     found = np.zeros(status.cores.shape, np.int64)
-    adjust(np.isin(status.status, NO_WORKERS), np.asarray(status.mode), status.activated, status.limits,
+    adjust(GETS_NONE[np.asarray(status.status)], np.asarray(status.mode), status.activated, status.limits,
            status.asked, status.queued, status.running, status.cores, status.memory, found,
            np.empty((status.cores.shape[-1], 2), np.int64))
     return found

@@ -13,7 +13,7 @@ from simgrid_broker.policy.job_brokerage.editions import PRODUCTION, JobBrokerag
 from simgrid_broker.policy.job_brokerage.figures import figures
 from simgrid_broker.policy.job_brokerage.preliminary import initial_list
 from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
-from simgrid_broker.views import Gdpconfig, Locality, Queues, Stats, Task, Verdict
+from simgrid_broker.views import LINK, LOAD, STORE, Gdpconfig, Locality, Queues, Stats, Task, Verdict
 
 MAX_CANDIDATES = 10
 """Candidates that are used; source: PanDA brokerage documentation, production job brokerage, step 5."""
@@ -59,8 +59,8 @@ def verdict_of(brokerage: JobBrokerage, question: Question, n_best: int, task: T
 def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stats, locality: Locality | None,
                 cfg: Gdpconfig, cache: MaskCache | None = None) -> Question:
     """The tables that the compiled decision reads, made for one question."""
-    known = (prepare(brokerage, task, queues, cfg) if cache is None
-             else cache.of_task(prepare, brokerage, task, queues, cfg))
+    known = (frame(brokerage, task, queues, cfg) if cache is None
+             else cache.of_task(frame, brokerage, task, queues, cfg))
     asked = np.zeros(1, ASKED)
     row = asked[0]
     row["parts"] = -1 if locality is None else 0
@@ -69,11 +69,20 @@ def question_of(brokerage: JobBrokerage, task: Task, queues: Queues, stats: Stat
         row["somewhere"] = locality.somewhere
     ask_about_input(row, readable(() if locality is None else locality.inputs, task, cfg))
     ask_about_nucleus(row, stats)
-    return Question(Tables(
-        asked=asked, task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
-        load=stats.load[None], link=stats.link[None], store=stats.store, parts=parts_of(locality),
-        first=known.first[None], **open_of(brokerage, known.first[None]), static_weight=known.static_weight[None],
+    return Question(known.with_arrays(
+        asked=asked, load=stats.load[None], link=stats.link[None], store=stats.store, parts=parts_of(locality),
         **room(len(queues.records), MAX_CANDIDATES, len(brokerage.candidate_factors))), 0)
+
+
+def frame(brokerage: JobBrokerage, task: Task, queues: Queues, cfg: Gdpconfig,
+          cache: MaskCache | None = None) -> Tables:
+    """Tables of which the part that depends on the arguments is filled in, for any number of questions."""
+    known = prepare(brokerage, task, queues, cfg, cache)
+    return Tables(
+        asked=np.zeros(1, ASKED), task=known.task, **NO_REPLICAS, **brokerage.order._asdict(), queues=queues.records,
+        load=np.empty((1, 0), LOAD), link=np.empty((1, 0), LINK), store=np.empty(0, STORE), parts=NO_PARTS,
+        first=known.first[None], **open_of(brokerage, known.first[None]), static_weight=known.static_weight[None],
+        **room(0, MAX_CANDIDATES, len(brokerage.candidate_factors)))
 
 
 def ask_about_input(asked: np.void, found: Readable) -> None:
