@@ -9,12 +9,10 @@ snapshot and a request; what its format leaves to defaults of its own is filled 
 are left out. Every decision is made by the installed package.
 """
 
-import argparse
-import json
 import sys
-import traceback
-from pathlib import Path
 from typing import Any
+
+import case_files
 
 from simgrid_broker import match
 from simgrid_broker.dry_run.match_answer import Matching, RequestAnswer
@@ -70,29 +68,13 @@ KINDS = {kind.__name__: kind for kind in (matching, state, queue, job)}
 """How the answers of each kind of case are written."""
 
 
-def answer_of(kind: str, case: dict[str, Any]) -> dict[str, Any]:
-    """The result of one case; one that fails has the text of its error instead, which is also printed."""
-    try:
+def answers(kind: str, cases: list[dict]) -> list[dict]:
+    """The results of all cases; one that fails has the text of its error instead, which is also printed."""
+    def answer(case: dict[str, Any]) -> dict[str, Any]:
         found = asked(case)
-        grouped = [list(jobs) for _, jobs in found.queues]
-        return dict(name=case["name"], refused=list(found.refused), queues=grouped) | KINDS[kind](found)
-    except Exception as error:
-        traceback.print_exc()
-        return dict(name=case.get("name"), error=f"{type(error).__name__}: {error}")
-
-
-def main() -> int:
-    """Read cases and write their results; exit status 1 if a case failed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kind", choices=KINDS)
-    parser.add_argument("--cases", type=Path, required=True, help="file with the cases")
-    parser.add_argument("--out", type=Path, required=True, help="file for the results")
-    options = parser.parse_args()
-    given = json.loads(options.cases.read_text())
-    found = [answer_of(options.kind, case) for case in (given["cases"] if isinstance(given, dict) else given)]
-    options.out.write_text(json.dumps(found))
-    return int(any("error" in one for one in found))
+        return dict(refused=list(found.refused), queues=[list(jobs) for _, jobs in found.queues]) | KINDS[kind](found)
+    return [case_files.answered(answer, case, name=case.get("name")) for case in cases]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(case_files.main(__doc__, KINDS, answers))

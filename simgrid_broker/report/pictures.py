@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import IO, NamedTuple
 
 from simgrid_broker.records import write_whole
+from simgrid_broker.report.artists import without_help
 from simgrid_broker.report.blocks import Plot, Section
 
 FEWEST = 6
@@ -64,7 +65,8 @@ def _picture(plot: Plot) -> bytes:
 
 def _canvas() -> ModuleType:
     """What draws, which alone needs Matplotlib."""
-    return import_module("simgrid_broker.report.canvas")
+    with without_help():
+        return import_module("simgrid_broker.report.canvas")
 
 
 def _cores() -> int:

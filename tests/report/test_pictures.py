@@ -255,3 +255,13 @@ def test_a_page_without_plots_needs_no_matplotlib(tmp_path):
                "sys.exit('matplotlib' in sys.modules)")
     assert subprocess.run([sys.executable, "-c", program], capture_output=True).returncode == 0
     assert (run / "report.html").is_file() and not (run / "plots").exists()
+
+
+def test_matplotlib_is_imported_without_texts_for_help_and_with_them_afterwards():
+    program = ("from simgrid_broker.report import artists\n"
+               "with artists.without_help():\n    from matplotlib.text import Text\n"
+               "from matplotlib.lines import Line2D\nclass Mine(Line2D):\n    pass\n"
+               "text = Text()\ntext.set(text='a', color='red')\n"
+               "print(text.get_text(), bool(Text.set.__doc__), 'linewidth' in Mine.set.__doc__)")
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout.split() == ["a", "False", "True"]

@@ -1,0 +1,32 @@
+"""Files of recorded cases: a script answers each case and writes the answers, with the same words for every script."""
+
+import argparse
+import json
+import traceback
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+Case = dict[str, Any]
+
+
+def answered(answer: Callable[[Case], Case], case: Case, **known: Any) -> Case:
+    """`known` with the answer to a case, or with the text of its error, which is also printed, if it fails."""
+    try:
+        return known | answer(case)
+    except Exception as error:
+        traceback.print_exc()
+        return known | {"error": f"{type(error).__name__}: {error}"}
+
+
+def main(description: str | None, kinds: Iterable[str], answers: Callable[[str, list[Case]], list[Case]]) -> int:
+    """Read the kind and the cases that the command line names, write `answers(kind, cases)`; 1 if a case failed."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=kinds)
+    parser.add_argument("--cases", type=Path, required=True, help="file with the cases")
+    parser.add_argument("--out", type=Path, required=True, help="file for the answers")
+    options = parser.parse_args()
+    given = json.loads(options.cases.read_text())
+    found = answers(options.kind, given["cases"] if isinstance(given, dict) else given)
+    options.out.write_text(json.dumps(found))
+    return int(any("error" in one for one in found))
