@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 DESCRIBES = "_update_set_signature_and_docstring"
@@ -14,7 +15,7 @@ def without_help() -> Iterator[None]:
     if "matplotlib.figure" in sys.modules:
         yield
         return
-    from matplotlib import artist
+    artist = import_module("matplotlib.artist")
     parts: list[tuple[Any, str, Any]] = [(artist.Artist, DESCRIBES, classmethod(_mark)), (artist, "kwdoc", _no_text)]
     kept = [vars(owner)[name] for owner, name, _ in parts]
     for owner, name, value in parts:
