@@ -28,6 +28,7 @@ def tables_of(folder, file, changes, edition):
     return found, run.manifest["counters"]["decisions"]
 
 
+@pytest.mark.rule("task_cycle.assign")
 @pytest.mark.parametrize("edition", ["documented", "deployed"])
 @pytest.mark.parametrize(("file", "changes"), [
     pytest.param("minimal", UNABLE, id="a nucleus without a queue for the jobs"),

@@ -14,7 +14,7 @@ from simgrid_broker.world.nuclei import COMPLETE, Burden, candidates, claimed_wo
 from simgrid_broker.world.told import ToldTask
 
 pytestmark = pytest.mark.rule("world.nuclei.candidates", "work_left", "output_on_the_way", "world.nuclei.fill",
-                              "has_complete_replica")
+                              "has_complete_replica", "add_work")
 
 
 STORAGES = {"A": dict(site="A", total=100, free=60, expired=10, min_free=5), "B": dict(site="B"),
