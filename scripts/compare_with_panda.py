@@ -13,7 +13,8 @@ import sys
 
 import case_files
 
-KINDS = ("job_broker_prod", "task_broker_prod", "share_order", "throttler", "ups", "zero_share", "software")
+KINDS = ("job_broker_prod", "job_broker_anal", "task_broker_prod", "share_order", "throttler", "ups", "zero_share",
+         "software")
 """Kinds of cases; each is a module of `panda_cases` with a function `answer` of one case."""
 
 

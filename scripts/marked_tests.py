@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE, PAGE = "simgrid_broker", "docs/fidelity.md"
-MAKES_RULES = {"criterion", "candidate_criterion", "factor", "candidate_factor"}
+MAKES_RULES = {"criterion", "candidate_criterion", "list_criterion", "factor", "candidate_factor", "list_factor"}
 """Decorators of the rules of brokers."""
 NAMED = re.compile(r"`((?:policy|world|fabric|agents\.\w+)\.(?:\w+\.)*\w+)`")
 """Functions and methods that the page names, in contrast to files, which it names with slashes."""

@@ -10,6 +10,9 @@ from typing import Any
 from simgrid_broker import policy
 from simgrid_broker.gdpconfig import REGISTRY, Component, GdpconfigKey
 from simgrid_broker.names import EDITIONS
+from simgrid_broker.policy.analysis_brokerage import question as of_analysis
+from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
+from simgrid_broker.policy.analysis_brokerage.users import count
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.job_brokerage import question as of_jobs
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
@@ -91,11 +94,11 @@ def _reads(function: Callable, entry: GdpconfigKey, edition: str) -> bool:
 
 @cache
 def _rules_of(edition: str) -> frozenset[Callable]:
-    """The rules of both brokers in an edition, what lifts some of them, and the function that counts jobs for them."""
-    jobs, tasks = JOBS[edition], TASKS[edition]
+    """The rules of all brokers in an edition, what lifts some of them, and the functions that count jobs for them."""
+    jobs, tasks, analysis = JOBS[edition], TASKS[edition], ANALYSIS[edition]
     lifting = [step.when for step in tasks.funnel.steps if isinstance(step, Liftable)]
     return frozenset((*jobs.funnel.criteria, *jobs.factors, jobs.count, *tasks.funnel.criteria, *tasks.factors,
-                      *lifting))
+                      *lifting, *analysis.gate, *analysis.funnel.criteria, *analysis.factors, count))
 
 
 def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
@@ -123,7 +126,8 @@ def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
 
 def _columns_of(function: FunctionType) -> tuple[dict[str, GdpconfigKey], dict[str, dict]]:
     """Keys of gdpconfig by column of a task's record, and the columns that each edition sets for good."""
-    question = of_tasks if function.__module__.startswith(of_tasks.__package__) else of_jobs
+    others = (question for question in (of_tasks, of_analysis) if function.__module__.startswith(question.__package__))
+    question = next(others, of_jobs)
     return question.KEYS, question.TERMS
 
 

@@ -156,7 +156,19 @@ class Activity(Word):
 class DecisionKind(Word):
     """The broker that made a decision."""
 
-    TASK_BROKERAGE, JOB_BROKERAGE = range(2)
+    TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = range(3)
+
+
+class SiteClass(Word):
+    """Class of a queue by how soon analysis jobs start there; source: brokerage reference, section 11.2."""
+
+    LO, MID, HI = -1, 0, 1
+
+
+class TaskClass(IntEnum):
+    """Class of an analysis task by its user's slots and its progress; source: brokerage reference, section 11.3."""
+
+    C, B, A, S = -1, 0, 1, 2
 
 
 class ThrottledBy(Word):

@@ -13,8 +13,8 @@ GPU = {"architecture": "microarchitecture", "framework_version": "version"}
 NUMBERS = ("corecount", "maxrss", "minrss", "meanrss", "maxtime", "mintime", "maxwdir", "maxinputsize", "corepower",
            "pledgedcpu", "transferringlimit", "maxdiskio")
 TEXTS = ("fairsharepolicy", "catchall", "wnconnectivity", "jobseed")
-PLAIN = ("status", "type", "capability", "workflow", "direct_access_lan", "direct_access_wan", "is_cvmfs", "params",
-         "releases")
+PLAIN = ("cloud", "status", "type", "capability", "workflow", "direct_access_lan", "direct_access_wan", "is_cvmfs",
+         "params", "releases")
 ROLES = {"read": "read_lan", "write": "write_lan"}
 LINK = {"queued_files": "Production Output_queued", "queued_express": "Express_queued", "mbps_hour": "dashb_mbps_1h",
         "mbps_day": "dashb_mbps_1d", "mbps_week": "dashb_mbps_1w"}

@@ -1,13 +1,15 @@
-"""Rules of both brokers as a run names them: tags, criteria and factors, and the order in which they refuse."""
+"""Rules of all brokers as a run names them: tags, criteria and factors, and the order in which they refuse."""
 
 import re
 
 from simgrid_broker.agents.policies import Policies
 from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
 from simgrid_broker.policy.job_brokerage.decide import RANKING
+from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.scouts import REASONS as SCOUT_REASONS
-from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
+from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED, TaskBrokerage
 from simgrid_broker.views import Verdict
 
 CITED = re.compile(r" \(D\d+(, D\d+)*\)")
@@ -17,14 +19,16 @@ CITED = re.compile(r" \(D\d+(, D\d+)*\)")
 def steps_of(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
     """Everything that refuses candidates, by kind of decision, in the order of `Verdict.tags`."""
     return {DecisionKind.JOB_BROKERAGE: policies.job_rules.rules,
-            DecisionKind.TASK_BROKERAGE: policies.task_rules.rules}
+            DecisionKind.TASK_BROKERAGE: policies.task_rules.rules,
+            DecisionKind.ANALYSIS_BROKERAGE: policies.analysis_rules.rules}
 
 
 def in_order(policies: Policies) -> dict[DecisionKind, tuple[Criterion, ...]]:
     """The same steps in the order of removal: temporary refusals behind all others, then the ranking by weight."""
     jobs, tasks = policies.job_rules.funnel, policies.task_rules.funnel
     return {DecisionKind.JOB_BROKERAGE: (*(rule.rule for rule in jobs.by_rank), *RANKING),
-            DecisionKind.TASK_BROKERAGE: (*PREASSIGNED.funnel.rules, *(rule.rule for rule in tasks.by_rank))}
+            DecisionKind.TASK_BROKERAGE: (*PREASSIGNED.funnel.rules, *(rule.rule for rule in tasks.by_rank)),
+            DecisionKind.ANALYSIS_BROKERAGE: policies.analysis_rules.rules}
 
 
 def all_tags(policies: Policies) -> tuple[str, ...]:
@@ -46,7 +50,10 @@ def all_reasons(policies: Policies) -> tuple[str, ...]:
 
 def labels_of(policies: Policies, kind: DecisionKind) -> dict[str, str]:
     """What each rule of a broker is called, by its name."""
-    return (policies.job_rules if kind == DecisionKind.JOB_BROKERAGE else policies.task_rules).labels
+    rules: dict[DecisionKind, JobBrokerage | TaskBrokerage | AnalysisBrokerage] = {
+        DecisionKind.JOB_BROKERAGE: policies.job_rules, DecisionKind.TASK_BROKERAGE: policies.task_rules,
+        DecisionKind.ANALYSIS_BROKERAGE: policies.analysis_rules}
+    return rules[kind].labels
 
 
 def rules_behind(policies: Policies, kind: DecisionKind, tags: tuple[str, ...]) -> tuple[Criterion, ...]:
@@ -76,8 +83,8 @@ def reason(policies: Policies, kind: DecisionKind, verdict: Verdict) -> str:
 
 
 def all_factors(policies: Policies) -> tuple[str, ...]:
-    """Names of the factors of the weights of both brokers, each once."""
-    factors = *policies.job_rules.factors, *policies.task_rules.factors
+    """Names of the factors of the weights of all brokers, each once."""
+    factors = *policies.job_rules.factors, *policies.task_rules.factors, *policies.analysis_rules.factors
     return tuple(dict.fromkeys(factor.rule.name for factor in factors))
 
 

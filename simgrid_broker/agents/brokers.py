@@ -56,6 +56,15 @@ class Brokers:
         asked = self.question(task, parts, wanted, account)
         return self.policies.job_brokerage(*asked, self.cache) if cache else self.policies.job_brokerage(*asked)
 
+    def analysis_queues_for(self, row: int, task: Task, wanted: float, account: int | None = None,
+                            cache: bool = True) -> Verdict:
+        """Verdict of the analysis brokerage for `wanted` jobs of the task in a row; account: as for `question`."""
+        account = task.share if account is None else account
+        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted)
+        policies = self.policies
+        return policies.analysis_brokerage(task, self.queues, seen, policies.cfg, policies.edition,
+                                           self.cache if cache else None)
+
     def nucleus_for(self, row: int, burden: Burden) -> tuple[Task, Nuclei, Verdict]:
         """Verdict of the task brokerage on the task in a row, with the views that it was given."""
         task = observe.task(self.world, row)

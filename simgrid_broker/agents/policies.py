@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
 from simgrid_broker.policy.dispatch import DispatchOrder
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.registry import policy, rules_of
@@ -29,6 +30,8 @@ class Policies:
         self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
         self.edition: str = world.scenario.edition
         self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage)[self.edition]
+        self.analysis_brokerage: Callable[..., Verdict] = policy("analysis_brokerage", names.analysis_brokerage)
+        self.analysis_rules: AnalysisBrokerage = rules_of("analysis_brokerage", self.analysis_brokerage)[self.edition]
         self.task_rules: TaskBrokerage = rules_of("task_brokerage", self.task_brokerage)[self.edition]
         self.changes: dict[str, object] = {}
         self.cfg = Gdpconfig(in_force({}))

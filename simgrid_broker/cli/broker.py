@@ -27,7 +27,8 @@ SnapshotFile = Annotated[Path, typer.Argument(metavar="SNAPSHOT", help="Snapshot
                                               show_default=False)]
 MOST_NAMED = 20
 """Maximum number of refused candidates named per rule without --all."""
-TITLES = {"task_brokerage": "Task brokerage", "job_brokerage": "Job brokerage"}
+TITLES = {"task_brokerage": "Task brokerage", "job_brokerage": "Job brokerage",
+          "analysis_brokerage": "Analysis brokerage"}
 
 
 def broker(

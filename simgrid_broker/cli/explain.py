@@ -28,7 +28,7 @@ Examples:
   simgrid-broker explain results/quickstart/seed-1 --task 3 --at 12h --queue T1-DE-01_UCORE
   simgrid-broker explain results/quickstart/seed-1 --why-not T1-DE-01_UCORE
 """
-THINGS = {"job_brokerage": "site", "task_brokerage": "nucleus"}
+THINGS = {"job_brokerage": "site", "task_brokerage": "nucleus", "analysis_brokerage": "site"}
 """Name of a candidate in PanDA's logs."""
 
 

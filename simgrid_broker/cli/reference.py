@@ -51,7 +51,7 @@ def _column_row(column) -> tuple[str, ...]:
 
 
 def rules() -> Section:
-    """The rules of both brokers in the order in which each edition asks them, those of both editions once."""
+    """The rules of all brokers in the order in which each edition asks them, those of both editions once."""
     rows = tuple(rule_row(broker, function) for broker, function in broker_rules())
     return Section("rules of the brokers", "Criteria refuse candidates, factors make weights; PanDA logs the tag.",
                    RULE_HEAD, rows)
@@ -59,11 +59,14 @@ def rules() -> Section:
 
 def broker_rules() -> Iterator[tuple[str, Callable]]:
     """(broker, rule) of every rule in the chains of the editions, documented before deployed, each once."""
+    from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
     from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
     from simgrid_broker.policy.task_brokerage.editions import PREASSIGNED
     from simgrid_broker.policy.task_brokerage.editions import PRODUCTION as TASKS
-    for broker, brokerages in (("task brokerage", (*TASKS.values(), PREASSIGNED)), ("job brokerage", JOBS.values())):
-        chain = [rule for brokerage in brokerages for rule in brokerage.funnel.criteria]
+    for broker, brokerages in (("task brokerage", (*TASKS.values(), PREASSIGNED)), ("job brokerage", JOBS.values()),
+                               ("analysis brokerage", ANALYSIS.values())):
+        chain = [rule for brokerage in brokerages
+                 for rule in (*getattr(brokerage, "gate", ()), *brokerage.funnel.criteria)]
         factors = [rule for brokerage in brokerages for rule in brokerage.factors]
         for rule in dict.fromkeys((*chain, *factors)):
             yield broker, rule

@@ -20,7 +20,8 @@ PERCENT = "\u00a0%"
 """Per cent after a number, not to be separated from it."""
 MOST_TASKS = 6
 """Maximum number of tasks named at once; JSON has all."""
-THINGS = {"job_brokerage": ("cores", "queue"), "task_brokerage": ("sites", "nucleus")}
+THINGS = {"job_brokerage": ("cores", "queue"), "task_brokerage": ("sites", "nucleus"),
+          "analysis_brokerage": ("cores", "queue")}
 """What a rule of a broker takes, and its candidates."""
 
 

@@ -12,14 +12,17 @@ from simgrid_broker.agents.policies import Policies
 from simgrid_broker.agents.task_refiner import Tagger, tag_task
 from simgrid_broker.dry_run.decision import Candidate, Decision, Step, chances_of_nuclei, chances_of_queues
 from simgrid_broker.dry_run.told import tell
+from simgrid_broker.dry_run.told_users import user_view
 from simgrid_broker.errors import Problem, SnapshotError, nearest
 from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
+from simgrid_broker.policy.analysis_brokerage.lists import FATAL
 from simgrid_broker.policy.job_brokerage.completeness import input_incomplete, readable
 from simgrid_broker.policy.rule import Criterion
 from simgrid_broker.policy.task_brokerage.locality import no_complete_replica
 from simgrid_broker.policy.task_brokerage.nuclei import cannot_run, output_unmatched
 from simgrid_broker.scenario import Snapshot, in_force, load_snapshot
-from simgrid_broker.scenario.snapshot_task import TASK_BROKERAGE
+from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, TASK_BROKERAGE
 from simgrid_broker.views import KEPT, Figures, Verdict
 from simgrid_broker.wording import labels, worded
 from simgrid_broker.world import observe
@@ -29,6 +32,8 @@ from simgrid_broker.world.world import World
 
 ENDS = {cannot_run.rule.tag: "no sites can run jobs", output_unmatched.rule.tag: "no endpoint for the output"}
 """How task brokerage ends an attempt whose last nuclei are refused with a tag."""
+GATE = frozenset(rule.rule.name for brokerage in ANALYSIS.values() for rule in brokerage.gate)
+"""Rules of analysis brokerage that end an attempt with words of their own."""
 NO_CANDIDATES = "no candidates"
 """How PanDA's brokers end an attempt whose list is empty."""
 
@@ -79,6 +84,9 @@ def _brokers(snapshot: Snapshot, rows: Sequence[int]) -> Brokers:
     _tag(world, snapshot, rows)
     for number, told in enumerate(snapshot.tasks.values()):
         tell(world, number, told, brokers.policies.cfg)
+        if told.broker == ANALYSIS_BROKERAGE:
+            share = observe.task(world, number).gshare
+            world.user_views[number] = user_view(world, snapshot, told, share)
     return brokers
 
 
@@ -94,13 +102,15 @@ def _decide(snapshot: Snapshot, brokers: Brokers, row: int, burden: Burden) -> D
         seen, n_jobs, names, verdict, chances = _nucleus(brokers, row, burden)
         drawn = names[verdict.order[0]] if len(verdict.order) else None
     else:
-        (seen, n_jobs, names, verdict, chances), drawn = _queues(brokers, row, about), None
+        ask = _analysis if about.broker == ANALYSIS_BROKERAGE else _queues
+        (seen, n_jobs, names, verdict, chances), drawn = ask(brokers, row, about), None
     steps, order = _steps(brokers.policies, about.broker, verdict)
     return Decision(
         snapshot=snapshot.name, time_s=snapshot.time, edition=snapshot.edition, brokerage=about.broker,
         policy=getattr(snapshot.policies, about.broker), task=seen, name=about.name, nucleus=about.nucleus,
         n_jobs=n_jobs, funnel=_funnel(verdict, steps, order), drawn=drawn,
         error=_error(brokers, row, DecisionKind.of(about.broker), verdict),
+        fatal=_is_fatal(brokers, about, verdict),
         candidates=_candidates(names, verdict, chances, steps, _queues_of(brokers, names), snapshot.edition))
 
 
@@ -147,12 +157,22 @@ def _queues(brokers: Brokers, row: int, about) -> tuple:
     return task, wanted, brokers.queues.names, verdict, chances_of_queues(verdict)
 
 
+def _analysis(brokers: Brokers, row: int, about) -> tuple:
+    """View, verdict and probabilities of the analysis brokerage."""
+    wanted, task = about.n_jobs_to_broker or about.jobs_left, observe.task(brokers.world, row)
+    verdict = brokers.analysis_queues_for(row, task, wanted)
+    return task, wanted, brokers.queues.names, verdict, chances_of_queues(verdict)
+
+
 def _error(brokers: Brokers, row: int, kind: DecisionKind, verdict: Verdict) -> str | None:
     """The text with which the attempt ended; None if there are candidates."""
     if len(verdict.order):
         return None
     last, told = last_refusal(brokers.policies, kind, verdict), brokers.world.told_tasks.get(row)
     tag = "" if last is None else last.tag
+    if last is not None and last.name in GATE:
+        figures = verdict.figures() if verdict.figures is not None else None
+        return figures.texts.get(0, NO_CANDIDATES) if figures is not None else NO_CANDIDATES
     if tag == no_complete_replica.rule.tag:
         missing = "input" if told is None or told.input is None else told.input.missing
         return f"dataset={missing} is incomplete/missing at online endpoints with read_wan=ON"
@@ -162,6 +182,12 @@ def _error(brokers: Brokers, row: int, kind: DecisionKind, verdict: Verdict) -> 
     if tag == input_incomplete.rule.tag and parts is not None:
         return readable(parts.inputs, observe.task(brokers.world, row), brokers.policies.cfg).failure
     return NO_CANDIDATES
+
+
+def _is_fatal(brokers: Brokers, about, verdict: Verdict) -> bool:
+    """Whether PanDA gives up the attempt for good: the queue that an analysis task names was refused."""
+    last = last_refusal(brokers.policies, DecisionKind.of(about.broker), verdict)
+    return last is not None and last.name == FATAL
 
 
 def _queues_of(brokers: Brokers, names: Sequence[str]) -> list[str | None]:
@@ -189,8 +215,8 @@ def _candidates(names, verdict: Verdict, chances: np.ndarray, steps: Sequence[Cr
     """Every candidate with its tag, figures, weight and probability; steps: of each tag, queues: of each candidate."""
     unknown = np.full(len(chances), np.nan)
     figures = Figures(unknown, unknown, {}) if verdict.figures is None else verdict.figures()
-    best = verdict.order if verdict.queued is not None else verdict.order[np.argsort(-verdict.weight[verdict.order],
-                                                                                     kind="stable")]
+    by_weight = verdict.order[np.argsort(-verdict.weight[verdict.order], kind="stable")]
+    best = by_weight if all(queue is None for queue in queues) else verdict.order
     place = {int(k): number for number, k in enumerate(best, start=1)}
     rows = []
     for k, name in enumerate(names):

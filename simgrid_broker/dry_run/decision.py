@@ -19,8 +19,8 @@ class Candidate:
     beside the tag. weighed: whether it got as far as the weight, kept or
     not; then weight, factors by name, and of a job's candidate the running, assigned and queued jobs that count, the
     number below which the queue gets more, None = no cap, the network weight, and whether it takes jumbo jobs of the
-    task. order: 1 is best, None = not used;
-    probability: that the nucleus, or the first block of jobs, is drawn there.
+    task; of an analysis job's the jobs that the user may have queued there, and how many more. order: 1 is best,
+    None = not used; probability: that the nucleus, or the first block of jobs, is drawn there.
     """
 
     name: str
@@ -42,6 +42,8 @@ class Candidate:
     queued: float | None = None
     cap: float | None = None
     network_weight: float | None = None
+    longest: float | None = None
+    room: float | None = None
     jumbo: bool = False
     queue: str | None = None
 
@@ -70,10 +72,10 @@ class Step:
 class Decision:
     """The answer of a dry run.
 
-    brokerage: task_brokerage or job_brokerage; policy: its name; task: as the broker saw it; nucleus: name of the
-    task's nucleus; n_jobs: jobs to broker, None for task brokerage; funnel: the rules that refused candidates, in the
-    order in which PanDA removes these; candidates: in the order of the grid; error: with which text the attempt ended,
-    None = it did not; drawn: the nucleus that task brokerage chose.
+    brokerage: task_brokerage, job_brokerage or analysis_brokerage; policy: its name; task: as the broker saw it;
+    nucleus: name of the task's nucleus; n_jobs: jobs to broker, None for task brokerage; funnel: the rules that refused
+    candidates, in the order in which PanDA removes these; candidates: in the order of the grid; error: with which text
+    the attempt ended, None = it did not; drawn: the nucleus that task brokerage chose; fatal: PanDA gives it up.
     """
 
     snapshot: str
@@ -89,6 +91,7 @@ class Decision:
     candidates: tuple[Candidate, ...]
     error: str | None = None
     drawn: str | None = None
+    fatal: bool = False
 
     @property
     def kept(self) -> tuple[Candidate, ...]:
@@ -100,7 +103,8 @@ class Decision:
         task = self.task
         return dict(
             format=FORMAT, snapshot=self.snapshot, time_s=self.time_s, edition=self.edition, brokerage=self.brokerage,
-            policy=self.policy, n_jobs=self.n_jobs, status="FAILED" if self.error else "SUCCEEDED",
+            policy=self.policy, n_jobs=self.n_jobs,
+            status=("FATAL" if self.fatal else "FAILED") if self.error else "SUCCEEDED",
             error=self.error, drawn=self.drawn,
             task=dict(jeditaskid=task.jeditaskid, name=self.name, gshare=task.gshare, priority=task.currentpriority,
                       prodsourcelabel=task.prodsourcelabel, processingtype=task.processingtype, nucleus=self.nucleus),

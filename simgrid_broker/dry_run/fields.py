@@ -1,16 +1,16 @@
 """The JSON of a decision: its version, and what each of its fields says."""
 
-FORMAT = 2
+FORMAT = 3
 """Version; it grows whenever a field changes its meaning or goes."""
 
 OF_DECISION = {
-    "format": "version of this list, 2",
+    "format": "version of this list, 3",
     "snapshot": "name of the snapshot",
     "time_s": "its time, s",
     "edition": "documented or deployed",
-    "brokerage": "task_brokerage or job_brokerage",
+    "brokerage": "task_brokerage, job_brokerage or analysis_brokerage",
     "policy": "name of the policy that decided",
-    "status": "SUCCEEDED, or FAILED if there is no candidate",
+    "status": "SUCCEEDED, FAILED if there is no candidate, or FATAL if PanDA gives up the attempt for good",
     "error": "text with which the attempt ended; null if it succeeded",
     "drawn": "nucleus that task brokerage chose; null if none, and for job brokerage",
     "n_jobs": "jobs for which queues are sought; null in task brokerage",
@@ -42,6 +42,8 @@ OF_CANDIDATE = {
     "cap": "number that `queued` must stay below to be given more jobs; null = none",
     "network_weight": "weight of the link to the nucleus; null without a nucleus",
     "jumbo": "whether the queue takes jumbo jobs of the task",
+    "longest": "jobs that the user may have queued there, of an analysis job",
+    "room": "how many more that are",
     "order": "1 for the best of the candidates that are used; null for the others",
     "probability": "that the nucleus, or the first block of jobs, is drawn there",
 }

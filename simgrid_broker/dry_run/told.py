@@ -1,12 +1,13 @@
 """What a snapshot says of its tasks beyond the tables of the world: the next jobs, and their input file by file."""
 
 from collections.abc import Sequence
-from math import inf, nan
+from math import inf, isnan, nan
 
 import numpy as np
 
 from simgrid_broker.gdpconfig import jobbroker
-from simgrid_broker.policy.availability import Endpoint, Terms, found_at
+from simgrid_broker.policy.analysis_brokerage.jobs import REFERENCE_COREPOWER, limits_of, n_jobs
+from simgrid_broker.policy.availability import Endpoint, Terms, analysis_datasets, found_at, is_read
 from simgrid_broker.policy.input_chunk import (
     MOST_FILES,
     MOST_FILES_OF_MERGING,
@@ -15,11 +16,12 @@ from simgrid_broker.policy.input_chunk import (
     largest_job,
     mib,
 )
+from simgrid_broker.policy.job_brokerage.estimates import counts_hs06, work_space_bytes
 from simgrid_broker.policy.task_brokerage.outputs import NO_STORAGE, matching, wanted
 from simgrid_broker.policy.task_brokerage.replicas import input_of_nuclei
-from simgrid_broker.scenario.snapshot_task import SnapshotTask
+from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, SnapshotTask
 from simgrid_broker.units import GIB, KIB, MIB
-from simgrid_broker.views import Gdpconfig, JobInput, Premerge
+from simgrid_broker.views import Gdpconfig, InputAt, JobInput, Premerge
 from simgrid_broker.world import observe
 from simgrid_broker.world.told import ToldTask
 from simgrid_broker.world.world import World
@@ -40,9 +42,41 @@ def tell(world: World, row: int, task: SnapshotTask, cfg: Gdpconfig) -> None:
         told = found_at(task.datasets, endpoints(world), world.places.reads,
                         [queue.is_cvmfs for queue in world.scenario.grid.queues.values()], terms)
         world.inputs[row] = JobInput((), told.inputs, world.places.site, told)
+    if task.broker == ANALYSIS_BROKERAGE:
+        tell_analysis(world, row, task)
     world.told_tasks[row] = for_task_brokerage(world, task)
     if (found := world.told_tasks[row].input) is not None:
         world.told[row] |= dict(total_input_bytes=found.total_bytes, total_input_files=found.total_files)
+
+
+def tell_analysis(world: World, row: int, task: SnapshotTask) -> None:
+    """Keep what only analysis brokerage reads of a task: fields of its view, and its input at each queue."""
+    storages = list(world.scenario.grid.storages)
+    world.told[row] |= dict(
+        transuses=task.transUses, cloud=task.cloud, includedsite=task.includedSite, excludedsite=task.excludedSite,
+        siteendpoint=-1 if task.siteEndpoint is None else storages.index(task.siteEndpoint), avoid_vp=task.avoidVP,
+        n_sites_per_job=task.nSitesPerJob, allows_incomplete=task.allowIncompleteInDS,
+        bytes_per_job=task.splitting.nGBPerJob * GIB or nan, is_scouting=task.scouting, is_hpo=task.hpo)
+    if task.datasets:
+        given = InputAt(analysis_datasets(task.datasets, endpoints(world), world.analysis_places.reads,
+                                          [queue.is_cvmfs for queue in world.scenario.grid.queues.values()]),
+                        sum(file.bytes for one in task.datasets.values() if is_read(one)
+                            for file in one.files.values()))
+        world.analysis_inputs[row] = given, float(jobs_of(world, row, task))
+
+
+def jobs_of(world: World, row: int, task: SnapshotTask) -> int:
+    """Jobs that the files of a task make, as analysis brokerage estimates it."""
+    seen = observe.task(world, row)
+    per_mib = seen.output_bytes_per_job / (seen.primary_mib or 1.0)
+    work = work_space_bytes(seen.workdisk_bytes, world.scenario.edition == "deployed")
+    seconds = 0.0
+    if counts_hs06(seen) and not isnan(seen.cputime) and not isnan(seen.cpuefficiency):
+        seconds = seen.cputime / max(seen.corecount, 1) / REFERENCE_COREPOWER / (seen.cpuefficiency / 100)
+    split = task.splitting
+    return n_jobs(list(task.datasets.values()), limits_of(
+        split.nFilesPerJob, split.nEventsPerJob, split.nMaxFilesPerJob, seen.bytes_per_job, task.scouting, per_mib,
+        work, seconds, seen.basewalltime_s if counts_hs06(seen) else 0.0))
 
 
 def for_task_brokerage(world: World, task: SnapshotTask) -> ToldTask:

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.views import DatasetOfTask, InputDataset, Locality, Source
+from simgrid_broker.names import ReplicaState
+from simgrid_broker.views import DatasetAt, DatasetOfTask, InputDataset, Locality, Source
 
 DATABASE_RELEASE = re.compile(r"ddo.*v\d{6}")
 """Names of database releases, which come from CVMFS where there is any; source: brokerage reference, 2.6."""
@@ -113,3 +114,61 @@ def _has_all(dataset: DatasetOfTask, place: str, terms: Terms) -> bool:
         return False
     of = dataset.n_files if replica.of_files is None else replica.of_files
     return terms.merging or replica.files == of
+
+
+# ---- analysis --------------------------------------------------------------------------------------------------------
+
+def analysis_datasets(datasets: Mapping[str, DatasetOfTask], endpoints: Sequence[Endpoint],
+                      reads: Sequence[tuple[int, ...]], has_cvmfs: Sequence[bool]) -> tuple[DatasetAt, ...]:
+    """The datasets of an analysis task at each queue; arguments as for `found_at`.
+
+    Source: brokerage reference, 2.6 and 3.4.
+    """
+    tape = {endpoint.name: endpoint.tape for endpoint in endpoints}
+    found = []
+    for name, one in datasets.items():
+        if not is_read(one):
+            continue
+        places = [[endpoints[k].name for k in storages] for storages in reads]
+        states = np.array([_states(one, known, tape) for known in places], np.int64)
+        counts = np.array([_counts(one, known, tape) for known in places], float).reshape(-1, 3)
+        cached = np.array([has and DATABASE_RELEASE.fullmatch(name) is not None for has in has_cvmfs], bool)
+        sources = completeness(name, one, endpoints).sources
+        found.append(DatasetAt(
+            name, states, len(one.files), counts[:, 0], counts[:, 1], np.where(cached, len(one.files), 0),
+            counts[:, 2], sources, tuple(tape[source.name] for source in sources), one.distributed,
+            name.endswith("/") or bool(one.constituents)))
+    return tuple(found)
+
+
+def _states(dataset: DatasetOfTask, places: Sequence[str], tape: Mapping[str, bool]) -> int:
+    """Replicas of a dataset at some storages, as bits of `names.ReplicaState`."""
+    found = ReplicaState(0)
+    for place in places:
+        if place in dataset.virtual:
+            found |= ReplicaState.COMPLETE_VP
+        elif (replica := dataset.replicas.get(place)) is not None:
+            of = dataset.n_files if replica.of_files is None else replica.of_files
+            if replica.files == of:
+                found |= ReplicaState.COMPLETE_TAPE if tape[place] else ReplicaState.COMPLETE_DISK
+            else:
+                found |= ReplicaState.INCOMPLETE_TAPE if tape[place] else ReplicaState.INCOMPLETE_DISK
+    return int(found)
+
+
+def _counts(dataset: DatasetOfTask, places: Sequence[str], tape: Mapping[str, bool]) -> tuple[float, float, float]:
+    """Files on disk and on tape at some storages, and bytes on disk: all of a complete replica, else file by file.
+
+    Files of secondary datasets count only where a replica is complete.
+    """
+    disks, tapes = ({place for place in places if tape[place] == on_tape} for on_tape in (False, True))
+    state, lfns = _states(dataset, places, tape), set(dataset.files)
+    if state & (ReplicaState.COMPLETE_DISK | ReplicaState.COMPLETE_TAPE):
+        on_disk = lfns if state & ReplicaState.COMPLETE_DISK else set()
+        on_tape = lfns if state & ReplicaState.COMPLETE_TAPE else set()
+    elif dataset.secondary:
+        on_disk = on_tape = set()
+    else:
+        on_disk, on_tape = ({lfn for lfn in lfns if known & {*dataset.file_replicas.get(lfn, ())}}
+                            for known in (disks, tapes))
+    return len(on_disk), len(on_tape), sum(dataset.files[lfn].bytes for lfn in on_disk)

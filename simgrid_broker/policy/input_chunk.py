@@ -36,8 +36,8 @@ def largest_job(datasets: Mapping[str, DatasetOfTask], cut: Cut) -> LargestJob:
     jobs = list(smallest_jobs(list(primary.files.values()), cut)) if primary else []
     sizes = [sum(file.bytes for file in files) for files in jobs]
     for dataset in beside:
-        added = _added(dataset, [len(files) for files in jobs])
-        sizes = [size + more for size, more in zip(sizes, added, strict=True)]
+        more_of = added(dataset, [len(files) for files in jobs])
+        sizes = [size + more for size, more in zip(sizes, more_of, strict=True)]
     return LargestJob(max(sizes, default=0.0), max((sum(map(effective_mib, files)) for files in jobs), default=0.0),
                       max((sum(map(events_of, files)) for files in jobs), default=0))
 
@@ -78,7 +78,7 @@ def mib(size: float) -> float:
     return size / MIB if size else 1.0
 
 
-def _added(dataset: DatasetOfTask, counts: Iterable[int]) -> Iterator[float]:
+def added(dataset: DatasetOfTask, counts: Iterable[int]) -> Iterator[float]:
     """Bytes of the files of a secondary dataset in each job, by its ratio to the primary files."""
     attributes = dict(item.partition("=")[::2] for item in dataset.attributes.split(",") if item)
     sizes, place = [file.bytes for file in dataset.files.values()], 0

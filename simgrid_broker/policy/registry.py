@@ -14,6 +14,8 @@ import numpy as np
 from simgrid_broker import plugins
 from simgrid_broker.errors import did_you_mean, nearest
 from simgrid_broker.policy import dispatch
+from simgrid_broker.policy.analysis_brokerage import editions as analysis_rules
+from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis
 from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.job_brokerage import editions as job_rules
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
@@ -30,10 +32,11 @@ BUILT_IN: dict[str, dict[str, Any]] = {
     "dispatch_order": dispatch.ORDERS,
     "pilot_submission": {"unified_pilot_streaming": new_workers}, "throttle": {"job_throttler": throttle},
     "job_brokerage": {"production": broker_jobs, "task_queues": broker_to_task_queues},
-    "task_brokerage": {"production": broker_task}}
+    "task_brokerage": {"production": broker_task}, "analysis_brokerage": {"analysis": broker_analysis}}
 """The package's own policies by kind and name."""
 
-RULES: dict[str, Mapping[str, Any]] = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION}
+RULES: dict[str, Mapping[str, Any]] = {"job_brokerage": job_rules.PRODUCTION, "task_brokerage": task_rules.PRODUCTION,
+                                       "analysis_brokerage": analysis_rules.ANALYSIS}
 """Rules of the package's own brokerages by kind and edition."""
 
 
@@ -98,7 +101,8 @@ VERDICT = "a Verdict with a tag or KEPT and a finite weight from 0 on for each c
 EXPECTED: dict[str, tuple[Callable[..., bool], str]] = {
     "pilot_submission": (is_workers, "whole numbers of workers from 0 on, (n_queues, n_resource_types)"),
     "throttle": (is_throttle, "a Throttle with at least 0 jobs"),
-    "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT)}
+    "job_brokerage": (is_verdict, VERDICT), "task_brokerage": (is_verdict, VERDICT),
+    "analysis_brokerage": (is_verdict, VERDICT)}
 """Check of what a policy of another package returns, and what is expected."""
 
 

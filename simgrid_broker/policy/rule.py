@@ -31,7 +31,8 @@ class Rule:
     panda: PanDA's name for the step; source: document and section; meaning: what it does, in one sentence: that of its
     function's docstring; static: names of the `views.Task` fields on which
     the answer depends besides the description of the candidates, or None if it depends on anything else;
-    per_candidate: it is a function of one candidate. The keys of gdpconfig that a rule reads follow from its code
+    per_candidate: it is a function of one candidate; of_list: of the tables of a decision, about all candidates that
+    are left. The keys of gdpconfig that a rule reads follow from its code
     (`advice.readers`): a rule about one candidate reads them as columns of its task.
     """
 
@@ -41,6 +42,7 @@ class Rule:
     editions: tuple[str, ...] = EDITIONS
     static: tuple[str, ...] | None = None
     per_candidate: bool = False
+    of_list: bool = False
 
 
 class ByEdition(NamedTuple):
@@ -134,6 +136,7 @@ class FactorFunction(RuleFunction, Protocol):
 
 OfCase = Callable[[Any], "Answer | np.ndarray | float"]
 OfCandidate = Callable[..., Any]
+OfTables = Callable[[Any, Any], None]
 
 
 def criterion(tag: str, **description: Any) -> Callable[[OfCase], CriterionFunction]:
@@ -166,11 +169,21 @@ def candidate_factor(name: str, *, plain: bool = False, **description: Any) -> C
     return _marking(Factor(name=name, per_candidate=True, **description), plain)
 
 
+def list_criterion(tag: str, **description: Any) -> Callable[[OfTables], CriterionFunction]:
+    """Make a function of (tables of a decision, own rank) a compiled criterion, which enters what it refuses there."""
+    return _marking(Criterion(tag=tag, of_list=True, **description))
+
+
+def list_factor(name: str, **description: Any) -> Callable[[OfTables], FactorFunction]:
+    """Make a function of (tables of a decision, number of the factor) a compiled factor, which is entered there."""
+    return _marking(Factor(name=name, of_list=True, **description))
+
+
 def _marking(rule: Rule, plain: bool = False) -> Callable[[Any], Any]:
     def mark(function: Any) -> Any:
         about: dict[str, Any] = {"meaning": first_sentence(function.__doc__)}
         about |= {"name": function.__name__} if isinstance(rule, Criterion) else {}
-        function = compiled(function) if rule.per_candidate and not plain else function
+        function = compiled(function) if (rule.per_candidate or rule.of_list) and not plain else function
         function.rule = replace(rule, **about)
         return function
     return mark

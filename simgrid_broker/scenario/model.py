@@ -191,6 +191,7 @@ class Policies(Part):
     throttle: str = Field("job_throttler", description="How many jobs a work queue makes in a cycle")
     job_brokerage: str = Field("production", description="Queues that the jobs of a task may go to, and their weights")
     task_brokerage: str = Field("production", description="Nucleus that a task gets")
+    analysis_brokerage: str = Field("analysis", description="Queues that jobs of an analysis task get")
 
 
 class Record(Part):

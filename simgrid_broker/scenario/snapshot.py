@@ -13,7 +13,7 @@ from simgrid_broker.scenario.base import Whole
 from simgrid_broker.scenario.model import DEFAULT_RESOURCE_TYPES, Grid, Policies, ResourceTypeBounds, Scenario, Share
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
 from simgrid_broker.schema.grid import LinkNumbers
-from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName
+from simgrid_broker.schema.named import LeafName, QueueName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import LATEST, Bytes, Part, Seconds
 from simgrid_broker.schema.queues import QueueNumbers
 
@@ -39,7 +39,7 @@ class JobNumbers(Part):
     transferring: int = Field(0, ge=0, description="Jobs that await the transfer of their output")
 
 
-BROKERAGES = {"job_brokerage", "task_brokerage"}
+BROKERAGES = {"job_brokerage", "task_brokerage", "analysis_brokerage"}
 """Kinds of policies that are asked on a snapshot."""
 COUNTED_STATUSES = ("defined", "assigned", "activated", "starting", "running", "transferring")
 """Statuses of the jobs that brokers count."""
@@ -78,6 +78,40 @@ class AssignedWork(Part):
     priority: int = Field(0, ge=-10000, le=10000, description="Priority of the tasks")
 
 
+class OwnerNumbers(Part):
+    """What is known of a user or a working group at all queues."""
+
+    running_jobs: int | None = Field(None, ge=0, description="Running jobs; default: unknown, which no cap stops")
+    queued_jobs: int | None = Field(None, ge=0, description="Jobs that are defined, assigned, activated, starting or "
+                                    "throttled; default: unknown")
+    running_cores: int | None = Field(None, ge=0, description="Cores of running jobs; default: unknown")
+    queued_cores: int | None = Field(None, ge=0, description="Cores of queued jobs; default: unknown")
+    rem_slots_A: float | None = Field(None, description="USER_USAGE_THRESHOLD_A less the slots at hi sites; default: "
+                                      "unknown")
+    quota: Literal["fine", "near", "over", "unknown"] = Field("fine", description="Global disk quota: near = more "
+                                                              "than 90 % used, unknown = it cannot be asked for")
+    quota_message: str | None = Field(None, description="PanDA's words for the quota")
+    full_storages: tuple[StorageName, ...] = Field((), description="DDM endpoints where the local quota is used up")
+
+
+class UserJobs(Part):
+    """Jobs of a user in one share at one PanDA queue."""
+
+    queue: QueueName = Field(description="PanDA queue")
+    share: LeafName = Field(description="Leaf share")
+    user: str | None = Field(None, description="User; default: all users together")
+    queued: int = Field(0, ge=0, description="Jobs that are defined, assigned, activated or starting")
+    running: int = Field(0, ge=0, description="Jobs that are running")
+
+
+class ShareUsage(Part):
+    """What a share uses of its target."""
+
+    usage: float = Field(ge=0, description="Used / target")
+    equivalent: float | None = Field(None, ge=0, description="The same of its level-1 share with the idle power of "
+                                     "others; default: unknown")
+
+
 class Snapshot(Whole):
     """A grid at one moment with tasks that wait for brokerage: everything that one decision of a broker depends on."""
 
@@ -109,6 +143,11 @@ class Snapshot(Whole):
     nuclei: dict[SiteName, NucleusNumbers] = Field(default_factory=dict, description="Output on its way to nuclei, by "
                                               "site")
     work: tuple[AssignedWork, ...] = Field((), description="Work assigned to nuclei")
+    users: dict[str, OwnerNumbers] = Field(default_factory=dict, description="Users and working groups, by name")
+    user_jobs: tuple[UserJobs, ...] = Field((), description="Jobs of users by queue and share, as analysis brokerage "
+                                            "last read them")
+    share_usage: dict[LeafName, ShareUsage] = Field(default_factory=dict, description="Usage of shares that throttle "
+                                                    "analysis tasks")
     tasks: dict[str, SnapshotTask] = Field(default_factory=dict, description="Tasks that wait for brokerage, by "
                                            "jeditaskid or a name; without any there is nothing to ask")
 

@@ -4,14 +4,14 @@ from typing import Literal
 
 from pydantic import Field
 
-from simgrid_broker.names import PRODUCTION_LABELS
+from simgrid_broker.names import ANALYSIS_LABELS, PRODUCTION_LABELS
 from simgrid_broker.schema.datasets import DatasetOfTask
-from simgrid_broker.schema.named import QueueName, ResourceTypeName, SiteName
+from simgrid_broker.schema.named import QueueName, ResourceTypeName, SiteName, StorageName
 from simgrid_broker.schema.part import Fraction, Megabytes, Part, Seconds
 from simgrid_broker.schema.splitting import SplitParameters
 from simgrid_broker.schema.tasks import Chain, TaskClaims
 
-TASK_BROKERAGE, JOB_BROKERAGE = "task_brokerage", "job_brokerage"
+TASK_BROKERAGE, JOB_BROKERAGE, ANALYSIS_BROKERAGE = "task_brokerage", "job_brokerage", "analysis_brokerage"
 
 
 class InputAt(Part):
@@ -54,12 +54,43 @@ class NextJobs(Part):
                             "each nucleus has a number, by `seed`, `luck` and `n_nuclei`, as in a run")
 
 
-class SnapshotTask(TaskClaims):
+class EndedJobs(Part):
+    """Jobs of a task that ended at one PanDA queue within TW_DONE_JOB_STAT hours."""
+
+    failed: int = Field(0, ge=0, description="Jobs that failed with an error of the pilot")
+    closed: int = Field(0, ge=0, description="Jobs that were closed for reassignment")
+    finished: int = Field(0, ge=0, description="Jobs that finished")
+
+
+class AnalysisParameters(Part):
+    """Parameters and numbers of a task that only analysis brokerage reads."""
+
+    task_class: Literal["S", "A", "B", "C"] | None = Field(None, description="Class of the task; default: not "
+                                                           "classified")
+    ended_jobs: dict[QueueName, EndedJobs] = Field(default_factory=dict, description="Jobs of the task that ended "
+                                                   "lately, by PanDA queue")
+    used_queues: tuple[QueueName, ...] = Field((), description="PanDA queues where the task has had jobs, which come "
+                                               "first")
+    includedSite: tuple[str, ...] | None = Field(None, description="PanDA queues to which the task goes, `*` is any "
+                                                 "text, AUTO lets others in if none is left; default: all")
+    excludedSite: tuple[str, ...] = Field((), description="PanDA queues to which it does not go, `*` is any text")
+    siteEndpoint: StorageName | None = Field(None, description="DDM endpoint given as `site`: the task goes to the "
+                                             "queues that read it")
+    transUses: str | None = Field(None, description="Release that the user's software builds on; default: not said")
+    cloud: str = Field("", description="Cloud of the queues; empty or any = every cloud")
+    avoidVP: bool = Field(False, description="Whether jobs avoid queues of virtual placement")
+    nSitesPerJob: int = Field(1, ge=1, description="PanDA queues that get a clone of each job")
+    allowIncompleteInDS: bool = Field(False, description="Whether the input may be incomplete")
+    scouting: bool = Field(False, description="Whether the scouts of the task are not over")
+    hpo: bool = Field(False, description="Whether it optimises hyper-parameters, which spares it the platform check")
+
+
+class SnapshotTask(AnalysisParameters, TaskClaims):
     """A task that waits for brokerage: what it claims, as JEDI's task parameters, and where its input lies."""
 
-    brokerage: Literal["task_brokerage", "job_brokerage"] | None = Field(
-        None, description="Which broker is asked; default: job brokerage if the task has a nucleus or is not "
-                           "production, else task brokerage")
+    brokerage: Literal["task_brokerage", "job_brokerage", "analysis_brokerage"] | None = Field(
+        None, description="Which broker is asked; default: analysis brokerage for user and panda, job brokerage if "
+                          "the task has a nucleus or another label, else task brokerage")
     n_jobs_to_broker: int | None = Field(None, ge=1, description="Jobs for which job brokerage looks for queues; "
                                          "default: all that are left")
     jeditaskid: int | None = Field(None, ge=1, lt=10**18, description="jeditaskid; required where its jobs are named "
@@ -98,9 +129,11 @@ class SnapshotTask(TaskClaims):
 
     @property
     def broker(self) -> str:
-        """Which broker is asked: task_brokerage or job_brokerage."""
+        """Which broker is asked: task_brokerage, job_brokerage or analysis_brokerage."""
         if self.brokerage is not None:
             return self.brokerage
+        if self.prodsourcelabel in ANALYSIS_LABELS:
+            return ANALYSIS_BROKERAGE
         is_production = self.prodsourcelabel in PRODUCTION_LABELS
         return TASK_BROKERAGE if is_production and self.nucleus is None else JOB_BROKERAGE
 

@@ -105,10 +105,13 @@ def scope_of(queue: "Queue", analysis: bool, reads: bool) -> str:
     return "analysis" if analysis and own else "default"
 
 
-def reads_vp(queue: "Queue") -> bool:
-    """Whether analysis reads from an endpoint of virtual placement; source: brokerage reference, 3.3 A6."""
-    scope = scope_of(queue, analysis=True, reads=True)
-    return any(one.storage.endswith(VIRTUAL) for one in queue.endpoints if one.read and one.scope == scope)
+def reads_vp(queue: "Queue") -> int:
+    """Whether input comes from an endpoint of virtual placement: 1 = of scope default, where alone PanDA looks for it.
+
+    2 = only of scope analysis; 0 = no. Source: brokerage reference, 3.3 A6.
+    """
+    scopes = {one.scope for one in queue.endpoints if one.read and one.storage.endswith(VIRTUAL)}
+    return 1 if "default" in scopes else 2 if scopes else 0
 
 
 def per_slot(queue: "Queue") -> int:
@@ -221,7 +224,8 @@ class Queue(Part):
     disable_reassign = flag("disableReassign", "1 if timeout rules are off")
     use_jumbo_jobs = flag("useJumboJobs", "1 if the queue is for jumbo jobs", seen="?")
     gpu = flag("gpu", "1 if it has GPUs and takes work for them only", seen="?")
-    uses_vp = derived(reads_vp, "1 if analysis reads from virtual placement", source="CRIC astorages", seen="?")
+    uses_vp = derived(reads_vp, "1 if input comes from virtual placement, 2 if that of analysis alone",
+                      source="CRIC astorages", seen="i1")
     bare_nucleus = derived(lambda queue: BARE.get(option_value(queue, "bareNucleus") or "", BareNucleus.NO),
                            "0 no, 1 allow, 2 only; of a bare nucleus", source="CRIC catchall bareNucleus", seen="i1")
     max_io_intensity = number("max_io_intensity", inf, "Limit of ioIntensity; inf = none", unit="kB/s")
@@ -286,6 +290,9 @@ class QueueNumbers(Part):
         "take none are spared")
     transferring_unwritable: int = attribute(0, "Jobs whose output waits for a nucleus that takes none", ge=0,
                                              dtype="i8", unit="jobs", source="PanDA", seen="i8")
+    site_class: Literal["hi", "mid", "lo"] | None = Field(None, description="Class by how soon analysis jobs start; "
+                                                          "default: not classified, as mid")
+    to_running_rate: float = Field(0, ge=0, description="Jobs that began to run in an hour; 0 = unknown")
     diskio: float = attribute(0, "Measured disk traffic of running jobs, kB/s per core", ge=0, unit="kB/s per core",
                               source="PanDA", seen="f8", zero=nan, none=nan, zero_means="unknown")
 

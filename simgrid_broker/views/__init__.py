@@ -2,7 +2,16 @@
 
 from simgrid_broker.schema.datasets import DatasetOfTask, InputFile, Replica
 from simgrid_broker.schema.software import Hardware, PublishedSoftware, WorkerNodeGpu
-from simgrid_broker.views.analysis import ANALYSIS_STORE, USER_AT, DatasetAt, InputAt, Owner, Quota, UserView
+from simgrid_broker.views.analysis import (
+    ANALYSIS_STORE,
+    USER_AT,
+    AnalysisView,
+    DatasetAt,
+    InputAt,
+    Owner,
+    Quota,
+    UserView,
+)
 from simgrid_broker.views.gdpconfig import Gdpconfig, ShareTree
 from simgrid_broker.views.inputs import SOURCE, InputDataset, InputOfNuclei, JobInput, Locality, Source
 from simgrid_broker.views.nuclei import NUCLEUS, Nuclei
@@ -12,9 +21,9 @@ from simgrid_broker.views.tasks import PIECE, TASK_FIELDS, Premerge, Task
 from simgrid_broker.views.verdict import KEPT, Figures, Verdict
 from simgrid_broker.views.workers import WAITING_JOBS, PilotStatus, WorkerStatus, WorkQueueCounts
 
-__all__ = ["ANALYSIS_STORE", "USER_AT", "DatasetAt", "InputAt", "Owner", "Quota", "UserView", "Gdpconfig", "ShareTree",
-           "PIECE", "Premerge", "TASK_FIELDS", "Task", "QueueSoftware", "QUEUE", "TEXTS",
+__all__ = ["ANALYSIS_STORE", "USER_AT", "AnalysisView", "DatasetAt", "InputAt", "Owner", "Quota", "UserView",
+           "Gdpconfig", "ShareTree", "PIECE", "Premerge", "TASK_FIELDS", "Task", "QueueSoftware", "QUEUE", "TEXTS",
            "Queues", "same_type", "LOAD", "STORE", "LINK", "UNKNOWN", "records", "Stats", "Source", "InputDataset",
            "Locality", "SOURCE", "JobInput", "InputOfNuclei", "NUCLEUS", "Nuclei", "KEPT", "Figures", "Verdict",
-           "WorkQueueCounts", "WAITING_JOBS", "WorkerStatus", "PilotStatus", "DatasetOfTask", "Hardware", "InputFile",
-           "PublishedSoftware", "Replica", "WorkerNodeGpu"]
+           "WorkQueueCounts", "WAITING_JOBS", "WorkerStatus", "PilotStatus", "DatasetOfTask", "Hardware",
+           "InputFile", "PublishedSoftware", "Replica", "WorkerNodeGpu"]

@@ -17,6 +17,7 @@ USER_AT = np.dtype([
     ("site_class", "i8"),            # names.SiteClass; MID where it is not known
     ("failed", "f8"), ("closed", "f8"), ("finished", "f8"),    # jobs of the task within TW_DONE_JOB_STAT hours
     ("used", "?"),                   # the task has had jobs there
+    ("over_quota", "?"),             # the local quota is used up where output goes by default
 ])
 """What analysis brokerage knows of users at a PanDA queue, for one task.
 
@@ -38,15 +39,11 @@ class Owner(NamedTuple):
 
 
 class Quota(NamedTuple):
-    """Disk quota of a user or working group: whether the global one is exceeded, or nearly, and PanDA's words for it.
-
-    full_storages: numbers of the storages where the local quota is used up.
-    """
+    """Global disk quota of a user or working group: whether it is exceeded, or nearly, and PanDA's words for that."""
 
     over: bool = False
     near: bool = False
     message: str = ""
-    full_storages: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -106,3 +103,17 @@ ANALYSIS_STORE = np.dtype([
     *((activity, "?") for activity in ACTIVITIES),
 ])
 """The storages of a PanDA queue for analysis, of any type; activities as in STORE."""
+
+
+class AnalysisView(NamedTuple):
+    """What analysis brokerage sees for one task beside the description of the queues.
+
+    load: (n_queues,) of LOAD, of the task's share; store: (n_queues,) of ANALYSIS_STORE; user: as there; given: the
+    input; n_jobs: jobs into which the input of this cycle is cut.
+    """
+
+    load: np.ndarray
+    store: np.ndarray
+    user: UserView
+    given: InputAt = InputAt()
+    n_jobs: float = 1.0

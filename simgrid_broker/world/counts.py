@@ -162,8 +162,9 @@ class Snapshot:
     workers; activity: columns of `views.LOAD` over all shares; placed: jobs made since, (n_shares, n_queues), JEDI's
     live counter; placed_by_type: the same jobs by share and resource type. Caches of the brokers: load, by share and
     resource type (None = all), (n_queues,) of `views.LOAD`; load_of_all: its part that is equal for all shares; store:
-    (n_queues,) of `views.STORE`; nuclei: (n_sites,) of it. known: (n_queues, n_shares,
-    n_resource_types) whether there are statistics, None = where there are jobs. details: None unless requested.
+    (n_queues,) of `views.STORE`; nuclei: (n_sites,) of it; analysis_store: (n_queues,) of `views.ANALYSIS_STORE`.
+    known: (n_queues, n_shares, n_resource_types) whether there are statistics, None = where there are jobs. details:
+    None unless requested.
     types_at: by jeditaskid, pairs of PanDA queue and the resource types of the task's jobs there (`types_in_use`).
     """
 
@@ -180,6 +181,7 @@ class Snapshot:
     load_of_all: np.ndarray | None = None
     store: np.ndarray | None = None
     nuclei: np.ndarray | None = None
+    analysis_store: np.ndarray | None = None
     known: np.ndarray | None = None
     details: Details | None = None
     types_at: Mapping[int, TypesAt] = field(default_factory=dict)

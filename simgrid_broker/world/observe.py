@@ -6,10 +6,11 @@ import numpy as np
 
 from simgrid_broker import views
 from simgrid_broker.compiled import compiled
-from simgrid_broker.names import JobStatus, TaskStatus
+from simgrid_broker.names import JobStatus, ReplicaState, TaskStatus
 from simgrid_broker.schema import PSEUDO_QUEUES, QUEUES, STORAGES, TASKS
 from simgrid_broker.schema.grid import ACTIVITIES
 from simgrid_broker.world import loads
+from simgrid_broker.world.analysis_places import analysis_stores
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use
@@ -45,7 +46,8 @@ def queues(world: World) -> views.Queues:
     texts = {name: tuple(column.of(nouns[queue]) for queue in parents) for name, column in views.TEXTS.items()}
     return views.Queues(world.vocabularies["pseudo_queues"], records, texts,
                         tuple(world.software[queue] for queue in parents), world.software_of_all, world.queues_version,
-                        tuple(reads[queue] for queue in parents))
+                        tuple(reads[queue] for queue in parents),
+                        tuple(world.analysis_places.reads[queue] for queue in parents))
 
 
 def values_of(table: np.ndarray, row: int) -> dict:
@@ -281,3 +283,41 @@ def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCoun
             defined += numbers[DEFINED] + int(placed[kind])
             waiting += numbers[WAITING]
     return views.WorkQueueCounts(running, not_running, defined, waiting)
+
+
+def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float) -> views.AnalysisView:
+    """What analysis brokerage sees for the task in a row; account: the share; n_jobs: jobs that may be made of it."""
+    if snapshot.analysis_store is None:
+        snapshot.analysis_store = analysis_stores(world)
+    given, told = world.analysis_inputs.get(row) or (input_at_queues(world, row), n_jobs)
+    return views.AnalysisView(snapshot.load[loads.load_row(world, snapshot, account, None)], snapshot.analysis_store,
+                              world.user_views.get(row) or nobody(world), given, told)
+
+
+def nobody(world: World) -> views.UserView:
+    """What is known of a user without statistics: all queues are of the middle class, and nothing is capped."""
+    at = np.zeros(len(world.arrays.queues), views.USER_AT)
+    at["user_queued"] = at["user_running"] = at["users_running"] = nan
+    return views.UserView(at)
+
+
+def input_at_queues(world: World, row: int) -> views.InputAt:
+    """The input of a task at each PanDA queue, one dataset whose files lie at the sites of its replicas."""
+    found = job_input(world, row)
+    if found is None:
+        return views.InputAt()
+    at, states = world.places.site, np.zeros(len(world.arrays.queues), np.int64)
+    disk, tape = np.zeros((2, len(states)))
+    for site, part, on_tape in found.replicas:
+        here = at == site
+        kind = (ReplicaState.COMPLETE_DISK, ReplicaState.INCOMPLETE_DISK,
+                ReplicaState.COMPLETE_TAPE, ReplicaState.INCOMPLETE_TAPE)[2 * bool(on_tape) + (part < 1)]
+        states[here] |= int(kind)
+        held = tape if on_tape else disk
+        held[here] = np.maximum(held[here], part)
+    t = world.arrays.tasks[row]
+    size = float(t["n_jobs"] * t["input_bytes_per_job"])
+    sources = found.inputs[0].sources
+    tapes = tuple(bool(on_tape) for *_, on_tape in found.replicas)
+    dataset = views.DatasetAt("input", states, 1, disk, tape, np.zeros(len(states)), disk * size, sources, tapes)
+    return views.InputAt((dataset,), size)

@@ -10,8 +10,9 @@ from simgrid_broker.scenario.campaigns import MergeRule
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.tasklist import TaskList
 from simgrid_broker.schema.queues import SlotRequest
-from simgrid_broker.views import JobInput, QueueSoftware, ShareTree
+from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, UserView
 from simgrid_broker.world.analysis_metrics import AnalysisMetrics
+from simgrid_broker.world.analysis_places import AnalysisPlaces
 from simgrid_broker.world.arrays import Arrays
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.places import Places
@@ -35,13 +36,14 @@ class World:
 
     shares: as operators set them, which incidents change; loaded_tree: the tree as processes know it; tree: with the
     values in force; arrays: replaced when a table grows, so never keep it across a call; software: of each PanDA queue;
-    places: their storages; network: the brokers' data on links. What only a snapshot says: told, inputs: by row of a
-    task, fields of its view and its input; slots: rows of Harvester_Slots by PanDA queue; locked: names of candidates,
-    or of their PanDA queues, that another broker holds; told_tasks, owed: of tasks by row, and of nuclei. row_of:
-    row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come after
-    those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a task
-    has entered or left each status; user_rows: rows of `arrays.user_jobs`; analysis: what
-    PanDA's daemons know about it.
+    places, analysis_places: their storages; network: the brokers' data on links. What only a snapshot says: told,
+    inputs: by row of a task, fields of its view and its input; slots: rows of Harvester_Slots by PanDA queue; locked:
+    names of candidates, or of their PanDA queues, that another broker holds; told_tasks, owed: of tasks by row, and of
+    nuclei; user_views, analysis_inputs: of analysis tasks by row, the latter with the jobs that the input makes.
+    row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come
+    after those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a
+    task has entered or left each status; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
+    about it.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -55,12 +57,15 @@ class World:
         self.software_of_all = scenario.grid.software_of_all
         self.network = NetworkMetrics(arrays)
         self.places = Places(arrays, scenario.grid)
+        self.analysis_places = AnalysisPlaces(arrays, scenario.grid)
         self.told: dict[int, dict] = {}
         self.inputs: dict[int, JobInput] = {}
         self.slots: dict[int, tuple[SlotRequest, ...]] = {}
         self.locked: frozenset[str] = frozenset()
         self.told_tasks: dict[int, ToldTask] = {}
         self.owed: Owed | None = None
+        self.user_views: dict[int, UserView] = {}
+        self.analysis_inputs: dict[int, tuple[InputAt, float]] = {}
         self.row_of = dict(zip(arrays.tasks["jeditaskid"].tolist(), range(len(arrays.tasks)), strict=True))
         self.free_tasks: list[int] = []
         self.blocks: Iterator[TaskList] = iter(())

@@ -113,29 +113,33 @@ def _passes(published: PublishedSoftware, software: QueueSoftware, need: Need, e
     if not has_hardware(need.architecture, published.architectures, software.gpus, edition):
         return False
     if need.container_name:
-        return _has_container(published, need, everywhere, edition)
+        only_tags = need.only_tags_for_fc
+        if edition == "deployed" or only_tags:
+            return has_container(published, need.container_name, only_tags, everywhere)
+        return _takes_image(published, need.container_name, everywhere)
     return need.release is None or _has_release(published, need.release, need.architecture, edition)
 
 
-def _has_container(published: PublishedSoftware, need: Need, everywhere: PublishedSoftware | None,
-                   edition: str) -> bool:
-    """Whether a fat container can be had; source: brokerage reference, 5.3.
+def has_container(published: PublishedSoftware, name: str, only_tags: bool,
+                  everywhere: PublishedSoftware | None) -> bool:
+    """Whether a fat container is among the tags, or can be had otherwise; source: brokerage reference, 5.3.
 
     As documented, tags count only for tasks that want nothing else; in the deployed edition they count for all tasks.
     """
-    name = need.container_name
-    if need.only_tags_for_fc or edition == "deployed":
-        if any(name == tag.container_name or name in tag.sources for tag in published.tags):
-            return True
-    if need.only_tags_for_fc:
-        return False
+    if any(name == tag.container_name or name in tag.sources for tag in published.tags):
+        return True
+    return not only_tags and _takes_image(published, name, everywhere)
+
+
+def _takes_image(published: PublishedSoftware, name: str, everywhere: PublishedSoftware | None) -> bool:
+    """Whether a container can be started from one of its sources."""
     sources = [source for tag in (everywhere.tags if everywhere else ()) if tag.container_name == name
                for source in tag.sources]
-    return _takes_images(published) or any(image.startswith(known) for image in (name, *sources)
-                                           for known in published.containers)
+    return takes_images(published) or any(image.startswith(known) for image in (name, *sources)
+                                          for known in published.containers)
 
 
-def _takes_images(published: PublishedSoftware) -> bool:
+def takes_images(published: PublishedSoftware) -> bool:
     """Whether any image can be started."""
     return ANY in published.containers or CVMFS in published.containers
 
@@ -150,17 +154,21 @@ def _has_release(published: PublishedSoftware, release: Release, asked: Architec
     if edition == "deployed":
         if not on_cvmfs:
             return _has_tag(published, release, asked, asked.sw_platform)
-        return _takes_images(published) or (not asked.base_platform and asked.sw_platform in published.cmtconfigs)
+        return takes_images(published) or (not asked.base_platform and asked.sw_platform in published.cmtconfigs)
     platform = resolved_platform(published, asked.sw_platform) or asked.sw_platform
-    return ((on_cvmfs and (_takes_images(published) or platform in published.cmtconfigs))
+    return ((on_cvmfs and (takes_images(published) or platform in published.cmtconfigs))
             or _has_tag(published, release, asked, platform))
 
 
 def _has_tag(published: PublishedSoftware, release: Release, asked: Architecture, platform: str) -> bool:
-    """Whether a tag has platform, project and version; with a base platform only where any image can be started."""
+    """Whether a release is among the tags; with a base platform only where any image can be started."""
+    return (not asked.base_platform or ANY in published.containers) and has_tag(published, release, platform)
+
+
+def has_tag(published: PublishedSoftware, release: Release, platform: str) -> bool:
+    """Whether a tag has platform, project and version."""
     wanted = platform, release.project, release.version
-    return (not asked.base_platform or ANY in published.containers) and any(
-        (tag.cmtconfig, tag.project, tag.release) == wanted for tag in published.tags if tag.project)
+    return any((tag.cmtconfig, tag.project, tag.release) == wanted for tag in published.tags if tag.project)
 
 
 def resolved_platform(published: PublishedSoftware, platform: str) -> str | None:

@@ -1,0 +1,1 @@
+"""Brokerage of analysis jobs to PanDA queues."""

@@ -1,0 +1,74 @@
+"""The figures behind a verdict of analysis brokerage, on demand."""
+
+import numpy as np
+
+from simgrid_broker.policy.analysis_brokerage.decide import Tables
+from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
+from simgrid_broker.policy.analysis_brokerage.question import AnalysisCase, Candidate
+from simgrid_broker.policy.rule import Answer, CriterionFunction
+from simgrid_broker.views import KEPT, Figures
+
+NUMBERS_TOLD = {"running": "running", "queued": "queued", "longest": "longest", "room": "left"}
+"""Numbers of a candidate to the column of NUMBERS that has them."""
+
+
+def figures(brokerage: AnalysisBrokerage, case: AnalysisCase, tables: Tables | None, refused_by: np.ndarray) -> Figures:
+    """Value and limit of the rule that refused each candidate, and what the weight of those weighed is made of.
+
+    tables: None if the gate ended the attempt.
+    """
+    n, asked = case.n_candidates, (*brokerage.gate, *brokerage.funnel.criteria)
+    known = Figures(np.full(n, np.nan), np.full(n, np.nan),
+                    {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors},
+                    {name: np.full(n, np.nan) for name in ("weight", *NUMBERS_TOLD)}, {},
+                    frozenset(place for place, rule in enumerate(asked) if not concerns(rule, case, tables)))
+    for place in np.unique(refused_by[refused_by != KEPT]).tolist():
+        if place < len(asked):
+            tell(asked[place], case, tables, np.flatnonzero(refused_by == place), known)
+    if tables is not None:
+        weigh(brokerage, tables, refused_by, known)
+    return known
+
+
+def concerns(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None) -> bool:
+    """Whether a rule concerned the task."""
+    if not (rule.rule.per_candidate or rule.rule.of_list):
+        return rule.rule.concerns(case)
+    return tables is not None and rule.rule.concerns(tables.task[0])
+
+
+def tell(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None, rows: np.ndarray, known: Figures) -> None:
+    """Figures and words of one rule about the candidates that it refused."""
+    if rule.rule.per_candidate or rule.rule.of_list:
+        assert tables is not None
+        known.value[rows], known.limit[rows] = tables.value[rows], tables.limit[rows]
+        asked = [candidate(tables, k) if rule.rule.per_candidate else (case, k) for k in rows.tolist()]
+    else:
+        answer = rule(case)
+        if isinstance(answer, Answer):
+            known.value[rows] = np.broadcast_to(answer.value, case.n_candidates)[rows]
+            known.limit[rows] = np.broadcast_to(answer.limit, case.n_candidates)[rows]
+        asked = [(case, k) for k in rows.tolist()]
+    if rule.rule.text is not None:
+        known.texts.update(zip(rows.tolist(), (rule.rule.text(*one) for one in asked), strict=True))
+
+
+def candidate(tables: Tables, k: int) -> Candidate:
+    """Candidate k as compiled rules see it."""
+    queue = tables.queues[k]
+    place = queue["queue"]
+    return Candidate(tables.task[0], queue, tables.load[place], tables.user[place], tables.store[place],
+                     tables.data[place])
+
+
+def weigh(brokerage: AnalysisBrokerage, tables: Tables, refused_by: np.ndarray, known: Figures) -> None:
+    """Weights, factors and numbers of the candidates with which the loops ended; limits of those behind the best."""
+    rows = np.flatnonzero(tables.listed & ~np.isnan(tables.weight))
+    known.numbers["weight"][rows] = tables.weight[rows]
+    for rule, factor in zip(brokerage.factors, tables.factors, strict=True):
+        known.factors[rule.rule.name][rows] = factor[rows]
+    for name, column in NUMBERS_TOLD.items():
+        known.numbers[name][rows] = tables.numbers[column][rows]
+    behind = np.flatnonzero(refused_by == len(brokerage.rules) - 1)
+    known.value[behind] = tables.weight[behind]
+    known.limit[behind] = tables.weight[refused_by == KEPT].min(initial=np.inf)

@@ -1,0 +1,58 @@
+"""Where each PanDA queue reads and writes for analysis, and the state of these storages."""
+
+import numpy as np
+
+from simgrid_broker import views
+from simgrid_broker.schema.grid import ACTIVITIES
+from simgrid_broker.schema.queues import scope_of
+from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.seen_tasks import PASSES
+
+USES = {"read_lan": "reads", "write_wan": "reads", "write_lan": "writes", "read_wan": "writes"}
+"""Storages whose status an activity concerns; source: brokerage reference, 2.5."""
+
+
+class AnalysisPlaces:
+    """Storages of the PanDA queues for analysis, in the scope of analysis where a queue has it.
+
+    reads, writes: storages of input and output of each queue; output, input: the default ones, (n_queues,), -1 = none;
+    bare: (n_queues,), queues of sites without storage, which every check passes. Source: brokerage reference, 0.2.
+    """
+
+    def __init__(self, arrays: Arrays, grid):
+        storages = {name: number for number, name in enumerate(grid.storages)}
+        of_site = arrays.sites["storage"][arrays.queues["site"].astype(np.int64)].tolist()
+        self.reads: list[tuple[int, ...]] = []
+        self.writes: list[tuple[int, ...]] = []
+        output, given = [], []
+        for queue, own in zip(grid.queues.values(), of_site, strict=True):
+            default = (own,) if own >= 0 and not queue.endpoints else ()
+            used = sorted(queue.endpoints, key=lambda one: one.order)
+            taken, put = ([one for one in used if getattr(one, role) and one.scope == scope_of(queue, True, reading)]
+                          for role, reading in (("read", True), ("write", False)))
+            self.reads.append(tuple(storages[one.storage] for one in taken
+                                    if not grid.storages[one.storage].blacklisted_read) or default)
+            self.writes.append(tuple(storages[one.storage] for one in put) or default)
+            output.append(next((storages[one.storage] for one in put if one.default_write), own if default else -1))
+            given.append(next((storages[one.storage] for one in taken if one.default_read), own if default else -1))
+        self.output, self.input = np.array(output, np.int64), np.array(given, np.int64)
+        self.bare = np.array([not (read or put or queue.endpoints) for read, put, queue in zip(
+            self.reads, self.writes, grid.queues.values(), strict=True)], bool)
+
+
+def analysis_stores(world) -> np.ndarray:
+    """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
+    places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
+    found = np.zeros(len(places.output), views.ANALYSIS_STORE)
+    found["has_output"], found["has_input"] = (np.array([bool(used) for used in uses], bool) | places.bare
+                                               for uses in (places.writes, places.reads))
+    found["output"], found["one"] = places.output, places.output == places.input
+    usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
+    for column, number, values in (("usable_output", places.output, usable), ("usable_input", places.input, usable),
+                                   ("free_bytes", places.output, rows["free_bytes"])):
+        found[column] = np.where(number >= 0, np.append(values, np.inf)[number], np.inf)
+    for activity in ACTIVITIES:
+        is_open = passes[rows[f"{activity}_off"]]
+        found[activity] = places.bare | [any(is_open[storage] for storage in used)
+                                         for used in getattr(places, USES[activity])]
+    return found
