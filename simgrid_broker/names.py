@@ -177,18 +177,6 @@ class ThrottledBy(Word):
     NONE, ATTEMPTS, RUNNING_JOBS, QUEUED_JOBS, RUNNING_CORES, QUEUED_CORES = range(6)
 
 
-class SiteClass(Word):
-    """Class of a queue by how soon analysis jobs start there; source: brokerage reference, section 11.2."""
-
-    LO, MID, HI = -1, 0, 1
-
-
-class TaskClass(IntEnum):
-    """Class of an analysis task by its user's slots and its progress; source: brokerage reference, section 11.3."""
-
-    C, B, A, S = -1, 0, 1, 2
-
-
 KNOWN_RESOURCE_TYPES = ("SCORE_LOMEM", "SCORE", "SCORE_HIMEM", "SCORE_VHIMEM", "MCORE_LOMEM", "MCORE", "MCORE_HIMEM",
                         "MCORE_VHIMEM")
 """Resource types that PanDA and its pilots name; source: lifecycle reference, section 1.5."""

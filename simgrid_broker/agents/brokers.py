@@ -8,6 +8,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.policies import Policies
+from simgrid_broker.gdpconfig import analy_eval
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.views import JobInput, Nuclei, Queues, Stats, Task, Verdict
@@ -60,8 +61,9 @@ class Brokers:
                             cache: bool = True) -> Verdict:
         """Verdict of the analysis brokerage for `wanted` jobs of the task in a row; account: as for `question`."""
         account = task.share if account is None else account
-        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted)
         policies = self.policies
+        slots = policies.cfg.value(analy_eval.USER_USAGE_THRESHOLD_A)
+        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted, slots)
         return policies.analysis_brokerage(task, self.queues, seen, policies.cfg, policies.edition,
                                            self.cache if cache else None)
 

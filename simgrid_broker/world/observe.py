@@ -16,6 +16,7 @@ from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import inputs_to_use
 from simgrid_broker.world.places import RAW
 from simgrid_broker.world.seen_tasks import CLAIMS, PASSES, SEEN, WORDS, counted_inputs_of, see_one, see_sources
+from simgrid_broker.world.user_view import user_view
 from simgrid_broker.world.world import World
 
 S = JobStatus
@@ -285,20 +286,18 @@ def work_queue_counts(snapshot, accounts, resource_types) -> views.WorkQueueCoun
     return views.WorkQueueCounts(running, not_running, defined, waiting)
 
 
-def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float) -> views.AnalysisView:
-    """What analysis brokerage sees for the task in a row; account: the share; n_jobs: jobs that may be made of it."""
+def analysis_view(world: World, snapshot, row: int, account: int, n_jobs: float,
+                  slots_of_class_a: float) -> views.AnalysisView:
+    """What analysis brokerage sees for the task in a row.
+
+    account: the share; n_jobs: jobs that may be made of it; slots_of_class_a: USER_USAGE_THRESHOLD_A.
+    """
     if snapshot.analysis_store is None:
         snapshot.analysis_store = analysis_stores(world)
     given, told = world.analysis_inputs.get(row) or (input_at_queues(world, row), n_jobs)
+    user = world.user_views.get(row) or user_view(world, row, float(world.state["now_s"]), slots_of_class_a)
     return views.AnalysisView(snapshot.load[loads.load_row(world, snapshot, account, None)], snapshot.analysis_store,
-                              world.user_views.get(row) or nobody(world), given, told)
-
-
-def nobody(world: World) -> views.UserView:
-    """What is known of a user without statistics: all queues are of the middle class, and nothing is capped."""
-    at = np.zeros(len(world.arrays.queues), views.USER_AT)
-    at["user_queued"] = at["user_running"] = at["users_running"] = nan
-    return views.UserView(at)
+                              user, given, told)
 
 
 def input_at_queues(world: World, row: int) -> views.InputAt:

@@ -1,7 +1,21 @@
 """Where the input of analysis lies: lists of queues by replica, two loops, virtual placement, files at the end."""
 
 import pytest
-from analysis_builders import DISK, EDITIONS, PART, PART_ON_TAPE, TAPE, VP, cfg, dataset, decide, queues, task, view, why
+from analysis_builders import (
+    DISK,
+    EDITIONS,
+    PART,
+    PART_ON_TAPE,
+    TAPE,
+    VP,
+    cfg,
+    dataset,
+    decide,
+    queues,
+    task,
+    view,
+    why,
+)
 
 from simgrid_broker.policy.analysis_brokerage.locality import find_input
 from simgrid_broker.views import InputAt

@@ -15,7 +15,7 @@ from simgrid_broker.policy.task_brokerage.broker import broker_task
 from simgrid_broker.policy.throttle import throttle
 from simgrid_broker.views import KEPT, Figures, Verdict
 
-KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "task_brokerage")
+KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "task_brokerage", "analysis_brokerage")
 
 
 @pytest.mark.parametrize(("kind", "name", "expected"), [

@@ -9,7 +9,8 @@ import numpy as np
 
 from simgrid_broker.names import ANY_CORES, AUTO, QueueStatus
 from simgrid_broker.policy.analysis_brokerage.question import AnalysisCase, preassigned_queue
-from simgrid_broker.policy.job_brokerage import connectivity, named_values
+from simgrid_broker.policy.job_brokerage import named_values
+from simgrid_broker.policy.job_brokerage.connectivity import ONLY
 from simgrid_broker.policy.rule import Answer, above, criterion
 from simgrid_broker.policy.software.architecture import Architecture, parse_architecture
 from simgrid_broker.policy.software.check import entry_of
@@ -149,12 +150,17 @@ def gpu_without_platform(case: AnalysisCase) -> np.ndarray:
     return case.queues.gpu & ~fits[number]
 
 
+def reads_directly_only(case: AnalysisCase) -> bool:
+    """Whether jobs must read their input directly from a storage; merge jobs need not."""
+    return case.task.allowinputlan == ONLY and not case.task.is_merging
+
+
 @criterion("-remoteio", says="input cannot be read directly from its storage",
-           applies=connectivity.reads_directly_only, panda="selection for direct access", stage="scratch disk check",
+           applies=reads_directly_only, panda="selection for direct access", stage="scratch disk check",
            static=("allowinputlan", "is_merging"), source="brokerage reference, 3.3 A12 and 2.3 P13")
 def cannot_read_directly(case: AnalysisCase) -> np.ndarray:
     """Refuse queues without direct reading to tasks that use nothing else, merge jobs apart."""
-    return ~case.queues.direct_io if connectivity.reads_directly_only(case) else no_mask(case)
+    return ~case.queues.direct_io if reads_directly_only(case) else no_mask(case)
 
 
 # ---- lists ---------------------------------------------------------------------------------------------------------

@@ -63,7 +63,8 @@ class AnalysisBrokerage:
     @cached_property
     def decide(self) -> Callable:
         """The decision, a function of `decide.Tables`, made when it is first asked for."""
-        return composed(*self.asked, self.factors)
+        criteria, of_list, problems, late = self.asked
+        return composed(criteria, of_list, problems, late, self.factors)
 
     @cached_property
     def ranks(self) -> np.ndarray:

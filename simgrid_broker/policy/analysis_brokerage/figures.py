@@ -18,13 +18,14 @@ def figures(brokerage: AnalysisBrokerage, case: AnalysisCase, tables: Tables | N
     tables: None if the gate ended the attempt.
     """
     n, asked = case.n_candidates, (*brokerage.gate, *brokerage.funnel.criteria)
+    texts: dict[int, str] = {}
     known = Figures(np.full(n, np.nan), np.full(n, np.nan),
                     {rule.rule.name: np.full(n, np.nan) for rule in brokerage.factors},
-                    {name: np.full(n, np.nan) for name in ("weight", *NUMBERS_TOLD)}, {},
+                    {name: np.full(n, np.nan) for name in ("weight", *NUMBERS_TOLD)}, texts,
                     frozenset(place for place, rule in enumerate(asked) if not concerns(rule, case, tables)))
     for place in np.unique(refused_by[refused_by != KEPT]).tolist():
         if place < len(asked):
-            tell(asked[place], case, tables, np.flatnonzero(refused_by == place), known)
+            texts |= tell(asked[place], case, tables, np.flatnonzero(refused_by == place), known)
     if tables is not None:
         weigh(brokerage, tables, refused_by, known)
     return known
@@ -37,8 +38,10 @@ def concerns(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None)
     return tables is not None and rule.rule.concerns(tables.task[0])
 
 
-def tell(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None, rows: np.ndarray, known: Figures) -> None:
-    """Figures and words of one rule about the candidates that it refused."""
+def tell(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None, rows: np.ndarray,
+         known: Figures) -> dict[int, str]:
+    """Fill in the figures of one rule about the candidates that it refused; returns its words for them."""
+    asked: list[tuple]
     if rule.rule.per_candidate or rule.rule.of_list:
         assert tables is not None
         known.value[rows], known.limit[rows] = tables.value[rows], tables.limit[rows]
@@ -49,8 +52,9 @@ def tell(rule: CriterionFunction, case: AnalysisCase, tables: Tables | None, row
             known.value[rows] = np.broadcast_to(answer.value, case.n_candidates)[rows]
             known.limit[rows] = np.broadcast_to(answer.limit, case.n_candidates)[rows]
         asked = [(case, k) for k in rows.tolist()]
-    if rule.rule.text is not None:
-        known.texts.update(zip(rows.tolist(), (rule.rule.text(*one) for one in asked), strict=True))
+    if rule.rule.text is None:
+        return {}
+    return dict(zip(rows.tolist(), (rule.rule.text(*one) for one in asked), strict=True))
 
 
 def candidate(tables: Tables, k: int) -> Candidate:
