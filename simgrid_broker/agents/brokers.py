@@ -8,7 +8,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.policies import Policies
-from simgrid_broker.gdpconfig import analy_eval
+from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.hint import Hints
 from simgrid_broker.views import JobInput, Nuclei, Queues, Stats, Task, Verdict
@@ -62,8 +62,7 @@ class Brokers:
         """Verdict of the analysis brokerage for `wanted` jobs of the task in a row; account: as for `question`."""
         account = task.share if account is None else account
         policies = self.policies
-        slots = policies.cfg.value(analy_eval.USER_USAGE_THRESHOLD_A)
-        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted, slots)
+        seen = observe.analysis_view(self.world, self.snapshot, row, account, wanted, slots_of_class_a(policies.cfg))
         return policies.analysis_brokerage(task, self.queues, seen, policies.cfg, policies.edition,
                                            self.cache if cache else None)
 

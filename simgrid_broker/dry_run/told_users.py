@@ -7,7 +7,6 @@ import numpy as np
 from simgrid_broker.names import SiteClass, TaskClass
 from simgrid_broker.scenario.snapshot import OwnerNumbers, Snapshot
 from simgrid_broker.scenario.snapshot_task import SnapshotTask
-from simgrid_broker.schema.queues import QueueNumbers
 from simgrid_broker.views import USER_AT, Owner, Quota, UserView
 from simgrid_broker.world.world import World
 
@@ -56,9 +55,10 @@ def users_at(world: World, snapshot: Snapshot, task: SnapshotTask, share: str, o
     full = [storages.index(name) for name in owner.full_storages]
     at["over_quota"] = np.isin(world.analysis_places.output, full)
     for number, name in enumerate(queues):
-        told, one = snapshot.queues.get(name, QueueNumbers()), at[number]
-        one["to_running_rate"] = told.to_running_rate
-        one["site_class"] = SiteClass.MID if told.site_class is None else SiteClass.of(told.site_class)
+        told, one = snapshot.queues.get(name), at[number]
+        if told is not None:
+            one["to_running_rate"] = told.to_running_rate
+            one["site_class"] = SiteClass.MID if told.site_class is None else SiteClass.of(told.site_class)
         if (ended := task.ended_jobs.get(name)) is not None:
             one["failed"], one["closed"], one["finished"] = ended.failed, ended.closed, ended.finished
         one["used"] = name in task.used_queues

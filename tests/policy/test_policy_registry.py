@@ -8,6 +8,7 @@ import pytest
 from simgrid_broker.errors import PluginError
 from simgrid_broker.plugins import Plugin
 from simgrid_broker.policy import registry
+from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis
 from simgrid_broker.policy.dispatch import GLOBAL_SHARES, DispatchOrder
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.pilot_streaming import new_workers
@@ -24,6 +25,7 @@ KINDS = ("dispatch_order", "pilot_submission", "throttle", "job_brokerage", "tas
     ("throttle", "job_throttler", throttle),
     ("job_brokerage", "production", broker_jobs),
     ("task_brokerage", "production", broker_task),
+    ("analysis_brokerage", "analysis", broker_analysis),
 ])
 def test_the_package_s_own_policies(kind, name, expected):
     assert registry.policy(kind, name) is expected
@@ -62,7 +64,8 @@ def test_another_package_can_offer_a_policy(tmp_path, monkeypatch):
 
 NONSENSE = {"dispatch_order": "share, then age", "pilot_submission": lambda *status: [[1]],
             "throttle": lambda *counts: 500, "job_brokerage": lambda *question: None,
-            "task_brokerage": lambda *question: Verdict((), np.full(2, KEPT), np.ones(2), np.arange(2))}
+            "task_brokerage": lambda *question: Verdict((), np.full(2, KEPT), np.ones(2), np.arange(2)),
+            "analysis_brokerage": lambda *question: None}
 THREE = SimpleNamespace(worker_cores=np.ones((1, 1)), site=np.arange(3))
 
 

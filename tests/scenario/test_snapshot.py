@@ -137,7 +137,7 @@ def test_to_dict_and_back():
 @pytest.mark.parametrize(("said", "broker"), [
     pytest.param({}, "task_brokerage", id="production without a nucleus"),
     pytest.param({"nucleus": "WEST"}, "job_brokerage", id="production with a nucleus"),
-    pytest.param({"prodsourcelabel": "user"}, "job_brokerage", id="analysis has no nucleus"),
+    pytest.param({"prodsourcelabel": "user"}, "analysis_brokerage", id="analysis"),
     pytest.param({"brokerage": "job_brokerage"}, "job_brokerage", id="as it is told"),
 ])
 def test_which_broker_is_asked(said, broker):

@@ -13,6 +13,7 @@ from simgrid_broker.gdpconfig import GdpconfigKey, analy_eval, prio_mgr
 from simgrid_broker.names import USER_ANALYSIS, TaskClass
 from simgrid_broker.policy.analysis_brokerage.question import AnalysisCase
 from simgrid_broker.policy.rule import Answer, criterion
+from simgrid_broker.views import Gdpconfig
 
 STEP_1 = "PanDA brokerage documentation, analysis job brokerage, step 1"
 QUEUED_PER_CAP = 2
@@ -139,8 +140,13 @@ def slot_ratio(case: AnalysisCase) -> float:
     """
     assert case.cfg is not None and case.user is not None
     left = case.user.rem_slots_a
-    ratio = RATIO_IF_UNKNOWN if isnan(left) else 1 - left / case.cfg.value(analy_eval.USER_USAGE_THRESHOLD_A)
+    ratio = RATIO_IF_UNKNOWN if isnan(left) else 1 - left / slots_of_class_a(case.cfg)
     return min(ratio, 1.0) if case.edition == "documented" else ratio
+
+
+def slots_of_class_a(cfg: Gdpconfig) -> float:
+    """Slots of a user at hi sites up to which tasks are of class A: USER_USAGE_THRESHOLD_A."""
+    return cfg.value(analy_eval.USER_USAGE_THRESHOLD_A)
 
 
 # ---- disk quota ------------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from simgrid_broker.units import GIB
 from simgrid_broker.views import DatasetAt, Gdpconfig, InputAt, Task
 
 COMPLETE_DISK, INCOMPLETE_DISK, COMPLETE_TAPE, INCOMPLETE_TAPE, COMPLETE_VP, INCOMPLETE_VP = map(int, ReplicaState)
-COMPLETE = COMPLETE_DISK | COMPLETE_TAPE | COMPLETE_VP
+ANY_COMPLETE = COMPLETE_DISK | COMPLETE_TAPE | COMPLETE_VP
 VIRTUAL = COMPLETE_VP | INCOMPLETE_VP
 TAPE_WEIGHT = 0.001
 """Weight of a dataset that a queue has on tape, where one on disk weighs 1; source: brokerage reference, 3.4."""
@@ -87,7 +87,7 @@ def is_distributed(dataset: DatasetAt, states: np.ndarray) -> bool:
     """Whether a dataset counts as scattered: no candidate has all of it, and it is; or it is a container."""
     if not states.any():
         return False
-    return dataset.container or (dataset.scattered and not (states & COMPLETE).any())
+    return dataset.container or (dataset.scattered and not (states & ANY_COMPLETE).any())
 
 
 def incomplete(name: str, places: Sequence[str]) -> str:
@@ -135,7 +135,7 @@ def places_of(states: np.ndarray, partly: bool, tape: bool = True, virtual: bool
     counted = COMPLETE_DISK | INCOMPLETE_DISK
     counted |= (COMPLETE_TAPE | INCOMPLETE_TAPE if tape else 0) | (VIRTUAL if virtual else 0)
     seen = states & counted
-    whole, part = (seen & COMPLETE) > 0, (seen & ~COMPLETE) > 0
+    whole, part = (seen & ANY_COMPLETE) > 0, (seen & ~ANY_COMPLETE) > 0
     is_on_disk = bool((seen & COMPLETE_DISK).any())
     if is_on_disk:
         is_real = (states & VIRTUAL) == 0
