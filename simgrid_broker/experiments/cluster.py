@@ -35,7 +35,7 @@ class Cluster:
         if scheduler is not None:
             self._client = _connected(scheduler)
             return
-        number = workers or len(os.sched_getaffinity(0))
+        number = workers or _cores()
         self._local = LocalCluster(n_workers=number, threads_per_worker=1, processes=True, dashboard_address=None,
                                    silence_logs=logging.CRITICAL)
         self._client = Client(self._local)
@@ -51,7 +51,7 @@ class Cluster:
     @property
     def n_workers(self) -> int:
         """Workers at this moment."""
-        return len(self._client.scheduler_info(n_workers=-1)["workers"])
+        return len(self._client.nthreads())
 
     def pids(self) -> list[int]:
         """Process ids of the workers."""
@@ -67,6 +67,11 @@ class Cluster:
         places = {self._client.submit(work, shared, task, pure=False): place for place, task in enumerate(tasks)}
         for future in as_completed(list(places)):
             yield places.pop(future), _result(future)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _result(future: Any) -> Any:

@@ -50,7 +50,12 @@ def value_at(axis: Axis, part: float) -> Any:
         return axis.values[min(int(part * len(axis.values)), len(axis.values) - 1)]
     low, high = bounds(axis)
     value = low * (high / low) ** part if axis.scale == "log" else low + part * (high - low)
-    return round(value) if axis.whole else float(f"{value:.{DIGITS}g}")
+    return round(value) if axis.whole else rounded(value)
+
+
+def rounded(value: float) -> float:
+    """A number with DIGITS significant digits."""
+    return float(f"{value:.{DIGITS}g}")
 
 
 def bounds(axis: Axis) -> tuple[float, float]:

@@ -71,9 +71,12 @@ def _named(run: Run) -> Iterator[tuple[pd.Series, pd.DataFrame]]:
     table = metrics.summary(run)
     yield table.metric.astype(str), table
     shares, waits = metrics.share_compliance(run), metrics.waiting_times(run)
-    sites, tasks = metrics.mean_cores(run), metrics.task_turnaround(run)
+    sites, tasks = metrics.mean_cores(run), metrics.task_turnaround(run, "name")
+    work = run.manifest["scenario"]["workload"]
+    streams = [stream["name"] for stream in (*work["campaigns"], *work["users"])]
+    tasks = tasks[tasks.name.isin(streams)]                     # not merge and test tasks, which none could name before
     for part, by, table, known in (("shares", "share", shares[shares.level > 0], OF_SHARE),
-                                   ("waiting", "share", waits, OF_WAITING), ("tasks", "campaign", tasks, OF_TASKS),
+                                   ("waiting", "share", waits, OF_WAITING), ("tasks", "name", tasks, OF_TASKS),
                                    ("sites", "site", sites, OF_SITE)):
         table = table[table.metric.isin(known)]
         yield part + "." + table[by].astype(str) + "." + table.metric.astype(str), table

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import re
 import shutil
 from collections.abc import Mapping
@@ -54,7 +55,7 @@ def state_of(point: Point, study: Path) -> tuple[str, str]:
 def unfinished_folder(point: Point, study: Path) -> Path:
     """A hidden folder next to that of the run, in which it is written until it is complete."""
     folder = point.folder(study)
-    return folder.with_name(f".{folder.name}.{os.uname().nodename}-{os.getpid()}")
+    return folder.with_name(f".{folder.name}.{platform.node()}-{os.getpid()}")
 
 
 def keep(written: Path, point: Point, study: Path) -> None:

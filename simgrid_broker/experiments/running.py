@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from simgrid_broker.experiments.cluster import Cluster
 
 
+MOST_CHECKED = 100
+"""Different settings that are all checked before a study begins: each takes up to half a second."""
+
+
 class Progress(NamedTuple):
     """How far a study is: points by what became of them, and the expected time to its end, s (NaN at first)."""
 
@@ -119,11 +123,12 @@ def check_points(points: Sequence[Point], scenarios: Sequence[Scenario], study: 
                  check: Callable[[Scenario], None] | None = None) -> None:
     """Raise StudyError with the problems of points whose settings cannot be used, before anything runs.
 
-    check: raises a ScenarioError for what else is wrong with the scenario of a point.
+    Of a study of more than MOST_CHECKED different settings, the ends of each range, each other value and MOST_CHECKED
+    combinations are checked. check: raises a ScenarioError for what else is wrong with the scenario of a point.
     """
     problems: list = []
     refused = 0
-    for point in _once(points):
+    for point in _telling(list(_once(points))):
         try:
             scenario = laid_over(scenarios[point.scenario], point.settings, study, "vary")
             if check is not None:
@@ -135,6 +140,19 @@ def check_points(points: Sequence[Point], scenarios: Sequence[Scenario], study: 
             break
     if problems:
         raise StudyError(problems)
+
+
+def _telling(points: Sequence[Point]) -> list[Point]:
+    """Points that show what is wrong with any: all of a small study."""
+    chosen = list(points[:MOST_CHECKED])
+    for key in {key: None for point in points[MOST_CHECKED:] for key in point.settings}:
+        those = [point for point in points if key in point.settings]
+        values = [point.settings[key] for point in those]
+        if all(isinstance(value, (int, float)) for value in values):
+            chosen += [those[values.index(min(values))], those[values.index(max(values))]]
+        else:
+            chosen += {same(value): point for value, point in zip(values, those, strict=True)}.values()
+    return list(_once(chosen))
 
 
 def _once(points: Sequence[Point]) -> Iterator[Point]:

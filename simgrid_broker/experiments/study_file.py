@@ -16,6 +16,7 @@ from simgrid_broker.scenario.yaml_lines import read_yaml
 from simgrid_broker.schema.part import Part
 
 S = TypeVar("S", bound="StudyFile")
+SEEDS_WANTED = "expected a number of seeds above 0, such as 20, or a range, such as 5-9"
 MOST_REFUSED = 8
 """Impossible points of a study that a refusal names."""
 
@@ -30,11 +31,11 @@ def seeds_of(text: int | str) -> tuple[int, ...]:
     for part in parts:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
-            raise ValueError("expected a number of seeds, such as 20, or a range, such as 5-9")
+            raise ValueError(SEEDS_WANTED)
         alone = len(parts) == 1 and not dash
         chosen += range(1, int(first) + 1) if alone else range(int(first), int(last or first) + 1)
     if not chosen:
-        raise ValueError("at least one seed is needed")
+        raise ValueError(SEEDS_WANTED)
     return tuple(dict.fromkeys(chosen))
 
 
@@ -222,7 +223,7 @@ def _placed(problem: Problem, values: Mapping[str, Any], study: StudyFile | None
         return Problem(problem.file, problem.line, problem.key, problem.value, f"{problem.expected} (with {point})",
                        problem.nearest)
     origin = study.origin(f"{part}.{key}") if study is not None else None
-    file, line = (origin.file, origin.line) if origin is not None else ("command line", None)
+    file, line = (origin.file, origin.line) if origin is not None and origin.file else ("command line", None)
     return Problem(file, line, key, values[key], problem.expected, problem.nearest)
 
 

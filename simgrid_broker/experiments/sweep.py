@@ -9,7 +9,7 @@ import pandas as pd
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.design import combinations
 from simgrid_broker.experiments.figures import headlines, known_figures, unknown_figures
-from simgrid_broker.experiments.intervals import student
+from simgrid_broker.experiments.intervals import paired, student
 from simgrid_broker.experiments.pages import (
     asked,
     failed_notes,
@@ -33,8 +33,9 @@ DRAWN = ("finished", "core_occupancy", "wait_p50", "share_deviation")
 """Figures that are drawn unless others are asked for."""
 MOST_LINES = 8
 """Values of a second setting that have a curve each; more are drawn as a map."""
-EFFECT = ("Means over all other settings; low and high: 95 % interval over the seeds. Effect: largest less smallest "
-          "mean. One row for each setting and figure, the largest effect relative to the mean first.")
+EFFECT = ("Means over all other settings. Effect: largest less smallest mean, with its standard error and 95 % "
+          "interval over pairs of runs with the same seed; the largest relative to the mean first. Extremes of many "
+          "values are partly lucky.")
 
 Check = Callable[[Scenario], None]
 
@@ -105,27 +106,35 @@ def marginal(results: pd.DataFrame, key: str, figure: str) -> pd.DataFrame:
     Columns `key`, value, error, low, high, count. The other settings are averaged for each seed first, so the error is
     that over the seeds.
     """
+    runs = _by_value(results, key, figure)
+    return pd.DataFrame([{key: value, **student(runs[value]).columns()} for value in runs])
+
+
+def _by_value(results: pd.DataFrame, key: str, figure: str) -> pd.DataFrame:
+    """Means of a figure by seed (rows) and value of a setting (columns), over all values of the others."""
     part = results[results.figure == figure]
-    runs = part.groupby([key, "seed"], sort=False).value.mean().reset_index()
-    return pd.DataFrame([{key: value, **student(one.value).columns()} for value, one in runs.groupby(key, sort=False)])
+    means_by_value = part.groupby([key, "seed"], sort=False).value.mean().unstack(key)
+    return means_by_value[list(dict.fromkeys(part[key]))]
 
 
 def effects(results: pd.DataFrame, keys: Iterable[str], figures: Iterable[str]) -> pd.DataFrame:
-    """Main effects: setting, figure, effect (largest less smallest marginal mean), % of the mean, and both extremes."""
+    """Main effects: setting, figure, value (largest less smallest marginal mean) with error and 95 % interval, %, ends.
+
+    The interval is that of pairs of runs with the same seed; percent: of the mean of all values.
+    """
     rows = []
     for figure in figures:
         for key in keys:
-            table = marginal(results, key, figure).dropna(subset="value")
-            if len(table) < 2:
-                continue
-            low, high = table.loc[table.value.idxmin()], table.loc[table.value.idxmax()]
-            whole = abs(table.value.mean())
-            rows.append({"setting": key, "figure": figure, "effect": high.value - low.value,
-                         "percent": 100 * (high.value - low.value) / whole if whole else float("nan"),
-                         "lowest": low.value, "lowest_error": low.error, "lowest_at": low[key],
-                         "highest": high.value, "highest_error": high.error, "highest_at": high[key]})
-    columns = ["setting", "figure", "effect", "percent", "lowest", "lowest_error", "lowest_at", "highest",
-               "highest_error", "highest_at"]
+            runs = _by_value(results, key, figure).dropna(axis=1, how="all")
+            if runs.shape[1] > 1:
+                averages = runs.mean()
+                low, high = averages.idxmin(), averages.idxmax()
+                found, whole = paired(runs[low], runs[high]), abs(averages.mean())
+                rows.append({"setting": key, "figure": figure, **found.columns(),
+                             "percent": 100 * found.value / whole if whole else float("nan"),
+                             "lowest": averages[low], "lowest_at": low, "highest": averages[high], "highest_at": high})
+    columns = ["setting", "figure", "value", "error", "low", "high", "count", "percent", "lowest", "lowest_at",
+               "highest", "highest_at"]
     return pd.DataFrame(rows, columns=columns).sort_values("percent", ascending=False, kind="stable")
 
 
@@ -162,9 +171,9 @@ def _main_effects(results: pd.DataFrame, keys: tuple[str, ...], figures: tuple[s
     if design not in ("grid", "list"):
         return Section("effects", "Main effects", (_correlations(results, keys, figures),))
     table = effects(results, keys, figures)
-    names = {"setting": "Setting", "figure": "Figure", "effect": "Effect", "percent": "Effect, % of the mean",
-             "lowest": "Smallest mean", "lowest_error": "Error", "lowest_at": "at", "highest": "Largest mean",
-             "highest_error": "Its error", "highest_at": "at value"}
+    names = {"setting": "Setting", "figure": "Figure", "value": "Effect", "error": "Error", "low": "Low",
+             "high": "High", "count": "Seeds", "percent": "Effect, % of the mean", "lowest": "Smallest mean",
+             "lowest_at": "at", "highest": "Largest mean", "highest_at": "at value"}
     shown = table.assign(figure=table.figure.map(label_of), lowest_at=table.lowest_at.map(str),
                          highest_at=table.highest_at.map(str)).rename(columns=names)
     blocks: list[Block] = [TableBlock("", shown, EFFECT, mixed=True)]

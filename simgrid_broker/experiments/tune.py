@@ -13,7 +13,7 @@ import pandas as pd
 from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
 from optuna.trial import FrozenTrial, TrialState
 
-from simgrid_broker.experiments.design import bounds, levels
+from simgrid_broker.experiments.design import bounds, levels, rounded
 from simgrid_broker.experiments.figures import headlines, known_figures
 from simgrid_broker.experiments.points import DONE, Point, state_of
 from simgrid_broker.experiments.running import LOCAL, Plan, Progress, Workers, run_on, started, unfinished
@@ -188,7 +188,7 @@ def settings_of(file: TuneFile, trial: FrozenTrial) -> dict[str, Any]:
     found = {}
     for key, axis in file.vary.items():
         value = trial.params[key]
-        found[key] = levels(axis)[value] if axis.values is not None else value
+        found[key] = levels(axis)[value] if axis.values is not None else value if axis.whole else rounded(value)
     return found
 
 

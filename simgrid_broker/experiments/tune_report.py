@@ -14,6 +14,7 @@ from simgrid_broker.experiments.pages import (
     failed_notes,
     label_of,
     runs_section,
+    with_unit,
     write_study_page,
     write_table,
 )
@@ -90,19 +91,21 @@ def _search(result: Tuned, file: TuneFile) -> Section:
     ended = result.trials[result.trials.state == "complete"]
     kinds = ended.on_front.map({True: "Pareto front", False: "other"}).where(ended.feasible, "breaks a constraint")
     names, blocks = list(file.objectives), list[Block]()
+    units = result.study.results().groupby("figure").unit.first().to_dict()
     if not len(ended):
         blocks.append(Note("No trial ended with all figures."))
     if len(names) > 1 and len(ended):
         drawn = pd.DataFrame({"x": ended[names[0]], "y": ended[names[1]], "kind": kinds})
         blocks.append(Plot("front", f"{label_of(names[0])} against {label_of(names[1])}", drawn, drawn_by(
-            "study_plots.trade_off", xlabel=_way(file, names[0]), ylabel=_way(file, names[1])),
+            "study_plots.trade_off", xlabel=_way(file, names[0], units),
+            ylabel=_way(file, names[1], units)),
             "Each point is a trial, mean over its seeds; no other trial beats those of the front in all objectives.",
             (10, 4.6)))
     for name in names if len(ended) else ():
         drawn = pd.DataFrame({"x": ended.trial.str[1:].astype(int), "y": ended[name], "kind": kinds})
         blocks.append(Plot(f"trials-{name}", f"{label_of(name)} by trial", drawn, drawn_by(
-            "study_plots.trade_off", xlabel="trial", ylabel=_way(file, name)), "Mean over the seeds of each trial.",
-            (10, 3.6)))
+            "study_plots.trade_off", xlabel="trial", ylabel=_way(file, name, units)),
+            "Mean over the seeds of each trial.", (10, 3.6)))
     shown = result.trials.assign(feasible=result.trials.feasible.map(_yes), on_front=result.trials.on_front.map(_yes))
     return Section("trials", "Trials", (*blocks, TableBlock("All trials", shown, mixed=True)))
 
@@ -124,8 +127,9 @@ def _limit(limit: Any) -> str:
     return " and ".join(parts)
 
 
-def _way(file: TuneFile, name: str) -> str:
-    return f"{label_of(name)} ({file.objectives[name]})"
+def _way(file: TuneFile, name: str, units: Mapping[str, str]) -> str:
+    """Label of the axis of an objective."""
+    return f"{with_unit(name, units.get(name, ''))}, to {file.objectives[name]}"
 
 
 def _yes(value: bool) -> str:

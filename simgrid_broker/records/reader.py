@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from simgrid_broker.errors import InputFileError, Problem
 from simgrid_broker.records.layout import JOB_END_TIMES, arrow_schema
 from simgrid_broker.records.manifest import MANIFEST, read_manifest, runs_near
 from simgrid_broker.schema import RECORDED
+from simgrid_broker.units import format_seconds
 
 if TYPE_CHECKING:
     import pandas as pd  # else imported when a table is read
@@ -35,6 +37,17 @@ class Run:
         self.folder = Path(folder)
         self.manifest = read_manifest(self.folder)
         self.remarks: list[str] = []
+
+    def __repr__(self) -> str:
+        what = f"{self.manifest['scenario']['name']}, seed {self.manifest['seed']}, {self.manifest['status']}"
+        return f"<run in {self.folder}: {what}>"
+
+    def _repr_html_(self) -> str:
+        facts = {"scenario": self.manifest["scenario"]["name"], "edition": self.manifest["scenario"]["edition"],
+                 "seed": self.manifest["seed"], "status": self.manifest["status"],
+                 "simulated": format_seconds(float(self.manifest["simulated_s"])), "folder": self.folder}
+        return "<table>" + "".join(f"<tr><th>{escape(name)}</th><td>{escape(str(value))}</td></tr>"
+                                   for name, value in facts.items()) + "</table>"
 
     @property
     def name(self) -> str:

@@ -35,9 +35,9 @@ def _pairs(a: object, b: object) -> list[tuple[str, Any, Any]] | None:
         return _matched(a, b)
     if not (isinstance(a, list) and isinstance(b, list)):
         return None
-    named = _by_name(a), _by_name(b)
-    if named[0] is not None and named[1] is not None:
-        return _matched(*named)
+    first, second = _by_name(a), _by_name(b)
+    if first is not None and second is not None:
+        return _matched(first, second)
     return [(str(k), one, other) for k, (one, other) in enumerate(zip(a, b, strict=True))] if len(a) == len(b) else None
 
 
@@ -47,9 +47,8 @@ def _matched(a: Mapping, b: Mapping) -> list[tuple[str, Any, Any]]:
 
 def _by_name(values: Sequence) -> dict[str, Any] | None:
     """The elements by name, if each has one of its own."""
-    names = [value.get("name") if isinstance(value, Mapping) else None for value in values]
-    is_named = len(names) > 0 and None not in names and len(set(names)) == len(names)
-    return dict(zip(names, values, strict=True)) if is_named else None
+    named = {value["name"]: value for value in values if isinstance(value, Mapping) and value.get("name") is not None}
+    return named if values and len(named) == len(values) else None
 
 
 def differing_names(paths: Sequence[Path]) -> list[str]:

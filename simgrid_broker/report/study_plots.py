@@ -24,6 +24,8 @@ from simgrid_broker.report.colours import categories
 from simgrid_broker.report.palette import FAINT, INK
 from simgrid_broker.report.words import number
 
+APART = 0.008
+"""Part of the axis by which the error bars of several lines are moved apart."""
 DARK = 0.55
 """Part of the range of a map above which its cells are dark and their texts white."""
 
@@ -89,9 +91,10 @@ def response(table: pd.DataFrame, axes: Axes, x: str, ylabel: str) -> Axes:
     dress(axes, xlabel=x, ylabel=ylabel)
     lines = list(dict.fromkeys(table.line))
     colours, places = categories(lines), _places(table[x])
-    for line in lines:
+    span = (max(places.values()) - min(places.values())) or 1
+    for k, line in enumerate(lines):
         one = table[table.line == line]
-        at = [places[value] for value in one[x]]
+        at = [places[value] + APART * span * (k - (len(lines) - 1) / 2) for value in one[x]]
         axes.errorbar(at, one.value, yerr=[one.value - one.low, one.high - one.value], color=colours[line], capsize=3,
                       marker="o", markersize=4, linewidth=1.4, label=str(line) or None)
     if not _all_numbers(table[x]):
@@ -152,7 +155,8 @@ def effects(table: pd.DataFrame, axes: Axes, xlabel: str, kinds: Sequence[str]) 
     for k, kind in enumerate(kinds):
         one = table[table.kind == kind]
         at = one.name.map({name: place for place, name in enumerate(names)}) + high * ((len(kinds) - 1) / 2 - k)
-        axes.barh(at, one.value, 0.9 * high, color=colours[kind], label=kind, xerr=one.error.fillna(0),
+        errors = one.error.fillna(0) if one.error.notna().any() else None
+        axes.barh(at, one.value, 0.9 * high, color=colours[kind], label=kind, xerr=errors,
                   error_kw={"ecolor": INK, "elinewidth": 1, "capsize": 2})
     axes.axvline(0, color=INK, linewidth=0.9)
     legend_above(axes, handles_of(axes))

@@ -8,29 +8,15 @@ from small_study import quick
 from simgrid_broker.errors import StudyError
 from simgrid_broker.experiments.figures import figures, known_figures
 from simgrid_broker.experiments.points import DONE, FAILED, OPEN, Point, clear_unfinished, state_of
-from simgrid_broker.experiments.running import Workers, _Pace, check_points, run_on
+from simgrid_broker.experiments.running import MOST_CHECKED, Workers, _Pace, check_points, run_on, unfinished
 from simgrid_broker.experiments.study import begin, read_study
 from simgrid_broker.experiments.work import Common, run_point
 from simgrid_broker.records import read_run
 
 
-class HereAndNow:
-    """A cluster of one worker: this process."""
-
-    n_workers = 1
-
-    def __init__(self, fails=()):
-        self.asked, self.fails = [], fails
-
-    def results(self, work, common, tasks):
-        for place, task in enumerate(tasks):
-            self.asked.append((task.group, task.seed))
-            yield place, MemoryError("died") if task.seed in self.fails else work(common, task)
-
-
-def ran(study, points, scenario, cluster):
-    """Run what is left of some points of a study in this process."""
-    from simgrid_broker.experiments.running import unfinished
+def ran(study, points, scenario, cluster, fails=()):
+    """Run what is left of some points of a study in this process; those that were asked for."""
+    cluster.asked, cluster.fails = [], fails
     run_on(cluster, points, unfinished(points, study.folder), Common(study.folder, (scenario,)), Workers())
     return cluster.asked
 
@@ -54,14 +40,14 @@ def test_figures_of_a_run_have_the_names_that_are_known_before_it(tmp_path):
     assert figures(run).equals(table)                                     # the second time from its file
 
 
-def test_finished_points_are_not_repeated_and_dead_ones_are(tmp_path):
+def test_finished_points_are_not_repeated_and_dead_ones_are(tmp_path, here_and_now):
     scenario, points = quick(), [Point("base", seed) for seed in (1, 2, 3)]
     study = begin(tmp_path, "replicate", {}, points)
-    assert ran(study, points, scenario, HereAndNow(fails=(2,))) == [("base", 1), ("base", 2), ("base", 3)]
+    assert ran(study, points, scenario, here_and_now, fails=(2,)) == [("base", 1), ("base", 2), ("base", 3)]
     assert study.points().set_index("seed").state.to_dict() == {1: DONE, 2: FAILED, 3: DONE}
     assert study.points().set_index("seed").message[2] == "MemoryError: died"
     first = (tmp_path / "base" / "seed-1" / "manifest.json").stat().st_mtime_ns
-    assert ran(study, points, scenario, HereAndNow()) == [("base", 2)]
+    assert ran(study, points, scenario, here_and_now) == [("base", 2)]
     assert set(study.points().state) == {DONE} and set(study.points().message) == {""}
     assert (tmp_path / "base" / "seed-1" / "manifest.json").stat().st_mtime_ns == first
 
@@ -100,6 +86,15 @@ def test_settings_that_name_nothing_or_are_out_of_range_are_refused_together():
     assert [problem.key for problem in refused.value.problems] == ["shares.Analyis.value",
                                                                    "workload.campaigns.simulation.corecount"]
     assert refused.value.problems[0].nearest == ("Analysis",)
+
+
+def test_of_many_points_those_at_the_ends_of_each_range_are_checked():
+    scenario = quick()
+    many = [Point(f"p{k}", 1, {"shares.Analysis.value": k, "edition": "documented"}) for k in range(1, 300)]
+    asked = []
+    check_points([*many, Point("last", 1, {"shares.Analysis.value": 7.5, "edition": "deployed"})], [scenario],
+                 check=lambda one: asked.append((one.shares[0].value, one.edition)))
+    assert len(asked) == MOST_CHECKED + 2 and {(299, "documented"), (7.5, "deployed")} <= set(asked)
 
 
 def test_a_changed_study_is_refused_and_says_what_changed(tmp_path):

@@ -24,24 +24,6 @@ from simgrid_broker.experiments.tune import (
 from simgrid_broker.experiments.tune_report import write_tune_report
 
 
-@pytest.fixture
-def here_and_now(monkeypatch):
-    """Points run in this process instead of in workers."""
-    from contextlib import contextmanager
-
-    class Here:
-        n_workers = 1
-
-        def results(self, work, common, tasks):
-            yield from ((place, work(common, task)) for place, task in enumerate(tasks))
-
-    @contextmanager
-    def started(workers):
-        yield Here()
-    for module in ("running", "tune"):
-        monkeypatch.setattr(f"simgrid_broker.experiments.{module}.started", started)
-
-
 def test_a_sweep_writes_one_tidy_table_and_a_report(tmp_path, here_and_now):
     path = study_file(tmp_path, seeds="2", figures=["finished", "core_occupancy"], vary={
         "workload.users.analysis.offered_cores": [10, 40], "edition": ["documented", "deployed"]})
@@ -68,7 +50,7 @@ def test_marginal_means_have_the_error_over_the_seeds():
     assert table.value.tolist() == [14.5, 24.5] and table["count"].tolist() == [3, 3]
     assert table.error.tolist() == pytest.approx([3 ** -0.5, 3 ** -0.5])
     found = effects(pd.DataFrame(rows), ("x", "y"), ("finished",))
-    assert found.setting.tolist() == ["x", "y"] and found.effect.tolist() == [10, 5]
+    assert found.setting.tolist() == ["x", "y"] and found.value.tolist() == [10, 5]
 
 
 PLANTED = {"gdpconfig.NQUEUELIMITSITE_Production": {"from": 1, "to": 1000, "scale": "log", "whole": True},
