@@ -16,8 +16,8 @@ from simgrid_broker.policy.job_brokerage.question import JobCase, task_record
 from simgrid_broker.policy.resource_types import UNDEFINED, resource_type_of
 from simgrid_broker.policy.rule import Answer, CriterionFunction, refused_of
 from simgrid_broker.scenario import Scenario, in_force
-from simgrid_broker.scenario.cross_checks import leaf_of
 from simgrid_broker.scenario.model import Record
+from simgrid_broker.scenario.rules_shares import leaf_of
 from simgrid_broker.scenario.synthetic import typical_tasks
 from simgrid_broker.views import Gdpconfig, Queues, Task
 from simgrid_broker.wording import worded

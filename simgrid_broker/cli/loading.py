@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli.tagging import untagged_streams
 from simgrid_broker.errors import Problem, ScenarioError, nearest
 
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
            workload: Path | None = None) -> "Scenario":
     """The scenario in `file` with the settings of the command line.
 
-    Raises ScenarioError, also for unknown policies, for work whose tasks no share takes, and for architectures and zero
-    shares that PanDA would ignore.
+    Raises ScenarioError, also for unknown policies, and for architectures and zero shares that PanDA would ignore.
     """
     from simgrid_broker.scenario import load_scenario
     overrides = list(settings or ())
@@ -46,8 +44,7 @@ def loaded(file: Path, seed: int | None = None, until: str | None = None, settin
 
 def refuse_unusable(scenario: "Scenario") -> None:
     """Raise ScenarioError for what `load_scenario` does not see; see `loaded`."""
-    if problems := [*unknown_plugins(scenario), *untagged_streams(scenario), *malformed_architectures(scenario),
-                    *malformed_zero_shares(scenario)]:
+    if problems := [*unknown_plugins(scenario), *malformed_architectures(scenario), *malformed_zero_shares(scenario)]:
         raise ScenarioError(problems)
 
 

@@ -1,6 +1,5 @@
 """All checks between the parts of a scenario, and remarks on what is legal but suspicious."""
 
-import re
 from collections.abc import Callable, Iterator
 
 from simgrid_broker.errors import nearest
@@ -29,17 +28,16 @@ from simgrid_broker.scenario.rules_dirac import group_findings
 from simgrid_broker.scenario.rules_grid import GRID_RULES, too_much_space
 from simgrid_broker.scenario.rules_names import unknown_name
 from simgrid_broker.scenario.rules_network import NETWORK_RULES
-from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys
+from simgrid_broker.scenario.rules_shares import SHARE_RULES, TAGS, shares_with_keys, work_without_share
 from simgrid_broker.scenario.rules_users import boosts_of_users, boosts_without_effect
 from simgrid_broker.scenario.rules_work import WORK_RULES
 from simgrid_broker.scenario.rules_work_queues import WORK_QUEUE_RULES
 from simgrid_broker.scenario.rules_workers import WORKER_RULES
-from simgrid_broker.scenario.work_queues import by_queue
 from simgrid_broker.schema.queues import NUMBERS, option_number, option_value, standby_slots
 
 CHECKS: tuple[Callable[[Scenario], Iterator[Finding]], ...] = (
-    *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, *WORK_RULES, *WORK_QUEUE_RULES,
-    *RETRY_RULES, boosts_of_users, group_findings, unknown_name)
+    *GRID_RULES, *NETWORK_RULES, *WORKER_RULES, too_much_space, *SHARE_RULES, work_without_share, *WORK_RULES,
+    *WORK_QUEUE_RULES, *RETRY_RULES, boosts_of_users, group_findings, unknown_name)
 """Every rule; each gives a finding for everything that breaks it."""
 
 
@@ -60,13 +58,6 @@ def no_work(scenario: Scenario) -> Iterator[str]:
         yield "There is no work: neither campaigns nor users nor a trace."
 
 
-def work_without_share(scenario: Scenario) -> Iterator[str]:
-    """Campaigns and users that no leaf share takes: PanDA declares such tasks broken."""
-    for stream in (*scenario.workload.campaigns, *scenario.workload.users):
-        if not by_queue(scenario) and leaf_of(scenario, stream) is None:
-            yield f"No share takes the tasks of {stream.name!r}; they will be broken."
-
-
 def labels_without_pilots(scenario: Scenario) -> Iterator[str]:
     """Work whose label no pilot asks for; source: lifecycle reference, section 5.2."""
     asked = {label for labels in ASKED_LABELS.values() for label in labels}
@@ -74,14 +65,6 @@ def labels_without_pilots(scenario: Scenario) -> Iterator[str]:
         if stream.prodsourcelabel not in asked and stream.processingtype != JOB_TYPE_OF_TESTS:
             yield (f"No pilot asks for jobs of prodsourcelabel {stream.prodsourcelabel!r}, so that those of "
                    f"{stream.name!r} never start.")
-
-
-def leaf_of(scenario: Scenario, stream) -> str | None:
-    """The leaf share of the tasks of a campaign or a group of users, without work queues; None if there is none."""
-    if stream.gshare is not None:
-        return stream.gshare
-    leaves = (share for _, share in shares_with_keys(scenario.shares) if not share.children)
-    return next((leaf.name for leaf in leaves if _takes(leaf, stream)), None)
 
 
 def rule_of_inner_share(scenario: Scenario) -> Iterator[str]:
@@ -196,20 +179,8 @@ def software_unknown(scenario: Scenario) -> Iterator[str]:
                f"({', '.join(silent[:3])}{', ...' if len(silent) > 3 else ''}); give grid.software.")
 
 
-def _takes(leaf, stream) -> bool:
-    """Whether the rules of a leaf match all tasks of a stream.
-
-    Matched from the start of the field; an empty field is not tested, but an empty working group is one blank.
-    `rtype` is that of the task's queue, which tasks here do not name. Source: lifecycle reference, section 1.2.
-    """
-    fields = {tag: getattr(stream, tag) for tag in TAGS if tag != "rtype"}
-    fields["workinggroup"] = fields["workinggroup"] or " "
-    return all(re.match(getattr(leaf, tag), value) for tag, value in fields.items()
-               if value and getattr(leaf, tag) is not None)
-
-
 LOOKS: tuple[Callable[[Scenario], Iterator[str]], ...] = (
-    no_work, work_without_share, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
+    no_work, labels_without_pilots, rule_of_inner_share, site_without_anything, no_open_queue,
     queue_refuses_all, cut_off,
     setting_without_match, option_of_full_chain, option_no_number, standby_of_nothing, software_without_transhome,
     software_unknown, boosts_without_effect,

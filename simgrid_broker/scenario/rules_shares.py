@@ -9,9 +9,12 @@ from simgrid_broker.names import EVENT_SERVICE_QUEUE, KNOWN_RESOURCE_TYPES, ROOT
 from simgrid_broker.scenario.gdpconfig import find, settings
 from simgrid_broker.scenario.locate import Finding, Rules
 from simgrid_broker.scenario.model import Scenario, Share
+from simgrid_broker.scenario.work_queues import by_queue
 
 TAGS = ("prodsourcelabel", "workinggroup", "campaign", "processingtype", "transpath", "rtype")
 """Fields of a share that are regular expressions."""
+OFTEN_AT_FAULT = ("processingtype", "workinggroup", "campaign", "transpath", "prodsourcelabel")
+"""Fields of a stream by which its tasks are tagged, those first that are most often at fault."""
 
 WORK_QUEUES_BESIDE_SHARES = (EVENT_SERVICE_QUEUE,)
 """Work queues that gdpconfig may name and that are not shares; source: lifecycle reference, section 1.6."""
@@ -91,6 +94,41 @@ def bounds_upside_down(scenario: Scenario) -> Iterator[Finding]:
 def wrong_setting(scenario: Scenario) -> Iterator[Finding]:
     """The keys of gdpconfig exist, and their values have the right type."""
     yield from settings(scenario.gdpconfig)[1]
+
+
+def work_without_share(scenario: Scenario) -> Iterator[Finding]:
+    """Some leaf share takes the tasks of each campaign and group of users: PanDA declares other tasks broken."""
+    if by_queue(scenario):
+        return
+    leaves = [share for _, share in shares_with_keys(scenario.shares) if not share.children]
+    for kind in ("campaigns", "users"):
+        for position, stream in enumerate(getattr(scenario.workload, kind)):
+            if leaf_of(scenario, stream) is None:
+                close = {tag: nearest(text, [rule for leaf in leaves if (rule := getattr(leaf, tag))])
+                         for tag in OFTEN_AT_FAULT if (text := getattr(stream, tag))}
+                tag = next((tag for tag, found in close.items() if found), "processingtype")
+                yield Finding(("workload", kind, position, tag), getattr(stream, tag), "no share takes its tasks: name "
+                              "one (`gshare`), or give a share expressions that fit", close.get(tag, ()))
+
+
+def leaf_of(scenario: Scenario, stream) -> str | None:
+    """The leaf share of the tasks of a campaign or a group of users, without work queues; None if there is none."""
+    if stream.gshare is not None:
+        return stream.gshare
+    leaves = (share for _, share in shares_with_keys(scenario.shares) if not share.children)
+    return next((leaf.name for leaf in leaves if _takes(leaf, stream)), None)
+
+
+def _takes(leaf: Share, stream) -> bool:
+    """Whether the rules of a leaf match all tasks of a stream.
+
+    Matched from the start of the field; an empty field is not tested, but an empty working group is one blank.
+    `rtype` is that of the task's queue, which tasks here do not name. Source: lifecycle reference, section 1.2.
+    """
+    fields = {tag: getattr(stream, tag) for tag in TAGS if tag != "rtype"}
+    fields["workinggroup"] = fields["workinggroup"] or " "
+    return all(re.match(getattr(leaf, tag), value) for tag, value in fields.items()
+               if value and getattr(leaf, tag) is not None)
 
 
 def setting_of_unknown_share(scenario: Scenario) -> Iterator[Finding]:

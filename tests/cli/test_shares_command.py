@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from simgrid_broker.cli.share_tree import _limit_in_run
+from simgrid_broker.errors import ScenarioError
+from simgrid_broker.scenario import load_scenario
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 MINIMAL = SCENARIOS / "minimal.yaml"
@@ -78,5 +80,7 @@ def test_work_that_no_share_takes_is_refused_with_line_and_near_match(call, tmp_
     result = call("check", part)
     line = 1 + next(number for number, line in enumerate(lines) if "processingtype: simu" in line)
     assert result.exit_code == 2
+    with pytest.raises(ScenarioError) as from_python:
+        load_scenario(part)
     for said in (f"{wrong}:{line}: workload.campaigns", "no share takes its tasks", "did you mean 'simul'?"):
-        assert said in result.stderr, result.stderr
+        assert said in result.stderr and said in str(from_python.value), result.stderr

@@ -69,6 +69,8 @@ def work_queue(**said):
 
 
 EXAMPLES = {
+    "work_without_share": (("shares",), [{"name": "Simulation", "value": 1, "processingtype": "simulation"}],
+                           ("workload.campaigns[0].processingtype", "simulation")),
     "unknown_name": ((*GRID, "queues", "CERN", "atlas_site"), "CERN-PRD", ("grid.queues.CERN.atlas_site", "CERN-PROD")),
     "storage_of_site": ((*GRID, "sites", "BNL", "storage"), "CERN-PROD_DATADSK",
                         ("grid.sites.BNL.storage", "CERN-PROD_DATADISK")),
@@ -419,8 +421,8 @@ def test_tasks_that_stop_by_themselves_can_be_resumed(where, value):
 
 @pytest.mark.parametrize(("look", "key", "value"), [
     pytest.param("no_work", ("workload",), {}, id="no work"),
-    pytest.param("work_without_share", ("workload", "campaigns", 0, "prodsourcelabel"), "ptest", id="of no share"),
-    pytest.param("labels_without_pilots", ("workload", "campaigns", 0, "prodsourcelabel"), "rc_test", id="no pilot"),
+    pytest.param("labels_without_pilots", ("workload", "campaigns", 0), plain_values()["workload"]["campaigns"][0] | {
+        "prodsourcelabel": "rc_test", "gshare": "MC simul"}, id="no pilot"),
     pytest.param("rule_of_inner_share", ("shares", 0, "workinggroup"), "AP_.*", id="a rule that is never asked"),
     pytest.param("site_without_anything", (*GRID, "sites", "DESY"), {}, id="a site of nothing"),
     pytest.param("no_open_queue", (*GRID, "queues"), {"CERN": {"atlas_site": "CERN-PROD", "status": "test"}},
