@@ -24,7 +24,9 @@ def piled_up(control: Control) -> np.ndarray:
     """Rows of the jobs that fast rebrokerage withdraws: the oldest of each queue and share with too many."""
     arrays = control.arrays
     queues = arrays.queues
-    left_alone = rules.queues_left_alone(queues["num_slots"], queues["status"], queues["disable_reassign"],
+    num_slots = queues["num_slots"].copy()
+    num_slots[[*control.world.slots]] = 0                # listed in Harvester_Slots, for whichever share or type
+    left_alone = rules.queues_left_alone(num_slots, queues["status"], queues["disable_reassign"],
                                          control.edition)
     excess = rules.jobs_to_take_back(*queued_and_running(arrays), control.world.vocabularies["shares"], control.cfg,
                                      control.edition, left_alone)

@@ -132,6 +132,14 @@ class QueueEndpoint(Part):
     order: int = Field(1, ge=0, description="Place among the endpoints; the first comes first")
 
 
+class SlotRequest(Part):
+    """A row of Harvester_Slots: jobs that may run at a PanDA queue by proactive assignment."""
+
+    gshare: LeafName | None = Field(None, description="Leaf share; default: any")
+    resource_type: ResourceTypeName | None = Field(None, description="Resource type; default: any")
+    slots: int = Field(ge=0, description="numslots; 0 = starting jobs count as running")
+
+
 class Queue(Part):
     """A PanDA queue, in CRIC's words."""
 
@@ -189,6 +197,8 @@ class Queue(Part):
     num_slots: int = attribute(-1, "numslots of Harvester_Slots, for proactive job assignment: counts as running jobs "
                                "where it is more; -1 = not set", ge=-1, unit="jobs", source="PanDA Harvester_Slots",
                                zero_means="starting jobs count")
+    slot_requests: tuple[SlotRequest, ...] = Field((), description="Rows of Harvester_Slots, by share and resource "
+                                                   "type; they win over `num_slots`")
     cores: int | None = Field(None, ge=0, description="Cores of the queue's own batch system, a static partition; "
                               "default: the site's")
     batch_latency: Seconds = attribute(0, "Median time from the submission of a worker until the batch system "
@@ -259,14 +269,6 @@ class Workers(Part):
     running: int = Field(0, ge=0, description="Workers that hold a slot")
 
 
-class SlotRequest(Part):
-    """A row of Harvester_Slots: jobs that may run at a PanDA queue by proactive assignment."""
-
-    gshare: LeafName | None = Field(None, description="Leaf share; default: any")
-    resource_type: ResourceTypeName | None = Field(None, description="Resource type; default: any")
-    slots: int = Field(ge=0, description="numslots; 0 = starting jobs count as running")
-
-
 class QueueNumbers(Part):
     """What is known of one PanDA queue, all shares together."""
 
@@ -275,7 +277,8 @@ class QueueNumbers(Part):
     workers: dict[ResourceTypeName, Workers] = Field(default_factory=dict, description="More workers, by resource type")
     pull_ups: bool | None = Field(None, description="Whether unified pilot streaming feeds the queue; default: by its "
                                   "capability and workflow")
-    slot_requests: tuple[SlotRequest, ...] = Field((), description="Rows of Harvester_Slots; they win over `num_slots`")
+    slot_requests: tuple[SlotRequest, ...] = Field((), description="Rows of Harvester_Slots; they win over those of "
+                                                   "the grid and over `num_slots`")
     n_pilot: int | None = attribute(None, "Pilots that called getJob or updateJob in the last 3 hours; default: "
                                     "unknown", ge=0, dtype="i8", unit="pilots", source="PanDA SiteData", seen="i8",
                                     none=-1)

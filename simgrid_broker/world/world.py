@@ -60,7 +60,9 @@ class World:
         self.analysis_places = AnalysisPlaces(arrays, scenario.grid)
         self.told: dict[int, dict] = {}
         self.inputs: dict[int, JobInput] = {}
-        self.slots: dict[int, tuple[SlotRequest, ...]] = {}
+        self.slots: dict[int, tuple[SlotRequest, ...]] = {
+            number: queue.slot_requests for number, queue in enumerate(scenario.grid.queues.values())
+            if queue.slot_requests}
         self.locked: frozenset[str] = frozenset()
         self.told_tasks: dict[int, ToldTask] = {}
         self.owed: Owed | None = None

@@ -74,9 +74,11 @@ def test_a_paused_queue(edition, n_taken):
     assert len(taken_back(stage.control)) == n_taken
 
 
-@pytest.mark.parametrize("slots", [0, 100])
-def test_a_queue_with_a_slot_request_is_left_alone(slots):
-    stage, _ = piled_up(30, {KEY: 20}, num_slots=slots)
+@pytest.mark.parametrize("requests", [
+    dict(num_slots=0), dict(num_slots=100), dict(slot_requests=[dict(gshare="All", slots=5)]),
+])
+def test_a_queue_with_a_slot_request_is_left_alone(requests):
+    stage, _ = piled_up(30, {KEY: 20}, **requests)
     assert len(taken_back(stage.control)) == 0
 
 

@@ -16,6 +16,7 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.work_queues import JobNumbers
+from simgrid_broker.world.loads import load_row
 from simgrid_broker.world.work_queues import aligned_queues
 
 GENERATION = (timeline, gdpconfig_cache, task_source, task_refiner, statistics, job_generator, setupper)
@@ -114,6 +115,25 @@ def test_standby_slots_of_a_queue(option, status_of_queue, numbers):
     queue = aligned_queues(stage.world.scenario)[0]
     counts = JobNumbers(stage.control).of(queue, queue.types, of_type=True)
     assert (counts.running, counts.not_running) == numbers
+
+
+@pytest.mark.rule("loads.slots_of")
+@pytest.mark.parametrize(("share", "resource_type", "expected"), [
+    pytest.param(0, 0, 7, id="the row of the share wins"),
+    pytest.param(0, 1, 7, id="it is for every type"),
+    pytest.param(1, 0, 3, id="another share: the row of any"),
+    pytest.param(1, 1, 5, id="of these that of the type"),
+    pytest.param(1, None, 8, id="a task without a type: their sum"),
+])
+def test_slot_requests_of_a_share_and_type(share, resource_type, expected):
+    requests = [dict(gshare="All", slots=7), dict(slots=3), dict(resource_type="MCORE", slots=5)]
+    queues = {"Q": dict(atlas_site="HERE", slot_requests=requests, num_slots=99), "P": dict(atlas_site="HERE")}
+    stage = Stage((statistics,), scenario(queues=queues, resource_types=TWO_TYPES, shares=[
+        dict(name="All", value=1), dict(name="Other", value=1)], edition="deployed"))
+    stage.run(61.0)
+    snapshot = stage.control.brokers.snapshot
+    load = snapshot.load[load_row(stage.world, snapshot, share, resource_type)]
+    assert load["num_slots"].tolist() == [expected, -1]
 
 
 @pytest.mark.rule("JobNumbers.of")

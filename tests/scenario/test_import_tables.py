@@ -84,15 +84,18 @@ def test_resource_types_and_slots_come_with_the_shares(tmp_path):
              dict(resource_name="MCORE", mincore=2, maxcore=None, minrampercore=None, maxrampercore=None)]
     slots = [dict(pandaqueuename="Q", gshare=None, resourcetype=None, numslots=7, expirationtime="2026-01-01"),
              dict(pandaqueuename="Q2", gshare="A", resourcetype=None, numslots=7),
+             dict(pandaqueuename="Q2", gshare=None, resourcetype="MCORE", numslots=0),
              dict(pandaqueuename="Q3", gshare=None, resourcetype=None, numslots=-1)]
     part, remarks = read_shares(file(tmp_path, [row("A", workinggroup="x")]), file(tmp_path, types, "types.json"),
                                 file(tmp_path, slots, "slots.json"))
-    whole = loaded(tmp_path, part)
-    assert whole.grid.queues["Q"].num_slots == 7
+    grid = PLAIN["grid"] | dict(queues=dict.fromkeys(("Q", "Q2"), PLAIN["grid"]["queues"]["Q"]))
+    whole = loaded(tmp_path, part, grid=grid)
+    assert whole.grid.queues["Q"].num_slots == 7 and not whole.grid.queues["Q"].slot_requests
+    assert [(each.gshare, each.resource_type, each.slots) for each in whole.grid.queues["Q2"].slot_requests] == [
+        ("A", None, 7), (None, "MCORE", 0)]
     assert list(whole.resource_types) == ["SCORE", "MCORE"] and whole.resource_types["SCORE"].maxrampercore == 2000
     assert [remark.partition(":")[0] for remark in remarks[1:]] == [
-        "slots that expire, which are kept to the end", "slots of one share or resource type, which are not used",
-        "queues with negative slots, which PanDA ignores"]
+        "slots that expire, which are kept to the end", "queues with negative slots, which PanDA ignores"]
 
 
 @pytest.mark.parametrize(("types", "expected"), [

@@ -155,20 +155,22 @@ def _types(rows: Rows) -> dict[str, dict]:
 
 
 def _slots(rows: Rows, tally: Tally) -> dict[str, dict]:
-    """Slots of PanDA queues for any share and type; others are remarked."""
+    """Slots of PanDA queues: one number where a queue has a single row for any share and type, else its rows."""
     rows.only(SLOTS)
-    found = {}
+    requests: dict[str, list[dict]] = {}
     for row in rows.rows:
         name, number = rows.text(row, "pandaqueuename"), row.get("numslots")
         if name is None or isinstance(number, bool) or not isinstance(number, int):
             rows.wrong(row, "numslots", "expected a PanDA queue and a whole number")
         elif number < 0:
             tally.count("queues with negative slots, which PanDA ignores", name)
-        elif row.get("gshare") or row.get("resourcetype"):
-            tally.count("slots of one share or resource type, which are not used", name)
         else:
-            found[name] = {"num_slots": number}
+            said = {"gshare": row.get("gshare"), "resource_type": row.get("resourcetype")}
+            requests.setdefault(name, []).append({key: value for key, value in said.items() if value}
+                                                 | {"slots": number})
             if row.get("expirationtime"):
                 tally.count("slots that expire, which are kept to the end", name)
+    found: dict[str, dict] = {name: {"num_slots": one[0]["slots"]} if len(one) == 1 and [*one[0]] == ["slots"]
+                              else {"slot_requests": one} for name, one in requests.items()}
     rows.bad.stop()
     return found
