@@ -27,10 +27,23 @@ NEAR_S = 600.0
 
 @compiled
 def earlier(one, other):
-    """Whether event `one` comes before event `other`."""
-    if one["time_s"] != other["time_s"]:
-        return one["time_s"] < other["time_s"]
-    return one["sequence"] < other["sequence"]
+    """Whether event `one` comes before event `other`; in one expression, as the processor cannot foresee the answer."""
+    return ((one["time_s"] < other["time_s"])
+            | ((one["time_s"] == other["time_s"]) & (one["sequence"] < other["sequence"])))
+
+
+@compiled
+def first_child(heap, first, n):
+    """Earliest of the events from place `first` on that have the same parent; n: events in the heap."""
+    if first + ARITY <= n:                     # two pairs, then the earlier of each: without a branch
+        left = first + earlier(heap[first + 1], heap[first])
+        right = first + 2 + earlier(heap[first + 3], heap[first + 2])
+        return left + (right - left) * earlier(heap[right], heap[left])
+    best = first
+    for child in range(first + 1, n):
+        if earlier(heap[child], heap[best]):
+            best = child
+    return best
 
 
 @compiled
@@ -103,10 +116,7 @@ def remove_first(world: Arrays):
         first = ARITY * place + 1
         if first >= n:
             break
-        best = first
-        for child in range(first + 1, min(first + ARITY, n)):
-            if earlier(heap[child], heap[best]):
-                best = child
+        best = first_child(heap, first, n)
         if earlier(last, heap[best]):
             break
         heap[place] = heap[best]

@@ -36,7 +36,7 @@ def _fill_load(world: World, snapshot, account: int, resource_type: int | None, 
     if resource_type is not None:
         of_types = snapshot.by_queue[:, account]
         if account < len(world.arrays.hs06_milli):
-            _fill_typed(load, of_types[:, resource_type], _known(snapshot, account)[:, resource_type])
+            _fill_typed(load, of_types[:, resource_type], _known(snapshot, account, slice(None), resource_type))
         else:
             _fill_typed(load, of_types.sum(axis=1), True)
 
@@ -64,11 +64,11 @@ def _fill_typed(load: np.ndarray, typed: np.ndarray, known) -> None:
     load["queued_of_type"] = typed[:, DEFINED] + typed[:, ACTIVATED] + typed[:, STARTING]
 
 
-def _known(snapshot, account: int) -> np.ndarray:
-    """Whether there are statistics of a share's resource types at a queue, (n_queues, n_types): once there are jobs."""
+def _known(snapshot, account: int, queues: int | slice, types: int | list[int]) -> np.ndarray:
+    """Whether there are statistics of a share's resource types at queues: once there are jobs."""
     if snapshot.known is not None:
-        return snapshot.known[:, account]
-    return snapshot.by_queue[:, account].any(axis=-1)
+        return snapshot.known[:, account][queues, types]
+    return snapshot.by_queue[:, account][queues, types].any(axis=-1)
 
 
 def of_types_at(world: World, snapshot, account: int, load: np.ndarray,
@@ -79,5 +79,5 @@ def of_types_at(world: World, snapshot, account: int, load: np.ndarray,
         chosen = list(types)
         typed = snapshot.by_queue[queue, account, chosen].sum(axis=0, keepdims=True)
         row = load[queue:queue + 1]
-        _fill_typed(row, typed, _known(snapshot, account)[queue, chosen].any())
+        _fill_typed(row, typed, _known(snapshot, account, queue, chosen).any())
     return load
