@@ -13,6 +13,8 @@ from simgrid_broker.names import EDITIONS
 from simgrid_broker.policy.analysis_brokerage import question as of_analysis
 from simgrid_broker.policy.analysis_brokerage.editions import ANALYSIS
 from simgrid_broker.policy.analysis_brokerage.users import count
+from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
+from simgrid_broker.policy.dirac.option_remarks import option_remarks
 from simgrid_broker.policy.funnel import Liftable
 from simgrid_broker.policy.job_brokerage import question as of_jobs
 from simgrid_broker.policy.job_brokerage.editions import PRODUCTION as JOBS
@@ -31,7 +33,18 @@ def remarks(scenario: Scenario | Snapshot) -> tuple[str, ...]:
     """
     if isinstance(scenario, Snapshot):
         return (*map(str, unread_keys(scenario)), *settings_without_effect(scenario.scenario()))
-    return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario))
+    return (*cross_checks.remarks(scenario), *work_that_no_queue_takes(scenario), *settings_without_effect(scenario),
+            *dirac_without_effect(scenario))
+
+
+def dirac_without_effect(scenario: Scenario) -> Iterator[str]:
+    """What of DIRAC's dispatch has no effect in the edition, or names what no job has."""
+    edition, dirac = DIRAC_EDITIONS[scenario.edition], scenario.dirac
+    yield from (f"dirac: {remark}." for remark in option_remarks(dirac.operations, edition))
+    for name, group in dirac.groups.items():
+        for key, editions in (("private_pilots", "documented"), ("allow_background", "deployed")):
+            if getattr(group, key) and scenario.edition != editions:
+                yield f"{key} of the group {name!r} has no effect: only the {editions} edition reads it."
 
 
 def settings_without_effect(scenario: Scenario) -> Iterator[str]:

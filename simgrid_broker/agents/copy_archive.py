@@ -2,10 +2,11 @@
 
 Fast and analysis rebrokerage run between the stages of the rules: in the deployed edition between rows 10 and 12, and
 23 and 25, of its list. Transferring jobs are checked here too, although PanDA leaves them to the datasetManager.
+With DIRAC's dispatch jobs that wait for a pilot are left alone, and nothing is rebrokered.
 Source: PanDA brokerage documentation, Timeout Rules; lifecycle reference, section 4.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from simgrid_broker.agents.control import Control, Process
 from simgrid_broker.agents.rebrokerage import AnalysisJobs, piled_up
 from simgrid_broker.fabric.timeouts import CREATED, ENDED, ENTERED, MODIFICATION, RULE
 from simgrid_broker.names import Cause, JobStatus
-from simgrid_broker.policy.timeouts import STAGES, TimeoutRule, labels_of, limits, rules
+from simgrid_broker.policy.timeouts import STAGES, TimeoutRule, labels_of, limits, rules, without_waiting
 
 CLOCKS = {"entered": ENTERED, "modification": MODIFICATION, "created": CREATED, "ended": ENDED}
 RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}
@@ -21,11 +22,12 @@ RESULTS = {"fail": int(JobStatus.FAILED), "close": int(JobStatus.CLOSED)}
 
 def copy_archive(control: Control) -> Process:
     """Apply the timeout rules and the rebrokerages."""
-    analysis = AnalysisJobs(control)
-    turns = {0: (Cause.FAST_REBROKERAGE, lambda: piled_up(control)), 1: (Cause.ANALYSIS_REBROKERAGE, analysis.waiting)}
+    in_task_queues = control.books.central_queue is not None
+    turns = {} if in_task_queues else rebrokerages(control)
 
     def look() -> None:
         in_force = rules(control.cfg, control.edition)
+        in_force = without_waiting(in_force) if in_task_queues else in_force
         rows, broken = overdue(control, in_force)
         for stage in range(len(STAGES)):
             apply(control, in_force, stage, rows, broken)
@@ -33,6 +35,12 @@ def copy_archive(control: Control) -> Process:
                 cause, found = turns[stage]
                 control.fabric.take_back(found(), RESULTS["close"], int(cause), control.now)
     yield from control.every(control.periods.copy_archive, look, "copyarchive")
+
+
+def rebrokerages(control: Control) -> dict[int, tuple[Cause, Callable[[], np.ndarray]]]:
+    """Cause and jobs of the rebrokerage that follows on a stage of the rules."""
+    return {0: (Cause.FAST_REBROKERAGE, lambda: piled_up(control)),
+            1: (Cause.ANALYSIS_REBROKERAGE, AnalysisJobs(control).waiting)}
 
 
 def overdue(control: Control, in_force: Sequence[TimeoutRule]) -> tuple[np.ndarray, np.ndarray]:

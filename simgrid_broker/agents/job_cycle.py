@@ -16,6 +16,7 @@ from simgrid_broker.names import DecisionKind, TaskStatus
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, draw_blocks
 from simgrid_broker.policy.resource_types import job_corecount, job_ramcount
 from simgrid_broker.policy.task_selection import most_jobs
+from simgrid_broker.views import KEPT
 from simgrid_broker.world.arrays import N_RAM_LEVELS
 from simgrid_broker.world.columns import thaw
 from simgrid_broker.world.counts import place_block, tally_open
@@ -23,11 +24,11 @@ from simgrid_broker.world.groups import account_of
 from simgrid_broker.world.input_files import first_waiting, is_cut, waiting_at
 from simgrid_broker.world.places import fill_ways
 
-OVER, PREPARE, READ, COUNT, ASK, LOOK, START, HOLD, GROW = range(9)
+OVER, PREPARE, READ, COUNT, ASK, LOOK, PLACE, START, HOLD, GROW = range(10)
 """Why a cycle returns: it is over; a task of an unknown kind must be described; what is known of its share and nucleus
 must be read; refusals of a share are counted for the first time; Python must make the jobs; a decision is recorded with
-its candidates; a task starts; a task without a queue is put on hold; there is no room for more tasks, orders or
-decisions."""
+its candidates; the task queue in which jobs wait is to be found; a task starts; a task without a queue is put on hold;
+there is no room for more tasks, orders or decisions."""
 BEGIN, NEXT, DECIDE, SUBMIT, END = range(5)
 """Where in a task it goes on: at its begin, with the next level of ramCount, with the decision about it, with the jobs
 that were placed, at its end."""
@@ -36,11 +37,14 @@ NOTHING, NO_TAG, TOLD = -3, -2, -1
 READY, SCOUTING, RUNNING = int(TaskStatus.READY), int(TaskStatus.SCOUTING), int(TaskStatus.RUNNING)
 JOB_BROKERAGE = int(DecisionKind.JOB_BROKERAGE)
 QUEUE_DRAW = luck.STREAMS["queue_draw"]
+FACTOR, PRIME = 1_000_003, 2**31 - 1
+"""Of the digest of a set of candidates."""
 
 CYCLE = np.dtype([
     ("now_s", "f8"), ("by_type", "?"),       # by_type: brokers count the jobs of a task's resource type alone
     ("n_files", "i8"), ("reads_more", "?"),  # of the selection of the work queue
     ("asks", "?"),                   # whether Python is asked for every decision
+    ("late", "?"),                   # whether jobs wait for a pilot of any queue that can run them
     ("left", "i8"),                  # jobs that may still be made
     ("n_tasks", "i8"), ("least", "i8"),      # tasks that may still be served, and their least priority
     ("next", "i8"),                  # where to go on, number of the task, of its levels of ramCount that are done
@@ -126,6 +130,8 @@ def go_on(world, tables, desk, sight, kinds, watch, rows):
             if whole:
                 return LOOK
         if state["next"] == SUBMIT:
+            if state["late"] and state["placed"] > 0 and is_elsewhere(tables, desk, state):
+                return PLACE
             if submit(world, tables, desk, state, row):
                 return START
         if state["next"] == END:
@@ -270,6 +276,20 @@ def record(tables, desk, state):
     row["best"], row["best_weight"] = -1, np.nan
     if n_best > 0:
         row["best"], row["best_weight"] = tables.best[0], tables.weight[tables.best[0]]
+
+
+@compiled
+def is_elsewhere(tables, desk, state):
+    """Whether other candidates than before can run the jobs of the task in hand; notes those that can, as a digest."""
+    slot = state["slot"]
+    first, n_criteria, digest = tables.asked[slot]["first"], tables.orders[0]["n_criteria"], np.int64(1)
+    for i in range(tables.n_open[first]):
+        k = tables.open[first, i]
+        if tables.refused_by[k] == KEPT or tables.refused_by[k] >= n_criteria:     # ranked behind those that are used
+            digest = (digest * FACTOR + np.int64(k)) % PRIME
+    known = desk.slots[slot]["can_run"] == digest
+    desk.slots[slot]["can_run"] = digest
+    return not known
 
 
 @compiled

@@ -67,8 +67,8 @@ class Generator:
         self.n_polls = self.n_turns = 0                    # number the random draws
         self.told = ""                                     # the tag that left a task without a queue, if Python asked
         self.acts = {job_cycle.PREPARE: self._prepare, job_cycle.READ: self._read, job_cycle.COUNT: self._count,
-                     job_cycle.ASK: self._ask, job_cycle.LOOK: self._look, job_cycle.START: self._start,
-                     job_cycle.HOLD: self._hold, job_cycle.GROW: self._grow}
+                     job_cycle.ASK: self._ask, job_cycle.LOOK: self._look, job_cycle.PLACE: self._place,
+                     job_cycle.START: self._start, job_cycle.HOLD: self._hold, job_cycle.GROW: self._grow}
 
     def cycle(self) -> float | None:
         """Make as many jobs as the throttler allows; returns the delay to the next cycle if more are to be made.
@@ -157,6 +157,13 @@ class Generator:
         verdict = self.tables.verdict(int(rows[state["task"]]), int(state["level"]))
         self.control.books.decisions.add_candidates(DecisionKind.JOB_BROKERAGE, verdict)
 
+    def _place(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
+        """Find the task queue in which the jobs of the decision in hand wait."""
+        row, level, central = int(rows[state["task"]]), int(state["level"]), self.control.books.central_queue
+        assert central is not None
+        task, _parts = self.work_queues.view(row, level)
+        central.place(row, level, task, self.tables.verdict(row, level), self.control.brokers.queues, self.control.now)
+
     def _start(self, rows: np.ndarray, state: np.void, _: Selection) -> None:
         self._set_running(int(rows[state["task"]]))
 
@@ -186,7 +193,7 @@ class Generator:
         account = account_of_task(world.arrays, row)
         verdict = control.brokers.queues_for(task, parts, wanted, account)
         if control.books.central_queue is not None:
-            control.books.central_queue.place(row, task, verdict, control.brokers.queues, now)
+            control.books.central_queue.place(row, level, task, verdict, control.brokers.queues, now)
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
         begins = first_waiting(world.arrays, row, level)
         uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, wanted, block)

@@ -17,6 +17,7 @@ SLOT = np.dtype([
     ("task", "i4"), ("level", "i4"),         # row, and level of ramCount
     *((name, TASKS.dtype[name]) for name in CHANGING), ("changes", "i8"),    # of the task when its slot was filled
     ("has_input", "?"), ("files_per_job", "f8"),
+    ("can_run", "i8"),               # digest of the candidates that could run its last jobs, 0 = unknown
     ("recorded", "?"), ("whole", "?"),       # whether decisions about the task are recorded, with their candidates
 ])
 """A task at a level of ramCount in the tables of the brokerage."""
@@ -58,7 +59,7 @@ def fill(world, tables, desk, sight, kinds, watch, slot, kind):
     asked["link"] = task["nucleus"]
     for name in literal_unroll(CHANGING):
         seen[name] = world.tasks[row][name]
-    seen["changes"], seen["files_per_job"] = desk.changes[row], task["n_files_per_job"]
+    seen["changes"], seen["files_per_job"], seen["can_run"] = desk.changes[row], task["n_files_per_job"], 0
     record = watch.record[0]
     seen["whole"] = keeps(world, watch, record["of_candidates"], task["jeditaskid"], task["luck"])
     seen["recorded"] = keeps(world, watch, record["of_decisions"], task["jeditaskid"], task["luck"])

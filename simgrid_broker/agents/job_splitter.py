@@ -55,7 +55,7 @@ class JobSplitter:
         account = account_of_task(arrays, row)
         verdict = control.brokers.queues_for(task, parts, asked, account)
         if control.books.central_queue is not None:
-            control.books.central_queue.place(row, task, verdict, control.brokers.queues, control.now)
+            control.books.central_queue.place(row, level, task, verdict, control.brokers.queues, control.now)
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
         made, taken = 0, 0
         for number, size in drawn:

@@ -14,6 +14,7 @@ from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.compiled import compiled_with
 from simgrid_broker.names import DecisionKind
+from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.job_brokerage.broker import (
     MAX_CANDIDATES,
     NO_PARTS,
@@ -111,11 +112,12 @@ class JobTables:
     def __init__(self, control: Control, work_queues: WorkQueues):
         self.control, self.work_queues = control, work_queues
         self.brokerage = control.policies.job_rules
-        self.asks = control.policies.job_brokerage is not broker_jobs
+        self.asks = control.policies.job_brokerage not in (broker_jobs, broker_to_task_queues)
         self._go_on: Callable[..., int] = compiled_with(go_on, decide=decide if self.asks else self.brokerage.decide)
         self.state = np.zeros(1, CYCLE)
         self.state[0]["by_type"] = control.edition == "deployed"
         self.state[0]["asks"], self.state[0]["kind"] = self.asks, UNKNOWN
+        self.state[0]["late"] = control.books.central_queue is not None
         self.kinds = TaskKinds(self.brokerage, control.arrays.tasks)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)

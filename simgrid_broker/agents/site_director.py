@@ -17,7 +17,8 @@ def site_director(control: Control) -> Process:
 
     def direct() -> None:
         arrays = control.arrays
-        wanted = pilots_wanted(arrays.accepts, arrays.task_queues["cpu_class"], central.n_classes,
+        accepts = arrays.accepts & ~central.shut(control.now)
+        wanted = pilots_wanted(accepts, arrays.task_queues["cpu_class"], central.n_classes,
                                arrays.task_queues["n_jobs"], arrays.pseudo_queues["n_submitted"])
         pseudo_queue = harvester.types.pseudo_queue
         harvester.command(np.where(pseudo_queue >= 0, wanted[pseudo_queue], 0))

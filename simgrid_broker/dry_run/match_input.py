@@ -9,17 +9,14 @@ from simgrid_broker.policy.dirac.edition import cpu_classes
 from simgrid_broker.policy.dirac.editions import DIRAC_EDITIONS
 from simgrid_broker.policy.dirac.identity import Refused
 from simgrid_broker.policy.dirac.limiter import Match, over_running_limit, united, within_delay
+from simgrid_broker.policy.dirac.option_remarks import SCHEDULING, option_remarks
 from simgrid_broker.policy.dirac.pilot_report import KEPT, Credentials, request_of_pilot
 from simgrid_broker.policy.dirac.priorities import DEFAULT_SHARE, Group, compute_priorities, whole_option
-from simgrid_broker.policy.dirac.share_correction import corrected, correction_remarks, correctors_of, is_on
+from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of, is_on
 from simgrid_broker.policy.dirac.task_queues import TaskQueues
 from simgrid_broker.scenario import DiracRequests, DiracSnapshot
+from simgrid_broker.scenario.dirac_snapshot import GENERIC_PILOT
 
-SCHEDULING = "JobScheduling"
-OPTIONS = ("taskQueueCPUTimeIntervals", "EnableSharesCorrection", "ShareCorrections", "RunningLimit", "MatchingDelay",
-           "CheckJobLimits", "CheckMatchingDelay")
-"""Options below Operations/JobScheduling that act."""
-GENERIC_PILOT = "GenericPilot"
 OF_REPORT = ("NumberOfProcessors", "WholeNode", "Credentials")
 """Fields that only the report of a pilot has."""
 OTHER_NAMES = {"LHCbPlatforms": "Platforms", "LHCbPlatform": "Platform"}
@@ -142,19 +139,9 @@ def _on_groups(prepared: MatchInput) -> Iterator[str]:
 
 
 def _on_options(prepared: MatchInput) -> Iterator[str]:
-    for name in prepared.snapshot.operations.keys() - {SCHEDULING}:
-        yield f"operations.{name} has no effect{did_you_mean(nearest(name, [SCHEDULING]))}"
-    for name in sorted(prepared.scheduling.keys() - set(OPTIONS)):
-        yield f"operations.{SCHEDULING}.{name} has no effect{did_you_mean(nearest(name, OPTIONS))}"
-    if prepared.edition.name == "documented":
-        given = [name for name in ("RunningLimit", "MatchingDelay") if name in prepared.scheduling]
-        for name in (*given, *(["negative"] if prepared.snapshot.negative else [])):
-            yield f"{name} has no meaning in the documented edition, which has no limits"
-    intervals = prepared.scheduling.get("taskQueueCPUTimeIntervals")
-    if intervals is not None and prepared.classes == prepared.edition.cpu_classes:
-        yield (f"taskQueueCPUTimeIntervals {intervals} is not in force: the classes are "
-               f"{', '.join(map(str, prepared.classes))}")
-    yield from correction_remarks(prepared.scheduling)
+    yield from option_remarks(prepared.snapshot.operations, prepared.edition)
+    if prepared.edition.name == "documented" and prepared.snapshot.negative:
+        yield "negative has no meaning in the documented edition, which has no limits"
 
 
 def _on_requests(prepared: MatchInput, asked: DiracRequests) -> Iterator[str]:

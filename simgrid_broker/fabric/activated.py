@@ -119,7 +119,7 @@ def put_into_task_queue(world: Arrays, row):
     """
     job, node = world.jobs[row], world.ages[row]
     node["panda_id"] = job["panda_id"]
-    node["task_queue"] = -1 if is_merge_job(job) else world.waits_in[job["task"]]
+    node["task_queue"] = -1 if is_merge_job(job) else world.waits_in[job["task"], job["ram_level"]]
     if node["task_queue"] < 0:
         return False
     put_waiting(world, world.ages, node["task_queue"], row)

@@ -255,36 +255,44 @@ class Fabric:
         for name in RANKED:
             settings[f"rank_by_{name}"] = weights.get(name, 0)
 
-    def use_task_queues(self, cpu_classes: Sequence[int], job_window: int, longest_first: bool) -> None:
+    def use_task_queues(self, cpu_classes: Sequence[int], job_window: int, longest_first: bool, limits: np.ndarray,
+                        limits_of: np.ndarray) -> None:
         """Let activated jobs wait in DIRAC's task queues, before the first one is activated; all queues are streaming.
 
         cpu_classes: CPU times of task queues, ascending; job_window: oldest jobs of which a pilot gets one;
-        longest_first: whether only matching task queues of the highest CPU time compete.
+        longest_first: whether only matching task queues of the highest CPU time compete; limits, limits_of: as in
+        `Lottery`.
         """
         world = self.world
         settings = world.arrays.settings[0]
         settings["task_queues"], settings["job_window"], settings["longest_first"] = True, job_window, longest_first
         tables = draw_tables(FIRST_TASK_QUEUES, len(world.arrays.pseudo_queues), len(cpu_classes))
+        tables |= dict(limits=limits, limits_of=limits_of)
         world.arrays = world.arrays.with_arrays(**tables, cpu_classes=np.array(cpu_classes, float))
         world.arrays.queues["worker_mode"] = WorkerMode.STREAMING
 
-    def open_task_queue(self, number: int, cpu_class: int, accepts: np.ndarray) -> None:
-        """Make the task queue of the next number; accepts: whether pilots of each pseudo-queue match it, (n,) bool."""
+    def open_task_queue(self, number: int, accepts: np.ndarray, **values: int) -> None:
+        """Make the task queue of the next number.
+
+        accepts: whether pilots of each pseudo-queue match it, (n,) bool; values: of columns of TASK_QUEUE.
+        """
         if number == len(self.world.arrays.task_queues):
             self.world.arrays = self.world.arrays.with_arrays(**longer_tables(self.world.arrays))
         arrays = self.world.arrays
-        arrays.task_queues[number]["cpu_class"], arrays.task_queues[number]["priority"] = cpu_class, 1.0
+        for name, value in values.items():
+            arrays.task_queues[number][name] = value
+        arrays.task_queues[number]["priority"] = 1.0
         arrays.accepts[:, number] = accepts
 
-    def wait_in(self, task_row: int, number: int) -> None:
-        """Let the next jobs of a task wait in a task queue."""
-        self.world.arrays.waits_in[task_row] = number
+    def wait_in(self, task_row: int, ram_level: int, number: int) -> None:
+        """Let the next jobs of a task with one ramCount wait in a task queue."""
+        self.world.arrays.waits_in[task_row, ram_level] = number
 
-    def set_task_queue_priorities(self, priorities: np.ndarray) -> None:
-        """Set the priorities of all task queues, (n,)."""
+    def set_task_queue_priorities(self, numbers: Sequence[int], priorities: np.ndarray) -> None:
+        """Set the priorities of task queues, (n,) each."""
         arrays = self.world.arrays
-        for number in np.flatnonzero(arrays.task_queues["priority"][:len(priorities)] != priorities).tolist():
-            set_priority(arrays, number, priorities[number])
+        for k in np.flatnonzero(arrays.task_queues["priority"][numbers] != priorities).tolist():
+            set_priority(arrays, numbers[k], priorities[k])
 
     def serve_shares(self, order: np.ndarray, ranks: np.ndarray, sloppy_fraction: float | None = None) -> None:
         """Set the order of shares, most under-served first, and their ranks in dispatch, (n_shares,) each.

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from simgrid_broker.compiled import compiled
+from simgrid_broker.fabric.limits import is_shut
 from simgrid_broker.luck import STREAMS, uniform
 from simgrid_broker.world.task_queues import LEAST_POWER, N_BINS
 
@@ -79,6 +80,7 @@ def drawn_queue(lottery, kind, first_class, last_class, seed, a, b):
     if lottery.n_open[kind] == 0:
         return -1
     n_draws, n_walks, best, best_key = 0, 0, -1, np.inf
+    has_limits = lottery.limits_of[kind, 0] < lottery.limits_of[kind, 1]
     for where in range(first_class * N_BINS, last_class * N_BINS):
         if lottery.n_drawable[where] > 0:
             walk = lottery.walks[n_walks]
@@ -99,7 +101,7 @@ def drawn_queue(lottery, kind, first_class, last_class, seed, a, b):
         pick = int(uniform(seed, DIRAC_QUEUE, a, b, n_draws) * walk["left"])
         number, walk["left"] = lottery.drawable[walk["bin"], pick], walk["left"] - 1
         swap(lottery, walk["bin"], pick, walk["left"])
-        if lottery.accepts[kind, number]:
+        if lottery.accepts[kind, number] and not (has_limits and is_shut(lottery, kind, number)):
             part = lottery.task_queues[number]["priority"] / walk["top"]
             luck = uniform(seed, DIRAC_QUEUE, a, b, n_draws + 1)
             if luck < part:

@@ -2,6 +2,7 @@
 
 from simgrid_broker.compiled import compiled
 from simgrid_broker.fabric.binding import bind_late
+from simgrid_broker.fabric.limits import look_at_limits, note_match
 from simgrid_broker.fabric.lottery import drawn_queue
 from simgrid_broker.fabric.task_queues import one_of_the_oldest, stop_waiting
 from simgrid_broker.luck import STREAMS, uniform
@@ -21,6 +22,7 @@ def matched_job(world: Arrays, number, pilot_start, now):
     world.n_asked[number] += 1
     seed, key = settings["seed"], world.n_asked[number]
     n_classes = classes_within(world.cpu_classes, (queue["maxtime_s"] - (now - pilot_start)) * queue["corepower"])
+    look_at_limits(world, number, world.pseudo_queues[number]["queue"], now)
     found = -1
     if settings["longest_first"]:
         while found < 0 and n_classes > 0:
@@ -33,6 +35,7 @@ def matched_job(world: Arrays, number, pilot_start, now):
     luck = uniform(seed, DIRAC_JOB, number, key, 0)
     row = one_of_the_oldest(world, world.ages, found, settings["job_window"], luck)
     stop_waiting(world, world.ages, found, row)
+    note_match(world, number, found)
     bind_late(world, row, number)
     return row
 

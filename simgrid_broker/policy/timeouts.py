@@ -35,6 +35,7 @@ TRANSTIMEHI_S, TRANSTIMELO_S = 2 * DAY, 6 * DAY
 ACTIVE_TABLE = (JobStatus.ACTIVATED, JobStatus.THROTTLED, JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING,
                 JobStatus.HOLDING, JobStatus.MERGING, JobStatus.TRANSFERRING)
 """Statuses of PanDA's active table; source: the same."""
+WAITING_FOR_A_PILOT = (JobStatus.ACTIVATED, JobStatus.THROTTLED)
 NEVER_OFF: dict[str, Any] = {"off_if_paused": False, "off_if_disable_reassign": False}
 """Fields of a rule that neither a paused queue nor disableReassign turns off."""
 
@@ -71,6 +72,12 @@ class TimeoutRule:
 def rules(cfg: Gdpconfig, edition: str) -> tuple[TimeoutRule, ...]:
     """The timeout rules of an edition under gdpconfig."""
     return _documented(cfg) if edition == "documented" else _deployed(cfg)
+
+
+def without_waiting(in_force: Sequence[TimeoutRule]) -> tuple[TimeoutRule, ...]:
+    """The rules that are left where DIRAC dispatches: none on jobs that wait for a pilot, which no other queue could
+    get sooner. DIRAC's own rules are not in the sources."""
+    return tuple(rule for rule in in_force if not set(rule.statuses) <= {*WAITING_FOR_A_PILOT})
 
 
 def _documented(cfg: Gdpconfig) -> tuple[TimeoutRule, ...]:

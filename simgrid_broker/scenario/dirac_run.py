@@ -1,9 +1,17 @@
-"""DIRAC's dispatch in a run: how users and shares of PanDA become owners and groups."""
+"""DIRAC's dispatch in a run: how users and shares of PanDA become owners and groups, whose pilots run, and options."""
+
+from typing import Any
 
 from pydantic import Field
 
-from simgrid_broker.schema.named import LeafName
+from simgrid_broker.scenario.dirac_snapshot import DiracCredentials
+from simgrid_broker.schema.named import LeafName, QueueName
 from simgrid_broker.schema.part import Part
+
+PRIVATE = "private"
+"""Type of a private pilot, as jobs may require it; source: DIRAC Task Queue Matching, task queue requirements."""
+ATTRIBUTES_OF_RUN = ("Owner", "OwnerGroup", "JobType")
+"""Attributes of jobs that limits of a run may name; JobType is the processing type of the task."""
 
 
 class DiracGroupOfRun(Part):
@@ -11,9 +19,12 @@ class DiracGroupOfRun(Part):
 
     shares: tuple[LeafName, ...] = Field((), description="Leaf shares whose tasks are submitted with this group")
     job_share: int = Field(1000, ge=0, description="JobShare")
-    job_sharing: bool = Field(False, description="JOB_SHARING: the owners of the group share its share")
+    job_sharing: bool = Field(False, description="JOB_SHARING: the owners of the group share its share, and private "
+                              "pilots of the group run the jobs of all of them")
     allow_background: bool = Field(False, description="AllowBackgroundTQs, deployed edition")
     user_priority: int = Field(1, ge=0, description="UserPriority of its jobs")
+    vo: str = Field("", description="VO; a generic pilot of a VO serves the groups of that VO")
+    private_pilots: bool = Field(False, description="Whether only private pilots run its jobs, documented edition")
 
 
 class DiracRun(Part):
@@ -22,3 +33,16 @@ class DiracRun(Part):
 
     groups: dict[str, DiracGroupOfRun] = Field(default_factory=dict, description="Groups by name; owners are the users "
                                                "of the tasks")
+    pilots: dict[QueueName, DiracCredentials] = Field(default_factory=dict, description="Whom the pilots of a queue "
+                                                      "belong to; default: generic ones that serve all groups")
+    operations: dict[str, Any] = Field(default_factory=dict, description="Options below Operations; JobScheduling has "
+                                       "taskQueueCPUTimeIntervals, EnableSharesCorrection, ShareCorrections, "
+                                       "RunningLimit, MatchingDelay, CheckJobLimits, CheckMatchingDelay")
+
+    def vo(self, group: str) -> str:
+        """VO of a group."""
+        return self.groups[group].vo if group in self.groups else ""
+
+    def pilot_types(self, group: str) -> list[str]:
+        """Types of pilots that the jobs of a group require."""
+        return [PRIVATE] if group in self.groups and self.groups[group].private_pilots else []

@@ -14,6 +14,8 @@ from simgrid_broker.schema.part import Part
 
 MOST_JOBS = 1_000_000
 """Most jobs of the same requirements; source: DIRAC Task Queue Matching, scenario."""
+GENERIC_PILOT = "GenericPilot"
+"""Property of a pilot that serves all groups of its VO."""
 REQUIREMENT = "list of names; nothing = no requirement"
 
 

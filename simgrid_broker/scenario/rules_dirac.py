@@ -1,13 +1,15 @@
 """Rules between the parts of a snapshot of DIRAC's task queues."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from math import isfinite
+from typing import Any
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
+from simgrid_broker.scenario.dirac_run import ATTRIBUTES_OF_RUN, DiracRun
+from simgrid_broker.scenario.dirac_snapshot import GENERIC_PILOT, DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.locate import Finding, Key
 from simgrid_broker.scenario.model import Scenario
-from simgrid_broker.scenario.rules_dirac_options import option_findings
+from simgrid_broker.scenario.rules_dirac_options import SCHEDULING, option_findings
 from simgrid_broker.scenario.rules_shares import leaf_names
 
 
@@ -29,11 +31,48 @@ def group_findings(scenario: Scenario) -> Iterator[Finding]:
             elif share in taken:
                 yield Finding(key, share, f"belongs to the group {taken[share]!r} already")
             taken[share] = name
-    if scenario.dirac.groups and scenario.dispatch == "panda":
+    if scenario.dirac != DiracRun() and scenario.dispatch == "panda":
         yield Finding(("dirac",), None, "has no effect without `dispatch: dirac`")
+    known = {*scenario.dirac.groups, *leaves}
+    for queue, pilot in scenario.dirac.pilots.items():
+        if GENERIC_PILOT not in pilot.properties and pilot.group not in known:
+            yield Finding(("dirac", "pilots", queue, "group"), pilot.group, "a private pilot needs the name of a group",
+                          nearest(pilot.group, known))
+    yield from misfits_in_run(scenario, known)
     if scenario.dispatch == "dirac" and scenario.policies.job_brokerage != "production":
         yield Finding(("policies", "job_brokerage"), scenario.policies.job_brokerage,
                       "is not asked: with `dispatch: dirac` jobs wait for any queue that can run them")
+
+
+def misfits_in_run(scenario: Scenario, groups: Collection[str]) -> Iterator[Finding]:
+    """Options of the right shape whose limits name sites, queues, attributes and groups of the run."""
+    above = ("dirac", *SCHEDULING)
+    wrong = list(option_findings(scenario.dirac.operations, ("dirac",)))
+    yield from wrong
+    for name in () if wrong else ("RunningLimit", "MatchingDelay"):
+        for site, options in scenario.dirac.operations.get("JobScheduling", {}).get(name, {}).items():
+            if site not in scenario.grid.sites:
+                yield Finding((*above, name, site), site, "unknown site", nearest(site, scenario.grid.sites))
+            yield from unknown_in_limits((*above, name, site), options, groups)
+            for branch, more in options.items() if name == "RunningLimit" else ():
+                for queue, limits in more.items() if branch == "CEs" else ():
+                    key = (*above, name, site, branch, queue)
+                    if queue not in scenario.grid.queues:
+                        yield Finding(key, queue, "unknown queue", nearest(queue, scenario.grid.queues))
+                    yield from unknown_in_limits(key, limits, groups)
+
+
+def unknown_in_limits(key: Key, options: Mapping[str, Any], groups: Collection[str]) -> Iterator[Finding]:
+    """Attributes that jobs of a run do not have, and unknown groups."""
+    for attribute, values in options.items():
+        if attribute in ("CEs", "Burst"):
+            continue
+        if attribute not in ATTRIBUTES_OF_RUN:
+            yield Finding((*key, attribute), attribute, f"expected {', '.join(ATTRIBUTES_OF_RUN)}",
+                          nearest(attribute, ATTRIBUTES_OF_RUN))
+        for group in values if attribute == "OwnerGroup" else ():
+            if group not in groups:
+                yield Finding((*key, attribute, group), group, "unknown group", nearest(group, groups))
 
 
 def request_findings(asked: DiracRequests) -> Iterator[Finding]:

@@ -209,13 +209,15 @@ class Arrays(Bundle):
     lessons: np.ndarray            # inbox of the retry module
     splitting: np.ndarray          # (n_tasks,), how input is cut into jobs
     input_loss: np.ndarray         # (n_tasks,)
-    task_queues: np.ndarray        # (n,) of TASK_QUEUE; this and the next five as in `Lottery`, by pseudo-queue
+    task_queues: np.ndarray        # (n,) of TASK_QUEUE; this and the next seven as in `Lottery`, by pseudo-queue
     accepts: np.ndarray
     n_open: np.ndarray
     drawable: np.ndarray
     n_drawable: np.ndarray
     walks: np.ndarray
-    waits_in: np.ndarray           # (n_tasks,), task queue of the jobs of a task, -1 = they wait at their queues
+    limits: np.ndarray
+    limits_of: np.ndarray
+    waits_in: np.ndarray           # (n_tasks, N_RAM_LEVELS), task queue of the jobs of a task, -1 = at their queues
     cpu_classes: np.ndarray        # CPU times of task queues, HS06 s, ascending
     n_asked: np.ndarray            # (n_pseudo_queues,), requests to task queues so far
     trace: np.ndarray              # recorded jobs, task by task, in each in the order of submission

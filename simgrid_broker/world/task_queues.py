@@ -12,8 +12,19 @@ TASK_QUEUE = np.dtype([
     ("n_jobs", "i4"),                # jobs that wait in it
     ("head", "i4"), ("tail", "i4"),  # rows of the oldest and the newest of them, -1 = none
     ("bin", "i4"), ("place", "i4"),  # where it lies, -1 = nowhere: no job waits in it
+    ("owner", "i4"), ("owner_group", "i4"), ("job_type", "i4"),      # of its jobs, numbers of the run
 ])
 """A task queue in draws."""
+OWNER, OWNER_GROUP, JOB_TYPE = range(3)
+"""Attributes of limits."""
+LIMIT = np.dtype([
+    ("attribute", "i4"), ("value", "i4"),                # value: number of the run
+    ("queue", "i4"),                                     # PanDA queue whose limit it is, -1 = that of the site
+    ("most", "i8"), ("n_jobs", "i8"),                    # of the jobs that run at the site; most: -1 = without limit
+    ("delay_s", "f8"), ("burst", "f8"), ("tokens", "f8"), ("since_s", "f8"),     # delay_s: 0 = without delay
+    ("blocks", "?"),                                     # whether it does in the request in hand
+])
+"""A limit of running jobs, or a delay between matches, at a site, for one value of an attribute."""
 WALK = np.dtype([("key", "f8"), ("top", "f8"), ("bin", "i4"), ("left", "i4")])
 """How far a draw has come in a bin."""
 
@@ -25,7 +36,8 @@ def draw_tables(n: int, n_kinds: int, n_classes: int) -> dict[str, np.ndarray]:
         task_queues[name] = -1
     bins = n_classes * N_BINS
     return dict(task_queues=task_queues, accepts=np.zeros((n_kinds, n), bool), n_open=np.zeros(n_kinds, np.int32),
-                drawable=np.empty((bins, n), np.int32), n_drawable=np.zeros(bins, np.int32), walks=np.zeros(bins, WALK))
+                drawable=np.empty((bins, n), np.int32), n_drawable=np.zeros(bins, np.int32), walks=np.zeros(bins, WALK),
+                limits=np.zeros(0, LIMIT), limits_of=np.zeros((n_kinds, 2), np.int64))
 
 
 def longer_tables(old) -> dict[str, np.ndarray]:
@@ -33,6 +45,7 @@ def longer_tables(old) -> dict[str, np.ndarray]:
     n, n_classes = len(old.task_queues), len(old.n_drawable) // N_BINS
     new = draw_tables(2 * n, len(old.n_open), n_classes)
     new["task_queues"][:n], new["n_open"], new["n_drawable"] = old.task_queues, old.n_open, old.n_drawable
+    new["limits"], new["limits_of"] = old.limits, old.limits_of
     new["accepts"][:, :n], new["drawable"][:, :n] = old.accepts, old.drawable
     return new
 
@@ -46,3 +59,5 @@ class Lottery(Bundle):
     drawable: np.ndarray           # (n_classes * N_BINS, n), the task queues of each bin
     n_drawable: np.ndarray         # (n_classes * N_BINS,)
     walks: np.ndarray              # (n_classes * N_BINS,) of WALK, room for a draw
+    limits: np.ndarray             # of LIMIT, site by site
+    limits_of: np.ndarray          # (n_kinds, 2), the first and the end of those at the site of a kind

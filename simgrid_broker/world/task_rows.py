@@ -21,7 +21,8 @@ def task_tables(scenario: Scenario, task_list: TaskList) -> dict[str, np.ndarray
         tasks=_as_submitted(task_list), task_times=np.full((n, len(TaskStatus)), np.nan),
         replica_site=task_list.replica_site.astype(np.int32), replica_fraction=task_list.replica_fraction,
         replica_tape=task_list.tape().astype(np.int8), ram_levels=_ram_levels(n), scout_inputs=np.zeros(n, np.int32),
-        waits_in=np.full(n, -1, np.int32), splitting=task_list.split(), input_loss=_input_loss(scenario, task_list))
+        waits_in=np.full((n, N_RAM_LEVELS), -1, np.int32), splitting=task_list.split(),
+        input_loss=_input_loss(scenario, task_list))
 
 
 def _as_submitted(task_list: TaskList) -> np.ndarray:

@@ -6,13 +6,18 @@ import numpy as np
 import pytest
 
 from simgrid_broker.agents.central_queue import CountedQueue, groups_of
+from simgrid_broker.fabric.limits import note_match, shut_queues
 from simgrid_broker.fabric.matcher import classes_within
+from simgrid_broker.names import JobStatus
+from simgrid_broker.policy import timeouts
 from simgrid_broker.policy.dirac.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.policy.dirac.identity import Identity
 from simgrid_broker.policy.dirac.priorities import Group, compute_priorities
 from simgrid_broker.policy.dirac.site_director import pilots_wanted
 from simgrid_broker.scenario.dirac_run import DiracGroupOfRun, DiracRun
-from simgrid_broker.views import ShareTree
+from simgrid_broker.scenario.gdpconfig import DEFAULTS
+from simgrid_broker.views import Gdpconfig, ShareTree
+from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, Lottery, draw_tables
 
 
 @pytest.mark.rule("site_director.pilots_wanted")
@@ -51,3 +56,67 @@ def test_task_queues_of_which_only_the_number_of_jobs_is_known(edition, expected
     assert [queue.priority for queue in queues] == expected
     queues[0].count(0, 8.0)
     assert queues[0].left_s == 5.0 and not queues[0].jobs
+
+
+@pytest.mark.rule("timeouts.without_waiting")
+@pytest.mark.parametrize("edition", ["documented", "deployed"])
+def test_no_timeout_ends_a_job_that_waits_for_a_pilot(edition):
+    in_force = timeouts.rules(Gdpconfig(DEFAULTS), edition)
+    left = timeouts.without_waiting(in_force)
+    waiting = {JobStatus.ACTIVATED, JobStatus.THROTTLED}
+    assert all(waiting & {*rule.statuses} for rule in in_force if rule not in left)
+    assert not any(waiting & {*rule.statuses} for rule in left) and len(left) < len(in_force)
+    others = {each for rule in left for each in rule.statuses}
+    assert {JobStatus.RUNNING, JobStatus.STARTING, JobStatus.ASSIGNED} <= others
+
+
+KIND, CE, OTHER_CE = 0, 3, 4
+
+
+def limited(*limits, now=0.0, queue=CE):
+    """Which of four task queues limits exclude: of ada and bob (owners 0, 1) in the groups 0 and 1."""
+    lottery = Lottery(**draw_tables(4, 1, 1))
+    lottery.task_queues["owner"], lottery.task_queues["owner_group"] = (0, 1, 0, 1), (0, 0, 1, 1)
+    lottery.task_queues["job_type"] = 7
+    table = np.zeros(len(limits), LIMIT)
+    for row, values in zip(table, limits, strict=True):
+        for name, value in (dict(queue=-1, most=-1, burst=1, tokens=1) | values).items():
+            row[name] = value
+    lottery = lottery.with_arrays(limits=table, limits_of=np.array([[0, len(table)]]))
+    found = np.zeros(4, bool)
+    shut_queues(lottery, KIND, queue, now, 4, found)
+    return found.tolist()
+
+
+FULL = dict(attribute=OWNER_GROUP, value=0, most=2, n_jobs=2)
+
+
+@pytest.mark.rule("limits.is_shut", "limits.look_at_limits", "limits.shut_queues")
+@pytest.mark.parametrize(("limits", "excluded"), [
+    pytest.param([FULL], [1, 1, 0, 0], id="at its limit"),
+    pytest.param([FULL | dict(n_jobs=1)], [0, 0, 0, 0], id="one below"),
+    pytest.param([FULL | dict(most=0, n_jobs=0)], [1, 1, 0, 0], id="a limit of none"),
+    pytest.param([FULL, dict(attribute=OWNER, value=0, most=0)], [1, 0, 0, 0], id="two attributes"),
+    pytest.param([FULL, FULL | dict(value=1)], [0, 0, 0, 0], id="two groups exclude none"),
+    pytest.param([FULL, FULL | dict(queue=CE)], [1, 1, 0, 0], id="one group twice"),
+    pytest.param([FULL | dict(queue=OTHER_CE)], [0, 0, 0, 0], id="at another CE"),
+    pytest.param([dict(attribute=JOB_TYPE, value=7, most=0),
+                  dict(attribute=JOB_TYPE, value=8, most=0)],
+                 [1, 1, 1, 1], id="two job types"),
+    pytest.param([dict(attribute=OWNER, value=0, delay_s=10, tokens=0, since_s=-9.9)], [1, 0, 1, 0], id="too early"),
+    pytest.param([dict(attribute=OWNER, value=0, delay_s=10, tokens=0, since_s=-10)], [0, 0, 0, 0],
+                 id="after a delay")])
+def test_limits_of_a_site_exclude_task_queues(limits, excluded):
+    assert limited(*limits) == [bool(each) for each in excluded]
+
+
+@pytest.mark.rule("limits.note_match")
+def test_a_match_counts_for_the_values_of_its_task_queue():
+    lottery = Lottery(**draw_tables(1, 1, 1))
+    table = np.zeros(2, LIMIT)
+    table["attribute"], table["value"], table["tokens"], table["burst"] = OWNER, (0, 1), 1.5, 2
+    lottery = lottery.with_arrays(limits=table, limits_of=np.array([[0, 2]]))
+    for tokens in (0.5, 0.5):                            # the second match finds no token to take
+        note_match(lottery, KIND, 0)
+        assert lottery.limits["tokens"].tolist() == [tokens, 1.5]
+    assert lottery.limits["n_jobs"].tolist() == [2, 0]

@@ -3,6 +3,7 @@
 import string
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 WILDCARD = "any"
@@ -43,8 +44,11 @@ class Request:
 
     def given(self, name: str) -> Values:
         """Values of a field that are a condition: () if it is missing, empty or holds the wildcard."""
-        values = self.values.get(name, ())
-        return () if has_wildcard(values) else values
+        return self._conditions.get(name, ())
+
+    @cached_property
+    def _conditions(self) -> Mapping[str, Values]:
+        return {name: values for name, values in self.values.items() if not has_wildcard(values)}
 
 
 def has_wildcard(values: Values) -> bool:
