@@ -23,8 +23,7 @@ from simgrid_broker.policy.dirac.share_correction import corrected, correctors_o
 from simgrid_broker.policy.dirac.task_queues import TaskQueue
 from simgrid_broker.policy.job_brokerage.decide import RANKING
 from simgrid_broker.policy.resource_types import asked_ramcount, job_corecount
-from simgrid_broker.scenario.dirac_run import PRIVATE
-from simgrid_broker.scenario.dirac_snapshot import GENERIC_PILOT
+from simgrid_broker.schema.dirac import PRIVATE
 from simgrid_broker.views import KEPT, Queues, Task, Verdict
 from simgrid_broker.world.world import World
 
@@ -156,10 +155,10 @@ class CentralQueue:
         offer = self._offer(number, names[number], world.vocabularies["sites"][queue["site"]])
         pilot = dirac.pilots.get(list(world.scenario.grid.queues)[world.arrays.pseudo_queues["queue"][number]])
         if pilot is not None:
-            generic = GENERIC_PILOT in pilot.properties
             of_vo = tuple(name for name in self.groups if dirac.vo(name) == pilot.VO)
-            offer, _ = request_of_pilot(offer | ({} if generic else {"PilotType": PRIVATE}), sharing,
-                                        Credentials(generic, pilot.username, pilot.group, of_vo), edition=self.edition)
+            offer |= {} if pilot.is_generic else {"PilotType": PRIVATE}
+            credentials = Credentials(pilot.is_generic, pilot.username, pilot.group, of_vo)
+            offer, _named = request_of_pilot(offer, sharing, credentials, edition=self.edition)
         return checked_request(offer, self.edition.request_fields, sharing)
 
     def _offer(self, number: int, name: str, site: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.dirac.limiter import BURST, CES
 from simgrid_broker.policy.dirac.priorities import whole_option
 from simgrid_broker.policy.dirac.share_correction import is_on
-from simgrid_broker.scenario.dirac_run import ATTRIBUTES_OF_RUN
+from simgrid_broker.schema.dirac import ATTRIBUTES_OF_RUN
 from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP
 from simgrid_broker.world.world import World
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.dirac.share_correction import Corrector
+from simgrid_broker.world.task_queues import running_jobs
 from simgrid_broker.world.world import World
 
 PERIOD = 900.0
@@ -47,12 +47,8 @@ class Usage:
 
     def _running(self) -> dict[str, np.ndarray]:
         jobs = self.world.arrays.jobs
-        jobs = jobs[(jobs["panda_id"] > 0) & (jobs["status"] == JobStatus.RUNNING)]
-        group, found = self.group_of_share[jobs["share"]], {}
-        for level, names in self.names.items():
-            chosen = group if not level else jobs["user"][group == self.groups.index(level)]
-            found[level] = np.bincount(chosen, minlength=len(names)).astype(float)
-        return found
+        return {level: running_jobs(jobs, self.group_of_share, self.groups.index(level) if level else -1, len(names))
+                for level, names in self.names.items()}
 
     def _average(self, span: int, level: str) -> dict[str, float]:
         """Mean number of jobs of all that had any in a slice of time."""

@@ -15,7 +15,7 @@ from simgrid_broker.policy.dirac.priorities import DEFAULT_SHARE, Group, compute
 from simgrid_broker.policy.dirac.share_correction import corrected, correctors_of, is_on
 from simgrid_broker.policy.dirac.task_queues import TaskQueues
 from simgrid_broker.scenario import DiracRequests, DiracSnapshot
-from simgrid_broker.scenario.dirac_snapshot import GENERIC_PILOT
+from simgrid_broker.scenario.dirac_snapshot import DiracCredentials
 
 OF_REPORT = ("NumberOfProcessors", "WholeNode", "Credentials")
 """Fields that only the report of a pilot has."""
@@ -108,9 +108,9 @@ class MatchInput:
     def _credentials(self, given: Mapping[str, Any] | None) -> Credentials | None:
         if given is None:
             return None
-        of_vo = tuple(name for name, group in self.snapshot.groups.items() if group.vo == given.get("VO", ""))
-        return Credentials(GENERIC_PILOT in given.get("properties", ()), self.owner(given.get("username", "")),
-                           given.get("group", ""), of_vo)
+        pilot = DiracCredentials.model_validate(given)
+        of_vo = tuple(name for name, group in self.snapshot.groups.items() if group.vo == pilot.VO)
+        return Credentials(pilot.is_generic, self.owner(pilot.username), pilot.group, of_vo)
 
 
 def remarks_on(prepared: MatchInput, asked: DiracRequests) -> tuple[str, ...]:

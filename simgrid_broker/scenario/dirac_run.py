@@ -5,13 +5,9 @@ from typing import Any
 from pydantic import Field
 
 from simgrid_broker.scenario.dirac_snapshot import DiracCredentials
+from simgrid_broker.schema.dirac import PRIVATE
 from simgrid_broker.schema.named import LeafName, QueueName
 from simgrid_broker.schema.part import Part
-
-PRIVATE = "private"
-"""Type of a private pilot, as jobs may require it; source: DIRAC Task Queue Matching, task queue requirements."""
-ATTRIBUTES_OF_RUN = ("Owner", "OwnerGroup", "JobType")
-"""Attributes of jobs that limits of a run may name; JobType is the processing type of the task."""
 
 
 class DiracGroupOfRun(Part):

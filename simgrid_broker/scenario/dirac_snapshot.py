@@ -124,6 +124,11 @@ class DiracCredentials(Part):
     group: str = Field("", description="Group of a private pilot")
     VO: str = Field("", description="VO of a generic pilot")
 
+    @property
+    def is_generic(self) -> bool:
+        """Whether the pilot serves all groups of its VO."""
+        return GENERIC_PILOT in self.properties
+
 
 class DiracRequest(Part):
     """The description of a resource that asks for a job, or with `raw_resource` the report of a pilot."""

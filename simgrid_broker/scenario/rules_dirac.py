@@ -5,12 +5,13 @@ from math import isfinite
 from typing import Any
 
 from simgrid_broker.errors import nearest
-from simgrid_broker.scenario.dirac_run import ATTRIBUTES_OF_RUN, DiracRun
-from simgrid_broker.scenario.dirac_snapshot import GENERIC_PILOT, DiracRequests, DiracSnapshot
+from simgrid_broker.scenario.dirac_run import DiracRun
+from simgrid_broker.scenario.dirac_snapshot import DiracRequests, DiracSnapshot
 from simgrid_broker.scenario.locate import Finding, Key
 from simgrid_broker.scenario.model import Scenario
 from simgrid_broker.scenario.rules_dirac_options import SCHEDULING, option_findings
 from simgrid_broker.scenario.rules_shares import leaf_names
+from simgrid_broker.schema.dirac import ATTRIBUTES_OF_RUN
 
 
 def dirac_findings(snapshot: DiracSnapshot) -> Iterator[Finding]:
@@ -33,9 +34,9 @@ def group_findings(scenario: Scenario) -> Iterator[Finding]:
             taken[share] = name
     if scenario.dirac != DiracRun() and scenario.dispatch == "panda":
         yield Finding(("dirac",), None, "has no effect without `dispatch: dirac`")
-    known = {*scenario.dirac.groups, *leaves}
+    known = {*scenario.dirac.groups, *(leaf for leaf in leaves if leaf not in taken)}
     for queue, pilot in scenario.dirac.pilots.items():
-        if GENERIC_PILOT not in pilot.properties and pilot.group not in known:
+        if not pilot.is_generic and pilot.group not in known:
             yield Finding(("dirac", "pilots", queue, "group"), pilot.group, "a private pilot needs the name of a group",
                           nearest(pilot.group, known))
     yield from misfits_in_run(scenario, known)

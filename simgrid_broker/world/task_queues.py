@@ -3,6 +3,7 @@
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
+from simgrid_broker.names import JobStatus
 
 N_BINS, LEAST_POWER = 24, -6
 """Bins of a CPU class, and the power of four that is the top of the first."""
@@ -48,6 +49,13 @@ def longer_tables(old) -> dict[str, np.ndarray]:
     new["limits"], new["limits_of"] = old.limits, old.limits_of
     new["accepts"][:, :n], new["drawable"][:, :n] = old.accepts, old.drawable
     return new
+
+
+def running_jobs(jobs: np.ndarray, group_of_share: np.ndarray, group: int, n: int) -> np.ndarray:
+    """Running jobs of each of `n` groups, (n,), or of each of `n` users in one group; group: -1 = all groups."""
+    running = jobs[(jobs["panda_id"] > 0) & (jobs["status"] == JobStatus.RUNNING)]
+    groups = group_of_share[running["share"]]
+    return np.bincount(groups if group < 0 else running["user"][groups == group], minlength=n).astype(float)
 
 
 class Lottery(Bundle):

@@ -79,12 +79,12 @@ CORRECTED = dict(EnableSharesCorrection=True, ShareCorrections=dict(
     ShareCorrectorsToStart="WMSHistory", WMSHistory=dict(all=dict(Hour=dict(TimeSpan=3600, MaxCorrection=3)))))
 
 
-def test_a_group_that_was_given_more_than_its_share_is_given_less_of_the_next_matches(tmp_path):
-    shares = {"dirac.groups.generation.job_share": 5000, "duration": "2h"}
-    plain = run(tmp_path / "plain", **shares)
-    found = run(tmp_path / "corrected", **shares, **{"dirac.operations.JobScheduling": CORRECTED})
-    late = [each.jobs[each.jobs.running_s > 3600].share.value_counts(normalize=True) for each in (plain, found)]
-    assert late[1]["Simulation"] != late[0]["Simulation"]
+def test_use_changes_which_jobs_are_matched_from_the_first_reading_on(tmp_path):
+    plain = run(tmp_path / "plain", duration="2h")
+    found = run(tmp_path / "corrected", duration="2h", **{"dirac.operations.JobScheduling": CORRECTED})
+    first, late = ([started(each).query(f"running_s {when}").set_index("panda_id").running_s.sort_index()
+                    for each in (plain, found)] for when in ("<= 900", "> 900"))
+    assert first[0].equals(first[1]) and not late[0].equals(late[1])
 
 
 def a_world(status, share, user):

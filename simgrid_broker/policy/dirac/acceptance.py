@@ -1,10 +1,11 @@
 """Which requests, known in advance, task queues match, CPU time apart: conditions are asked once for each set."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from simgrid_broker.policy.dirac.conditions import cpu_time, negative_condition
+from simgrid_broker.policy.dirac.conditions import Condition, cpu_time, negative_condition
 from simgrid_broker.policy.dirac.edition import Edition
 from simgrid_broker.policy.dirac.identity import Identity
 from simgrid_broker.policy.dirac.request import Request
@@ -19,6 +20,9 @@ class Acceptance:
         self.conditions = [condition for condition in edition.conditions
                            if condition is not cpu_time and (limited or condition is not negative_condition)]
         self._known: dict[tuple[str, Hashable], np.ndarray] = {}
+        self._kinds = {condition.name: self._alike(condition) for condition in self.conditions}
+        self._offers = {condition.name: self._offers_of(condition.request[0]) for condition in self.conditions
+                        if condition.membership and not any(request.named_ce for request in requests)}
 
     def of(self, identity: Identity) -> np.ndarray:
         """Which kinds of requests a task queue matches, if they offer its CPU time, (n_kinds,) bool."""
@@ -26,6 +30,37 @@ class Acceptance:
         for condition in self.conditions:
             key = condition.name, tuple(fields[name] for name in condition.queue)
             if key not in self._known:
-                self._known[key] = np.array([condition.met(fields, request) for request in self.requests], bool)
+                self._known[key] = self._met(condition, fields)
             found &= self._known[key]
         return found
+
+    def _met(self, condition: Condition, fields: Mapping[str, Any]) -> np.ndarray:
+        """Which kinds of requests a task queue meets a condition for, (n_kinds,) bool."""
+        if condition.name in self._offers:
+            named, nothing = fields[condition.queue[0]], self._offers[condition.name][None]
+            met = nothing.copy() if named else np.ones(len(self.requests), bool)
+            for value in named:
+                met |= self._offers[condition.name].get(value, False)
+            return met
+        first, kind = self._kinds[condition.name]
+        return np.array([condition.met(fields, self.requests[k]) for k in first], bool)[kind]
+
+    def _offers_of(self, field: str) -> dict[Any, np.ndarray]:
+        """Which kinds of requests offer each value of a field; None: nothing."""
+        found = {None: np.zeros(len(self.requests), bool)}
+        for kind, request in enumerate(self.requests):
+            for value in request.given(field) or (None,):
+                found.setdefault(value, np.zeros(len(self.requests), bool))[kind] = True
+        return found
+
+    def _alike(self, condition: Condition) -> tuple[list[int], np.ndarray]:
+        """The first of the kinds of requests that are alike to a condition, and the place of each kind among these."""
+        places: dict[tuple, int] = {}
+        first, kinds = list[int](), np.zeros(len(self.requests), np.int64)
+        for kind, request in enumerate(self.requests):
+            key = (*(request.values.get(name) for name in condition.request), request.sharing, request.named_ce,
+                   str(request.bans))
+            if key not in places:
+                first.append(kind)
+            kinds[kind] = places.setdefault(key, len(places))
+        return first, kinds

@@ -16,7 +16,8 @@ class Condition:
 
     name: DIRAC's; queue: fields of a task queue that it reads, in the order of its arguments; request: fields of the
     request; source: document and section; says: the refusal in words, with {queue} and {request}; holds: function of
-    the values of the task queue and of the request.
+    the values of the task queue and of the request; membership: whether it holds, but for pilots of banned sites, if a
+    value of the request is among those of the task queue, or one of them names none.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Condition:
     source: str
     says: str
     holds: Callable[..., bool]
+    membership: bool = False
 
     def met(self, queue: Mapping[str, Any], request: Request) -> bool:
         """Whether the condition holds for a task queue, given by its fields."""
@@ -45,11 +47,13 @@ def listed(values: Any) -> str:
 
 
 def condition(name: str, *, queue: str | tuple[str, ...], request: str | tuple[str, ...], source: str,
-              says: str = "task queue: {queue}; request: {request}") -> Callable[[Callable[..., bool]], Condition]:
+              says: str = "task queue: {queue}; request: {request}",
+              membership: bool = False) -> Callable[[Callable[..., bool]], Condition]:
     """Make a condition of a function; arguments as the fields of `Condition`."""
     def make(holds: Callable[..., bool]) -> Condition:
         return Condition(name=name, queue=(queue,) if isinstance(queue, str) else queue, source=source, says=says,
-                         request=(request,) if isinstance(request, str) else request, holds=holds)
+                         request=(request,) if isinstance(request, str) else request, holds=holds,
+                         membership=membership)
     return make
 
 
@@ -96,7 +100,7 @@ def pilot_type(accepted: frozenset[str], request: Request) -> bool:
     return not accepted or not accepted.isdisjoint(given)
 
 
-@condition("Site", queue="Sites", request="Site", source=PAGE + "7.2")
+@condition("Site", queue="Sites", request="Site", source=PAGE + "7.2", membership=True)
 def site(accepted: frozenset[str], request: Request) -> bool:
     """A site of the resource is among those of the job, if both name any."""
     return _accepted(accepted, request.given("Site"))
@@ -109,26 +113,26 @@ def banned_site(banned: frozenset[str], request: Request) -> bool:
     return not given or not banned.issuperset(given)
 
 
-@condition("GridCE", queue="GridCEs", request="GridCE", source=PAGE + "7.2 and 7.6")
+@condition("GridCE", queue="GridCEs", request="GridCE", source=PAGE + "7.2 and 7.6", membership=True)
 def grid_ce(accepted: frozenset[str], request: Request) -> bool:
     """A CE of the resource is among those of the job, if both name any; at a banned site the job must name it."""
     given = request.given("GridCE")
     return not accepted.isdisjoint(given) if request.named_ce else _accepted(accepted, given)
 
 
-@condition("Platform", queue="Platforms", request="Platform", source=REFERENCE + "7.2")
+@condition("Platform", queue="Platforms", request="Platform", source=REFERENCE + "7.2", membership=True)
 def platform(accepted: frozenset[str], request: Request) -> bool:
     """A platform of the resource is among those of the job, if both name any; D6."""
     return _accepted(accepted, request.given("Platform"))
 
 
-@condition("LHCbPlatform", queue="LHCbPlatforms", request="LHCbPlatform", source=PAGE + "16 (D6)")
+@condition("LHCbPlatform", queue="LHCbPlatforms", request="LHCbPlatform", source=PAGE + "16 (D6)", membership=True)
 def lhcb_platform(accepted: frozenset[str], request: Request) -> bool:
     """The platform of the resource is among those of the job, if both name any."""
     return _accepted(accepted, request.given("LHCbPlatform"))
 
 
-@condition("JobType", queue="JobTypes", request="JobType", source=REFERENCE + "7.2")
+@condition("JobType", queue="JobTypes", request="JobType", source=REFERENCE + "7.2", membership=True)
 def job_type(accepted: frozenset[str], request: Request) -> bool:
     """A job type of the resource is among those of the job, if both name any."""
     return _accepted(accepted, request.given("JobType"))
