@@ -14,6 +14,7 @@ HOMES = {
     "write_report": "report", "write_comparison": "report", "terminal_summary": "report",
     "replicate": "experiments.replicate", "compare": "experiments.compare", "sweep": "experiments.sweep",
     "sensitivity": "experiments.sensitivity", "tune": "experiments.tune", "read_study": "experiments.study",
+    "Workers": "experiments.running",
     "broker": "dry_run", "broker_turn": "dry_run", "match": "dry_run",
     "broker_jobs": "policy.job_brokerage.broker", "broker_task": "policy.task_brokerage.broker",
     "SimgridBrokerError": "errors", "ScenarioError": "errors", "SnapshotError": "errors", "RequestError": "errors",

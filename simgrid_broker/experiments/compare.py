@@ -55,7 +55,7 @@ def grouped(things: Sequence[Thing], seeds: int | str, out: str | Path | None, w
     """The groups to compare, and the study in which scenarios among them were run."""
     if not things:
         raise StudyError([Problem(None, None, "", None, "name at least two scenarios, runs or folders of runs")])
-    loaded = [load(Path(thing)) if isinstance(thing, (str, Path)) and Path(thing).is_file() else thing
+    loaded: list[Thing] = [load(Path(thing)) if isinstance(thing, (str, Path)) and Path(thing).is_file() else thing
               for thing in things]
     scenarios = [thing for thing in loaded if isinstance(thing, Scenario)]
     names = _names(things, loaded)
@@ -132,8 +132,9 @@ def _place(thing: Thing) -> Path:
     """Something like a path for what was given as an object."""
     if isinstance(thing, Scenario):
         return Path(thing.name)
-    run = thing if isinstance(thing, Run) else thing[0]
-    return run.folder if isinstance(run, Run) else Path(str(run))
+    if isinstance(thing, (str, Path)):
+        return Path(thing)
+    return (thing if isinstance(thing, Run) else thing[0]).folder
 
 
 def _runs(thing: Thing) -> list[tuple[str, tuple[Run, ...]]]:

@@ -1,7 +1,7 @@
 """Designs: which combinations of settings a sweep runs."""
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,8 @@ def combinations(axes: Mapping[str, Axis], design: str = "grid", points: int | N
     """Settings by dotted key of each point of a design (see `SweepFile.design`)."""
     if design in ("grid", "list"):
         listed = [levels(axis) for axis in axes.values()]
-        chosen = itertools.product(*listed) if design == "grid" else zip(*listed, strict=True)
+        chosen: Iterable[tuple[Any, ...]] = (itertools.product(*listed) if design == "grid" else
+                                             zip(*listed, strict=True))
         return (dict(zip(axes, values, strict=True)) for values in chosen)
     number = points or POINTS
     if design == "latin_hypercube":

@@ -50,7 +50,7 @@ def known_figures(scenario: Scenario) -> tuple[str, ...]:
     streams = [stream.name for stream in (*scenario.workload.campaigns, *scenario.workload.users)]
     return (*OF_RUN, *(f"{part}.{name}.{figure}" for part, names, known in (
         ("shares", shares, OF_SHARE), ("waiting", shares, OF_WAITING), ("tasks", streams, OF_TASKS),
-        ("sites", scenario.grid.sites, OF_SITE)) for name in names for figure in known))
+        ("sites", list(scenario.grid.sites), OF_SITE)) for name in names for figure in known))
 
 
 def unknown_figures(names: Iterator[str] | tuple[str, ...], known: tuple[str, ...], file: str | None,

@@ -14,6 +14,8 @@ LEVEL = 0.95
 """Probability with which an interval contains the true value."""
 POWER = 0.8
 """Probability of separating a difference from chance for which numbers of seeds are planned."""
+FEWEST = 8
+"""Fewest values of a bootstrap interval."""
 DRAWS = 2000
 """Resamples of a bootstrap."""
 MOST_SEEDS = 10_000
@@ -46,14 +48,17 @@ def student(values: Sequence[float] | np.ndarray, level: float = LEVEL) -> Inter
 
 def bootstrap(values: Sequence[float] | np.ndarray, level: float = LEVEL, draws: int = DRAWS,
               seed: int = 0) -> Interval:
-    """Bootstrap-t interval of the mean, which follows the skewness of the values; without bounds for fewer than three.
+    """Bootstrap-t interval of the mean, which follows the skewness of the values; without bounds for fewer than eight,
+    whose resamples are too much alike.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 12.5.
     """
     kept = _finite(values)
     plain = student(kept, level)
-    if len(kept) < 3 or not plain.error > 0:
-        return plain if len(kept) > 2 else Interval(plain.value, plain.error, np.nan, np.nan, plain.count)
+    if len(kept) < FEWEST:
+        return Interval(plain.value, plain.error, np.nan, np.nan, plain.count)
+    if plain.error == 0:
+        return plain
     drawn = kept[np.random.default_rng(seed).integers(len(kept), size=(draws, len(kept)))]
     errors = drawn.std(axis=1, ddof=1) / math.sqrt(len(kept))
     varied = errors > 1e-12 * plain.error                       # a resample of one value repeated has no error

@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from simgrid_broker.errors import ScenarioError, StudyError
+from simgrid_broker.errors import Problem, ScenarioError, StudyError
 from simgrid_broker.experiments.points import DONE, FAILED, Point, clear_unfinished, keep_message, same, state_of
 from simgrid_broker.experiments.study import Study, begin, refuse_changes
 from simgrid_broker.experiments.study_file import MOST_REFUSED, StudyFile, laid_over
@@ -71,7 +71,8 @@ def run_study(folder: Path, plan: Plan, workers: Workers) -> Study:
     Raises StudyError, before the folder is made, if it holds another study or a scheduler does not answer.
     """
     refuse_changes(folder, plan.kind, plan.definition)
-    with started(workers) if unfinished(plan.points, folder) else nullcontext() as cluster:
+    with ExitStack() as stack:
+        cluster = stack.enter_context(started(workers)) if unfinished(plan.points, folder) else None
         study = begin(folder, plan.kind, plan.definition, plan.points)
         if cluster is not None:
             common = Common(Path(folder).resolve(), tuple(plan.scenarios), workers.pages)
@@ -126,7 +127,7 @@ def check_points(points: Sequence[Point], scenarios: Sequence[Scenario], study: 
     Of a study of more than MOST_CHECKED different settings, the ends of each range, each other value and MOST_CHECKED
     combinations are checked. check: raises a ScenarioError for what else is wrong with the scenario of a point.
     """
-    problems: list = []
+    problems: list[Problem] = []
     refused = 0
     for point in _telling(list(_once(points))):
         try:

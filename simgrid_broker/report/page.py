@@ -117,7 +117,7 @@ def _texts(column: pd.Series, is_number: bool, mixed: bool) -> list[str | Link]:
     if not is_number:
         return [value if isinstance(value, Link) else str(value) for value in column]
     values = column.to_numpy(float, na_value=np.nan)
-    return list(map(number, values) if mixed else numbers(values))
+    return [number(value) for value in values] if mixed else list(numbers(values))
 
 
 def _cell(tag: str, text: str | Link, is_number: bool) -> str:

@@ -78,8 +78,9 @@ def spread_of_runs(table: pd.DataFrame, axes: Axes, xlabel: str = "value, % of t
     rows_axis(axes, names)
     axes.axvline(100, color=INK, linewidth=0.9)
     place = table.name.map({name: k for k, name in enumerate(names)})
-    axes.scatter(table.value, place, s=14, color="#56B4E9", linewidth=0, zorder=2, label="one run")
-    axes.hlines(place, table.low, table.high, color="#0072B2", linewidth=3, label="95 % interval of the mean")
+    axes.hlines(place, table.low, table.high, color="#9CC3DF", linewidth=7, label="95 % interval of the mean")
+    axes.scatter(table.value, place, s=20, color="#0072B2", edgecolor="white", linewidth=0.6, zorder=3,
+                 label="one run")
     legend_above(axes, handles_of(axes))
     return axes
 

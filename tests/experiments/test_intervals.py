@@ -92,6 +92,14 @@ def test_too_few_values_have_no_bounds_and_unknown_ones_do_not_count(values, cou
         assert found.count == count and math.isnan(found.low) and math.isnan(found.error)
 
 
+def test_a_bootstrap_interval_follows_the_skewness_and_needs_eight_values():
+    skewed = np.exp(np.random.default_rng(1).normal(0, 1, 30))
+    found = bootstrap(skewed)
+    assert found.high - found.value > 1.2 * (found.value - found.low) and found.low > 0
+    assert math.isnan(bootstrap(skewed[:7]).low) and bootstrap(skewed[:8]).low < bootstrap(skewed[:8]).value
+    assert bootstrap([2.0] * 8).low == 2.0
+
+
 def test_pairs_with_common_luck_are_narrower_than_two_means():
     luck = np.random.default_rng(3).normal(0, 10, 12)
     base, changed = luck, luck + 1 + np.random.default_rng(4).normal(0, 0.5, 12)
