@@ -27,6 +27,12 @@ if __name__ == "__main__":
 """
 
 
+@pytest.fixture(autouse=True)
+def uncompiled(monkeypatch):
+    """Workers run plain Python: on a machine without kept code each of them would compile for a minute."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
 def finished(folder):
     """Time of writing of the manifest of each finished run, by seed."""
     return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("minimal/seed-*/manifest.json")}

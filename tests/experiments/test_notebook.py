@@ -14,6 +14,7 @@ def test_the_notebook_runs_and_shows_its_study(tmp_path, monkeypatch):
     (tmp_path / "scenarios").symlink_to(ROOT / "scenarios")
     (tmp_path / "examples").mkdir()
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")             # workers without kept code would compile for a minute
     book = nbformat.read(ROOT / "examples" / "study.ipynb", 4)
     assert not any(cell.get("outputs") for cell in book.cells), "kept without outputs"
     NotebookClient(book, timeout=300, kernel_name="python3",

@@ -164,7 +164,8 @@ def test_runs_with_different_share_trees_are_compared_by_the_names_of_shares(tmp
         drawn = pd.read_csv(tmp_path / name / "plots" / "shares.csv").set_index("share")
         assert sorted(drawn.index) == sorted(LEAVES)
         assert drawn.base.tolist() == pytest.approx(drawn.changed.tolist())    # the same jobs ran
-        assert drawn.target.tolist() == pytest.approx(metrics_of(pair[1], "target")[drawn.index].tolist())
+        for column, one in (("base_target", pair[0]), ("target", pair[1])):
+            assert drawn[column].tolist() == pytest.approx(metrics_of(one, "target")[drawn.index].tolist())
 
 
 def metrics_of(run, metric):
@@ -184,7 +185,14 @@ def test_a_comparison_shows_what_was_changed(tmp_path, run, only_drawn):
     page = Page(text)
     assert page.fetched == []
     assert page.images == 8
-    assert "different seeds" in text
+    assert "different seeds" in text and "different scenarios" not in text
+
+
+def test_runs_of_different_scenarios_are_said_to_be(tmp_path, run, only_drawn):
+    other = read_run(write_fake_run(tmp_path, **QUICK))
+    other.manifest["scenario"]["name"] = "another"
+    text = write_comparison(run, other, tmp_path / "compared").read_text(encoding="utf-8")
+    assert "The runs are of different scenarios" in text
 
 
 def test_a_report_that_cannot_be_written_is_an_output_error(tmp_path):
