@@ -138,8 +138,10 @@ def room_for_jobs(arrays: Arrays, queue: int, pseudo_queues: slice, most: np.nda
     most: starting and running jobs of each type at which no more are fetched, (n_types,).
     """
     kinds = arrays.pseudo_queues["resource_type"][pseudo_queues]
-    there = arrays.counts[queue, :, :, STARTING].sum(axis=0) + arrays.counts[queue, :, :, RUNNING].sum(axis=0)
-    return np.where(kinds < 0, np.inf, (most - there)[kinds])
+    if kinds[0] < 0:
+        return np.full(len(kinds), np.inf)
+    there = arrays.counts[queue].sum(axis=0)
+    return (most - (there[:, STARTING] + there[:, RUNNING]))[kinds]
 
 
 def types_of_workers(arrays: Arrays, rows: np.ndarray) -> np.ndarray:
