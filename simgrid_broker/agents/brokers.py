@@ -1,6 +1,7 @@
 """Both brokers with what they see of the grid; a run and a dry run ask them in the same way."""
 
 from collections import Counter
+from collections.abc import Iterable
 from functools import partial
 from operator import is_
 
@@ -8,6 +9,7 @@ import numpy as np
 
 from simgrid_broker import luck
 from simgrid_broker.agents.policies import Policies
+from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
 from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
 from simgrid_broker.policy.funnel import MaskCache
 from simgrid_broker.policy.job_brokerage.hint import Hints
@@ -56,6 +58,22 @@ class Brokers:
         """Verdict of the job brokerage; arguments as for `question`; cache: reuse masks of earlier decisions."""
         asked = self.question(task, parts, wanted, account)
         return self.policies.job_brokerage(*asked, self.cache) if cache else self.policies.job_brokerage(*asked)
+
+    def is_asked_about_users(self, task: Task) -> bool:
+        """Whether the jobs of a task go by analysis brokerage, as those of users do unless DIRAC matches them."""
+        return task.prodsourcelabel in ANALYSIS_LABELS and self.world.scenario.dispatch != "dirac"
+
+    def broker(self, row: int, task: Task, parts: JobInput | None, wanted: int,
+               account: int) -> tuple[DecisionKind, Verdict]:
+        """Which broker the jobs of the task in a row go by, and its verdict; arguments as for `question`."""
+        if self.is_asked_about_users(task):
+            return DecisionKind.ANALYSIS_BROKERAGE, self.analysis_queues_for(row, task, wanted, account)
+        return DecisionKind.JOB_BROKERAGE, self.queues_for(task, parts, wanted, account)
+
+    def note_use(self, task: Task, queues: Iterable[int]) -> None:
+        """Note the PanDA queues that got jobs of an analysis task."""
+        if self.is_asked_about_users(task):
+            self.world.analysis.used.setdefault(task.jeditaskid, set()).update(queues)
 
     def analysis_queues_for(self, row: int, task: Task, wanted: float, account: int | None = None,
                             cache: bool = True) -> Verdict:

@@ -178,7 +178,7 @@ class DecisionLog:
             table, is_counted, rules = (
                 (self.of_jobs, self.is_counted, self.policies.job_rules) if kind == DecisionKind.JOB_BROKERAGE
                 else (self.of_tasks, self.tasks_counted, self.policies.task_rules))
-            if steps is self.steps(kind, rules.tags):
+            if kind != DecisionKind.ANALYSIS_BROKERAGE and steps is self.steps(kind, rules.tags):
                 counts = table[share]
                 counts[:], is_counted[share] = 0, True
             else:
@@ -201,7 +201,7 @@ class DecisionLog:
             rule, where = np.nonzero(counts[:, :, 0])
             rows = REFUSALS.empty(len(rule))
             rows["time_s"], rows["kind"], rows["share"] = now, kind, share
-            rows["candidate"] = where if kind == DecisionKind.JOB_BROKERAGE else len(self.world.arrays.queues) + where
+            rows["candidate"] = len(self.world.arrays.queues) + where if kind == DecisionKind.TASK_BROKERAGE else where
             rows["count"], rows["queue_count"], rows["pool_count"] = counts[rule, where].T
             rows["tag"], rows["criterion"] = steps.tags[rule], steps.criteria[rule]
             if len(rows):

@@ -191,7 +191,7 @@ class Generator:
         control, now, world = self.control, self.control.now, self.control.world
         task, parts = self.work_queues.view(row, level)
         account = account_of_task(world.arrays, row)
-        verdict = control.brokers.queues_for(task, parts, wanted, account)
+        kind, verdict = control.brokers.broker(row, task, parts, wanted, account)
         if control.books.central_queue is not None:
             control.books.central_queue.place(row, level, task, verdict, control.brokers.queues, now)
         block = SCOUTS_PER_BLOCK if task.is_scout else JOBS_PER_BLOCK
@@ -199,10 +199,10 @@ class Generator:
         uniforms = control.brokers.uniforms(QUEUE_DRAW, task, begins, verdict, wanted, block)
         numbers, sizes = spread_jobs(verdict, wanted, uniforms, block=block)
         made = int(sizes.sum())
-        control.books.decisions.add(DecisionKind.JOB_BROKERAGE, now, task, verdict, made)
+        control.books.decisions.add(kind, now, task, verdict, made)
         if made:
             self._submit(row, task, account, level, numbers, sizes)
-        return made, reason(control.policies, DecisionKind.JOB_BROKERAGE, verdict)
+        return made, reason(control.policies, kind, verdict)
 
     def _cut(self, row: int, wanted: int, level: int, rule: Selection) -> tuple[int, str]:
         """As `_make`, for a task whose jobs are cut from files; makes about `wanted` jobs."""
@@ -221,6 +221,7 @@ class Generator:
             self.tables.order((now, row, number, size, ram, level, task.resource_type))
             placed.append((queue, size))
         control.brokers.snapshot.place(account, task.resource_type, placed)
+        control.brokers.note_use(task, (queue for queue, _ in placed))
         self._set_running(row)
 
     def _set_running(self, row: int) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from simgrid_broker import luck
 from simgrid_broker.agents.broker_rules import reason
 from simgrid_broker.agents.control import Control
-from simgrid_broker.names import ClosedBy, DecisionKind
+from simgrid_broker.names import ClosedBy
 from simgrid_broker.policy.job_brokerage.selection import JOBS_PER_BLOCK, SCOUTS_PER_BLOCK, spread_jobs
 from simgrid_broker.policy.resource_types import asked_ramcount
 from simgrid_broker.policy.splitting import CUT, JobLimits, Splitting, cut_jobs, job_limits, preferred, typical_files
@@ -53,7 +53,7 @@ class JobSplitter:
         pieces = waiting_pieces(arrays, row, level, files_to_read(wanted, typical, rule.n_files))
         asked = math.ceil(len(pieces) / pieces_at_once(arrays, row))
         account = account_of_task(arrays, row)
-        verdict = control.brokers.queues_for(task, parts, asked, account)
+        kind, verdict = control.brokers.broker(row, task, parts, asked, account)
         if control.books.central_queue is not None:
             control.books.central_queue.place(row, level, task, verdict, control.brokers.queues, control.now)
         drawn = self._draw(task, verdict, len(pieces), first_waiting(arrays, row, level))
@@ -68,8 +68,9 @@ class JobSplitter:
             self._order(row, task, level, number, jobs)
             queue_placed, _ = control.brokers.queues.queue_and_cores[number]
             control.brokers.snapshot.place(account, task.resource_type, [(queue_placed, len(jobs))])
-        control.books.decisions.add(DecisionKind.JOB_BROKERAGE, control.now, task, verdict, made)
-        return math.ceil(taken / typical), reason(control.policies, DecisionKind.JOB_BROKERAGE, verdict)
+            control.brokers.note_use(task, (queue_placed,))
+        control.books.decisions.add(kind, control.now, task, verdict, made)
+        return math.ceil(taken / typical), reason(control.policies, kind, verdict)
 
     def _draw(self, task: Task, verdict: Verdict, most_jobs: int, begins: int) -> list[tuple[int, int]]:
         """Candidate and number of jobs of each block, for the most jobs possible; begins: the `first_waiting` piece."""

@@ -13,7 +13,7 @@ from simgrid_broker.agents.job_slots import SLOT
 from simgrid_broker.agents.task_kinds import UNKNOWN, TaskKinds
 from simgrid_broker.agents.work_queues import WorkQueues
 from simgrid_broker.compiled import compiled_with
-from simgrid_broker.names import DecisionKind
+from simgrid_broker.names import ANALYSIS_LABELS, DecisionKind
 from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.job_brokerage.broker import (
     MAX_CANDIDATES,
@@ -121,7 +121,9 @@ class JobTables:
         self.kinds = TaskKinds(self.brokerage, control.arrays.tasks)
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
-        self.apart = np.zeros(n_tasks, bool)                # tasks with other resource types at some queues
+        of_users = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
+        self.of_users = of_users & (control.world.scenario.dispatch != "dirac")
+        self.apart = self.of_users[control.arrays.tasks["label"]]     # of users, or of other resource types somewhere
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS
         self.slots, self.asked, self.record = np.zeros(n, SLOT), np.zeros(n, ASKED), np.zeros(n, TASK)
@@ -138,6 +140,7 @@ class JobTables:
         self.slots["task"][slots[slots >= 0]] = -1
         self.slot_of = renewed(self.control.world, self.slot_of, rows, -1)
         self.apart = renewed(self.control.world, self.apart, rows, False)
+        self.apart[rows] = self.of_users[self.control.arrays.tasks["label"][rows]]
         self.kinds.renew(self.control.arrays.tasks)
         self._bundle()
 
@@ -155,7 +158,7 @@ class JobTables:
         if replaced:
             self._forget()
         if snapshot is not brokers.snapshot and self.state[0]["by_type"]:
-            self.apart[:] = False
+            self.apart[:] = self.of_users[self.control.arrays.tasks["label"]]
             rows = map(self.control.world.row_of.get, brokers.snapshot.types_at)        # some may be gone since
             self.apart[[row for row in rows if row is not None]] = True
         self.known = brokers.snapshot, brokers.queues, cfg
