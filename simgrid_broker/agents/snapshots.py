@@ -1,6 +1,7 @@
 """Snapshot agent: writes a broker snapshot at the times given in the scenario."""
 
 from simgrid_broker.agents.control import Control, Process
+from simgrid_broker.policy.analysis_brokerage.gate import slots_of_class_a
 from simgrid_broker.policy.resource_types import with_memory
 from simgrid_broker.views import Task
 from simgrid_broker.world import observe
@@ -19,4 +20,5 @@ def snapshot_now(control: Control) -> dict:
     def raised(row: int, level: int) -> Task:
         return with_memory(observe.task(control.world, row), level, control.world.scenario.resource_types.values())
     return snapshot_of(control.world, control.brokers.snapshot, control.books.live_tasks.rows,
-                       control.books.planned_merges(), raised, control.policies.changes)
+                       control.books.planned_merges(), raised, control.policies.changes,
+                       slots_of_class_a(control.cfg))

@@ -48,8 +48,8 @@ def users_at(world: World, snapshot: Snapshot, task: SnapshotTask, share: str, o
             one = at[queues.index(row.queue)]
             if row.user is None:
                 one["users_running"] = row.running
-            else:
-                one["n_users"] += 1
+            counted = row.users if row.users is not None else one["n_users"] + (row.user is not None)
+            one["n_users"] = max(counted, one["n_users"])
             if row.user == task.username:
                 one["user_queued"], one["user_running"] = row.queued, row.running
     full = [storages.index(name) for name in owner.full_storages]

@@ -102,6 +102,8 @@ class UserJobs(Part):
     user: str | None = Field(None, description="User; default: all users together")
     queued: int = Field(0, ge=0, description="Jobs that are defined, assigned, activated or starting")
     running: int = Field(0, ge=0, description="Jobs that are running")
+    users: int | None = Field(None, ge=0, description="Of all users together: how many they are; default: those with "
+                              "a row of their own")
 
 
 class ShareUsage(Part):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from simgrid_broker.names import RAM_LIMITS_MB, TaskStatus
-from simgrid_broker.scenario.snapshot_task import JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
+from simgrid_broker.names import ANALYSIS_LABELS, RAM_LIMITS_MB, TaskStatus
+from simgrid_broker.scenario.snapshot_task import ANALYSIS_BROKERAGE, JOB_BROKERAGE, TASK_BROKERAGE, SnapshotTask
 from simgrid_broker.schema.attribute import columns_of
 from simgrid_broker.schema.tasks import Chain
 from simgrid_broker.views import Task
@@ -78,9 +78,12 @@ def _ordered(plain: dict) -> dict:
 def _task(world: World, statistics, row: int, raised: Raised) -> dict:
     """What brokers may know of a task, under the names of a snapshot."""
     task = values_of(world.arrays.tasks, row)
+    of_user = (world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
+               and world.scenario.dispatch != "dirac")
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
     plain = _common(world, statistics, row, task) | dict(
-        brokerage=TASK_BROKERAGE if to_nucleus else JOB_BROKERAGE, n_nuclei=task["n_nuclei"], input=_input(world, row),
+        brokerage=TASK_BROKERAGE if to_nucleus else ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE,
+        n_nuclei=task["n_nuclei"], input=_input(world, row),
         frozen_for=0.0 if np.isnan(task["frozen_s"]) else float(world.state["now_s"] - task["frozen_s"]))
     if is_cut(world.arrays, row):
         split = world.arrays.splitting[row]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from simgrid_broker.names import QueueStatus
+from simgrid_broker.names import ANALYSIS_LABELS, QueueStatus
 from simgrid_broker.scenario.gdpconfig import laid_over
 from simgrid_broker.scenario.snapshot import BROKERAGES, COUNTED_STATUSES
 from simgrid_broker.schema.grid import LINK_NUMBERS
@@ -17,6 +17,7 @@ from simgrid_broker.world.activity import Details
 from simgrid_broker.world.counts import COUNTED
 from simgrid_broker.world.nuclei import OPEN_TASKS, claimed_work, output_on_the_way
 from simgrid_broker.world.tasks_to_snapshot import PlannedMerge, Raised, tasks_of
+from simgrid_broker.world.users_to_snapshot import of_queues, of_users
 from simgrid_broker.world.world import World
 
 FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
@@ -24,11 +25,11 @@ FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 
 
 def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised,
-                config_changes=None) -> dict:
+                config_changes=None, slots_of_class_a: float = 0.0) -> dict:
     """Snapshot of a world in which brokers know `statistics`, with all numbers of every queue; plain values.
 
     live_rows: rows of the live tasks; merges: merge jobs that wait for brokerage; raised: as in `tasks_to_snapshot`;
-    config_changes: gdpconfig as changed since the start, by name.
+    config_changes: gdpconfig as changed since the start, by name; slots_of_class_a: USER_USAGE_THRESHOLD_A.
     """
     scenario = world.scenario
     tasks, chosen = tasks_of(world, statistics, live_rows, merges, raised)
@@ -40,8 +41,17 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
                  policies=scenario.policies.model_dump(include=BROKERAGES, exclude_defaults=True),
                  resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
                  shares=[_said(share) for share in world.shares], grid=_grid(world))
-    return plain | dict(
-        jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=_queues(world, statistics),
+    queues, labels = _queues(world, statistics), world.vocabularies["labels"]
+    of_analysis = {str(world.arrays.tasks["jeditaskid"][row]): int(row) for row in chosen
+                   if labels[world.arrays.tasks["label"][row]] in ANALYSIS_LABELS}
+    users, of_tasks = of_users(world, of_analysis.values(), slots_of_class_a)
+    if of_analysis:
+        for name, numbers in of_queues(world).items():
+            queues[name] |= numbers
+        for name, row in of_analysis.items():
+            tasks[name] |= of_tasks[row]
+    return plain | {key: value for key, value in users.items() if value} | dict(
+        jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=queues,
         links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen), tasks=tasks)
 
 
