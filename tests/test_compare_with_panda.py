@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / "scripts" / "compare_with_panda.py"
 RECORDED = ROOT.parent / "shared" / "data" / "panda_decisions"
-EVERY = {"task_broker_prod": 20, "job_broker_prod": 30}
+EVERY = {"task_broker_prod": 20, "job_broker_prod": 30, "job_broker_anal": 40}
 """Of how many recorded cases of a kind one is asked, if not of 10."""
 SHARES = [dict(name="Prod", value=80, parent=None), dict(name="Simul", value=3, parent="Prod"),
           dict(name="Evgen", value=1, parent="Prod"), dict(name="Test", value=20, parent=None)]
@@ -163,7 +163,7 @@ def test_a_case_that_fails_leaves_the_others(script, capsys):
 
 
 @pytest.mark.parametrize("kind", ["share_order", "throttler", "ups", "software", "zero_share", "task_broker_prod",
-                                  "job_broker_prod"])
+                                  "job_broker_prod", "job_broker_anal"])
 def test_recorded_cases(script, kind, tmp_path):
     if not RECORDED.exists():
         pytest.skip("the folder of recorded decisions is absent")
