@@ -269,13 +269,15 @@ def test_long_jobs_are_throttled_in_the_code():
 
 @pytest.mark.rule("PriorityMassage._boost")
 def test_a_user_who_got_little_is_lifted_in_the_code():
-    for edition in ("documented", "deployed"):
-        stage = stage_of(dict(n_jobs=8, user="busy", work_hs06s_per_event=90_000.0), dict(n_jobs=6, user="poor",
-                         arrival_s=400.0), edition=edition, agents=(*GENERATION, priority_massage))
-        stage.run(399.0)
+    for edition, expected in (("documented", 950), ("deployed", 1000)):
+        stage = stage_of(dict(n_jobs=12, user="busy", work_hs06s_per_event=90_000.0), dict(n_jobs=6, user="poor",
+                         arrival_s=1000.0), edition=edition, agents=(*GENERATION, priority_massage))
+        stage.run(999.0)
         stage.workers(8)
-        stage.run(395.0 + 1200.0)
-        poor = stage.arrays.jobs[stage.live()]
-        poor = poor[poor["user"] != poor["user"][0]]
-        lifted = (poor["priority"] >= 1000).any()
-        assert len(poor) == 6 and lifted == (edition == "deployed")
+        stage.run(2000.0)
+        assert stage.statuses() == ["running"] * 8 + ["activated"] * 10
+        stage.control.fabric.set_priority([0, 1], 950)
+        stage.run(2400.0)
+        jobs = stage.arrays.jobs[stage.live()]
+        assert jobs["priority"][jobs["task"] == 1].max() == expected
+        assert jobs["priority"][jobs["task"] == 0].max() == 950, "who got more is not lifted"

@@ -94,13 +94,6 @@ ACTS = {
     "queues.<name>.pull_ups": (102, AT_EAST | of_task(priority=100) | {"queues.EAST": {"workers_running": 20}},
                                {"queues.EAST.pull_ups": True}),
     "queues.<name>.slot_requests": (102, {}, {HERE + "slot_requests": [{"slots": 900}]}),
-    "queues.<name>.slot_requests[].slots": (102, {HERE + "slot_requests": [{"slots": 900}]},
-                                            {HERE + "slot_requests": [{"slots": 5}]}),
-    "queues.<name>.slot_requests[].gshare": (102, {HERE + "slot_requests": [{"slots": 900}]},
-                                             {HERE + "slot_requests": [{"slots": 900, "gshare": "Analysis"}]}),
-    "queues.<name>.slot_requests[].resource_type": (
-        102, {HERE + "slot_requests": [{"slots": 900}]},
-        {HERE + "slot_requests": [{"slots": 900}, {"slots": 1, "resource_type": "MCORE"}]}),
     "queues.<name>.n_pilot": (102, {}, {HERE + "n_pilot": 0}),
     "queues.<name>.laststart": (102, of_task(priority=900), {HERE + "laststart": "1h"}),
     "queues.<name>.cores_running": (102, SHORT_OF_WORK, {"queues.WEST.cores_running": 5000}),
@@ -274,6 +267,17 @@ ACTS = {
         101, OF_NUCLEI, {"tasks.101.datasets.main.replicas.WEST_DATADISK.of_bytes": "900 TB"}),
 }
 """For each key: the task that is asked, a change of the example, and a second one with the key that matters."""
+OF_SCENARIOS = {
+    "grid.queues.<name>.slot_requests": (102, {}, {"grid.queues.NORTH.slot_requests": [{"slots": 900}]}),
+    "queues.<name>.slot_requests[].slots": (102, {HERE + "slot_requests": [{"slots": 900}]},
+                                            {HERE + "slot_requests": [{"slots": 5}]}),
+    "queues.<name>.slot_requests[].gshare": (102, {HERE + "slot_requests": [{"slots": 900}]},
+                                             {HERE + "slot_requests": [{"slots": 900, "gshare": "Analysis"}]}),
+    "queues.<name>.slot_requests[].resource_type": (
+        102, {HERE + "slot_requests": [{"slots": 900}]},
+        {HERE + "slot_requests": [{"slots": 900}, {"slots": 1, "resource_type": "MCORE"}]}),
+}
+"""Keys of parts that scenarios have as well."""
 NAMES_OR_WORDS = {"description", "tasks.<name>.username"}
 """Keys for the reader."""
 REMARKED = {*(f"tasks.<name>.splitting.{name}" for name in LARGER_JOBS),
@@ -296,9 +300,9 @@ def test_every_key_has_a_picture():
     assert keys() - NAMES_OR_WORDS - REMARKED == ACTS.keys()
 
 
-@pytest.mark.parametrize("key", ACTS)
+@pytest.mark.parametrize("key", [*ACTS, *OF_SCENARIOS])
 def test_a_key_changes_an_answer(example, key):
-    task, before, more = ACTS[key]
+    task, before, more = (ACTS | OF_SCENARIOS)[key]
     plain = example.with_values(before)
     changed = plain.with_values(more)
     assert any(broker(plain, task, edition).to_dict() != broker(changed, task, edition).to_dict()
