@@ -38,7 +38,7 @@ def finished(folder):
     return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob("minimal/seed-*/manifest.json")}
 
 
-def until(condition, seconds=100):
+def until(condition, seconds=400):
     """Wait for a condition."""
     end = time.monotonic() + seconds
     while not condition():
