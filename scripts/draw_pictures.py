@@ -230,6 +230,45 @@ def unified_queue(runs: Runs) -> bytes:
          for words in (("event generation is boosted", "as before"), ("", ""))], 1)
 
 
+# ---- dispatch ------------------------------------------------------------------------------------------------------
+
+DISPATCHERS = {"PanDA": "dispatch_panda", "DIRAC": "dispatch_dirac"}
+WIDTH = 0.36
+"""Width of a bar; the shares are 1 apart."""
+
+
+def of_shares(metrics: pd.DataFrame, metric: str) -> pd.Series:
+    """A figure of each leaf share, by its name."""
+    return metrics[metrics.metric == metric].set_index("share").value.drop("root", errors="ignore")
+
+
+def bars(axes: Axes, tables: Mapping[str, pd.Series], label: str) -> None:
+    """A bar for each run and share, the runs side by side, with their values."""
+    dress(axes, "", label)
+    for number, (name, table) in enumerate(tables.items()):
+        places = np.arange(len(table)) + (number - (len(tables) - 1) / 2) * WIDTH
+        drawn = axes.bar(places, table, WIDTH, color=RUN_COLOURS[number], label=name)
+        axes.bar_label(drawn, fmt="%.1f", fontsize=7.5, color=INK)
+    axes.set_xticks(np.arange(len(table)), table.index)
+    axes.margins(y=0.15)
+
+
+def dispatch(runs: Runs) -> bytes:
+    """What each share is given of the power, beside its target, and how long its jobs wait."""
+    def draw(runs, axes):
+        compliance = {name: sb.metrics.share_compliance(run) for name, run in runs.items()}
+        given = {name: of_shares(table, "delivered") for name, table in compliance.items()}
+        targets = of_shares(next(iter(compliance.values())), "target")
+        waits = {name: of_shares(sb.metrics.waiting_times(run), "wait_km_p50")[targets.index]
+                 for name, run in runs.items()}
+        bars(axes[0], given, "given to the share (% of power)")
+        axes[0].hlines(targets, np.arange(len(targets)) - WIDTH, np.arange(len(targets)) + WIDTH, color=INK,
+                       linewidth=1, linestyle="--", label="target")
+        bars(axes[1], waits, "median time from activation to start (h)")
+        legend_above(axes[0], handles_of(axes[0]))
+    return png(draw, runs, (10, 3.6), (1, 2))
+
+
 PICTURES = {
     "atlas_day_shares": Picture(lambda: {"as it is": scenario("atlas_day")}, stacked_shares),
     "flat_shares": Picture(lambda: {tree: scenario(name, incidents=[]) for tree, name in TREES.items()},
@@ -243,6 +282,7 @@ PICTURES = {
                                      for edition in ("documented", "deployed")}, memory_retry),
     "unified_queue": Picture(lambda: {way: scenario("unified_queue_evgen_boost", **{"grid.queues.CERN.workflow": flow})
                                       for way, flow in WAYS.items()}, unified_queue),
+    "dispatch": Picture(lambda: {name: scenario(file) for name, file in DISPATCHERS.items()}, dispatch),
 }
 """The pictures by the names of their files in docs/img."""
 
