@@ -5,7 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from simgrid_broker.agents.central_queue import CountedQueue, groups_of
+from simgrid_broker.agents.central_queue import CentralQueue, CountedQueue, groups_of
+from simgrid_broker.agents.job_cycle import is_elsewhere
+from simgrid_broker.compiled import uncompiled
+from simgrid_broker.fabric.activated import put_into_task_queue
 from simgrid_broker.fabric.limits import note_match, shut_queues
 from simgrid_broker.fabric.matcher import classes_within
 from simgrid_broker.names import JobStatus
@@ -14,9 +17,11 @@ from simgrid_broker.policy.dirac.editions import DEPLOYED, DOCUMENTED
 from simgrid_broker.policy.dirac.identity import Identity
 from simgrid_broker.policy.dirac.priorities import Group, compute_priorities
 from simgrid_broker.policy.dirac.site_director import pilots_wanted
+from simgrid_broker.policy.job_brokerage.decide import RANKING
 from simgrid_broker.scenario.dirac_run import DiracGroupOfRun, DiracRun
 from simgrid_broker.scenario.gdpconfig import DEFAULTS
-from simgrid_broker.views import Gdpconfig, ShareTree
+from simgrid_broker.views import KEPT, Gdpconfig, ShareTree
+from simgrid_broker.world.arrays import AGE
 from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, Lottery, draw_tables
 
 
@@ -68,6 +73,41 @@ def test_no_timeout_ends_a_job_that_waits_for_a_pilot(edition):
     assert not any(waiting & {*rule.statuses} for rule in left) and len(left) < len(in_force)
     others = {each for rule in left for each in rule.statuses}
     assert {JobStatus.RUNNING, JobStatus.STARTING, JobStatus.ASSIGNED} <= others
+
+
+@pytest.mark.rule("CentralQueue.place")
+def test_a_task_queue_names_every_queue_that_can_run_the_jobs_ranked_among_the_best_or_not():
+    central, waits = CentralQueue.__new__(CentralQueue), []
+    central.number_of, central.fabric = {(0, 2, 4): 7}, SimpleNamespace(wait_in=lambda *where: waits.append(where))
+    central._identity = lambda row, task, kept, queues: tuple(kept)
+    tags = ("-lowmemory", "-input", *(rule.tag for rule in RANKING))
+    verdict = SimpleNamespace(refused_by=[KEPT, 0, 2, 1, 3], tags=tags)
+    central.place(5, 1, None, verdict, None, 0.0)
+    assert waits == [(5, 1, 7)]
+
+
+def test_the_task_queue_is_found_again_when_other_queues_can_run_the_jobs():
+    tables = SimpleNamespace(asked=[dict(first=0)], orders=[dict(n_criteria=2)], n_open=[3],
+                             open=np.array([[0, 1, 2]], np.int32), refused_by=np.array([KEPT, 1, 2]))
+    desk, state = SimpleNamespace(slots=[dict(can_run=0)]), dict(slot=0)
+    ask = uncompiled(is_elsewhere)
+    assert [ask(tables, desk, state), ask(tables, desk, state)] == [True, False]
+    tables.refused_by[0] = 2                              # ranked behind others now
+    assert not ask(tables, desk, state)
+    for changed in (1, KEPT):
+        tables.refused_by[0] = changed
+        assert ask(tables, desk, state) and not ask(tables, desk, state)
+
+
+@pytest.mark.parametrize(("level", "task_queue"), [(0, -1), (1, 0)])
+def test_a_job_of_raised_ramcount_waits_in_a_task_queue_of_its_own(level, task_queue):
+    lottery = Lottery(**draw_tables(1, 1, 1))
+    lottery.task_queues["priority"] = 1.0
+    job = dict(panda_id=3, task=0, ram_level=level, n_chunks=1)
+    world = SimpleNamespace(**lottery.arrays(), jobs=[job],
+                            ages=np.zeros(1, AGE), waits_in=np.array([[-1, 0]]))
+    assert uncompiled(put_into_task_queue)(world, 0) == (task_queue >= 0)
+    assert world.ages[0]["task_queue"] == task_queue
 
 
 KIND, CE, OTHER_CE = 0, 3, 4
