@@ -25,9 +25,15 @@ def copy_archive(control: Control) -> Process:
     in_task_queues = control.books.central_queue is not None
     turns = {} if in_task_queues else rebrokerages(control)
 
+    def read() -> Sequence[TimeoutRule]:
+        found = rules(control.cfg, control.edition)
+        return without_waiting(found) if in_task_queues else found
+    cfg, in_force = control.cfg, read()
+
     def look() -> None:
-        in_force = rules(control.cfg, control.edition)
-        in_force = without_waiting(in_force) if in_task_queues else in_force
+        nonlocal cfg, in_force
+        if cfg is not control.cfg:
+            cfg, in_force = control.cfg, read()
         rows, broken = overdue(control, in_force)
         for stage in range(len(STAGES)):
             apply(control, in_force, stage, rows, broken)
