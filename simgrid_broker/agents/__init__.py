@@ -15,6 +15,7 @@ from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.merger import merger
 from simgrid_broker.agents.metric_collector import metric_collector
 from simgrid_broker.agents.network_metrics import network_metrics
+from simgrid_broker.agents.network_troubles import network_troubles
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
 from simgrid_broker.agents.priority_massage import priority_massage
@@ -41,8 +42,8 @@ Agent = Callable[[Control], Process]
 """An agent: a generator function that yields SimPy events."""
 
 AGENTS: tuple[Agent, ...] = (
-    timeline, transfer_optimiser, network_metrics, share_tree_cache, gdpconfig_cache, statistics, share_order,
-    task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor,
+    timeline, network_troubles, transfer_optimiser, network_metrics, share_tree_cache, gdpconfig_cache, statistics,
+    share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor,
     watch_dog, production_watch_dog, metric_collector, task_evaluator, analysis_watch_dog, copy_archive,
     priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director, job_fetcher,
     harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)

@@ -55,6 +55,14 @@ def task_share(control: Control, incident) -> None:
         control.fabric.set_share([row], share, running=bool(incident.running))
 
 
+def network_capacity(control: Control, incident) -> None:
+    """Change the capacity of a site's doors and links, of a link, or of a backbone."""
+    capacities = control.world.capacities
+    what = (capacities.of_site(incident.site) if incident.site else capacities.of_backbone(incident.backbone)
+            if incident.backbone else capacities.of_link(incident.source, incident.destination))
+    control.fabric.scale_capacity(id(incident), control.now, what, incident.factor)
+
+
 def storage_status_ends(control: Control, incident) -> None:
     """Restore the status that the scenario gives to the activity."""
     status = getattr(control.world.scenario.grid.storages[incident.storage], incident.activity)
@@ -67,6 +75,7 @@ EFFECTS: dict[str, Callable] = {
     "file_loss": lambda control, incident: control.books.lost_files.lose(incident),
     "site_outage": lambda control, incident: control.fabric.site_goes_down(_site(control, incident.site), control.now),
     "link_outage": lambda control, incident: control.fabric.link_goes_down(*_link(control, incident), control.now),
+    "network_capacity": network_capacity,
     "gdpconfig": lambda control, incident: control.policies.write_config(incident.key, incident.value),
     "storage_status": lambda control, incident: set_activity(
         control.world, incident.storage, incident.activity, incident.status),       # transfers and jobs continue
@@ -77,5 +86,6 @@ ENDS: dict[str, Callable] = {
     "site_outage": lambda control, incident: control.fabric.site_comes_back(_site(control, incident.site), control.now),
     "link_outage": lambda control, incident: control.fabric.link_comes_back(*_link(control, incident), control.now),
     "storage_status": storage_status_ends,
+    "network_capacity": lambda control, incident: control.fabric.scale_capacity(id(incident), control.now),
     "file_loss": lambda control, incident: control.books.lost_files.restore(incident)}
 """Effect of the end of an incident, by its kind."""

@@ -221,8 +221,18 @@ class Fabric:
 
     def set_background(self, load: float) -> None:
         """Leave a part 1 - `load` of doors and backbones to the links; the caller calls `share_gates`."""
-        gates = self.world.arrays.gates
-        gates["capacity"] = gates["nominal"] * gates["part"] * (1 - load)
+        self.world.capacities.background = load
+        self.world.capacities.put_in_force(self.world.arrays.links, self.world.arrays.gates)
+
+    def scale_capacity(self, cause: object, now: float, what: tuple[list[int], list[int]] | None = None,
+                       factor: float = 1.0) -> None:
+        """Multiply capacities by a factor, for a cause; what: links and gates; None ends the effect of the cause."""
+        factors = self.world.capacities.factors
+        factors.pop(cause, None)
+        if what is not None:
+            factors[cause] = (*what, factor)
+        self.world.capacities.put_in_force(self.world.arrays.links, self.world.arrays.gates)
+        self.share_gates(now)
 
     def site_goes_down(self, site: int, now: float) -> None:
         """Begin the outage of a site."""

@@ -11,7 +11,7 @@ from simgrid_broker.scenario.dirac_run import DiracRun
 from simgrid_broker.scenario.retry_rules import DEFAULT_RETRY_RULES, ErrorClass, RetryRule
 from simgrid_broker.scenario.work_queues import WorkQueue, shares_in_use
 from simgrid_broker.schema.grid import Links, Site, Storage
-from simgrid_broker.schema.named import CampaignName, QueueName, ShareName, SiteName, StorageName
+from simgrid_broker.schema.named import BackboneName, CampaignName, QueueName, ShareName, SiteName, StorageName
 from simgrid_broker.schema.network import Fts
 from simgrid_broker.schema.part import LATEST, MOST_CORES, Fraction, Megabytes, Part, Sample, Seconds
 from simgrid_broker.schema.queues import Queue
@@ -94,7 +94,7 @@ class Incident(Part):
     at: Seconds = Field(ge=0, description="Time from the start")
     what: Literal["queue_status", "site_outage", "link_outage", "share_target", "gdpconfig", "task_priority",
                   "task_arrival", "storage_status", "task_command", "task_share",
-                  "file_loss"] = Field(
+                  "file_loss", "network_capacity"] = Field(
                       description="Kind of incident")
     until: Seconds | None = Field(None, ge=0, description="End of an outage, or return of lost files; default: never")
     queue: QueueName | None = Field(None, description="PanDA queue that gets another status, or to which a task is "
@@ -103,6 +103,9 @@ class Incident(Part):
     site: SiteName | None = Field(None, description="Site with an outage, or that loses files")
     source: SiteName | None = Field(None, description="Source of the link with an outage")
     destination: SiteName | None = Field(None, description="Destination of the link")
+    backbone: BackboneName | None = Field(None, description="Backbone that gets another capacity")
+    factor: float | None = Field(None, gt=0, description="Factor of the capacity that the scenario gives to the site's "
+                                 "doors and links, the link or the backbone")
     share: ShareName | None = Field(None, description="Share that gets another value, or to which a task goes with its "
                                     "jobs that have not started")
     running: bool | None = Field(None, description="Whether running and starting jobs of the task also go to the "

@@ -19,6 +19,7 @@ KNOWN: dict[str, Callable[[Any], Collection[str]]] = {
     "site": lambda whole: whole.grid.sites,
     "queue": lambda whole: whole.grid.queues,
     "storage": lambda whole: whole.grid.storages,
+    "backbone": lambda whole: whole.grid.links.backbones,
     "share": lambda whole: [share.name for _, share in shares_with_keys(whole.shares_in_use)],
     "leaf share": leaf_names,
     "resource type": lambda whole: whole.resource_types,

@@ -59,5 +59,14 @@ def backbone_without_border(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(key, None, "has all sites in its group, so that no link crosses its border")
 
 
+def capacity_of_what(scenario: Scenario) -> Iterator[Finding]:
+    """A change of capacity is about a site, about a link with both ends, or about a backbone."""
+    for position, incident in enumerate(scenario.incidents):
+        said = [name for name in ("site", "source", "destination", "backbone") if getattr(incident, name) is not None]
+        if incident.what == "network_capacity" and said not in (["site"], ["source", "destination"], ["backbone"]):
+            yield Finding(("incidents", position), None, "network_capacity needs either `site`, or `source` and "
+                          "`destination`, or `backbone`")
+
+
 NETWORK_RULES: Rules = (link_wider_than_door, endpoint_wider_than_site, fewest_files_above_most,
-                        backbone_without_border)
+                        backbone_without_border, capacity_of_what)

@@ -24,6 +24,7 @@ READS = {
     "task_command": (("task", "command"), ("soft", "nucleus", "queue", "jobs")),
     "task_share": (("task", "share"), ("running",)),
     "file_loss": (("site", "fraction"), ("until",)),
+    "network_capacity": (("factor",), ("site", "source", "destination", "backbone", "until")),
 }
 """Required and optional fields of each kind of incident."""
 
@@ -125,7 +126,7 @@ def incident_status(scenario: Scenario) -> Iterator[Finding]:
 def incident_on_link_to_itself(scenario: Scenario) -> Iterator[Finding]:
     """The link of an outage goes to another site."""
     for position, incident in enumerate(scenario.incidents):
-        if incident.what == "link_outage" and incident.source is not None and incident.source == incident.destination:
+        if incident.source is not None and incident.source == incident.destination:
             yield Finding(("incidents", position, "destination"), incident.destination,
                           "must be another site than the source")
 

@@ -13,7 +13,7 @@ from simgrid_broker.schema.attribute import attribute, columns_of
 from simgrid_broker.schema.batch import Node
 from simgrid_broker.schema.column import Column, Table
 from simgrid_broker.schema.named import SiteName
-from simgrid_broker.schema.network import Backbone, Background
+from simgrid_broker.schema.network import Backbone, Background, Trouble
 from simgrid_broker.schema.part import Bytes, Fraction, Megabytes, Part, Rate, Seconds
 
 CRIC = "CRIC"
@@ -169,6 +169,8 @@ class Links(Part):
     pairs: tuple[Link, ...] = Field((), description="Single links")
     backbones: dict[str, Backbone] = Field(default_factory=dict, description="Capacities that links share, by name")
     background: Background = Field(Background(), description="Traffic of others through doors and backbones")
+    troubles: tuple[Trouble, ...] = Field((), description="Kinds of trouble that the networks of all sites have at "
+                                          "random")
 
 
 LINKS = Table("links", "one directed pair of sites", (

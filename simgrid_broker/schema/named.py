@@ -13,6 +13,7 @@ class Named:
 
 SiteName = Annotated[str, Named("site")]
 QueueName = Annotated[str, Named("queue")]
+BackboneName = Annotated[str, Named("backbone")]
 StorageName = Annotated[str, Named("storage")]
 ShareName = Annotated[str, Named("share")]
 LeafName = Annotated[str, Named("leaf share")]

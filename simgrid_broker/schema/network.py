@@ -41,6 +41,14 @@ class Background(Part):
         return self.load * (self.by_hour[int(time_s // 3600) % HOURS] if self.by_hour else 1)
 
 
+class Trouble(Part):
+    """Troubles that befall the network of each site at random: an outage of its links, or less of their capacity."""
+
+    every: Seconds = Field(gt=0, description="Mean time from the end of one to the next at one site, exponential")
+    lasts: Seconds = Field(gt=0, description="Mean duration, exponential")
+    factor: float = Field(0, ge=0, description="What is left of the site's doors and links, as a factor; 0 = nothing")
+
+
 class Fts(Part):
     """The file transfer service and Rucio's handling of what it could not transfer."""
 

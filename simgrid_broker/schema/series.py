@@ -44,9 +44,13 @@ LINK_SERIES = Table("links", "one link with traffic since the sample before", _s
     Column("active_files", "i8", "files", OURS, "Files under way"),
     Column("bytes", "f8", "bytes", OURS, "Bytes delivered since the sample before"),
     Column("files", "i8", "files", OURS, "Files delivered since the sample before"),
+    Column("bytes_moved", "f8", "bytes", OURS, "Bytes that moved since the sample before, those of failed attempts "
+           "too; at most what doors let through in that time"),
+    Column("files_failed", "i8", "files", "FTS", "Attempts at files that failed since the sample before"),
+    Column("active_limit", "i8", "files", "FTS", "Files under way at once that FTS allows"),
     Column("utilisation", "f8", "", OURS, "Part of the time since the sample before in which bytes moved, 0 to 1"),
     Column("queued_output", "i8", "files", "NWS files queued, Production Output and Express",
-           "Files of output that wait or are under way"),
+           "Files of these activities that wait or are under way"),
     Column("mbps_hour", "f8", "MB/s", "NWS mbps 1h", "Mean throughput of the files of the hour before brokers' latest "
            "reading; null = none arrived"),
 ))

@@ -129,7 +129,6 @@ LANE = np.dtype([
 
 GATE = np.dtype([
     ("nominal", "f8"),               # capacity as the scenario gives it, bytes/s
-    ("part", "f8"),                  # part of it that incidents leave
     ("capacity", "f8"),              # what links may have of it now
     ("free", "f8"),                  # of this, what no link has
 ])

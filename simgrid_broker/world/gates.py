@@ -34,7 +34,6 @@ def gate_tables(grid: Grid, storage_of_site: np.ndarray) -> dict[str, np.ndarray
     found = capacities(grid)
     gates = np.zeros(len(found), GATE)
     gates["nominal"] = gates["capacity"] = gates["free"] = list(found.values())
-    gates["part"] = 1.0
     number = {key: place for place, key in enumerate(found)}
     n_sites = len(grid.sites)
     layers = [np.broadcast_to(way, (n_sites, n_sites)) for way in _doors(grid, number, storage_of_site)]
@@ -69,3 +68,35 @@ def _packed(layers: list[np.ndarray], n_sites: int) -> np.ndarray:
     width = max(int(there.sum(axis=1).max(initial=0)), 1)
     order = np.argsort(~there, axis=1, kind="stable")[:, :width]
     return np.ascontiguousarray(np.take_along_axis(crossed, order, axis=1))
+
+
+class Capacities:
+    """Capacities in force: what the scenario gives to links and gates, times the factors of what goes on now."""
+
+    def __init__(self, grid: Grid, links: np.ndarray, gates: np.ndarray):
+        self.bandwidth, self.nominal = links["bandwidth"].copy(), gates["nominal"].copy()
+        self.number = {key: place for place, key in enumerate(capacities(grid))}
+        self.sites = tuple(grid.sites)
+        self.factors: dict[object, tuple[list[int], list[int], float]] = {}
+        self.background = 0.0
+
+    def of_site(self, name: str) -> tuple[list[int], list[int]]:
+        """Links of a site, and its doors."""
+        site, n = self.sites.index(name), len(self.sites)
+        links = [k for other in range(n) for k in (site * n + other, other * n + site) if other != site]
+        return links, [self.number[key] for way in (OUT, IN) if (key := ("site", name, way)) in self.number]
+
+    def of_link(self, source: str, destination: str) -> tuple[list[int], list[int]]:
+        """A link, which has no gate of its own."""
+        return [self.sites.index(source) * len(self.sites) + self.sites.index(destination)], []
+
+    def of_backbone(self, name: str) -> tuple[list[int], list[int]]:
+        """The gates of a backbone."""
+        return [], [self.number["backbone", name, way] for way in (OUT, IN)]
+
+    def put_in_force(self, links: np.ndarray, gates: np.ndarray) -> None:
+        """Write the capacities of links and gates; rates follow when the gates are shared."""
+        links["bandwidth"], gates["capacity"] = self.bandwidth, self.nominal * (1 - self.background)
+        for numbers, crossed, factor in self.factors.values():
+            links["bandwidth"][numbers] *= factor
+            gates["capacity"][crossed] *= factor

@@ -23,12 +23,21 @@ def accounts_at(table: np.ndarray, now: float) -> dict[str, np.ndarray]:
     return found | {total: table[total] + now * table[cores] for total, cores in CORES}
 
 
+def sums_of_links(links: np.ndarray, now: float) -> np.ndarray:
+    """Bytes and files delivered, files that failed, s in which bytes moved, and bytes moved, up to now, (5, n)."""
+    moving = (links["active_files"] > 0) & (links["rate"] > 0)
+    passed = np.where(moving, now - links["updated_s"], 0.0)
+    speed = np.minimum(links["rate"], links["file_rate"] * np.maximum(links["active_files"], 1))
+    return np.array([links["bytes_done"], links["files_done"], links["files_failed"], links["busy_s"] + passed,
+                     links["bytes_moved"] + passed * speed])
+
+
 class Series:
     """Samples of a world; the figures of links are differences to the sample before, taken at `sampled_at`, s."""
 
     def __init__(self, world: World):
         self.world = world
-        self.links_before = np.zeros((3, len(world.arrays.links)))
+        self.links_before = np.zeros((5, len(world.arrays.links)))
         self.sampled_at: float | None = None
         self.workers_before = accounts_at(world.arrays.worker_accounts, 0.0)
 
@@ -96,25 +105,24 @@ class Series:
 
         Only these are read in full: most links have no files and have not changed.
         """
-        links, (_, files_before, busy_before) = self.world.arrays.links, self.links_before
+        links, (_, files_before, failed_before, busy_before, _) = self.world.arrays.links, self.links_before
         numbers = np.flatnonzero((links["queued_files"] > 0) | (links["files_done"] != files_before)
-                                 | (links["busy_s"] != busy_before))
+                                 | (links["files_failed"] != failed_before) | (links["busy_s"] != busy_before))
         links = links[numbers]
-        moving = (links["active_files"] > 0) & (links["rate"] > 0)
-        busy_s = links["busy_s"] + np.where(moving, now - links["updated_s"], 0.0)
-        done = np.array([links["bytes_done"], links["files_done"], busy_s])
-        n_bytes, n_files, moved_s = done - self.links_before[:, numbers]
+        done = sums_of_links(links, now)
+        since = done - self.links_before[:, numbers]
         self.links_before[:, numbers] = done
-        busy = (n_files > 0) | (moved_s > 0) | (links["queued_files"] > 0)
-        numbers, links = numbers[busy], links[busy]
+        busy = (since[:-1] > 0).any(axis=0) | (links["queued_files"] > 0)
+        numbers, links, since = numbers[busy], links[busy], since[:, busy]
         rows = LINK_SERIES.empty(len(numbers))
         rows["source"], rows["destination"] = np.divmod(numbers, len(self.world.arrays.sites))
-        rows["queued_files"], rows["active_files"] = links["queued_files"], links["active_files"]
+        for name in ("queued_files", "active_files", "active_limit"):
+            rows[name] = links[name]
         rows["queued_output"] = links["queued_output"] + links["queued_express"]
         rows["mbps_hour"] = self.world.network.throughput(numbers)
-        rows["bytes"], rows["files"] = n_bytes[busy], n_files[busy]
+        rows["bytes"], rows["files"], rows["files_failed"], moved_s, rows["bytes_moved"] = since
         if self.sampled_at is not None:
-            rows["utilisation"] = moved_s[busy] / (now - self.sampled_at)
+            rows["utilisation"] = moved_s / (now - self.sampled_at)
         return rows
 
     def _storages(self) -> np.ndarray:

@@ -14,6 +14,7 @@ from simgrid_broker.views import InputAt, JobInput, QueueSoftware, ShareTree, Us
 from simgrid_broker.world.analysis_metrics import AnalysisMetrics
 from simgrid_broker.world.analysis_places import AnalysisPlaces
 from simgrid_broker.world.arrays import Arrays
+from simgrid_broker.world.gates import Capacities
 from simgrid_broker.world.network_metrics import NetworkMetrics
 from simgrid_broker.world.places import Places
 from simgrid_broker.world.seen_tasks import Sight, sight_of
@@ -43,7 +44,7 @@ class World:
     row_of: row of each task of the table by jeditaskid; free_tasks: rows without a task; blocks: the tasks that come
     after those; merges_output: whether any task, also of the blocks, may ask for merging; status_changes: how often a
     task has entered or left each status; user_rows: rows of `arrays.user_jobs`; analysis: what PanDA's daemons know
-    about it.
+    about it; capacities: of links, doors and backbones.
     """
 
     def __init__(self, arrays: Arrays, scenario: Scenario, tree: ShareTree, vocabularies: dict[str, tuple[str, ...]]):
@@ -56,6 +57,7 @@ class World:
         self.software = queue_software(scenario.grid)
         self.software_of_all = scenario.grid.software_of_all
         self.network = NetworkMetrics(arrays)
+        self.capacities = Capacities(scenario.grid, arrays.links, arrays.gates)
         self.places = Places(arrays, scenario.grid)
         self.analysis_places = AnalysisPlaces(arrays, scenario.grid)
         self.told: dict[int, dict] = {}

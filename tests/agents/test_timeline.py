@@ -7,11 +7,13 @@ import pytest
 from builders import Stage, scenario, two_sites
 
 from simgrid_broker.agents.caches import gdpconfig_cache, share_tree_cache
+from simgrid_broker.agents.network_troubles import network_troubles
 from simgrid_broker.agents.share_order import share_order
 from simgrid_broker.agents.timeline import EFFECTS, timeline
 from simgrid_broker.gdpconfig import jobbroker
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.scenario.rules_work import READS
+from simgrid_broker.world.troubles import troubles
 
 
 def stage_with(*incidents, plan=scenario, awake=(), **others) -> Stage:
@@ -126,3 +128,33 @@ def test_incidents_of_one_time_happen_in_the_order_in_which_they_are_written(at)
                        dict(at=at, what="queue_status", queue="HERE", status="test"))
     stage.run(11.0)
     assert stage.arrays.queues["status"][0] == QueueStatus.TEST
+
+
+def test_capacities_change_and_return():
+    plan = partial(scenario, {"HERE": dict(door_in=4e6), "THERE": dict(nucleus=False)},
+                   more_links=dict(backbones=dict(SEA=dict(capacity=3e6, sites=["HERE"]))))
+    stage = stage_with(dict(at=10, until=50, what="network_capacity", site="HERE", factor=0.5),
+                       dict(at=20, until=30, what="network_capacity", backbone="SEA", factor=2),
+                       dict(at=20, until=40, what="network_capacity", source="THERE", destination="HERE", factor=0.1),
+                       plan=plan)
+    found = []
+    for now in (9.0, 11.0, 21.0, 31.0, 41.0, 51.0):
+        stage.run(now)
+        found.append([float(stage.link()["bandwidth"]), *stage.arrays.gates["capacity"].tolist()])
+    assert np.allclose(found, [[1e6, 4e6, 3e6, 3e6], [5e5, 2e6, 3e6, 3e6], [5e4, 2e6, 6e6, 6e6], [5e4, 2e6, 3e6, 3e6],
+                               [5e5, 2e6, 3e6, 3e6], [1e6, 4e6, 3e6, 3e6]])
+
+
+def test_networks_of_sites_have_troubles_at_random():
+    kinds = [dict(every=1000, lasts=500), dict(every=1000, lasts=500, factor=0.5)]
+    plan = two_sites(duration=1e5).with_values({"grid.links.troubles": kinds})
+    both, first = troubles(plan), troubles(plan.with_values({"grid.links.troubles": kinds[:1]}))
+    assert [moment for moment in both if moment.cause[0] == 0] == first and len(first) > 100
+    stage = Stage((network_troubles,), plan, {})
+    down, narrow = [], []
+    for now in range(100, 100_000, 100):
+        stage.run(float(now))
+        down.append(stage.link()["down"] > 0)
+        narrow.append(stage.link()["bandwidth"] < 1e6)
+    # each end has trouble a third of the time, so that the link is free of it 4/9 of the time
+    assert np.mean(down) == pytest.approx(5 / 9, abs=0.1) and np.mean(narrow) == pytest.approx(5 / 9, abs=0.1)

@@ -142,3 +142,24 @@ def test_background_leaves_less_of_a_door():
     bench.fabric.set_background(0.5)
     bench.fabric.share_gates(0.0)
     assert fetch(bench, [0]) == [20]
+
+
+def test_a_change_of_capacity_takes_effect_at_once_and_ends_exactly():
+    bench = star(dict(HUB=dict(door_in=20 * MB)), (1, 100), (2, 100))
+    capacities = bench.world.capacities
+    for task in (0, 1):
+        bench.submit(task=task)
+    bench.run(4.0)
+    bench.fabric.scale_capacity("works", bench.now, capacities.of_site("HUB"), 0.25)
+    bench.check()
+    assert bench.link(1, 0)["rate"] == bench.link(2, 0)["rate"] == 2.5 * MB
+    bench.fabric.scale_capacity("cable", bench.now, capacities.of_link("ONE", "HUB"), 0.1)
+    assert (bench.link(1, 0)["rate"], bench.link(2, 0)["rate"]) == pytest.approx((0.25 * MB, 2.5 * MB))
+    bench.run(8.0)
+    bench.fabric.scale_capacity("works", bench.now)
+    bench.fabric.scale_capacity("cable", bench.now)
+    bench.check()
+    assert set(bench.arrays.links["bandwidth"].tolist()) == {10 * MB}
+    bench.run(1e3)
+    ends = np.sort(bench.arrays.job_times[bench.live(), S.ACTIVATED])
+    assert ends.tolist() == pytest.approx([13, 13.9])      # 40 + 4 x 2.5 and 40 + 4 x 0.25 MB have moved at 8 s

@@ -87,6 +87,8 @@ EXAMPLES = {
                                 ("grid.links.default.min_active_files", None)),
     "backbone_without_border": ((*GRID, "links", "backbones"), {"SEA": {"capacity": "1 Gb/s"}},
                                 ("grid.links.backbones.SEA", None)),
+    "capacity_of_what": (*incident(what="network_capacity", factor=0.5, site="BNL", source="CERN-PROD"),
+                         ("incidents[0]", None)),
     "too_much_space": ((*GRID, "storages", "CERN-PROD_DATADISK", "free"), "11 PB",
                        ("grid.storages.CERN-PROD_DATADISK.free", None)),
     "no_queue": ((*GRID, "queues"), {}, ("grid.queues", None)),
