@@ -43,10 +43,10 @@ Agent = Callable[[Control], Process]
 
 AGENTS: tuple[Agent, ...] = (
     timeline, network_troubles, transfer_optimiser, network_metrics, share_tree_cache, gdpconfig_cache, statistics,
-    share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker, adder, post_processor,
-    watch_dog, production_watch_dog, metric_collector, task_evaluator, analysis_watch_dog, copy_archive,
-    priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director, job_fetcher,
-    harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
+    share_order, task_source, trace_source, task_commando, task_refiner, contents_feeder, task_broker, adder,
+    post_processor, watch_dog, production_watch_dog, metric_collector, task_evaluator, analysis_watch_dog,
+    copy_archive, priority_massage, merger, job_generator, setupper, pilot_streaming, task_queues, site_director,
+    job_fetcher, harvester_submitter, harvester_monitor, queue_tests, sampler, snapshots)
 """Agents of the package, in the order in which they act at the same instant."""
 
 
