@@ -33,7 +33,14 @@ from simgrid_broker.metrics.tasks import (
     unplaced_tasks,
 )
 from simgrid_broker.metrics.tidy import tidy, wide
-from simgrid_broker.metrics.traffic import link_use, storage_series, storage_use, traffic_series, transfer_summary
+from simgrid_broker.metrics.traffic import (
+    data_waits,
+    link_use,
+    storage_series,
+    storage_use,
+    traffic_series,
+    transfer_summary,
+)
 from simgrid_broker.metrics.usage import STATES, core_capacity, jobs_over_time, running_cores, throughput
 from simgrid_broker.metrics.users import fairness, throttled_by, user_cores, users, users_by_size
 from simgrid_broker.metrics.waiting import first_jobs, waiting_times
@@ -43,12 +50,12 @@ from simgrid_broker.names import USED
 
 __all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
            "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria", "cut_jobs",
-           "decisions", "difference", "drift", "drifting", "explain", "factors", "failures", "fairness", "first_jobs",
-           "funnels", "jobs_by_status", "jobs_over_time", "link_use", "mean_cores", "memory_retries", "part_of_jobs",
-           "phase_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage", "recorded_statuses",
-           "recorded_waits", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time", "retry_history",
-           "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series", "stopped_tasks",
-           "storage_series", "storage_use", "stretches", "submission_waits", "summary", "task_phases",
-           "task_turnaround", "tasks_by_status", "tasks_without_place", "throttled_by", "throughput", "tidy",
-           "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
+           "data_waits", "decisions", "difference", "drift", "drifting", "explain", "factors", "failures", "fairness",
+           "first_jobs", "funnels", "jobs_by_status", "jobs_over_time", "link_use", "mean_cores", "memory_retries",
+           "part_of_jobs", "phase_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage",
+           "recorded_statuses", "recorded_waits", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time",
+           "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series",
+           "stopped_tasks", "storage_series", "storage_use", "stretches", "submission_waits", "summary",
+           "task_phases", "task_turnaround", "tasks_by_status", "tasks_without_place", "throttled_by", "throughput",
+           "tidy", "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
            "users_by_size", "waiting_times", "wide", "window_of", "with_labels", "workers"]

@@ -12,6 +12,7 @@ from simgrid_broker.metrics.refusal import refusals
 from simgrid_broker.metrics.shares import share_compliance
 from simgrid_broker.metrics.summary import summary
 from simgrid_broker.metrics.tasks import task_turnaround
+from simgrid_broker.metrics.traffic import data_waits
 from simgrid_broker.metrics.usage import running_cores
 from simgrid_broker.metrics.waiting import waiting_times
 from simgrid_broker.metrics.window import window_of
@@ -35,11 +36,12 @@ def difference(base: pd.DataFrame, changed: pd.DataFrame) -> pd.DataFrame:
 
 def comparison(base: Run, changed: Run, steps: Callable[[Iterable], Iterable] = iter) -> dict[str, pd.DataFrame]:
     """Tables of differences between two runs, by name; steps: wraps the iterable of tables, to show progress."""
+    # shares go by name: numbers of nodes may differ between two trees
     figures: dict[str, Callable[[Run], pd.DataFrame]] = {
         "summary": summary, "shares": lambda run: share_compliance(run).drop(columns=["node", "level"]),
         "waiting": waiting_times, "sites": mean_cores, "failures": failures, "refusals": _refusals_by_rule,
         "tasks": task_turnaround, "attempts": attempts, "rules": rule_losses, "moves": rebrokerage,
-        "phases": time_in_phase}                    # shares go by name: numbers of nodes may differ between two trees
+        "phases": time_in_phase, "data": data_waits}
     return {name: difference(figure(base), figure(changed)) for name, figure in steps(figures.items())}
 
 

@@ -80,6 +80,28 @@ def transfer_summary(run: Run) -> pd.DataFrame:
     return tidy(table, ["kind"], units, window)
 
 
+def data_waits(run: Run) -> pd.DataFrame:
+    """Jobs that wait for their input, or for their output to arrive, in the window; dimension kind.
+
+    Metrics: waiting_jobs (mean of the samples) and waiting_at_end, jobs in status assigned or transferring; of the
+    transfers that ended: moved (TB), failed_files, median_time (from request to the last file, min).
+    """
+    window = window_of(run)
+    samples = run.table("queues", ["time_s", "assigned", "transferring"]).groupby("time_s").sum()
+    samples = samples[window.holds(samples.index)].rename(columns={"assigned": "input", "transferring": "output"})
+    rows = run.table("transfers", ["kind", "bytes", "failed_files", "submitted_s", "ended_s"]).astype({"kind": object})
+    rows = rows[window.holds(rows.ended_s)]
+    rows = rows.assign(took=(rows.ended_s - rows.submitted_s) / MINUTE)
+    table = pd.DataFrame({"waiting_jobs": samples.mean(), "waiting_at_end": samples.tail(1).sum()})
+    table = table.join(rows.groupby("kind").agg(moved=("bytes", "sum"), failed_files=("failed_files", "sum"),
+                                                median_time=("took", "median")))
+    table["moved"] = table.moved.fillna(0) / TB
+    table["failed_files"] = table.failed_files.fillna(0)
+    units = {"waiting_jobs": "jobs", "waiting_at_end": "jobs", "moved": "TB", "failed_files": "files",
+             "median_time": "min"}
+    return tidy(table.rename_axis("kind").reset_index(), ["kind"], units, window)
+
+
 def sample_times(run: Run) -> np.ndarray:
     """Times of all samples, s, sorted; the series of links omit samples without traffic."""
     return np.unique(run.table("queues", ["time_s"]).time_s.to_numpy())

@@ -33,6 +33,9 @@ LIFE = (
 MOST_ROWS = 20
 """Maximum number of rows of a table in LIFE: the largest in either run."""
 REST = (
+    ("data", "Jobs that wait for their data", ("kind",),
+     {"waiting_jobs": "Waiting, mean", "waiting_at_end": "Waiting at the end", "moved": "Moved, TB",
+      "failed_files": "Failed files", "median_time": "Median time, min"}),
     ("refusals", "Refusals by broker and rule", ("kind", "rule"), {"refusals": "Refusals"}),
     ("failures", "Failures", ("status", "cause"), {"jobs": "Attempts", "lost_core_hours": "Lost core h"}),
     ("tasks", "Tasks by campaign", ("campaign",), {"ended": "Ended", "open": "Open",

@@ -1,0 +1,53 @@
+"""A link is down for eight hours: doors hold at every sample, output waits, and brokerage turns to other queues."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from simgrid_broker import metrics
+from simgrid_broker.engine import simulate
+from simgrid_broker.metrics.traffic import sample_times
+from simgrid_broker.scenario import load_scenario
+from simgrid_broker.units import HOUR
+
+PLAN = Path(__file__).parents[2] / "scenarios" / "link_outage.yaml"
+DOOR = 2e9 / 8
+"""Door of each satellite, bytes/s."""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """A run of the scenario as it is."""
+    return simulate(load_scenario(PLAN), folder=tmp_path_factory.mktemp("cut") / "run", validate=True)
+
+
+def test_doors_hold_at_every_sample(run):
+    links, times = run.table("links"), sample_times(run)
+    moved = links.groupby(["time_s", "source"], observed=True).bytes_moved.sum().unstack(fill_value=0)
+    moved = moved.reindex(times, fill_value=0)
+    passed = np.diff(times, prepend=0)
+    for site in ("NEAR", "FAR"):
+        assert (moved[site] <= DOOR * passed * (1 + 1e-6)).all() and moved[site].sum() > 0
+
+
+def test_output_waits_for_the_link(run):
+    links = run.table("links")
+    far = links[(links.source == "FAR") & (links.destination == "NUCLEUS")].set_index("time_s")
+    assert far.bytes_moved[(far.index > 13 * HOUR) & (far.index < 20 * HOUR)].sum() == 0
+    assert far.queued_output[far.index < 12 * HOUR].max() < 150 <= far.queued_output.max()
+
+
+def test_brokerage_refuses_the_satellite_and_returns_to_it(run):
+    refused = metrics.with_labels(run, metrics.refusals(run))
+    assert refused[refused.rule.str.startswith("-link_unusable")].value.sum() > 0
+    jobs = run.jobs
+    made = jobs[jobs.queue == "FAR"].pending_s / HOUR
+    assert ((made > 16) & (made < 20)).sum() == 0 < (made > 24).sum()
+
+
+def test_compare_shows_the_jobs_that_wait(run, tmp_path):
+    whole = simulate(load_scenario(PLAN).with_values({"incidents": []}), folder=tmp_path / "run")
+    table = metrics.comparison(whole, run)["data"].set_index(["kind", "metric"])
+    waiting = table.loc["output", "waiting_jobs"]
+    assert waiting.changed > 2 * waiting.base
