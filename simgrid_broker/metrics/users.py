@@ -72,7 +72,7 @@ def _jobs(run: Run, tasks: pd.DataFrame) -> pd.DataFrame:
 def _figures(run: Run, jobs: pd.DataFrame, by: str | list[str]) -> pd.DataFrame:
     """The figures of groups of attempts, indexed by group."""
     window, groups = window_of(run), jobs.groupby(by)
-    sums = groups[["started", "waiting", "core_s"]].sum() / (part_of_jobs(run) or 1)
+    sums = groups[["started", "waiting", "core_s"]].sum().astype(float) / (part_of_jobs(run) or 1)
     return pd.DataFrame({"started": sums.started, "waiting": sums.waiting,
                          "cores": sums.core_s / (window.end_s - window.start_s), "wait_p50": groups.wait.median(),
                          "wait_p95": groups.wait.quantile(0.95)})

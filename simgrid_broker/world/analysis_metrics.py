@@ -75,9 +75,9 @@ class Ends:
             if time_s >= now - self.window_s:
                 (failed if is_failure else closed)[queue] += 1
         if failed.any() or closed.any():
-            for ended_s, task, queue in self.good:
+            for ended_s, task, at in self.good:
                 chosen = (task == jeditaskid) & (ended_s >= now - self.window_s)
-                finished += np.bincount(queue[chosen], minlength=self.n_queues)
+                finished += np.bincount(at[chosen], minlength=self.n_queues)
         return failed, closed, finished
 
 

@@ -31,7 +31,8 @@ def bytes_missing(task, part):
     return np.rint((1.0 - part) * task["total_bytes"])
 
 
-FILES_MISSING, BYTES_MISSING, CUTOFF_MB = map(uncompiled, (files_missing, bytes_missing, size_cutoff_mb))
+FILES_MISSING, BYTES_MISSING = uncompiled(files_missing), uncompiled(bytes_missing)
+CUTOFF_MB = uncompiled(size_cutoff_mb)
 """The same for sentences: Python takes longer to hand over a record than to do the sum."""
 
 
