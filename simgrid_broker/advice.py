@@ -139,7 +139,8 @@ def _keys_named(function: Callable, edition: str) -> Iterator[GdpconfigKey]:
 
 def _columns_of(function: FunctionType) -> tuple[dict[str, GdpconfigKey], dict[str, dict]]:
     """Keys of gdpconfig by column of a task's record, and the columns that each edition sets for good."""
-    others = (question for question in (of_tasks, of_analysis) if function.__module__.startswith(question.__package__))
+    others = (question for question in (of_tasks, of_analysis)
+              if function.__module__.startswith(question.__package__ or ""))
     question = next(others, of_jobs)
     return question.KEYS, question.TERMS
 

@@ -52,7 +52,8 @@ class AnalysisWatchDog:
         work = user_throttle.Work(*numbers)
         bounds = user_throttle.work_limits(owners[:, 1] >= 0, control.cfg)
         reasons, free = user_throttle.exceeded(work, bounds), user_throttle.far_below(work, bounds)
-        place = {tuple(owner): number for number, owner in enumerate(owners.tolist())}
+        place: dict[tuple[int, int] | None, int] = {
+            (user, group): number for number, (user, group) in enumerate(owners.tolist())}
         for row, since_s in [*self.since_s.items()]:
             number = place.get(self._owner_of(row))
             if tasks["status"][row] != T.THROTTLED:

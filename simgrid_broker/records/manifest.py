@@ -63,7 +63,7 @@ def write_manifest(folder: Path, manifest: Mapping, lasting: Mapping[str, str] |
 
 def texts_of(entries: Mapping) -> dict[str, str]:
     """Entries of a manifest as they are written, so that what does not change during a run is translated once."""
-    return {name: json.dumps(_plain(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False).replace(
+    return {str(name): json.dumps(_plain(value), sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False).replace(
         "\n", "\n ") for name, value in entries.items()}
 
 

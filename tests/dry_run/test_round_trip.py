@@ -45,8 +45,9 @@ def verdicts_now(control):
             names = [world.vocabularies["sites"][site] for site in seen.site]
         else:
             wanted = int(tasks["n_retry"][row] + tasks["n_jobs"][row] - tasks["next_chunk"][row])
-            verdict = control.brokers.queues_for(observe.task(world, row), observe.job_input(world, row), wanted,
-                                                 cache=False)
+            task, brokers = observe.task(world, row), control.brokers
+            verdict = (brokers.analysis_queues_for(row, task, wanted, cache=False) if brokers.is_asked_about_users(task)
+                       else brokers.queues_for(task, observe.job_input(world, row), wanted, cache=False))
             names = control.brokers.queues.names
         tags = [None if by == KEPT else verdict.tags[by] for by in verdict.refused_by]
         found[int(tasks["jeditaskid"][row])] = dict(zip(names, zip(tags, verdict.weight.tolist(), strict=True),

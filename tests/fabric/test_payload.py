@@ -6,6 +6,7 @@ from builders import Bench, S, scenario
 
 from simgrid_broker.fabric.pilots import dispatch, job_reports, payload_ends, stage_time, used_cores
 from simgrid_broker.names import Cause
+from simgrid_broker.schema import TRACE
 
 pytestmark = pytest.mark.rule("stage_time", "compare_memory", "used_cores", "settle", "join_midway", "start_payload",
                               "payload_ends")
@@ -45,7 +46,9 @@ def test_wall_time_by_hand(queue, task, walltime_s):
     pytest.param(0, 0.0, id="nothing"), pytest.param(1, 7.5, id="the smallest file"),
 ])
 def test_time_to_copy(size, expected):
-    assert stage_time(dict(stage_latency_s=7.0, stage_in_rate=2.0), size) == expected
+    site = np.zeros(1, [("stage_latency_s", "f8"), ("stage_in_rate", "f8")])
+    site[0] = 7.0, 2.0
+    assert stage_time(site[0], size) == expected
 
 
 @pytest.mark.parametrize(("had", "expected"), [
@@ -54,10 +57,11 @@ def test_time_to_copy(size, expected):
 ])
 def test_cores_of_a_recorded_job(had, expected):
     bench = Bench(scenario(), dict(failure_rate=np.nan, corecount=had))
-    bench.arrays.trace = np.zeros(1, [("cpu_efficiency", "f8")])
-    bench.arrays.trace["cpu_efficiency"] = 0.25
-    job = dict(task=0, corecount=8, chunk=0)
-    assert used_cores(bench.arrays, job, bench.arrays.tasks[0]) == expected
+    trace = TRACE.empty(1)
+    trace["cpu_efficiency"] = 0.25
+    arrays = bench.arrays.with_arrays(trace=trace)
+    arrays.jobs[0]["task"], arrays.jobs[0]["corecount"], arrays.jobs[0]["chunk"] = 0, 8, 0
+    assert used_cores(arrays, arrays.jobs[0], arrays.tasks[0]) == expected
 
 
 def test_staging_has_a_latency_only_if_there_is_something_to_stage():

@@ -181,6 +181,7 @@ def test_running_cores_by_site_adds_queues(tmp_path):
 
 def test_links_count_traffic_within_the_window(tmp_path):
     link = {"source": np.zeros(3, int), "destination": np.ones(3, int), "active_files": np.zeros(3, int)}
+    link |= {name: np.zeros(3, int) for name in ("active_limit", "bytes_moved", "files_failed")}
     run = run_of(tmp_path, 2, 4, queues=queue_columns(5) | {"time_s": np.arange(5) * HOUR}, links=link | {
         "time_s": np.array([2, 3, 4]) * HOUR, "bytes": np.array([7e12, 3.6e12, 3.6e12]), "files": np.array([7, 1, 2]),
         "utilisation": np.array([1, 0.8, 0.4]), "queued_files": np.array([99, 3, 5]),

@@ -138,7 +138,7 @@ def test_columns_by_name_may_leave_out_what_is_not_recorded(tmp_path):
 
 
 @pytest.mark.parametrize(("change", "message"), [
-    pytest.param({"kind": np.array([0, 1, 2])}, "refusals.kind: code 2, but decision_kind has 2 words", id="a code "
+    pytest.param({"kind": np.array([0, 2, 3])}, "refusals.kind: code 3, but decision_kind has 3 words", id="a code "
                  "one past the last word"),
     pytest.param({"kind": np.array([0, 1, -2])}, "code -2", id="a code below -1"),
     pytest.param({"kind": None}, "missing columns ['kind']", id="a column is missing"),
