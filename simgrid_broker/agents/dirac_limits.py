@@ -5,18 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from simgrid_broker.names import JobStatus
 from simgrid_broker.policy.dirac.limiter import BURST, CES
 from simgrid_broker.policy.dirac.priorities import whole_option
 from simgrid_broker.policy.dirac.share_correction import is_on
 from simgrid_broker.schema.dirac import ATTRIBUTES_OF_RUN
-from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP
+from simgrid_broker.world.task_queues import JOB_TYPE, LIMIT, OWNER, OWNER_GROUP, count_at_sites
 from simgrid_broker.world.world import World
 
 ATTRIBUTES = dict(zip(ATTRIBUTES_OF_RUN, (OWNER, OWNER_GROUP, JOB_TYPE), strict=True))
 """Numbers of the attributes of limits."""
-AT_THE_SITE = JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING
-"""Statuses that count as Running, Matched or Stalled."""
 PERIOD = 10.0
 """Period in which running jobs are counted, s; source: DIRAC reference, 8.2."""
 
@@ -39,13 +36,7 @@ class Limits:
 
     def count(self, group_of_share: np.ndarray) -> None:
         """Count the jobs that run at each site; matches since the last count are among them."""
-        arrays, limits = self.world.arrays, self.world.arrays.limits
-        jobs = arrays.jobs[(arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], AT_THE_SITE)]
-        site = arrays.queues["site"][jobs["queue"]]
-        values = {OWNER: jobs["user"], OWNER_GROUP: group_of_share[jobs["share"]], JOB_TYPE: jobs["processing_type"]}
-        for number, limit in enumerate(limits):
-            limits[number]["n_jobs"] = np.count_nonzero((site == self.sites[number])
-                                                        & (values[int(limit["attribute"])] == limit["value"]))
+        count_at_sites(self.world.arrays, self.sites, group_of_share)
 
 
 def rows_of(world: World, scheduling: Mapping[str, Any], numbers: Callable[[str, str], int]) -> Iterator[tuple]:

@@ -4,6 +4,7 @@ import numpy as np
 
 from simgrid_broker.bundle import Bundle
 from simgrid_broker.names import JobStatus
+from simgrid_broker.world.arrays import Arrays
 
 N_BINS, LEAST_POWER = 24, -6
 """Bins of a CPU class, and the power of four that is the top of the first."""
@@ -16,6 +17,8 @@ TASK_QUEUE = np.dtype([
     ("owner", "i4"), ("owner_group", "i4"), ("job_type", "i4"),      # of its jobs, numbers of the run
 ])
 """A task queue in draws."""
+AT_THE_SITE = JobStatus.SENT, JobStatus.STARTING, JobStatus.RUNNING
+"""Statuses that count as Running, Matched or Stalled."""
 OWNER, OWNER_GROUP, JOB_TYPE = range(3)
 """Attributes of limits."""
 LIMIT = np.dtype([
@@ -56,6 +59,15 @@ def running_jobs(jobs: np.ndarray, group_of_share: np.ndarray, group: int, n: in
     running = jobs[(jobs["panda_id"] > 0) & (jobs["status"] == JobStatus.RUNNING)]
     groups = group_of_share[running["share"]]
     return np.bincount(groups if group < 0 else running["user"][groups == group], minlength=n).astype(float)
+
+
+def count_at_sites(arrays: Arrays, site_of_limit: np.ndarray, group_of_share: np.ndarray) -> None:
+    """Count the jobs that each limit is about at its site; site_of_limit: (n_limits,), group_of_share: (n_shares,)."""
+    jobs = arrays.jobs[(arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], AT_THE_SITE)]
+    site = arrays.queues["site"][jobs["queue"]]
+    values = {OWNER: jobs["user"], OWNER_GROUP: group_of_share[jobs["share"]], JOB_TYPE: jobs["processing_type"]}
+    for limit, of_site in zip(arrays.limits, site_of_limit, strict=True):
+        limit["n_jobs"] = np.count_nonzero((site == of_site) & (values[int(limit["attribute"])] == limit["value"]))
 
 
 class Lottery(Bundle):
