@@ -27,7 +27,7 @@ CONNECTIVITIES, IP_STACKS = ("", "full", "http", "none"), ("", "IPv4", "IPv6")
 
 number = partial(attribute, source=PARAMETER, dtype="i2")
 claim = partial(number, zero_means="no claim", unknown=True, ge=0, seen="f8")
-flag = partial(attribute, False, source=PARAMETER, dtype="i2", seen="?", recorded=False)
+flag = partial(attribute, False, source=PARAMETER, dtype="i1", seen="?", recorded=False)
 word = partial(attribute, source=JEDI, dtype="i2")
 
 
@@ -84,16 +84,16 @@ class TaskParameters(Part):
                             zero_means="CPU time is claimed", column="walltime_s_per_mib", dtype="f4", recorded=False)
     allowInputLAN: Literal["use", "only"] | None = number(
         "use", "Whether jobs may or must read from the storage where a queue can; null = brokerage counts on copies",
-        codes="input_lan", code=lambda word: InputLan.of(word or "none"), seen="U", recorded=False)
+        codes="input_lan", code=lambda word: InputLan.of(word or "none"), dtype="i1", seen="U", recorded=False)
     useLocalIO: bool = flag("Brokerage counts on copies of the input in any case")
     ipConnectivity: str = number("", "Outbound network that jobs need: full, http or none, and behind `#` the IP "
                                  "stack, such as http#IPv4", codes="connectivities", seen="U", recorded=False)
     mergeOutput: bool = flag("Output is merged at the site where it was made before it goes to the nucleus; jobs do "
                              "not wait at inactive queues", seen_as="merge_output")
     eventService: bool = flag("Brokerage picks queues for event service; jobs are ordinary ones", source=JEDI,
-                              seen_as="event_service", recorded=True)
+                              dtype="i2", seen_as="event_service", recorded=True)
     nEsConsumers: int = number(1, "Jobs of event service that share the events of an input", none=1, ge=1,
-                               column="n_es_consumers", seen="i8", recorded=False)
+                               le=100, column="n_es_consumers", dtype="i1", seen="i8", recorded=False)
     maxAttemptES: int = number(0, "Attempts at an event before the last", zero=2, none=2, zero_means="3 in all", ge=0,
                                column="max_attempt_es", seen="i8", recorded=False)
     nJumboJobs: int = number(0, "Jumbo jobs of a task; brokerage minds them, there are none", ge=0,
@@ -102,7 +102,7 @@ class TaskParameters(Part):
                                  zero_means="it is fixed", unknown=True, ge=0, unit="events", dtype="i4",
                                  seen="f8", seen_as="min_granularity", recorded=False)
     maxEventsPerJob: int | None = number(None, "Most events of a job whose number of events is dynamic; default: open",
-                                         none=inf, ge=1, unit="events", dtype="f8",
+                                         none=inf, ge=1, le=10**7, unit="events", dtype="f4",
                                          seen="f8", seen_as="max_events_per_job", recorded=False)
 
     @field_validator("ipConnectivity")
@@ -204,7 +204,7 @@ STATE = (
     Column("max_attempt", "i2", "", PARAMETER + " maxAttempt", "Attempts that each input has"),
     Column("max_failure", "i2", "", PARAMETER + " maxFailure", "Attempts of an input that may fail; 0 = not set",
            zero_means="unlimited"),
-    Column("server_retries", "i2", "attempts", "PanDA maxAttempt of analysis jobs",
+    Column("server_retries", "i1", "attempts", "PanDA maxAttempt of analysis jobs",
            "Failures after which the server itself tries again at the same queue, before JEDI does", recorded=False),
     Column("resource_type", "i2", "", JEDI + " resource_type", "Resource type", codes="resource_types", none=-1,
            seen="i8"),
@@ -212,7 +212,7 @@ STATE = (
            codes="work_queues", none=-1),
     Column("retry_class", "i2", "", OURS, "Row of the table of what the retry module does", recorded=False),
     Column("status", "i2", "", JEDI + " status", "Status", codes="task_status"),
-    Column("old_status", "i2", "", JEDI + " oldStatus", "Status before pending", codes="task_status", recorded=False),
+    Column("old_status", "i1", "", JEDI + " oldStatus", "Status before pending", codes="task_status", recorded=False),
     Column("failed_attempts", "i4", "jobs", OURS, "Attempts that ended failed"),
     Column("lost_walltime_s", "f8", "core s", OURS, "Wall time x cores of attempts that did not finish"),
     Column("used_hs06s", "f8", "HS06 s", OURS, "Wall time x power of the slot, all attempts"),

@@ -13,6 +13,7 @@ from simgrid_broker.agents.job_generator import hold, job_generator
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.post_processor import post_processor
 from simgrid_broker.agents.setupper import setupper
+from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_broker import task_broker
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
@@ -93,7 +94,7 @@ def test_task_broker_chooses_a_nucleus_at_its_next_cycle():
 def test_d5_a_task_without_a_nucleus_is_tried_again_after_30_minutes(edition, waits_as):
     full = scenario(storages={"A": dict(site="HERE", total=1e12, free=0)}, edition=edition,
                     agents=PERIODS | dict(pending_production=700))            # not for tasks without a nucleus
-    stage = Stage((task_source, task_refiner, task_broker, watch_dog), full)
+    stage = Stage((statistics, task_source, task_refiner, task_broker, watch_dog), full)
     moments = []
     stage.run(2400.0)
     assert stage.task() == waits_as
@@ -106,6 +107,7 @@ def test_d5_a_task_without_a_nucleus_is_tried_again_after_30_minutes(edition, wa
     assert stage.arrays.tasks["frozen_s"][0] == frozen_s < 700.0
     stage.arrays.storages["free_bytes"][0] = 1e15
     stage.arrays.storages["total_bytes"][0] = 2e15
+    stage.workers()                                  # a queue without pilots for 3 h could not run the jobs
     stage.run(stage.now + 2400.0)
     assert stage.task() == "ready"
 

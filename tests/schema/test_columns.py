@@ -35,6 +35,7 @@ VOCABULARIES = {
     "preassigned", "connectivities", "input_lan", "closed_by", "work_queues",
     "criteria", "reasons", "texts", "trace_status", "partitions", "batch_queues",
     "task_names", "task_status", "transfer_kind", "activity", "transpaths", "users", "working_groups",
+    "throttled_by",
 }
 NUMBERS_WITHOUT_UNIT = {
     # identifiers, places in a table, and flags: numbers that measure nothing
@@ -42,8 +43,8 @@ NUMBERS_WITHOUT_UNIT = {
     "previous", "transfer", "transfer_id", "link", "first_job", "next", "next_chunk", "first_record", "max_attempt",
     "max_failure", "taskpriority", "retry_class", "old_panda_id", "ram_level", "across_files",
     "pool", "submitted_head", "submitted_tail", "first", "last", "serves_first", "serves_last", "slot", "worker_mode",
-    "first_node", "last_node", "whole_nodes", "closed", "active_head", "place",
-    "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io",
+    "first_node", "last_node", "whole_nodes", "closed", "active_head", "place", "user_row", "priority_boost",
+    "down", "tier", "nucleus", "unified", "production", "analysis", "direct_io", "gpu", "uses_vp",
     "disable_reassign", "sends_time", "mean_memory_high", "use_only_local_data", "tape", "read_wan_off",
     "write_wan_off", "read_lan_off", "write_lan_off", "closeness", "decision", "order", "resource_type", "best",
     "source",
