@@ -222,7 +222,7 @@ class Fabric:
     def set_background(self, load: float) -> None:
         """Leave a part 1 - `load` of doors and backbones to the links; the caller calls `share_gates`."""
         self.world.capacities.background = load
-        self.world.capacities.put_in_force(self.world.arrays.links, self.world.arrays.gates)
+        self.world.capacities.put_gates_in_force(self.world.arrays.gates)
 
     def scale_capacity(self, cause: object, now: float, what: tuple[list[int], list[int]] | None = None,
                        factor: float = 1.0) -> None:

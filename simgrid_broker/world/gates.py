@@ -96,7 +96,13 @@ class Capacities:
 
     def put_in_force(self, links: np.ndarray, gates: np.ndarray) -> None:
         """Write the capacities of links and gates; rates follow when the gates are shared."""
-        links["bandwidth"], gates["capacity"] = self.bandwidth, self.nominal * (1 - self.background)
-        for numbers, crossed, factor in self.factors.values():
+        links["bandwidth"] = self.bandwidth
+        for numbers, _, factor in self.factors.values():
             links["bandwidth"][numbers] *= factor
+        self.put_gates_in_force(gates)
+
+    def put_gates_in_force(self, gates: np.ndarray) -> None:
+        """Write the capacities of gates, which alone depend on `background`."""
+        gates["capacity"] = self.nominal * (1 - self.background)
+        for _, crossed, factor in self.factors.values():
             gates["capacity"][crossed] *= factor
