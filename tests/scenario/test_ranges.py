@@ -17,6 +17,7 @@ PARTS = ("%", "fraction of", "probability")
 WITHOUT_RANGE = {
     "Incident.task": "a number or a name; `task_of_command` and the world's `only_tasks_that_come` check it",
     "Record.tasks": "a number or a name; the world's `only_tasks_that_come` checks it",
+    "OwnerNumbers.rem_slots_A": "a difference, below 0 for users with more slots than the threshold",
     "WorkQueue.order": "only the order of the numbers matters, and PanDA's QUEUE_ORDER has any",
     "RetryRule.errorcode": "a code, not an amount; those that jobs have are checked by `unknown_error`",
     "ErrorClass.error_code": "a code, not an amount; those that jobs have are checked by `unknown_error`"}
