@@ -60,8 +60,8 @@ class Brokers:
         return self.policies.job_brokerage(*asked, self.cache) if cache else self.policies.job_brokerage(*asked)
 
     def is_asked_about_users(self, task: Task) -> bool:
-        """Whether the jobs of a task go by analysis brokerage, as those of users do unless DIRAC matches them."""
-        return task.prodsourcelabel in ANALYSIS_LABELS and self.world.scenario.dispatch != "dirac"
+        """Whether the jobs of a task go by analysis brokerage."""
+        return task.prodsourcelabel in ANALYSIS_LABELS and self.policies.asks_about_users
 
     def broker(self, row: int, task: Task, parts: JobInput | None, wanted: int,
                account: int) -> tuple[DecisionKind, Verdict]:

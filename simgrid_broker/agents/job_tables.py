@@ -122,7 +122,7 @@ class JobTables:
         n_tasks = len(control.arrays.tasks)
         self.slot_of = np.full((n_tasks, N_RAM_LEVELS), -1, np.int32)
         of_users = np.isin(control.world.vocabularies["labels"], ANALYSIS_LABELS)
-        self.of_users = of_users & (control.world.scenario.dispatch != "dirac")
+        self.of_users = of_users & control.policies.asks_about_users
         self.apart = self.of_users[control.arrays.tasks["label"]]     # of users, or of other resource types somewhere
         self.orders = np.zeros(FIRST_ORDERS, ORDERED)
         n = FIRST_SLOTS

@@ -4,8 +4,11 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis
 from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
+from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.dispatch import DispatchOrder
+from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
 from simgrid_broker.policy.registry import policy, rules_of
 from simgrid_broker.policy.task_brokerage.editions import TaskBrokerage
@@ -36,6 +39,16 @@ class Policies:
         self.changes: dict[str, object] = {}
         self.cfg = Gdpconfig(in_force({}))
         self._in_force, self._loaded = in_force, dict[str, object]()
+
+    @property
+    def asks_about_users(self) -> bool:
+        """Whether jobs of analysis tasks go by analysis brokerage.
+
+        They do not where DIRAC matches all jobs, nor where an own job brokerage comes without an own analysis one.
+        """
+        if self.job_brokerage is broker_to_task_queues:
+            return False
+        return self.job_brokerage is broker_jobs or self.analysis_brokerage is not broker_analysis
 
     def set_config(self, name: str, value: object) -> None:
         """Change one key of gdpconfig from now on."""

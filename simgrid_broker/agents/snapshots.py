@@ -21,4 +21,4 @@ def snapshot_now(control: Control) -> dict:
         return with_memory(observe.task(control.world, row), level, control.world.scenario.resource_types.values())
     return snapshot_of(control.world, control.brokers.snapshot, control.books.live_tasks.rows,
                        control.books.planned_merges(), raised, control.policies.changes,
-                       slots_of_class_a(control.cfg))
+                       slots_of_class_a(control.cfg) if control.policies.asks_about_users else None)

@@ -192,7 +192,9 @@ class Policies(Part):
                                 "own")
     pilot_submission: str = Field("unified_pilot_streaming", description="How many pilots each queue gets")
     throttle: str = Field("job_throttler", description="How many jobs a work queue makes in a cycle")
-    job_brokerage: str = Field("production", description="Queues that the jobs of a task may go to, and their weights")
+    job_brokerage: str = Field("production", description="Queues that the jobs of a task may go to, and their weights; "
+                               "one of your own decides about jobs of users too, unless `analysis_brokerage` is "
+                               "one of your own")
     task_brokerage: str = Field("production", description="Nucleus that a task gets")
     analysis_brokerage: str = Field("analysis", description="Queues that jobs of an analysis task get")
 

@@ -40,9 +40,10 @@ def group_findings(scenario: Scenario) -> Iterator[Finding]:
             yield Finding(("dirac", "pilots", queue, "group"), pilot.group, "a private pilot needs the name of a group",
                           nearest(pilot.group, known))
     yield from misfits_in_run(scenario, known)
-    if scenario.dispatch == "dirac" and scenario.policies.job_brokerage != "production":
-        yield Finding(("policies", "job_brokerage"), scenario.policies.job_brokerage,
-                      "is not asked: with `dispatch: dirac` jobs wait for any queue that can run them")
+    for kind, packaged in (("job_brokerage", "production"), ("analysis_brokerage", "analysis")):
+        if scenario.dispatch == "dirac" and (name := getattr(scenario.policies, kind)) != packaged:
+            yield Finding(("policies", kind), name,
+                          "is not asked: with `dispatch: dirac` jobs wait for any queue that can run them")
 
 
 def misfits_in_run(scenario: Scenario, groups: Collection[str]) -> Iterator[Finding]:

@@ -53,10 +53,12 @@ def input_by_level(world: World, rows) -> np.ndarray:
     return np.array(pieces, np.int32).reshape(-1, N_RAM_LEVELS)
 
 
-def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised) -> tuple:
+def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised,
+             asks_about_users: bool) -> tuple:
     """The tasks of a snapshot by name, at most `record.snapshot_tasks`, and the rows of those that are not merge jobs.
 
-    The highest priority comes first, and of equal ones merge jobs; raised: for input that asks for more memory.
+    The highest priority comes first, and of equal ones merge jobs; raised: for input that asks for more memory;
+    asks_about_users: whether jobs of analysis tasks go by analysis brokerage.
     """
     rows, numbers = waiting(world, live_rows).tolist(), world.arrays.tasks["jeditaskid"]
     names = dict[int, Iterator[int]]()
@@ -65,7 +67,7 @@ def tasks_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge]
          merge) for merge in merges]
     entries += [(-int(world.arrays.tasks["priority"][row]), str(numbers[row]), row) for row in rows]
     chosen = sorted(entries, key=lambda entry: entry[0])[:world.scenario.record.snapshot_tasks]
-    plain = {name: _ordered(_task(world, statistics, of, raised) if isinstance(of, int) else
+    plain = {name: _ordered(_task(world, statistics, of, raised, asks_about_users) if isinstance(of, int) else
                             _merge(world, statistics, of)) for _, name, of in chosen}
     return plain, np.array([of for _, _, of in chosen if isinstance(of, int)], np.int64)
 
@@ -75,11 +77,10 @@ def _ordered(plain: dict) -> dict:
     return {key: plain[key] for key in (*ORDER, *plain) if key in plain}
 
 
-def _task(world: World, statistics, row: int, raised: Raised) -> dict:
+def _task(world: World, statistics, row: int, raised: Raised, asks_about_users: bool) -> dict:
     """What brokers may know of a task, under the names of a snapshot."""
     task = values_of(world.arrays.tasks, row)
-    of_user = (world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
-               and world.scenario.dispatch != "dirac")
+    of_user = asks_about_users and world.vocabularies["labels"][task["label"]] in ANALYSIS_LABELS
     to_nucleus = task["status"] == T.ASSIGNING or (task["status"] == T.PENDING and task["old_status"] == T.ASSIGNING)
     plain = _common(world, statistics, row, task) | dict(
         brokerage=TASK_BROKERAGE if to_nucleus else ANALYSIS_BROKERAGE if of_user else JOB_BROKERAGE,

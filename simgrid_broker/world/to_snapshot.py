@@ -25,14 +25,15 @@ FILES = ("synthetic", "pandaqueues", "rses", "closeness", "software")
 
 
 def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMerge], raised: Raised,
-                config_changes=None, slots_of_class_a: float = 0.0) -> dict:
+                config_changes=None, slots_of_class_a: float | None = None) -> dict:
     """Snapshot of a world in which brokers know `statistics`, with all numbers of every queue; plain values.
 
     live_rows: rows of the live tasks; merges: merge jobs that wait for brokerage; raised: as in `tasks_to_snapshot`;
-    config_changes: gdpconfig as changed since the start, by name; slots_of_class_a: USER_USAGE_THRESHOLD_A.
+    config_changes: gdpconfig as changed since the start, by name; slots_of_class_a: USER_USAGE_THRESHOLD_A, None where
+    jobs of users go by job brokerage.
     """
     scenario = world.scenario
-    tasks, chosen = tasks_of(world, statistics, live_rows, merges, raised)
+    tasks, chosen = tasks_of(world, statistics, live_rows, merges, raised, slots_of_class_a is not None)
     now = float(world.state["now_s"])
     changes = dict(config_changes or {})
     plain = dict(name=f"{scenario.name} at {now:.15g} s", time=now, statistics_at=statistics.taken_at,
@@ -41,18 +42,25 @@ def snapshot_of(world: World, statistics, live_rows, merges: Sequence[PlannedMer
                  policies=scenario.policies.model_dump(include=BROKERAGES, exclude_defaults=True),
                  resource_types={name: _said(bounds) for name, bounds in scenario.resource_types.items()},
                  shares=[_said(share) for share in world.shares], grid=_grid(world))
-    queues, labels = _queues(world, statistics), world.vocabularies["labels"]
-    of_analysis = {str(world.arrays.tasks["jeditaskid"][row]): int(row) for row in chosen
-                   if labels[world.arrays.tasks["label"][row]] in ANALYSIS_LABELS}
+    queues = _queues(world, statistics)
+    users = {} if slots_of_class_a is None else _add_users(world, chosen, slots_of_class_a, queues, tasks)
+    return plain | users | dict(
+        jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=queues,
+        links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen), tasks=tasks)
+
+
+def _add_users(world: World, rows, slots_of_class_a: float, queues: dict, tasks: dict) -> dict:
+    """What the snapshot says of users if there are analysis tasks in some rows; adds what queues and tasks say."""
+    arrays, labels = world.arrays, world.vocabularies["labels"]
+    of_analysis = {str(arrays.tasks["jeditaskid"][row]): int(row) for row in rows
+                   if labels[arrays.tasks["label"][row]] in ANALYSIS_LABELS}
     users, of_tasks = of_users(world, of_analysis.values(), slots_of_class_a)
     if of_analysis:
         for name, numbers in of_queues(world).items():
             queues[name] |= numbers
         for name, row in of_analysis.items():
             tasks[name] |= of_tasks[row]
-    return plain | {key: value for key, value in users.items() if value} | dict(
-        jobs=_jobs(world, statistics), placed=_placed(world, statistics), queues=queues,
-        links=_links(world), nuclei=_nuclei(world), work=_work(world, live_rows, chosen), tasks=tasks)
+    return {key: value for key, value in users.items() if value}
 
 
 def _said(part) -> dict:
