@@ -6,7 +6,6 @@ import numpy as np
 
 from simgrid_broker.policy.analysis_brokerage.broker import broker_analysis
 from simgrid_broker.policy.analysis_brokerage.editions import AnalysisBrokerage
-from simgrid_broker.policy.dirac.brokerage import broker_to_task_queues
 from simgrid_broker.policy.dispatch import DispatchOrder
 from simgrid_broker.policy.job_brokerage.broker import broker_jobs
 from simgrid_broker.policy.job_brokerage.editions import JobBrokerage
@@ -21,15 +20,19 @@ InForce = Callable[[Mapping[str, object]], Mapping[tuple[str, str], object]]
 
 
 class Policies:
-    """Every decision that can be replaced; raises PluginError for one that is unknown or unusable."""
+    """Every decision that can be replaced; raises PluginError for one that is unknown or unusable.
+
+    by_dirac: whether DIRAC matches the jobs, so that no broker ranks queues for them.
+    """
 
     def __init__(self, world: World, in_force: InForce):
         names = world.scenario.policies
         self.dispatch_order: DispatchOrder = policy("dispatch_order", names.dispatch_order)
         self.pilot_submission: Callable[[PilotStatus], np.ndarray] = policy("pilot_submission", names.pilot_submission)
         self.throttle: Callable[..., Throttle] = policy("throttle", names.throttle)
+        self.by_dirac = world.scenario.dispatch == "dirac"
         self.job_brokerage: Callable[..., Verdict] = policy(
-            "job_brokerage", "task_queues" if world.scenario.dispatch == "dirac" else names.job_brokerage)
+            "job_brokerage", "task_queues" if self.by_dirac else names.job_brokerage)
         self.task_brokerage: Callable[..., Verdict] = policy("task_brokerage", names.task_brokerage)
         self.edition: str = world.scenario.edition
         self.job_rules: JobBrokerage = rules_of("job_brokerage", self.job_brokerage)[self.edition]
@@ -46,9 +49,8 @@ class Policies:
 
         They do not where DIRAC matches all jobs, nor where an own job brokerage comes without an own analysis one.
         """
-        if self.job_brokerage is broker_to_task_queues:
-            return False
-        return self.job_brokerage is broker_jobs or self.analysis_brokerage is not broker_analysis
+        is_own = self.job_brokerage is not broker_jobs
+        return not self.by_dirac and (not is_own or self.analysis_brokerage is not broker_analysis)
 
     def set_config(self, name: str, value: object) -> None:
         """Change one key of gdpconfig from now on."""

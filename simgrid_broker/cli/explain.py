@@ -190,7 +190,7 @@ def _moment(at: str) -> float:
 
 def _head(row) -> str:
     kind = row.kind.replace("_", " ")
-    made = f": {count(row.n_jobs, 'job')} placed" if row.kind == "job_brokerage" else ""
+    made = f": {count(row.n_jobs, 'job')} placed" if row.kind != "task_brokerage" else ""
     return (f"{kind} of jeditaskid={row.jeditaskid} gshare={row.share} at {format_seconds(row.time_s)} "
             f"(decision {row.decision}){made}")
 

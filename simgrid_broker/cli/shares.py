@@ -161,19 +161,21 @@ def _waiting(each: Answer) -> list[str]:
 
 
 def overview(run: "Run", found: list[Answer]) -> str:
-    """One line per share: decisions, cores left, and the rules that take most of them."""
+    """One line per share and broker of jobs: decisions, cores left, and the rules that take most of them."""
     rows, named_rules = [], []
-    for each in sorted((each for each in found if each.kind == "job_brokerage"), key=lambda each: each.share):
+    of_jobs = (each for each in found if THINGS[each.kind][0] == "cores")
+    for each in sorted(of_jobs, key=lambda each: (each.share, each.kind)):
         used = float(each.rules.part[each.rules.rule == USED].sum())
         empty = "" if each.n_empty is None else f"{100 * each.n_empty / each.n_decisions:.1f}"
         refused = each.rules[each.rules.rule != USED].sort_values("part", ascending=False, kind="stable")
         largest = list(refused.head(MOST_RULES).itertuples())
         named_rules += largest
-        rows.append((each.share, f"{each.n_decisions:,}", empty, f"{used:.1f}", ", ".join(
-            f"{row.rule} {row.part:.0f}{PERCENT}" for row in largest)))
+        rows.append((each.share, each.kind.removesuffix("_brokerage"), f"{each.n_decisions:,}", empty, f"{used:.1f}",
+                     ", ".join(f"{row.rule} {row.part:.0f}{PERCENT}" for row in largest)))
     number = sum(len(each.tasks) for each in found)
-    lines = [paragraph("Job brokerage by share: cores left to a decision, and the rules that take most of them")]
-    lines += [table(("share", "decisions", "no queue %", "cores left %", "taken by"), rows, numbers=(1, 2, 3))]
+    lines = [paragraph("Brokerage of jobs by share: cores left to a decision, and the rules that take most of them")]
+    head = ("share", "broker", "decisions", "no queue %", "cores left %", "taken by")
+    lines += [table(head, rows, numbers=(2, 3, 4))]
     lines += meanings(named_rules)
     lines += [paragraph(f"{count(number, 'task')} never got a job: --unplaced shows why. " if number else "")]
     return "\n".join([*(line for line in lines if line), paragraph(

@@ -4,6 +4,8 @@ from simgrid_broker.metrics.attempts import NOWHERE, attempts, rebrokerage
 from simgrid_broker.metrics.compare import comparison, difference, mean_cores
 from simgrid_broker.metrics.drift import drift, drifting
 from simgrid_broker.metrics.explain import (
+    ABOUT_QUEUES,
+    JOB_BROKERAGE,
     by_rule,
     criteria,
     decisions,
@@ -48,14 +50,15 @@ from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
 from simgrid_broker.metrics.workers import workers
 from simgrid_broker.names import USED
 
-__all__ = ["FINAL_TASK", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED", "Window", "attempts",
-           "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria", "cut_jobs",
-           "data_waits", "decisions", "difference", "drift", "drifting", "explain", "factors", "failures", "fairness",
-           "first_jobs", "funnels", "jobs_by_status", "jobs_over_time", "link_use", "mean_cores", "memory_retries",
-           "part_of_jobs", "phase_of", "queue_of", "reach", "reach_recorded", "reasons", "rebrokerage",
-           "recorded_statuses", "recorded_waits", "refusal_counts", "refusal_rates", "refusals", "refusals_over_time",
-           "retry_history", "rule_losses", "running_cores", "share_compliance", "share_deviation", "share_series",
-           "stopped_tasks", "storage_series", "storage_use", "stretches", "submission_waits", "summary",
-           "task_phases", "task_turnaround", "tasks_by_status", "tasks_without_place", "throttled_by", "throughput",
-           "tidy", "time_in_phase", "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users",
-           "users_by_size", "waiting_times", "wide", "window_of", "with_labels", "workers"]
+__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES",
+           "USED", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost",
+           "criteria", "cut_jobs", "data_waits", "decisions", "difference", "drift", "drifting", "explain",
+           "factors", "failures", "fairness", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time",
+           "link_use", "mean_cores", "memory_retries", "part_of_jobs", "phase_of", "queue_of", "reach",
+           "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "refusal_counts",
+           "refusal_rates", "refusals", "refusals_over_time", "retry_history", "rule_losses", "running_cores",
+           "share_compliance", "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use",
+           "stretches", "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status",
+           "tasks_without_place", "throttled_by", "throughput", "tidy", "time_in_phase", "traffic_series",
+           "transfer_summary", "unplaced_tasks", "user_cores", "users", "users_by_size", "waiting_times", "wide",
+           "window_of", "with_labels", "workers"]

@@ -15,7 +15,9 @@ from simgrid_broker.names import USED, DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.wording import labels, worded
 
-JOB_BROKERAGE = DecisionKind.JOB_BROKERAGE.word
+JOB_BROKERAGE, ANALYSIS_BROKERAGE = DecisionKind.JOB_BROKERAGE.word, DecisionKind.ANALYSIS_BROKERAGE.word
+ABOUT_QUEUES = (JOB_BROKERAGE, ANALYSIS_BROKERAGE)
+"""Brokers whose candidates are queues, not sites."""
 
 
 def criteria(run: Run, kind: str) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from simgrid_broker.metrics.explain import JOB_BROKERAGE, criteria, with_labels
+from simgrid_broker.metrics.explain import ABOUT_QUEUES, JOB_BROKERAGE, criteria, with_labels
 from simgrid_broker.metrics.kept import kept
 from simgrid_broker.metrics.refusal import RULE, in_window, sums_of_refusals
 from simgrid_broker.metrics.tidy import tidy
@@ -20,19 +20,19 @@ TASK_BROKERAGE = DecisionKind.TASK_BROKERAGE.word
 def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     """What each rule takes from each share, mean over all decisions of the run.
 
-    Job brokerage: cores of batch pools, each with the rule that refused its last candidate, as only this one matters;
-    task brokerage: sites. Dimensions share, tag and criterion, in the order of removal, USED last: what is left.
-    Metrics: taken and left (after the rule), cores or sites; part, % of all; decisions, of the share.
+    Job and analysis brokerage: cores of batch pools, each with the rule that refused its last candidate, as only this
+    one matters; task brokerage: sites. Dimensions share, tag and criterion, in the order of removal, USED last: what is
+    left. Metrics: taken and left (after the rule), cores or sites; part, % of all; decisions, of the share.
     """
     rows = sums_of_refusals(run, ["share", "candidate", *RULE], {"kind", "share", "candidate", *RULE},
                             lambda rows: rows[rows.kind == kind], "queue_count")
     decisions = rows.groupby(["share", "candidate"])["count"].sum().groupby("share").max()
     unit, size = "sites", {}
-    if kind == JOB_BROKERAGE:
+    if kind in ABOUT_QUEUES:
         unit, size = "cores", cores_of(run)
         rows = sums_of_refusals(run, ["share", "candidate", *RULE], {"kind", "share", "candidate", *RULE},
                                 lambda rows: rows[rows.kind == kind], "pool_count")
-    rows["taken"] = rows["count"] * rows.candidate.map(size).fillna(1.0) / rows.share.map(decisions)
+    rows["taken"] = rows["count"] * rows.candidate.map(size).astype(float).fillna(1.0) / rows.share.map(decisions)
     rows = rows[rows.taken > 0].astype({"taken": float})
     table = rows.groupby(["share", *RULE]).taken.sum().reset_index()
     table = _in_order(run, kind, table, ["share"])
@@ -40,31 +40,31 @@ def reach(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
                 {"taken": unit, "left": unit, "part": "%", "decisions": "decisions"}, "whole run")
 
 
-def cores_lost(run: Run) -> pd.DataFrame:
-    """Cores that job brokerage lost at each PanDA queue by rule, mean over the decisions in the window.
+def cores_lost(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
+    """Cores that job or analysis brokerage lost at each PanDA queue by rule, mean over the decisions in the window.
 
     A batch pool counts in each decision at the queue that came furthest, with the rule that refused it. Queues that are
     never online are left out. Dimensions candidate, tag and criterion. Metric cores.
     """
     rows = in_window(run, "candidate", "queue_count")
-    asked = rows[rows.kind == JOB_BROKERAGE].groupby("candidate")["count"].sum().max()
+    asked = rows[rows.kind == kind].groupby("candidate")["count"].sum().max()
     rows = in_window(run, "candidate", "pool_count")
-    rows = rows[(rows.kind == JOB_BROKERAGE) & (rows.tag != USED) & rows.candidate.isin(online(run))]
-    rows = rows.assign(cores=rows["count"] * rows.candidate.map(cores_of(run)) / asked)
+    rows = rows[(rows.kind == kind) & (rows.tag != USED) & rows.candidate.isin(online(run))]
+    rows = rows.assign(cores=rows["count"] * rows.candidate.map(cores_of(run)).astype(float) / asked)
     return tidy(rows[rows.cores > 0], ["candidate", *RULE], {"cores": "cores"}, window_of(run))
 
 
-def refusal_rates(run: Run, most: int = 20) -> pd.DataFrame:
+def refusal_rates(run: Run, most: int = 20, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
     """How often each rule refused the last pseudo-queue of a PanDA queue, % of the decisions on the queue (rate).
 
     Dimensions candidate, tag and criterion (USED: not refused), of the `most` queues with most `cores_lost`, in this
     order; rules in the order of the chain.
     """
-    lost = cores_lost(run).groupby("candidate").value.sum().sort_values(ascending=False, kind="stable")
+    lost = cores_lost(run, kind).groupby("candidate").value.sum().sort_values(ascending=False, kind="stable")
     rows = in_window(run, "candidate", "queue_count")
-    rows = rows[(rows.kind == JOB_BROKERAGE) & (rows["count"] > 0)]
+    rows = rows[(rows.kind == kind) & (rows["count"] > 0)]
     asked = rows.groupby("candidate")["count"].transform("sum")
-    rows = rows.assign(rate=100 * rows["count"] / asked, step=rows.criterion.map(places(run, JOB_BROKERAGE)),
+    rows = rows.assign(rate=100 * rows["count"] / asked, step=rows.criterion.map(places(run, kind)),
                        place=rows.candidate.map({name: place for place, name in enumerate(lost.index[:most])}))
     rows = rows[rows.place.notna()].sort_values(["place", "step"])
     return tidy(rows, ["candidate", *RULE], {"rate": "%"}, window_of(run))
@@ -86,7 +86,7 @@ def reach_recorded(run: Run, rows: pd.DataFrame, kind: str = JOB_BROKERAGE) -> p
     Columns: decision, time_s, jeditaskid, share, tag, criterion, rule (its label), taken, left and part.
     """
     rows = rows[(rows.kind == kind) & ~rows.decision.isin(rows.decision[rows.tag == USED])]
-    pools, size = (pools_of(run), cores_of(run)) if kind == JOB_BROKERAGE else ({}, {})
+    pools, size = (pools_of(run), cores_of(run)) if kind in ABOUT_QUEUES else ({}, {})
     rows = rows.assign(pool=[pools.get(name, name) for name in rows.queue],
                        taken=[size.get(name, 1.0) for name in rows.queue],
                        place=rows.criterion.map(places(run, kind)))

@@ -25,13 +25,13 @@ def refusals(run: Run) -> pd.DataFrame:
     return tidy(table, ["kind", "candidate", *RULE], {"refusals": "refusals"}, window_of(run))
 
 
-def brokerage_funnel(run: Run) -> pd.DataFrame:
-    """Candidates left after each rule of job brokerage, mean over the decisions of a share.
+def brokerage_funnel(run: Run, kind: str = JOB_BROKERAGE) -> pd.DataFrame:
+    """Candidates left after each rule of job or analysis brokerage, mean over the decisions of a share.
 
     Dimensions share, tag and criterion, in the order of the chain; rules without a refusal are omitted. Metric left,
     candidates. Empty for a run without counts of used candidates.
     """
-    rows = _counts(run, JOB_BROKERAGE, "share")
+    rows = _counts(run, kind, "share")
     if not (rows.tag == USED).any():
         return tidy(rows[:0].assign(left=0.0), ["share", *RULE], {"left": "candidates"}, window_of(run))
     n_candidates = len(run.manifest["vocabularies"]["pseudo_queues"])

@@ -1,6 +1,7 @@
 """Warnings that limit how far the figures of a run can be trusted, read from its manifest and tables."""
 
 from simgrid_broker.metrics import (
+    ABOUT_QUEUES,
     USED,
     drifting,
     part_of_jobs,
@@ -10,7 +11,6 @@ from simgrid_broker.metrics import (
     window_of,
     with_labels,
 )
-from simgrid_broker.names import DecisionKind
 from simgrid_broker.records import Run
 from simgrid_broker.report.words import number, spoken
 from simgrid_broker.units import format_seconds
@@ -71,7 +71,7 @@ def _takes_most(run: Run, kind: str) -> dict[str, str]:
     """By share, the rule of a broker that takes most of the cores, or sites, with its part."""
     rows = with_labels(run, wide(reach(run, kind)).assign(kind=kind))
     rows = rows[rows.rule != USED].sort_values("part", ascending=False, kind="stable").drop_duplicates("share")
-    of = "cores" if kind == DecisionKind.JOB_BROKERAGE.word else "sites"
+    of = "cores" if kind in ABOUT_QUEUES else "sites"
     return {row.share: f"{row.rule} takes {row.part:.0f} % of the {of}" for row in rows.itertuples()}
 
 

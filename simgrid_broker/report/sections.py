@@ -142,15 +142,12 @@ def waiting(view: Context) -> Section:
 def brokerage(view: Context) -> Section:
     """Which candidates the brokers refused, and by which rule."""
     table = metrics.with_labels(view.run, metrics.refusals(view.run))
-    blocks: list[Block] = [_funnel(view)]
-    blocks += [_refused("refusals_job_brokerage", "Job brokerage: PanDA queues where most cores were lost",
-                        _named(view, metrics.cores_lost(view.run)), "cores lost, mean over the decisions in the window",
-                        "A batch system counts in each decision at its queue that came furthest, with the rule that "
-                        "refused it (PanDA's log tag); queues that are never online are left out."),
-               _refused("refusals_task_brokerage", "Task brokerage: sites refused most often",
+    kinds = [kind for kind in metrics.ABOUT_QUEUES if kind == metrics.JOB_BROKERAGE or (table.kind == kind).any()]
+    blocks: list[Block] = [block for kind in kinds for block in (_funnel(view, kind), _lost(view, kind))]
+    blocks += [_refused("refusals_task_brokerage", "Task brokerage: sites refused most often",
                         table[table.kind == "task_brokerage"], "refusals in the window",
                         "Refusals of each site by the first rule that refused it (PanDA's log tag)."),
-               _rates(view)]
+               *(_rates(view, kind) for kind in kinds)]
     reasons = table.groupby(["kind", "rule"]).value.sum().rename("refusals").reset_index()
     if len(reasons):
         reasons = reasons.sort_values(["refusals", "rule"], ascending=[False, True]).head(MOST_ROWS)
@@ -167,22 +164,30 @@ def _refused(name: str, title: str, table: pd.DataFrame, xlabel: str, reading: s
         (10, 1.1 + 0.25 * min(15, max(table.candidate.nunique(), 3)))), "no candidate was refused.")
 
 
-def _funnel(view: Context) -> Block:
-    table = _named(view, metrics.brokerage_funnel(view.run))
+def _lost(view: Context, kind: str) -> Block:
+    return _refused(f"refusals_{kind}", f"{spoken(kind).capitalize()}: PanDA queues where most cores were lost",
+                    _named(view, metrics.cores_lost(view.run, kind), kind),
+                    "cores lost, mean over the decisions in the window",
+                    "A batch system counts in each decision at its queue that came furthest, with the rule that "
+                    "refused it (PanDA's log tag); queues that are never online are left out.")
+
+
+def _funnel(view: Context, kind: str) -> Block:
+    table = _named(view, metrics.brokerage_funnel(view.run, kind), kind)
     return plot_or_note(Plot(
-        "brokerage_funnel", "Job brokerage: candidates left after each rule", table,
-        drawn_by("bars.heat_map", rows="share", columns="rule", order=_rules_in_order(view),
+        _name("brokerage_funnel", kind), f"{spoken(kind).capitalize()}: candidates left after each rule", table,
+        drawn_by("bars.heat_map", rows="share", columns="rule", order=_rules_in_order(view, kind),
                 label="candidates left, mean over the decisions of the share"),
         "Pseudo-queues left after each rule (PanDA's log tag), left to right in PanDA's order; rules without a refusal "
         "are omitted. The last column is the number of candidates that jobs were distributed over.",
-        (10, 1.6 + 0.27 * max(table.share.nunique(), 2))), "there was no job brokerage in the window.")
+        (10, 1.6 + 0.27 * max(table.share.nunique(), 2))), f"there was no {spoken(kind)} in the window.")
 
 
-def _rates(view: Context) -> Block:
-    table = _named(view, metrics.refusal_rates(view.run, most=MOST_ROWS))
+def _rates(view: Context, kind: str) -> Block:
+    table = _named(view, metrics.refusal_rates(view.run, MOST_ROWS, kind), kind)
     return plot_or_note(Plot(
-        "refusal_rates", "Job brokerage: queues by rule", table,
-        drawn_by("bars.heat_map", rows="candidate", columns="rule", order=_rules_in_order(view),
+        _name("refusal_rates", kind), f"{spoken(kind).capitalize()}: queues by rule", table,
+        drawn_by("bars.heat_map", rows="candidate", columns="rule", order=_rules_in_order(view, kind),
                 label="% of the decisions on the queue"),
         "How often each rule refused the last resource type of a queue; +use: no rule refused it. Each row sums to "
         "100 %. Online queues, those where most cores were lost first. Details: `simgrid-broker explain RUN --why-not "
@@ -190,8 +195,13 @@ def _rates(view: Context) -> Block:
         (10, 1.6 + 0.25 * max(table.candidate.nunique(), 3))), "no candidate was refused in the window.")
 
 
-def _rules_in_order(view: Context) -> tuple[str, ...]:
-    return (*metrics.criteria(view.run, "job_brokerage").label, metrics.USED)
+def _name(plot: str, kind: str) -> str:
+    """Name of a plot about one broker: that of job brokerage is the plain one."""
+    return plot if kind == metrics.JOB_BROKERAGE else f"{plot}_{kind}"
+
+
+def _rules_in_order(view: Context, kind: str) -> tuple[str, ...]:
+    return (*metrics.criteria(view.run, kind).label, metrics.USED)
 
 
 def _in_words(view: Context, reasons: pd.DataFrame) -> pd.DataFrame:
@@ -202,9 +212,9 @@ def _in_words(view: Context, reasons: pd.DataFrame) -> pd.DataFrame:
                           kind=reasons.kind.map(spoken))
 
 
-def _named(view: Context, table: pd.DataFrame) -> pd.DataFrame:
-    """A table of job brokerage with the names of its rules."""
-    return metrics.with_labels(view.run, table.assign(kind="job_brokerage"))
+def _named(view: Context, table: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """A table of one broker with the names of its rules."""
+    return metrics.with_labels(view.run, table.assign(kind=kind))
 
 
 def data(view: Context) -> Section:

@@ -13,11 +13,12 @@ from simgrid_broker.agents.job_generator import job_generator
 from simgrid_broker.agents.pilot_streaming import pilot_streaming
 from simgrid_broker.agents.setupper import setupper
 from simgrid_broker.agents.share_order import share_order
+from simgrid_broker.agents.snapshots import snapshot_now
 from simgrid_broker.agents.statistics import statistics
 from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.fabric.activated import put_activated
-from simgrid_broker.names import Cause
+from simgrid_broker.names import Cause, DecisionKind
 from simgrid_broker.policy.worker_adjuster import NO_WORKERS
 from simgrid_broker.units import DAY, HOUR
 from simgrid_broker.views import PilotStatus
@@ -124,6 +125,22 @@ def test_brokers_count_what_they_have_just_placed():
     stage.control.policies.job_brokerage = watched
     stage.run(130.0)
     assert seen == [([0], [0]), ([30], [0]), ([60], [0])]
+
+
+@pytest.mark.parametrize(("own", "kind"), [
+    pytest.param((), "analysis_brokerage", id="the packaged brokerages"),
+    pytest.param(("job_brokerage",), "job_brokerage", id="an own job brokerage decides about all jobs"),
+    pytest.param(("job_brokerage", "analysis_brokerage"), "analysis_brokerage", id="both are own ones"),
+    pytest.param(("analysis_brokerage",), "analysis_brokerage", id="an own analysis brokerage"),
+])
+def test_the_broker_that_is_asked_about_jobs_of_users(own, kind):
+    stage = Stage(GENERATION, scenario(record=dict(snapshots=[200])), USERS | dict(n_jobs=10_000))
+    for name in own:
+        packaged = getattr(stage.control.policies, name)
+        setattr(stage.control.policies, name, lambda *asked, packaged=packaged: packaged(*asked))
+    stage.run(200.0)
+    assert [task["brokerage"] for task in snapshot_now(stage.control)["tasks"].values()] == [kind]
+    assert {DecisionKind(row["kind"]).word for row in stage.control.books.decisions.rows} == {kind}
 
 
 @pytest.mark.rule("statistics.statistics")

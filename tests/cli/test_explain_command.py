@@ -61,18 +61,18 @@ def stuck(call, tmp_path_factory):
 
 def test_the_warning_leads_to_the_rule_that_takes_the_cores(call, stuck):
     folder, result = stuck
-    assert "-disk (too little scratch) takes 89 % of the cores" in " ".join(result.stdout.split()).replace("! ", "")
+    assert "-disk (scratch too small) takes 100 % of the cores" in " ".join(result.stdout.split()).replace("! ", "")
     text = call("explain", folder, "--unplaced").stdout
-    assert "-disk (too little scratch)" in text and "without a queue at the end" in text
+    assert "-disk (scratch too small)" in text and "without a queue at the end" in text
     assert "recorded candidate by candidate (--task ID)" in text
     found = json.loads(call("explain", folder, "--unplaced", "--json").stdout)["shares"][0]
     assert found["recorded"] and found["tasks"] and found["empty_decisions"] > 0
     task = found["recorded"][0]["jeditaskid"]
     text = call("explain", folder, "--task", task).stdout
-    assert " free in scratch, " in text and "criteria=-disk (too little scratch)" in text
-    assert {row["criterion"] for row in found["tasks"]} == {"too_little_scratch"}
+    assert " free in scratch, " in text and "criteria=-disk (scratch too small)" in text
+    assert {row["criterion"] for row in found["tasks"]} == {"scratch_too_small"}
     tasks = read_run(folder).table("tasks", ["errordialog"]).errordialog
-    assert "-disk (too little scratch)" in set(tasks.dropna())
+    assert "-disk (scratch too small)" in set(tasks.dropna())
 
 
 @pytest.mark.parametrize("options", [
@@ -81,7 +81,7 @@ def test_the_warning_leads_to_the_rule_that_takes_the_cores(call, stuck):
 ])
 def test_each_rule_that_takes_cores_is_explained_within_100_columns(call, stuck, options):
     text = call("explain", stuck[0], *options, columns=100).stdout
-    says = "-disk (too little scratch): Refuse queues whose maxwdir divided by their core count is not larger than"
+    says = "-disk (scratch too small): Refuse queues whose maxwdir divided by their core count is not larger than"
     assert f"{says} the disk usage of a job." in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
 

@@ -74,6 +74,7 @@ def test_merge_jobs_wait_at_the_queue_that_has_their_files(tmp_path):
     ({"dispatch": "panda"}, "has no effect without `dispatch: dirac`"),
     ({"dispatch": "condor"}, "expected 'panda' or 'dirac'"),
     ({"policies.job_brokerage": "own"}, "is not asked: with `dispatch: dirac`"),
+    ({"policies.analysis_brokerage": "own"}, "is not asked: with `dispatch: dirac`"),
     ({"dirac.groups.user.jobshare": 3}, "unknown key 'jobshare'; did you mean 'job_share'")])
 def test_groups_that_make_no_sense_are_refused(values, message):
     with pytest.raises(sb.ScenarioError, match=message):

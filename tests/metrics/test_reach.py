@@ -8,7 +8,7 @@ from simgrid_broker import metrics
 from simgrid_broker.metrics import USED, wide
 from simgrid_broker.schema import RECORDED
 
-JOBS, TASKS = 1, 0
+JOBS, TASKS, ANALYSIS = 1, 0, 2
 QX, QY, QY2 = range(3)
 
 
@@ -26,12 +26,13 @@ def words(monkeypatch):
         monkeypatch.setitem(VOCABULARIES, name, known)
 
 
-def run_with(folder, *refusals, **tables):
+def run_with(folder, *refusals, kind=JOBS, **tables):
     """A run with rows of refusals in share A: candidate, tag, criterion, decisions of the queue, of its pool."""
-    rows = [(HOUR, JOBS, queue, tag, rule, 0, n, n, n_pool) for queue, tag, rule, n, n_pool in refusals]
+    rows = [(HOUR, kind, queue, tag, rule, 0, n, n, n_pool) for queue, tag, rule, n, n_pool in refusals]
     run = run_of(folder, refusals=np.array(rows, RECORDED["refusals"].dtype), **tables)
     run.manifest["criteria"] = {"job_brokerage": [step("too_little_scratch", "-disk"), step("too_many", "-cap"),
-                                                  step("too_little_space", "-disk")], "task_brokerage": []}
+                                                  step("too_little_space", "-disk")], "task_brokerage": [],
+                                "analysis_brokerage": [step("too_many", "-cap"), step("too_little_space", "-disk")]}
     return run
 
 
@@ -51,6 +52,21 @@ def test_rules_take_the_cores_of_the_pools_whose_last_queue_they_refuse(tmp_path
 def test_cores_are_lost_at_the_queue_that_came_furthest(tmp_path):
     run = run_with(tmp_path, (QX, *NONE, 4, 4), (QY, *SCRATCH, 4, 0), (QY2, *CAP, 4, 4))
     assert wide(metrics.cores_lost(run))[["candidate", "tag", "cores"]].values.tolist() == [["QY2", "-cap", 40.0]]
+
+
+def test_a_run_of_users_alone_has_the_reach_of_their_broker_and_none_of_job_brokerage(tmp_path):
+    run = run_with(tmp_path, (QX, *NONE, 4, 4), (QY, *SPACE, 4, 0), (QY2, *CAP, 3, 1), (QY2, *SPACE, 1, 3),
+                   kind=ANALYSIS)
+    table = wide(metrics.reach(run, "analysis_brokerage"))
+    assert table[["tag", "taken", "left"]].values.tolist() == [
+        ["-cap", 10.0, 90.0], ["-disk", 30.0, 60.0], [USED, 60.0, 60.0]]
+    lost = wide(metrics.cores_lost(run, "analysis_brokerage"))
+    assert lost[["candidate", "tag", "cores"]].values.tolist() == [["QY2", "-cap", 10.0], ["QY2", "-disk", 30.0]]
+    rates = wide(metrics.refusal_rates(run, kind="analysis_brokerage"))
+    assert rates[["candidate", "tag", "rate"]].values.tolist() == [["QY2", "-cap", 75.0], ["QY2", "-disk", 25.0]]
+    for empty in (metrics.reach(run), metrics.cores_lost(run), metrics.refusal_rates(run),
+                  metrics.brokerage_funnel(run)):
+        assert len(empty) == 0
 
 
 def test_queues_that_are_never_online_are_left_out(tmp_path):
