@@ -70,6 +70,12 @@ def test_the_matcher_finds_jobs_among_many_and_leaves_as_many(benchmark):
     assert found["jobs_waiting"] == 500 and found["found_percent"] > 50 and found["median_us"] > 0
 
 
+def test_every_site_fetches_from_many_while_the_optimiser_shares_the_doors(benchmark):
+    found = benchmark.optimiser(n_sites=6, n_links=12, n_cycles=3)
+    assert (found["active_links"], found["gates"]) == (12, 12)
+    assert found["cpu_ms"] > 0
+
+
 def test_the_handover_case_measures_a_bundle_and_a_named_tuple(benchmark):
     found = benchmark.handover(n_arrays=50, n_calls=50, n_inner=50)
     assert set(found) == {f"{kind}_{figure}" for kind in ("bundle", "tuple")
