@@ -101,7 +101,7 @@ def test_the_wording_is_that_of_panda(call, explained):
     result = call("explain", explained, "--task", TASK).stdout
     assert "12 candidates passed selection for status" in result
     assert "skip site=CENTRE/MCORE due to CPU core count: slots of 8 cores, jobs of 1 core criteria=-cpucore" in result
-    assert "due to many queued jobs: 16 jobs queued, at most 2 criteria=-cap_rt" in result
+    assert "skip site=CENTRE/SCORE_HIMEM due to memory: 1.3 GB needed, minrss 2.0 GB criteria=-highmemory" in result
     assert "express" not in result and "walltime of scouts" not in result, "steps that do not concern the task"
     assert "use site=" in result and " with weight=" in result and result.rstrip().endswith("criteria=+use")
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from test_keys_of_analysis import PICTURES
 
 from simgrid_broker.advice import remarks
 from simgrid_broker.cli.scenario_keys import snapshot_parts
@@ -297,7 +298,7 @@ def keys():
 
 
 def test_every_key_has_a_picture():
-    assert keys() - NAMES_OR_WORDS - REMARKED == ACTS.keys()
+    assert keys() - NAMES_OR_WORDS - REMARKED == ACTS.keys() | PICTURES.keys()
 
 
 @pytest.mark.parametrize("key", [*ACTS, *OF_SCENARIOS])

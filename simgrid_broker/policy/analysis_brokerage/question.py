@@ -131,6 +131,7 @@ def estimate(task):
         unusable = task["says_cputimeunit"] and not (task["counts_hs06"] and walltime_is_known(task))
         task["wants_a_day"] = says_nothing or unusable
     task["single_core"] = task["corecount"] <= 1
-    task["output_per_mib"] = task["output_bytes_per_job"] / input_mib(task)
+    size = input_mib(task)                      # 0 where the primary input counts no whole MiB
+    task["output_per_mib"] = task["output_bytes_per_job"] / (size if size > 0 else 1.0)
     task["scratch_bytes"] = task["output_bytes_per_job"] + (
         work_space_bytes(task["workdisk_bytes"], True) if task["deployed"] else task["workdisk_bytes"])
