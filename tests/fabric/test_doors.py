@@ -144,6 +144,14 @@ def test_background_leaves_less_of_a_door():
     assert fetch(bench, [0]) == [20]
 
 
+def test_background_and_works_both_narrow_a_backbone():
+    bench = star({}, (1, 100), more_links=dict(backbones=dict(SEA=dict(capacity=8 * MB, sites=["HUB"]))))
+    bench.fabric.scale_capacity("works", 0.0, bench.world.capacities.of_backbone("SEA"), 0.5)
+    bench.fabric.set_background(0.5)
+    bench.fabric.share_gates(0.0)
+    assert fetch(bench, [0]) == [50]                       # 8 MB/s x 0.5 x 0.5
+
+
 def test_a_change_of_capacity_takes_effect_at_once_and_ends_exactly():
     bench = star(dict(HUB=dict(door_in=20 * MB)), (1, 100), (2, 100))
     capacities = bench.world.capacities
