@@ -4,6 +4,8 @@ Source: PanDA brokerage documentation, analysis job brokerage, step 4 and what f
 and 11.5 (D71).
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from simgrid_broker.bundle import Bundle
@@ -87,8 +89,13 @@ def room(n: int, n_queues: int, n_factors: int) -> dict[str, np.ndarray]:
 
 def marks_of(names: tuple[str, ...], on_list: np.ndarray) -> np.ndarray:
     """Marks of the candidates, (n,)."""
-    ends = np.array([name.partition("/")[0].endswith(HOSPITAL_NAME) for name in names], bool)
-    return np.where(on_list, ON_LIST, 0) + np.where(ends, HOSPITAL, 0)
+    return np.where(on_list, ON_LIST, 0) + np.where(hospitals(names), HOSPITAL, 0)
+
+
+@lru_cache(maxsize=4)
+def hospitals(names: tuple[str, ...]) -> np.ndarray:
+    """Which candidates are of hospital queues, (n,) bool."""
+    return np.array([name.partition("/")[0].endswith(HOSPITAL_NAME) for name in names], bool)
 
 
 @compiled
