@@ -38,21 +38,29 @@ class AnalysisPlaces:
         self.output, self.input = np.array(output, np.int64), np.array(given, np.int64)
         self.bare = np.array([not (read or put or queue.endpoints) for read, put, queue in zip(
             self.reads, self.writes, grid.queues.values(), strict=True)], bool)
+        self.numbers = {"reads": _table(self.reads), "writes": _table(self.writes)}
+
+
+def _table(uses: list[tuple[int, ...]]) -> np.ndarray:
+    """Storages of each queue as a table, (n_queues, most of them), -1 = no more."""
+    found = np.full((len(uses), max(map(len, uses), default=0)), -1)
+    for queue, used in enumerate(uses):
+        found[queue, :len(used)] = used
+    return found
 
 
 def analysis_stores(world) -> np.ndarray:
     """The storages of each PanDA queue for analysis, (n_queues,) of `views.ANALYSIS_STORE`."""
     places, rows, passes = world.analysis_places, world.arrays.storages, PASSES[world.scenario.edition]
     found = np.zeros(len(places.output), views.ANALYSIS_STORE)
-    found["has_output"], found["has_input"] = (np.array([bool(used) for used in uses], bool) | places.bare
-                                               for uses in (places.writes, places.reads))
+    found["has_output"], found["has_input"] = ((places.numbers[name] >= 0).any(axis=1) | places.bare
+                                               for name in ("writes", "reads"))
     found["output"], found["one"] = places.output, places.output == places.input
     usable = rows["free_bytes"] + rows["expired_bytes"] - rows["min_free_bytes"] - rows["unavailable_bytes"]
     for column, number, values in (("usable_output", places.output, usable), ("usable_input", places.input, usable),
                                    ("free_bytes", places.output, rows["free_bytes"])):
         found[column] = np.where(number >= 0, np.append(values, np.inf)[number], np.inf)
     for activity in ACTIVITIES:
-        is_open = passes[rows[f"{activity}_off"]]
-        found[activity] = places.bare | [any(is_open[storage] for storage in used)
-                                         for used in getattr(places, USES[activity])]
+        is_open = np.append(passes[rows[f"{activity}_off"]], False)              # the last is for no storage
+        found[activity] = places.bare | is_open[places.numbers[USES[activity]]].any(axis=1)
     return found

@@ -1,5 +1,7 @@
 """What analysis brokerage sees of the user of a task in a run."""
 
+from operator import itemgetter
+
 import numpy as np
 
 from simgrid_broker.names import TaskClass
@@ -57,11 +59,11 @@ def _of_share(world: World, share: int, now: float) -> tuple[np.ndarray, np.ndar
     if share not in kept or now - kept[share][0] >= AGE_S:
         rows = [(number, owner.user) for number, owner in enumerate(world.user_rows.owners)
                 if owner is not None and owner.share == share]
-        numbers, users = np.array(rows, np.int64).reshape(-1, 2).T
+        numbers, users = np.array(sorted(rows, key=itemgetter(1)), np.int64).reshape(-1, 2).T
         table = world.arrays.user_jobs[numbers]
-        there = np.zeros((len(np.unique(users)), table.shape[1]), bool)
-        np.logical_or.at(there, np.unique(users, return_inverse=True)[1], table[:, :, (QUEUED, RUNNING)].any(axis=2))
-        kept[share] = now, table[:, :, RUNNING].sum(axis=0), there.sum(axis=0)
+        busy = (table[:, :, QUEUED] > 0) | (table[:, :, RUNNING] > 0)
+        first = np.flatnonzero(np.append(True, users[1:] != users[:-1]))               # rows of a user are side by side
+        kept[share] = now, table[:, :, RUNNING].sum(axis=0), np.logical_or.reduceat(busy, first).sum(axis=0)
     return kept[share][1:]
 
 
