@@ -101,7 +101,11 @@ def handles_sigterm(pid: int) -> bool:
 ])
 def test_a_signal_before_the_run_ends_the_program_without_results(tmp_path, number, after_s):
     """While libraries are imported it says nothing; a fast machine may be a step further."""
-    told = program("run", MINIMAL, "--out", tmp_path)
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)    # a background job of a shell ignores it
+    try:
+        told = program("run", MINIMAL, "--out", tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, before)
     while not handles_sigterm(told.pid) and told.poll() is None:             # a busy machine starts Python slowly
         time.sleep(0.01)
     time.sleep(after_s)
