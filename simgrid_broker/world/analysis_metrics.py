@@ -37,6 +37,11 @@ class AnalysisMetrics:
         self.used: dict[int, set[int]] = {}
         self.starts, self.ends = Starts(n_queues), Ends(n_queues)
 
+    def forget(self, jeditaskids: np.ndarray) -> None:
+        """Forget the queues of tasks that are gone; jeditaskids: of those that are not, 0 = a row without a task."""
+        left = set(jeditaskids.tolist())
+        self.used = {jeditaskid: queues for jeditaskid, queues in self.used.items() if jeditaskid in left}
+
 
 class Ends:
     """Ends of the jobs of analysis tasks within a window; window_s: its length."""

@@ -238,6 +238,13 @@ def test_ends_of_jobs_count_for_the_window():
     assert not ends.bad and not len(ends.good[0][0])
 
 
+def test_queues_of_tasks_that_are_gone_are_forgotten():
+    stage = stage_of(dict(user="ann"))
+    stage.world.analysis.used = {1: {0}, 2: {0}}
+    stage.run(700.0)
+    assert stage.world.analysis.used == {1: {0}}                             # there is no task 2
+
+
 def test_power_that_waits_for_a_slot():
     stage = stage_of(dict(user="ann"), dict(user="ann", share=EXPRESS))
     put(stage, S.ACTIVATED, 3)

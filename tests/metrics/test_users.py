@@ -58,7 +58,7 @@ def test_what_throttled_them(run):
     pytest.param([5.0] * 20, 1.0, 0.5, id="all the same"),
     pytest.param([7.0, 0, 0, 0], 0.25, 1.0, id="one has all"),
     pytest.param([3.0, 1.0], 0.8, 1.0, id="three to one"),
-    pytest.param([0.0, 0.0], np.nan, np.nan, id="nobody has any"),
+    pytest.param([0.0, 0.0], np.nan, np.nan, id="no user has any"),
 ])
 def test_fairness(cores, jain, largest_ten):
     found = metrics.fairness(np.array(cores))

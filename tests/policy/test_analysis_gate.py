@@ -97,7 +97,7 @@ def test_quota(said, fields, documented, deployed):
     pytest.param(dict(part=0.90), {}, "", id="90 % are enough"),
     pytest.param(dict(part=0.89), dict(allows_incomplete=True), "", id="the task allows it"),
     pytest.param(dict(part=0.89, scattered=True), {}, "no_readable_input", id="scattered, but a queue has all of it"),
-    pytest.param(dict(lan=False, wan=False), {}, "no_readable_input", id="complete where nobody reads"),
+    pytest.param(dict(lan=False, wan=False), {}, "no_readable_input", id="complete at a closed storage"),
     pytest.param(dict(lan=False, on_tape=True), {}, "", id="complete on tape, readable from elsewhere"),
 ])
 def test_incomplete_input(said, fields, expected, edition):

@@ -29,7 +29,7 @@ def test_worked_stabilizer():
     pytest.param(dict(n_users=4, users_running=0, running=0, running_all=0), "deployed", 20, id="100 / (4 + 1)"),
     pytest.param(dict(n_users=4, users_running=0, running=0, running_all=0), "documented", 25, id="100 / 4"),
     pytest.param(dict(n_users=4, running=0, running_all=0), "deployed", 25, id="without the row of all users"),
-    pytest.param(dict(running=0, running_all=0), "deployed", 100, id="nobody has jobs there"),
+    pytest.param(dict(running=0, running_all=0), "deployed", 100, id="no user has jobs there"),
     pytest.param(dict(n_users=99, users_running=0), "deployed", 5, id="at least 5"),
     pytest.param(dict(n_users=99, users_running=1000, running=1000), "deployed", 50, id="at least 5 % of the running"),
     pytest.param(dict(to_running_rate=100, running=10, running_all=20), "deployed", 600, id="12 h of the share's rate"),

@@ -21,7 +21,8 @@ def test_most_active_tasks_go_by_label():
 @pytest.mark.rule("priority_boost")
 @pytest.mark.parametrize(("user", "group", "boost"), [
     pytest.param("ann", "", 200, id="the first entry of the user"), pytest.param("bob", "GP_Top", 300, id="a group"),
-    pytest.param("bob", "", 0, id="nobody"), pytest.param("GP_Top", "", 0, id="a user with the name of a group"),
+    pytest.param("bob", "", 0, id="a user without a boost"),
+    pytest.param("GP_Top", "", 0, id="a user with the name of a group"),
     pytest.param("ann", "GP_Top", 200, id="the first that matches")])
 def test_boosts(user, group, boost):
     assert priority_boost(user, group, cfg("deployed", dbproxy={"USER_JOB_PRIO_BOOST_DICTS": BOOSTS})) == boost
