@@ -107,7 +107,7 @@ class PriorityMassage:
             if self.deployed:
                 rows = rows[max_walltimes(arrays, rows) > user_caps.LONG_JOB_S]
             control.fabric.hold_back(rows, control.now)
-        if below.any() and arrays.user_counts[:, S.THROTTLED].any():
+        if arrays.user_counts[:, S.THROTTLED].any():
             rows = self._jobs(S.THROTTLED, below)
             paused = arrays.tasks["status"][arrays.jobs["task"][rows]] == TaskStatus.PAUSED
             control.fabric.release(rows[~paused], control.now)

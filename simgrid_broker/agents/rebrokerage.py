@@ -24,15 +24,14 @@ def piled_up(control: Control) -> np.ndarray:
     """Rows of the jobs that fast rebrokerage withdraws: the oldest of each queue and share with too many."""
     arrays = control.arrays
     queues = arrays.queues
-    num_slots = queues["num_slots"].copy()
-    num_slots[[*control.world.slots]] = 0                # listed in Harvester_Slots, for whichever share or type
-    left_alone = rules.queues_left_alone(num_slots, queues["status"], queues["disable_reassign"],
-                                         control.edition)
+    listed = queues["num_slots"] >= 0
+    listed[[*control.world.slots]] = True                # for whichever share or type
+    left_alone = rules.queues_left_alone(listed, queues["status"], queues["disable_reassign"], control.edition)
     excess = rules.jobs_to_take_back(*queued_and_running(arrays), control.world.vocabularies["shares"], control.cfg,
                                      control.edition, left_alone)
     if not excess.any():
         return NO_JOBS
-    rows = np.flatnonzero((arrays.jobs["panda_id"] > 0) & np.isin(arrays.jobs["status"], JOB_QUEUED))
+    rows = np.flatnonzero(np.isin(arrays.jobs["status"], JOB_QUEUED))     # a free row keeps the last status of its job
     rows = rows[~in_resource_queue(arrays, arrays.jobs["task"][rows])].astype(np.int32)
     jobs = arrays.jobs[rows]
     return rows[rules.oldest_of_each(excess, jobs["queue"], jobs["share"], jobs["panda_id"])]

@@ -110,17 +110,16 @@ def oldest(names: np.ndarray, group: np.ndarray, panda_id: np.ndarray, moment: n
 
 # ---- fast rebrokerage ----------------------------------------------------------------------------------------------
 
-def queues_left_alone(num_slots: np.ndarray, status: np.ndarray, disable_reassign: np.ndarray,
+def queues_left_alone(listed: np.ndarray, status: np.ndarray, disable_reassign: np.ndarray,
                       edition: str) -> np.ndarray:
-    """Queues exempt from fast rebrokerage, (n_queues,) bool: those with slots in Harvester_Slots.
+    """Queues exempt from fast rebrokerage, (n_queues,) bool: those listed in Harvester_Slots.
 
     In the documented edition it is a timeout rule, which a paused queue and disableReassign turn off; the deployed
-    edition ignores both. num_slots: -1 = not set; status: of names.QueueStatus; all (n_queues,).
+    edition ignores both. status: of names.QueueStatus; all (n_queues,).
     """
-    with_slots = num_slots >= 0
     if edition == "deployed":
-        return with_slots
-    return with_slots | (status == QueueStatus.PAUSED) | (disable_reassign != 0)
+        return listed
+    return listed | (status == QueueStatus.PAUSED) | (disable_reassign != 0)
 
 
 def jobs_to_take_back(queued: np.ndarray, running: np.ndarray, shares: tuple[str, ...], cfg: Gdpconfig, edition: str,

@@ -74,12 +74,34 @@ def test_a_paused_queue(edition, n_taken):
     assert len(taken_back(stage.control)) == n_taken
 
 
-@pytest.mark.parametrize("requests", [
-    dict(num_slots=0), dict(num_slots=100), dict(slot_requests=[dict(gshare="All", slots=5)]),
+@pytest.mark.parametrize(("requests", "taken"), [
+    (dict(num_slots=-1), 10), (dict(num_slots=0), 0), (dict(num_slots=100), 0),
+    (dict(slot_requests=[dict(gshare="All", slots=5)]), 0),
 ])
-def test_a_queue_with_a_slot_request_is_left_alone(requests):
+def test_a_queue_with_a_slot_request_is_left_alone(requests, taken):
     stage, _ = piled_up(30, {KEY: 20}, **requests)
-    assert len(taken_back(stage.control)) == 0
+    assert len(taken_back(stage.control)) == taken
+
+
+def test_jobs_that_run_stay_however_old_they_are():
+    stage, rows = piled_up(40, {KEY: 20})
+    stage.arrays.jobs["panda_id"][rows] += 1
+    stage.arrays.jobs["panda_id"][put_job(stage, S.RUNNING)] = 1
+    assert sorted(taken_back(stage.control).tolist()) == rows[:20]
+
+
+def test_rows_of_jobs_that_have_ended_are_not_taken():
+    stage, rows = piled_up(40, {KEY: 20})
+    for row in rows[:10]:
+        stage.take_back(row)
+    assert sorted(taken_back(stage.control).tolist()) == rows[10:20]
+
+
+def test_a_share_of_which_too_many_jobs_wait_is_enough():
+    plan = scenario(queues={name: dict(atlas_site="HERE") for name in ("FULL", "FREE")}, gdpconfig={KEY: 20})
+    stage = Stage((copy_archive,), plan, dict(n_jobs=100))
+    rows = [put_job(stage, S.ACTIVATED, queue=queue, pseudo_queue=queue) for queue in (0,) * 30 + (1,) * 20]
+    assert sorted(taken_back(stage.control).tolist()) == rows[:10]
 
 
 def test_the_timeline_turns_it_on_and_off():

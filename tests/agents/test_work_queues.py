@@ -16,6 +16,8 @@ from simgrid_broker.agents.task_refiner import task_refiner
 from simgrid_broker.agents.task_source import task_source
 from simgrid_broker.agents.timeline import timeline
 from simgrid_broker.agents.work_queues import JobNumbers
+from simgrid_broker.policy.throttle import throttle
+from simgrid_broker.units import HOUR
 from simgrid_broker.world.loads import load_row
 from simgrid_broker.world.work_queues import aligned_queues
 
@@ -115,6 +117,39 @@ def test_standby_slots_of_a_queue(option, status_of_queue, numbers):
     queue = aligned_queues(stage.world.scenario)[0]
     counts = JobNumbers(stage.control).of(queue, queue.types, of_type=True)
     assert (counts.running, counts.not_running) == numbers
+
+
+@pytest.mark.rule("Generator._throttle")
+@pytest.mark.parametrize(("name", "work_queues", "keys", "running"), [
+    pytest.param("All", [], ("NQUEUELIMIT_All_SCORE*", "NQUEUECAP_All"), [7, 10, 10],
+                 id="of one type they replace the running jobs, of several they are added"),
+    pytest.param("HPC", [HPC], ("NQUEUELIMIT_HPC",), [10, 10], id="a Resource queue is of all types"),
+])
+def test_standby_slots_in_the_numbers_of_the_throttler(name, work_queues, keys, running):
+    queues = {"HERE": dict(atlas_site="HERE"), "REST": dict(
+        atlas_site="HERE", catchall=f"nStandby={name}:SCORE:7", status="standby")}
+    stage = stage_of(dict(n_jobs=9, working_group="HPC", work_hs06s_per_event=1e6), edition="deployed", queues=queues,
+                     work_queues=work_queues, gdpconfig={f"anal_job_throttler.{key}": 9999 for key in keys})
+    stage.run(2000.0)
+    stage.workers(3)
+    stage.run(2100.0)
+    asked = []
+    stage.control.policies.throttle = lambda *numbers: asked.append(numbers) or throttle(*numbers)
+    stage.arrays.tasks["n_jobs"][0] += 9
+    stage.run(2400.0)
+    counts, _, *others = asked[-1]
+    assert [one.running for one in (counts, *others) if one] == running
+
+
+@pytest.mark.rule("Generator._throttle")
+@pytest.mark.parametrize(("cputime", "n_jobs"), [
+    pytest.param(1e6, 8 * 260, id="much wall time is queued: four bunches wait"),
+    pytest.param(100.0, 5000, id="little wall time: the code never stops"),
+])
+def test_the_code_counts_the_wall_time_of_queued_jobs_where_it_decides(cputime, n_jobs):
+    stage = stage_of(dict(n_jobs=5000, cputime=cputime, cpuefficiency=100), edition="deployed")
+    stage.run(1.9 * HOUR)
+    assert len(stage.live()) == n_jobs
 
 
 @pytest.mark.rule("loads.slots_of")
@@ -253,6 +288,22 @@ def test_jobs_of_a_user_above_the_cap_are_throttled_and_let_go(edition, held):
     assert [stage.statuses().count(word) for word in ("running", "throttled")] == [6, held]
     stage.check()
     stage.run(5000.0)                                     # the six have ended after 2000 s
+    assert stage.statuses().count("throttled") == 0
+    stage.check()
+
+
+@pytest.mark.rule("PriorityMassage._throttle")
+def test_only_jobs_of_the_user_above_the_cap_are_throttled():
+    long = dict(work_hs06s_per_event=20_000.0)
+    stage = stage_of(long | dict(n_jobs=36, user="busy", priority=600), long | dict(n_jobs=10, user="calm"),
+                     agents=(*GENERATION, priority_massage), gdpconfig={"CAP_RUNNING_USER_JOBS": 5})
+    stage.run(1990.0)
+    stage.workers(6)
+    stage.run(2400.0)
+    jobs = stage.arrays.jobs[stage.live()]
+    assert (jobs["task"][jobs["status"] == S.RUNNING] == 0).all()
+    assert np.bincount(jobs["task"][jobs["status"] == S.THROTTLED], minlength=2).tolist() == [30, 0]
+    stage.run(5000.0)                                     # the six have ended, and the calm user never had any
     assert stage.statuses().count("throttled") == 0
     stage.check()
 

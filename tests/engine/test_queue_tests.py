@@ -1,9 +1,10 @@
 """Functional tests go to every queue; failures set a queue to test, successes bring it back."""
 
 import pytest
-from builders import scenario
+from builders import Stage, scenario
 
 import simgrid_broker as sb
+from simgrid_broker.agents.queue_tests import QueueTests
 from simgrid_broker.names import QueueStatus
 from simgrid_broker.policy.queue_tests import status_after
 
@@ -52,3 +53,51 @@ def test_tests_are_off_by_default(tmp_path):
     run = sb.simulate(plan(), out=tmp_path)
     assert "gangarobot" not in set(run.jobs.processing_type.astype(object))
     assert set(run.queues.status.astype(object)) == {"online"}
+
+
+@pytest.fixture
+def watched():
+    """A stage and the look at its tests: one failure sets a queue to test, two successes bring it back."""
+    stage = Stage((), plan(period=1800, failures=1, successes=2))
+    return stage, QueueTests(stage.control)
+
+
+def look(watched, *outcomes) -> str:
+    """Status of the first queue after a look at more outcomes of its tests."""
+    stage, tests = watched
+    tests.outcomes[0] += outcomes
+    tests.look()
+    return QueueStatus(stage.arrays.queues["status"][0]).word
+
+
+@pytest.mark.rule("QueueTests.look")
+def test_a_queue_goes_to_test_and_back_and_its_tests_are_counted_from_each_change_on(watched):
+    found = [look(watched, *outcomes) for outcomes in ([GOOD, BAD], [], [GOOD], [BAD, GOOD], [GOOD], [GOOD], [BAD])]
+    assert found == ["test", "test", "test", "test", "online", "online", "test"]
+
+
+@pytest.mark.rule("QueueTests.look")
+def test_what_operators_have_set_stays(watched):
+    stage, _ = watched
+    stage.arrays.queues["status"][0] = TEST
+    assert look(watched, GOOD, GOOD, GOOD) == "test"
+    stage.arrays.queues["status"][0] = ONLINE
+    assert look(watched, BAD) == "test" and look(watched, GOOD, GOOD) == "online"
+    stage.arrays.queues["status"][0] = TEST                # it is the operators' again
+    assert look(watched, GOOD, GOOD) == "test"
+
+
+@pytest.mark.rule("QueueTests.look")
+def test_brokers_learn_of_a_change_alone(watched):
+    stage, _ = watched
+    version = stage.control.brokers.queues.version
+    look(watched, GOOD)
+    assert stage.control.brokers.queues.version == version
+    look(watched, BAD)
+    assert stage.control.brokers.queues.version == version + 1
+
+
+@pytest.mark.rule("QueueTests.look")
+def test_no_more_outcomes_are_kept_than_decide(watched):
+    look(watched, GOOD, GOOD, GOOD)
+    assert watched[1].outcomes[0] == [GOOD, GOOD]

@@ -160,15 +160,15 @@ def test_fast_rebrokerage_is_off_without_a_key_of_the_share_and_where_slots_are_
 
 
 @pytest.mark.rule("queues_left_alone")
-@pytest.mark.parametrize(("num_slots", "status", "disabled", "documented", "deployed"), [
-    pytest.param(-1, "online", 0, False, False, id="a plain queue"),
-    pytest.param(0, "online", 0, True, True, id="slots asked for, even none"),
-    pytest.param(-1, "paused", 0, True, False, id="L28 the code does not heed a paused queue"),
-    pytest.param(-1, "online", 1, True, False, id="L28 nor disableReassign"),
-    pytest.param(-1, "offline", 0, False, False, id="an offline queue"),
+@pytest.mark.parametrize(("listed", "status", "disabled", "documented", "deployed"), [
+    pytest.param(False, "online", 0, False, False, id="a plain queue"),
+    pytest.param(True, "online", 0, True, True, id="listed in Harvester_Slots"),
+    pytest.param(False, "paused", 0, True, False, id="L28 the code does not heed a paused queue"),
+    pytest.param(False, "online", 1, True, False, id="L28 nor disableReassign"),
+    pytest.param(False, "offline", 0, False, False, id="an offline queue"),
 ])
-def test_queues_that_fast_rebrokerage_leaves_alone(num_slots, status, disabled, documented, deployed):
-    queue = np.array([num_slots]), np.array([QueueStatus.of(status)]), np.array([disabled])
+def test_queues_that_fast_rebrokerage_leaves_alone(listed, status, disabled, documented, deployed):
+    queue = np.array([listed]), np.array([QueueStatus.of(status)]), np.array([disabled])
     assert queues_left_alone(*queue, "documented").tolist() == [documented]
     assert queues_left_alone(*queue, "deployed").tolist() == [deployed]
 
