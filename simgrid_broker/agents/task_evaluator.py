@@ -1,10 +1,13 @@
 """PanDA's task evaluator: classes of analysis tasks; brokerage reference, section 11.3; lifecycle reference, 2.11."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from simgrid_broker.agents.control import Control, Process
-from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS
+from simgrid_broker.names import ANALYSIS_LABELS, EXPRESS_ANALYSIS, USER_ANALYSIS, TaskClass
 from simgrid_broker.policy import task_classes as classes
+from simgrid_broker.schema.series import TASK_CLASSES
 from simgrid_broker.world.user_view import OLDEST_SLOTS_S
 
 
@@ -26,11 +29,20 @@ def task_evaluator(control: Control) -> Process:
         found = classes.task_classes(slots, progress(control, rows), of_express[tasks["share"][rows]], control.cfg,
                                      control.edition)
         has_class = ~np.isnan(found)
-        metrics.task_class = dict(zip(tasks["jeditaskid"][rows[has_class]].tolist(),
-                                      found[has_class].astype(np.int64).tolist(), strict=True))
+        before, metrics.task_class = metrics.task_class, dict(zip(
+            tasks["jeditaskid"][rows[has_class]].tolist(), found[has_class].astype(np.int64).tolist(), strict=True))
         metrics.tasks_at = control.now
+        if control.world.scenario.record.series:
+            control.recorder.write("task_classes", changes(before, metrics.task_class, control.now))
     if analysis.any() and of_user.any():
         yield from control.every(control.periods.task_evaluator, look, "task_evaluator")
+
+
+def changes(before: Mapping[int, int], after: Mapping[int, int], now: float) -> np.ndarray:
+    """Rows about tasks whose class has changed, (n,) of TASK_CLASSES; before, after: `TaskClass` by jeditaskid."""
+    found = [(now, task, number - TaskClass.C) for task, number in after.items() if before.get(task) != number]
+    found += [(now, task, -1) for task in before if task not in after]
+    return np.array(found, TASK_CLASSES.dtype)
 
 
 def progress(control: Control, rows: np.ndarray) -> classes.Progress:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from simgrid_broker.cli import shares, why_not
-from simgrid_broker.cli.text import count
+from simgrid_broker.cli import shares, why_not, why_user
+from simgrid_broker.cli.text import count, paragraph
 from simgrid_broker.cli.trouble import BadArgument
 from simgrid_broker.errors import nearest
 from simgrid_broker.names import USED
@@ -27,6 +27,7 @@ Examples:
   simgrid-broker explain results/quickstart/seed-1 --task 3
   simgrid-broker explain results/quickstart/seed-1 --task 3 --at 12h --queue T1-DE-01_UCORE
   simgrid-broker explain results/quickstart/seed-1 --why-not T1-DE-01_UCORE
+  simgrid-broker explain results/greedy_user/seed-1 --user greedy-0001
 """
 THINGS = {"job_brokerage": "site", "task_brokerage": "nucleus", "analysis_brokerage": "site"}
 """Name of a candidate in PanDA's logs."""
@@ -47,17 +48,28 @@ def explain(
                                               "this leaf share could use.", show_default=False)] = None,
     unplaced: Annotated[bool, typer.Option("--unplaced", help="Show the same for each share with tasks that never got "
                                            "a job, with the tasks.")] = False,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Show why the work of this user waits at the end.",
+                                             show_default=False)] = None,
     everything: Annotated[bool, typer.Option("--all", help="Show all rules, not only those that matter most.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Show why brokers chose or refused queues.
 
     Without options: one line per share. With --task: each decision with recorded candidates (`record.unplaced`,
-    `record.tasks`, `record.candidates`), candidate by candidate in the wording of PanDA's logs. The others count all
+    `record.tasks`, `record.candidates`), candidate by candidate in the wording of PanDA's logs; about a task of a user
+    first why it waits. With --user: why the user's work waits, in one sentence and in detail. The others count all
     decisions of a share or about a queue.
     """
     from simgrid_broker.records import read_run
     recorded = read_run(run)
+    if user is not None:
+        given = (("--task", task), ("--at", at), ("--queue", queue), ("--why-not", why_not_queue), ("--share", share),
+                 ("--unplaced", unplaced or None))
+        if others := [(name, value) for name, value in given if value is not None]:
+            raise BadArgument(*others[0], "cannot be combined with --user")
+        why = why_user.of_user(recorded, user)
+        typer.echo(_json(why.to_dict()) if as_json else why_user.text(why, everything))
+        return
     if share is not None or unplaced or (task is None and why_not_queue is None):
         if others := [name for name, given in (("--task", task), ("--at", at), ("--queue", queue),
                                                ("--why-not", why_not_queue)) if given is not None]:
@@ -76,9 +88,25 @@ def explain(
         typer.echo(_json(answer.to_dict()) if as_json else why_not.text(answer, everything))
         return
     assert number is not None
-    rows = _decisions_of(recorded, number, moment)
-    names = None if queue is None else candidate_names(recorded, "--queue", queue)
-    typer.echo(_json(as_dict(recorded, number, rows, names)) if as_json else "\n\n".join(texts(recorded, rows, names)))
+    _about_task(recorded, number, moment, None if queue is None else candidate_names(recorded, "--queue", queue),
+                as_json)
+
+
+def _about_task(run: "Run", task: int, at_s: float | None, names: frozenset[str] | None, as_json: bool) -> None:
+    """Print the recorded decisions about a task; of analysis first why it waits, even if no decision was recorded."""
+    from simgrid_broker import metrics
+    why = why_user.of_task(run, task)
+    if why is not None and not len(metrics.explain(run, task)):
+        missing = why_not.not_recorded(run, task)
+        typer.echo(_json(why.to_dict() | {"missing": missing}) if as_json else
+                   why_user.text(why) + "\n\n" + paragraph(f"Task {task}: {missing}."))
+        return
+    rows = _decisions_of(run, task, at_s)
+    if as_json:
+        typer.echo(_json(as_dict(run, task, rows, names) | ({} if why is None else {"why": why.to_dict()})))
+        return
+    said = [] if why is None or at_s is not None or names is not None else [paragraph(why_user.sentence(why))]
+    typer.echo("\n\n".join([*said, *texts(run, rows, names)]))
 
 
 def _about_shares(run: "Run", share: str | None, unplaced: bool, everything: bool, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from simgrid_broker.metrics.explain import (
     with_labels,
 )
 from simgrid_broker.metrics.failures import RULES, failures, rule_losses
+from simgrid_broker.metrics.held_work import held_work, last_classes, live_jobs, places_of, tasks_of_users
 from simgrid_broker.metrics.progress import phase_of, task_phases, time_in_phase
 from simgrid_broker.metrics.reach import cores_lost, reach, reach_recorded, refusal_rates
 from simgrid_broker.metrics.refusal import brokerage_funnel, refusal_counts, refusals, refusals_over_time
@@ -50,15 +51,15 @@ from simgrid_broker.metrics.window import Window, part_of_jobs, window_of
 from simgrid_broker.metrics.workers import workers
 from simgrid_broker.names import USED
 
-__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES",
-           "USED", "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost",
-           "criteria", "cut_jobs", "data_waits", "decisions", "difference", "drift", "drifting", "explain",
-           "factors", "failures", "fairness", "first_jobs", "funnels", "jobs_by_status", "jobs_over_time",
-           "link_use", "mean_cores", "memory_retries", "part_of_jobs", "phase_of", "queue_of", "reach",
-           "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "refusal_counts",
+__all__ = ["ABOUT_QUEUES", "FINAL_TASK", "JOB_BROKERAGE", "NEAR", "NOWHERE", "OUT_OF_MEMORY", "RULES", "STATES", "USED",
+           "Window", "attempts", "brokerage_funnel", "by_rule", "comparison", "core_capacity", "cores_lost", "criteria",
+           "cut_jobs", "data_waits", "decisions", "difference", "drift", "drifting", "explain", "factors", "failures",
+           "fairness", "first_jobs", "funnels", "held_work", "jobs_by_status", "jobs_over_time", "last_classes",
+           "link_use", "live_jobs", "mean_cores", "memory_retries", "part_of_jobs", "phase_of", "places_of", "queue_of",
+           "reach", "reach_recorded", "reasons", "rebrokerage", "recorded_statuses", "recorded_waits", "refusal_counts",
            "refusal_rates", "refusals", "refusals_over_time", "retry_history", "rule_losses", "running_cores",
            "share_compliance", "share_deviation", "share_series", "stopped_tasks", "storage_series", "storage_use",
            "stretches", "submission_waits", "summary", "task_phases", "task_turnaround", "tasks_by_status",
-           "tasks_without_place", "throttled_by", "throughput", "tidy", "time_in_phase", "traffic_series",
-           "transfer_summary", "unplaced_tasks", "user_cores", "users", "users_by_size", "waiting_times", "wide",
-           "window_of", "with_labels", "workers"]
+           "tasks_of_users", "tasks_without_place", "throttled_by", "throughput", "tidy", "time_in_phase",
+           "traffic_series", "transfer_summary", "unplaced_tasks", "user_cores", "users", "users_by_size",
+           "waiting_times", "wide", "window_of", "with_labels", "workers"]

@@ -15,7 +15,7 @@ RECORDED = {
     "jobs": JOBS, "ended": series.ENDED, "tasks": TASKS, "splitting": SPLITTING, "trace": TRACE, "transfers": TRANSFERS,
     "decisions": series.DECISIONS, "candidates": series.CANDIDATES, "steps": series.STEPS,
     "factors": series.FACTORS, "refusals": series.REFUSALS, "shares": series.SHARES,
-    "queues": series.QUEUE_SERIES, "links": series.LINK_SERIES,
+    "queues": series.QUEUE_SERIES, "task_classes": series.TASK_CLASSES, "links": series.LINK_SERIES,
     "storages": series.STORAGE_SERIES, "workers": series.WORKER_SERIES}
 """The tables that a run leaves as Parquet, by the name of the file."""
 
@@ -32,6 +32,8 @@ FIXED_WORDS = {
     "full_chain": names.FullChain.words(), "input_lan": ("", *names.InputLan.words()[1:]), "ramunits": RAM_UNITS,
     "throttled_by": ("", *names.ThrottledBy.words()[1:]),
     "trace_status": TRACE_STATUS,
+    "site_class": tuple(names.SiteClass(number).word for number in sorted(names.SiteClass)),
+    "task_class": tuple(names.TaskClass(number).name for number in sorted(names.TaskClass)),
 }
 """Vocabularies that do not depend on the scenario."""
 

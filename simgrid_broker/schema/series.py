@@ -35,6 +35,14 @@ QUEUE_SERIES = Table("queues", "one PanDA queue at one sample", _sampled(
     Column("workers_submitted", "i8", "workers", "Harvester", "Workers that wait in the batch system"),
     Column("workers_running", "i8", "workers", "Harvester", "Workers that hold a slot"),
     Column("free_cores", "i8", "cores", OURS, "Cores of the batch system that are not in use"),
+    Column("site_class", "i1", "", "PanDA metrics", "How soon analysis jobs start there, as brokers know it",
+           codes="site_class"),
+))
+
+TASK_CLASSES = Table("task_classes", "one change of the class of one analysis task", (
+    Column("time_s", "f8", "s", OURS, "When the task evaluator found it"),
+    Column("jeditaskid", "i8", "", "JEDI_Tasks jediTaskID", "Task"),
+    Column("task_class", "i1", "", "PanDA metrics", "Class; null = it has none any more", codes="task_class"),
 ))
 
 LINK_SERIES = Table("links", "one link with traffic since the sample before", _sampled(

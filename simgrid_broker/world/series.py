@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from simgrid_broker.names import JOB_QUEUED, JobStatus
+from simgrid_broker.names import JOB_QUEUED, JobStatus, SiteClass
 from simgrid_broker.schema.series import LINK_SERIES, QUEUE_SERIES, SHARES, STORAGE_SERIES, WORKER_SERIES
 from simgrid_broker.units import HOUR
 from simgrid_broker.world.counts import sums_by_group
@@ -79,6 +79,7 @@ class Series:
         np.add.at(rows["workers_submitted"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_submitted"])
         np.add.at(rows["workers_running"], arrays.pseudo_queues["queue"], arrays.pseudo_queues["n_running"])
         rows["free_cores"] = arrays.pools["free_cores"][arrays.queues["pool"]]
+        rows["site_class"] = self.world.analysis.site_class - SiteClass.LO
         return rows
 
     def _workers(self, now: float) -> np.ndarray:

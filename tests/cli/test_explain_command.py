@@ -90,7 +90,8 @@ def test_a_task_without_records_names_recorded_tasks_of_its_share(call, stuck):
     found = json.loads(call("explain", stuck[0], "--unplaced", "--json").stdout)["shares"][0]
     recorded = {row["jeditaskid"] for row in found["recorded"]}
     others = [row["jeditaskid"] for row in found["tasks"] if row["jeditaskid"] not in recorded]
-    assert not others or "recorded were those of task" in call("explain", stuck[0], "--task", others[0]).stderr
+    assert not others or "recorded were those of task" in " ".join(
+        call("explain", stuck[0], "--task", others[0]).stdout.split())
 
 
 def test_without_unplaced_tasks_the_answer_says_so(call, explained):
@@ -136,6 +137,8 @@ def test_json_about_a_queue(call, explained):
     pytest.param(("--task", 1), "to record them, run with --set 'record.tasks=[1]'", id="a task without candidates"),
     pytest.param(("--queue", "NORTH"), "needs a task (--task ID)", id="a queue without a task"),
     pytest.param(("--share", "Analysis", "--task", 4), "cannot be combined with --share", id="a task and a share"),
+    pytest.param(("--user", "analysis-00001"), "did you mean 'analysis-0001'", id="a misspelt user"),
+    pytest.param(("--user", "analysis-0001", "--at", "1h"), "cannot be combined with --user", id="a user at a time"),
     pytest.param(("--share", "Anlysis"), "did you mean 'Analysis'?", id="a misspelt share"),
     pytest.param(("--why-not", "NORTH", "--at", "1h"), "can be combined with --task, --all and --json only",
                  id="a conflict"),
@@ -143,6 +146,24 @@ def test_json_about_a_queue(call, explained):
 def test_a_mistake_is_reported_with_suggestions(call, explained, options, words):
     result = call("explain", explained, *options)
     assert result.exit_code == 2 and words in result.stderr and result.stdout == ""
+
+
+def test_the_work_of_a_user_is_explained_in_one_sentence_and_in_detail(call, explained):
+    user = json.loads(call("users", explained, "--all", "--json").stdout)["users"][0]["user"]
+    text = call("explain", explained, "--user", user).stdout
+    assert text.startswith(user) and "running" in text and max(map(len, text.splitlines())) <= 110
+    found = json.loads(call("explain", explained, "--user", user, "--json").stdout)
+    assert found["says"] == " ".join(text.split("\n\n")[0].split()) and found["tasks"][0]["user"] == user
+
+
+def test_a_task_of_a_user_is_explained_even_if_no_decision_was_recorded(call, tmp_path):
+    settings = "--until", "1h", "--set", "warm_up=0", "--set", "record.unplaced=0", "--quiet"
+    assert call("run", MINIMAL, *settings, "--out", tmp_path).exit_code == 0
+    run = read_run(tmp_path / "minimal" / "seed-1")
+    tasks = run.table("tasks", ["jeditaskid", "label"])
+    task = tasks.jeditaskid[tasks.label == "user"].iloc[0]
+    text = call("explain", run.folder, "--task", task).stdout
+    assert text.startswith(f"Task {task} ") and f"record.tasks=[{task}]" in text
 
 
 def test_a_run_without_candidates_names_the_key_to_set(call, tmp_path):

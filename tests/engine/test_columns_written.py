@@ -51,9 +51,13 @@ def cut(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sampled(tmp_path_factory):
-    """A run with rows for half of the jobs; workers cannot always be submitted, and take whole nodes."""
+    """A run with rows for half of the jobs; workers cannot always be submitted, and take whole nodes.
+
+    Its tasks of users belong to User Analysis and so have classes.
+    """
     plan = load_scenario(SCENARIOS / "minimal.yaml").with_values(
         {"duration": 4 * 3600.0, "warm_up": 0, "record.jobs": 0.5, "agents.sampler": 200,
+         "shares.Analysis.name": "User Analysis",
          "grid.sites.NORTH.node": dict(cores=16, whole=True), "grid.queues.SOUTH.submission_failures": 0.3})
     return simulate(plan, folder=tmp_path_factory.mktemp("sampled") / "run", validate=True)
 
@@ -72,7 +76,8 @@ def replayed(tmp_path_factory):
     pytest.param(name, column, id=f"{name}: {column.name}") for name, table in RECORDED.items()
     for column in table.recorded])
 def test_a_column_has_values(eventful, cut, sampled, replayed, name, column):
-    run = {"splitting": cut, "ended": sampled, "workers": sampled, "trace": replayed}.get(name, eventful)
+    run = {"splitting": cut, "trace": replayed,
+           **dict.fromkeys(("ended", "workers", "task_classes"), sampled)}.get(name, eventful)
     values = run.table(name, [column.name])[column.name]
     assert values.notna().any() != (column.name in NEVER_HERE.get(name, ()))
     assert column.codes or (values.dropna() != 0).any() or column.name in ONLY_ELSEWHERE.get(name, ())
