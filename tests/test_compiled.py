@@ -274,6 +274,33 @@ def test_code_that_cannot_be_written_is_not_kept_and_runs(tmp_path):
     assert answer == "1\n" and not list(tmp_path.iterdir())
 
 
+REDUCED = """
+import sys
+import numpy as np
+from simgrid_broker.compiled import compiled
+
+@compiled
+def reduced(values):
+    return values[values.argmin()] + values.sum()
+
+print(reduced(np.array([1.0, 2.0])))
+try:
+    reduced(np.zeros(0))
+except ValueError as error:
+    print(error)
+print("numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_kept_code_runs_and_raises_without_the_modules_of_its_parts(tmp_path):
+    environment = os.environ | {"SIMGRID_BROKER_CACHE": str(tmp_path / "kept"), "NUMBA_DISABLE_JIT": "0"}
+    (tmp_path / "reduced.py").write_text(REDUCED)
+    answers = [subprocess.run([sys.executable, tmp_path / "reduced.py"], env=environment, capture_output=True,
+                              text=True, timeout=300, check=True).stdout.splitlines() for _ in range(2)]
+    said = ["4.0", "attempt to get argmin of an empty sequence"]
+    assert answers == [[*said, "True"], [*said, "False"]]
+
+
 def test_importing_the_package_compiles_nothing():
     code = "import sys, simgrid_broker; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

@@ -1,10 +1,16 @@
 """The command line: one module per command; each imports libraries only when it runs, to keep `--help` fast."""
 
+import gc
+
 from simgrid_broker.cli.signals import end_at_once
+
+FEWEST_NEW = 100_000
+"""New objects for which garbage is searched; most come with imports, models and pages, and stay."""
 
 
 def main() -> None:
     """Run the program and exit."""
     end_at_once()
+    gc.set_threshold(FEWEST_NEW)
     from simgrid_broker.cli import app
     app.main()

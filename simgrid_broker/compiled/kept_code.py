@@ -1,17 +1,21 @@
 """Compiled code that is kept between runs: a file for each function, found by a digest of what it is made of."""
 
 import atexit
+import io
 import os
 import pickle
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
+from numba.core.environment import Environment, lookup_environment
 from numba.core.serialize import dumps
 
 from simgrid_broker.compiled.fingerprint import digest, fingerprint
@@ -38,7 +42,7 @@ class KeptCode(_Cache):
         except OSError:
             target_context.refresh()                   # Numba's own rules of types, which compiling needs
             return None
-        return CompileResult._rebuild(target_context, *pickle.loads(content))
+        return CompileResult._rebuild(target_context, *_Content(io.BytesIO(content)).load())
 
     def save_overload(self, sig, data):
         """Keep compiled code for arguments of some types, unless it cannot be written."""
@@ -60,6 +64,26 @@ class KeptCode(_Cache):
 
     def flush(self):
         """Nothing: what a file holds never changes."""
+
+
+class _Content(pickle.Unpickler):
+    """Reads compiled code; Numba would import the modules of all parts, its whole NumPy and with it SciPy."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What a name in the file refers to."""
+        if (module, name) == ("numba.core.environment", "_rebuild_env"):
+            return _environment
+        return super().find_class(module, name)
+
+
+def _environment(module: str, constants: list, name: str) -> Environment:
+    """The constants of a part; its module's names, which only uncompiled parts look up, if it is imported already."""
+    found = lookup_environment(name)
+    if found is None:
+        found = Environment(vars(sys.modules[module]) if module in sys.modules else {"__name__": module})
+        found.consts[:], found.env_name = constants, name
+        Environment._memo[name] = found
+    return found
 
 
 @cache

@@ -1,6 +1,5 @@
 """The style shared by all plots, their margins, and their conversion to PNG without Matplotlib's global state."""
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import Literal, cast
 
@@ -13,16 +12,14 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from PIL import Image
 
 from simgrid_broker.report.blocks import Marks
 from simgrid_broker.report.lettering import POINTS, fitted, height, widest, width
 from simgrid_broker.report.palette import FAINT, INK
+from simgrid_broker.report.png_file import png_file
 from simgrid_broker.units import DAY, HOUR, MINUTE
 
 DPI = 150
-COMPRESSION = 3
-"""Level of zlib; higher ones take longer and gain little."""
 LEFT, RIGHT, BOTTOM, TOP = 0.8, 0.2, 0.48, 0.16
 """Smallest margins: room for seven digits and an axis label at the left, for two lines of text below, inches."""
 LABEL, TICK, SIDE, MARK = 9.0, 8.0, 7.5, 6.5
@@ -57,10 +54,7 @@ def picture(figure: Figure) -> bytes:
     """PNG of a figure, drawn once: `savefig` would draw it twice."""
     canvas = cast(FigureCanvasAgg, figure.canvas)
     canvas.draw()
-    size, buffer = canvas.get_width_height(), io.BytesIO()
-    opaque = Image.frombuffer("RGBA", size, canvas.buffer_rgba(), "raw", "RGBA", 0, 1).convert("RGB")
-    opaque.save(buffer, "png", dpi=(DPI, DPI), compress_level=COMPRESSION)
-    return buffer.getvalue()
+    return png_file(np.asarray(canvas.buffer_rgba())[:, :, :3], DPI)
 
 
 def widen(axes: Axes, left: float = 0.0, right: float = 0.0, bottom: float = 0.0, top: float = 0.0) -> None:

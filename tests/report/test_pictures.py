@@ -24,6 +24,7 @@ from simgrid_broker.report.canvas import extent, in_lines, sheet
 from simgrid_broker.report.context import context
 from simgrid_broker.report.lettering import fitted, width
 from simgrid_broker.report.pictures import drawn, plots_of
+from simgrid_broker.report.png_file import png_file
 from simgrid_broker.report.sections import SECTIONS, jobs
 from simgrid_broker.report.series import lines, overlaid, stacked
 from simgrid_broker.units import HOUR
@@ -164,6 +165,14 @@ def test_each_figure_is_drawn_once(plots, monkeypatch):
         size = Image.open(io.BytesIO(canvas.png(plot.draw, plot.table, plot.size, plot.panels))).size
         assert size == tuple(int(inches * canvas.DPI) for inches in plot.size)
     assert len(drawings) == len(plots)
+
+
+@pytest.mark.parametrize("n_lines", [1, 2, 40])
+def test_a_png_file_holds_the_pixels_and_their_density(n_lines):
+    pixels = np.random.default_rng(1).integers(0, 256, (n_lines, 30, 3), np.uint8)
+    image = Image.open(io.BytesIO(png_file(pixels, 150)))
+    assert image.mode == "RGB" and np.array_equal(np.array(image), pixels)
+    assert image.info["dpi"] == pytest.approx((150, 150), rel=1e-3)
 
 
 def test_a_name_may_contain_dollar_signs():
